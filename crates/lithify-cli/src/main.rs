@@ -1,0 +1,2 @@
+//! The `lithify` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Workloads, meters and reports.

@@ -1,0 +1,66 @@
+//! A counted, immutable piece of bytes.
+
+use bytes::Bytes;
+use std::fmt;
+use std::ops::Deref;
+
+/// Bytes returned by the engine: `'static`, cheap to clone, never copied on clone. A slice that
+/// points into a cached block keeps that block in memory until it is dropped; the statistics
+/// show those bytes as pinned.
+///
+/// ```
+/// let slice = lithify::Slice::from(b"basalt".to_vec());
+/// let same = slice.clone();
+/// assert_eq!(&*same, b"basalt");
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slice(Bytes);
+
+impl Slice {
+    /// Wraps shared bytes.
+    pub(crate) fn from_bytes(bytes: Bytes) -> Self {
+        Slice(bytes)
+    }
+
+    /// A copy of `bytes` in memory of its own.
+    pub fn copy_from(bytes: &[u8]) -> Self {
+        Slice(Bytes::copy_from_slice(bytes))
+    }
+}
+
+impl Deref for Slice {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for Slice {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Vec<u8>> for Slice {
+    fn from(bytes: Vec<u8>) -> Self {
+        Slice(Bytes::from(bytes))
+    }
+}
+
+impl PartialEq<[u8]> for Slice {
+    fn eq(&self, other: &[u8]) -> bool {
+        &self.0[..] == other
+    }
+}
+
+impl PartialEq<&[u8]> for Slice {
+    fn eq(&self, other: &&[u8]) -> bool {
+        &self.0[..] == *other
+    }
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}

@@ -1,0 +1,2 @@
+//! Checks of the repository's own rules.
+fn main() {}
