@@ -2,7 +2,10 @@
 //! and whose every byte and CPU microsecond is booked where it arises.
 
 pub mod base;
+pub mod codec;
 mod error;
+pub mod fs;
+pub mod stats;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};

@@ -3,8 +3,10 @@
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
 //! ids, [`Slice`] and the [`Clock`] trait. No I/O, no threads, no other room.
 
+mod budget;
 mod slice;
 
+pub use budget::{Charge, MemoryBudget, MemoryUse};
 pub use slice::Slice;
 
 use std::cmp::Ordering;

@@ -1,0 +1,60 @@
+//! Floor 1: the ledger. What is booked, under which cause, and the arithmetic on it.
+
+use crate::base::Clock;
+
+/// A part of a step's CPU time, split off by tick deltas inside the step; what is left over is
+/// the merge or copy itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Part {
+    /// Compressing blocks.
+    Compress = 0,
+    /// Decompressing blocks.
+    Decompress = 1,
+    /// Checksums, made or checked.
+    Checksum = 2,
+    /// Hashing keys and building filters.
+    Filter = 3,
+    /// Calls of the file system.
+    Io = 4,
+}
+
+/// The number of [`Part`]s.
+pub const PART_COUNT: usize = 5;
+
+/// Ticks spent in each part, and bytes through each codec, since the last [`WorkMeter::take`].
+/// Owned by one job or one sampled read and handed down by `&mut`; booking into the ledger
+/// happens once per step.
+#[derive(Clone, Debug, Default)]
+pub struct WorkMeter {
+    /// Ticks per part.
+    pub ticks: [u64; PART_COUNT],
+    /// Per codec number: raw bytes given to the encoder.
+    pub compressed_raw_bytes: [u64; 5],
+    /// Per codec number: bytes that came out and were kept.
+    pub compressed_stored_bytes: [u64; 5],
+    /// Per codec number: raw bytes that came out of the decoder.
+    pub decompressed_raw_bytes: [u64; 5],
+    /// Per codec number: ticks in the encoder.
+    pub compress_ticks: [u64; 5],
+    /// Per codec number: ticks in the decoder.
+    pub decompress_ticks: [u64; 5],
+    /// Blocks whose encoding was dropped because it did not shrink enough.
+    pub raw_fallback_blocks: u64,
+}
+
+impl WorkMeter {
+    /// Runs `work` and books its ticks under `part`.
+    #[inline]
+    pub fn time<R>(&mut self, clock: &dyn Clock, part: Part, work: impl FnOnce() -> R) -> R {
+        let start = clock.ticks();
+        let result = work();
+        self.ticks[part as usize] += clock.ticks().wrapping_sub(start);
+        result
+    }
+
+    /// Takes what was metered and starts again from nothing.
+    pub fn take(&mut self) -> WorkMeter {
+        std::mem::take(self)
+    }
+}
