@@ -5,6 +5,7 @@ pub mod base;
 pub mod codec;
 mod error;
 pub mod fs;
+pub mod manifest;
 pub mod stats;
 
 pub use base::Slice;

@@ -1,0 +1,187 @@
+//! The immutable set of live tables of one column family, by level.
+//!
+//! Level 0 holds whole runs that may overlap, newest first. Every deeper level is one sorted run:
+//! its tables are ordered by key and share no user key. A user key never spans two tables of one
+//! level, because tables are cut only between user keys.
+
+use crate::base::{FileNumber, Level, SequenceNumber, TableId};
+use crate::codec::Compression;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// The user keys that a table covers: from `smallest` to `largest`, both included unless
+/// `largest_exclusive`, which is so when a range tombstone reaches further than any entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The smallest user key.
+    pub smallest: Box<[u8]>,
+    /// The largest user key, or the first one behind the table.
+    pub largest: Box<[u8]>,
+    /// Whether `largest` itself is not covered.
+    pub largest_exclusive: bool,
+}
+
+impl KeyRange {
+    /// A range with both ends included.
+    pub fn inclusive(smallest: &[u8], largest: &[u8]) -> Self {
+        KeyRange { smallest: smallest.into(), largest: largest.into(), largest_exclusive: false }
+    }
+
+    /// Whether the whole range lies before `key`.
+    pub fn ends_before(&self, key: &[u8]) -> bool {
+        match self.largest[..].cmp(key) {
+            Ordering::Less => true,
+            Ordering::Equal => self.largest_exclusive,
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Whether `key` lies in the range.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        &self.smallest[..] <= key && !self.ends_before(key)
+    }
+
+    /// Whether the two ranges share a user key.
+    pub fn overlaps(&self, other: &KeyRange) -> bool {
+        !self.ends_before(&other.smallest) && !other.ends_before(&self.smallest)
+    }
+
+    /// The smallest range that covers both.
+    #[must_use]
+    pub fn union(&self, other: &KeyRange) -> KeyRange {
+        let smallest = if self.smallest <= other.smallest { self } else { other };
+        // Of two equal ends the included one reaches further.
+        let largest = match self
+            .largest
+            .cmp(&other.largest)
+            .then(other.largest_exclusive.cmp(&self.largest_exclusive))
+        {
+            Ordering::Less => other,
+            _ => self,
+        };
+        KeyRange {
+            smallest: smallest.smallest.clone(),
+            largest: largest.largest.clone(),
+            largest_exclusive: largest.largest_exclusive,
+        }
+    }
+}
+
+/// What the manifest knows of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// The number in its name.
+    pub number: FileNumber,
+    /// Its random identity.
+    pub table_id: TableId,
+    /// Its length in bytes.
+    pub size_bytes: u64,
+    /// Bytes of its data blocks before compression.
+    pub raw_bytes: u64,
+    /// The user keys that it covers.
+    pub range: KeyRange,
+    /// The smallest sequence number of its entries and range tombstones.
+    pub smallest_sequence: SequenceNumber,
+    /// The largest one.
+    pub largest_sequence: SequenceNumber,
+    /// Point entries.
+    pub entries: u64,
+    /// Deletes and single deletes among them.
+    pub tombstones: u64,
+    /// Range tombstones.
+    pub range_tombstones: u64,
+    /// The codec and effort that its data blocks were written with.
+    pub compression: Compression,
+    /// Whether that is not what its level's policy asks for: a trivial move left it so.
+    pub codec_debt: bool,
+    /// The largest sequence number at which one of its entries became obsolete while a snapshot
+    /// still needed it; 0 if none. Once no snapshot is older than this, a rewrite frees space.
+    pub newest_obsolete_sequence: SequenceNumber,
+}
+
+/// A live table: its metadata, shared by all versions that hold it. When the last of them goes,
+/// the file can be removed.
+#[derive(Debug)]
+pub struct TableFile {
+    /// What the manifest knows of it.
+    pub metadata: FileMetadata,
+}
+
+impl TableFile {
+    /// A table with that metadata.
+    pub fn new(metadata: FileMetadata) -> Arc<Self> {
+        Arc::new(TableFile { metadata })
+    }
+}
+
+/// The live tables of one column family.
+#[derive(Clone, Debug)]
+pub struct Version {
+    levels: Vec<Vec<Arc<TableFile>>>,
+}
+
+impl Version {
+    /// No tables, in `level_count` levels.
+    pub fn empty(level_count: usize) -> Self {
+        Version { levels: vec![Vec::new(); level_count] }
+    }
+
+    /// A version of these tables; sorts level 0 newest first and the others by key.
+    pub fn new(mut levels: Vec<Vec<Arc<TableFile>>>) -> Self {
+        for (level, tables) in levels.iter_mut().enumerate() {
+            if level == 0 {
+                tables.sort_by_key(|table| {
+                    let metadata = &table.metadata;
+                    std::cmp::Reverse((metadata.largest_sequence, metadata.number))
+                });
+            } else {
+                tables.sort_by(|a, b| a.metadata.range.smallest.cmp(&b.metadata.range.smallest));
+            }
+        }
+        Version { levels }
+    }
+
+    /// The number of levels, empty ones included.
+    pub fn level_count(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The tables of a level: level 0 newest first, the others by key.
+    pub fn level(&self, level: Level) -> &[Arc<TableFile>] {
+        &self.levels[level]
+    }
+
+    /// All tables with their levels.
+    pub fn tables(&self) -> impl Iterator<Item = (Level, &Arc<TableFile>)> {
+        self.levels
+            .iter()
+            .enumerate()
+            .flat_map(|(level, tables)| tables.iter().map(move |table| (level, table)))
+    }
+
+    /// Stored bytes of a level.
+    pub fn level_bytes(&self, level: Level) -> u64 {
+        self.levels[level].iter().map(|table| table.metadata.size_bytes).sum()
+    }
+
+    /// The tables of a level that share a user key with `range`.
+    pub fn overlapping(&self, level: Level, range: &KeyRange) -> Vec<Arc<TableFile>> {
+        self.levels[level]
+            .iter()
+            .filter(|table| table.metadata.range.overlaps(range))
+            .cloned()
+            .collect()
+    }
+
+    /// In a level below 0: the one table that may hold `key`.
+    pub fn table_for_key(&self, level: Level, key: &[u8]) -> Option<&Arc<TableFile>> {
+        let tables = &self.levels[level];
+        let index = tables.partition_point(|table| table.metadata.range.ends_before(key));
+        tables.get(index).filter(|table| &table.metadata.range.smallest[..] <= key)
+    }
+
+    /// The deepest level that holds a table.
+    pub fn deepest_level(&self) -> Option<Level> {
+        self.levels.iter().rposition(|tables| !tables.is_empty())
+    }
+}
