@@ -3,6 +3,8 @@
 
 pub mod base;
 mod error;
+#[doc(hidden)]
+pub mod memtable;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
