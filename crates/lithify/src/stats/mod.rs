@@ -6,20 +6,25 @@
 //! nothing.
 
 mod figures;
+mod json;
 mod ledger;
 mod meter;
 mod names;
+mod page;
+mod snapshot;
 mod stall;
 #[cfg(test)]
 mod tests;
 
 pub use figures::{Figures, Tally};
+pub use json::JsonWriter;
 pub use ledger::{JobRecord, Ledger};
 pub use meter::{SAMPLE_PERIOD, StepClock, StepCost, UserSample};
 pub use names::{
-    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, LEVEL_SLOTS,
+    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure, LEVEL_SLOTS,
     TrafficFigure,
 };
+pub use snapshot::{CacheFigures, LevelShape, MemoryFigure, StatisticsSnapshot};
 pub use stall::{StallSummary, Stalls, UNIT_US_MIN, Unit, WINDOW_US};
 
 use crate::base::Clock;

@@ -221,6 +221,40 @@ named_list! {
     }
 }
 
+named_list! {
+    /// What is computed from the figures.
+    Derived {
+        /// (flush + compaction: written bytes) / ingested-bytes.
+        WriteAmplificationTables = "w-amp-flush", "ratio";
+        /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
+        WriteAmplificationWal = "w-amp-wal", "ratio";
+        /// (all causes: written bytes) / ingested-bytes.
+        WriteAmplificationTotal = "w-amp-total", "ratio";
+        /// (user-read: reads) / (gets + multi-get-keys + seeks).
+        FileReadsPerLookup = "file-reads-per-lookup", "ratio";
+        /// (bytes of live tables and log) / (bytes of the newest visible keys and values), where
+        /// the caller has counted the latter.
+        SpaceAmplification = "space-amp", "ratio";
+        /// (bytes of live tables) / (the same data blocks before compression).
+        StoredToRaw = "stored-to-raw", "ratio";
+        /// cache hits / (cache hits + misses).
+        CacheHitShare = "cache-hit-share", "share";
+        /// filter-false-positives / (filter-checks - filter-negatives): how often a maybe was wrong.
+        FilterFalseShare = "filter-false-share", "share";
+        /// CPU time of user-read per get, multi-get key and seek.
+        CpuPerLookup = "cpu-per-lookup", "us";
+        /// CPU time of wal, user-write, flush and compaction per put and delete.
+        CpuPerWrite = "cpu-per-write", "us";
+        /// Time in which at least one writer was held back / uptime.
+        SlowedShare = "slowed-share", "share";
+        /// Windows of 100 ms all through which a writer wanted to complete a write and none was
+        /// completed / windows of the uptime.
+        GapShare = "gap-share", "share";
+        /// The longest time for which a writer wanted to and nothing was completed.
+        LongestGap = "longest-gap", "us";
+    }
+}
+
 /// Levels that are told apart; what is booked for a deeper one counts for the last.
 pub const LEVEL_SLOTS: usize = 8;
 

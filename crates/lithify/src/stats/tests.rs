@@ -245,3 +245,198 @@ fn a_writer_that_gives_up_leaves_its_gap() {
     let summary = stalls.summary(400_000);
     assert_eq!((summary.gap_windows, summary.longest_gap_us), (3, 350_000));
 }
+
+/// A snapshot with something in every place of the page.
+fn full_snapshot() -> StatisticsSnapshot {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.advance(2_000_000, 0);
+    ledger.count(Counter::Puts, 900);
+    ledger.count(Counter::IngestedBytes, 1 << 20);
+    let earlier = StatisticsSnapshot::of_ledger(&ledger, clock.now_us());
+
+    let mut step = StepClock::start(&clock);
+    let mut meter = WorkMeter::default();
+    meter.time(&clock, Part::Compress, || clock.advance(900_000, 900_000));
+    meter.compress_ticks[4] = 2_700_000_000;
+    meter.compressed_raw_bytes[4] = 90 << 20;
+    meter.compressed_stored_bytes[4] = 30 << 20;
+    clock.advance(600_000, 600_000);
+    step.finish(&clock, &ledger, Cause::Compaction, 6, &mut meter);
+    for (counter, amount) in [
+        (Counter::Puts, 100_000),
+        (Counter::Deletes, 1_000),
+        (Counter::IngestedBytes, 20 << 20),
+        (Counter::Commits, 50_000),
+        (Counter::CommitGroups, 40_000),
+        (Counter::WalWrites, 40_000),
+        (Counter::WalSyncs, 400),
+        (Counter::Gets, 10_000),
+        (Counter::GetHits, 9_000),
+        (Counter::FilterChecks, 30_000),
+        (Counter::FilterNegatives, 20_000),
+        (Counter::FilterFalsePositives, 300),
+    ] {
+        ledger.count(counter, amount);
+    }
+    ledger.book_written(Cause::Wal, 0, 0, 22 << 20);
+    ledger.book_written(Cause::WalPreallocation, 0, 0, 64 << 20);
+    ledger.book_written(Cause::Flush, 0, 3, 16 << 20);
+    ledger.book_written(Cause::Compaction, 6, 4, 30 << 20);
+    ledger.book_read(Cause::Compaction, 6, 4, 44 << 20);
+    ledger.book_read(Cause::UserRead, 6, 4, 4_000);
+    ledger.book_job(&JobRecord {
+        written_bytes: 16 << 20,
+        written_raw_bytes: 30 << 20,
+        wall_us: 200_000,
+        cpu_ns: 150_000_000,
+        entries_in: 101_000,
+        ..JobRecord::default()
+    });
+    ledger.book_job(&JobRecord {
+        target_level: 6,
+        read_source_bytes: 16 << 20,
+        read_target_bytes: 28 << 20,
+        written_bytes: 30 << 20,
+        written_raw_bytes: 90 << 20,
+        wall_us: 1_500_000,
+        cpu_ns: 1_500_000_000,
+        entries_in: 300_000,
+        entries_dropped: 40_000,
+        ..JobRecord::default()
+    });
+    ledger.book_job(&JobRecord { target_level: 6, moved_bytes: 3 << 20, ..JobRecord::default() });
+    ledger.book_delay(DelayCause::Level0, 1_500);
+    ledger.book_stop(DelayCause::Memtable, 20_000);
+    ledger.stalls().writer_slowed(2_100_000);
+    ledger.stalls().writer_released(2_400_000);
+    ledger.stalls().writer_begins(2_050_000);
+    ledger.stalls().write_completed(2_330_000);
+    ledger.stalls().writer_ends(2_330_000);
+
+    let budget = crate::base::MemoryBudget::new(256 << 20);
+    let _cache = budget.charge(crate::base::MemoryUse::Cache, 8 << 20);
+    let mut snapshot = StatisticsSnapshot::of_ledger(&ledger, clock.now_us()).with_memory(&budget);
+    snapshot.levels = vec![LevelShape::default(); 7];
+    snapshot.levels[0] = LevelShape {
+        files: 3,
+        files_busy: 1,
+        size_bytes: 12 << 20,
+        raw_bytes: 20 << 20,
+        score: 0.75,
+        compression: "none".into(),
+        ..LevelShape::default()
+    };
+    snapshot.levels[6] = LevelShape {
+        files: 9,
+        size_bytes: 40 << 20,
+        raw_bytes: 120 << 20,
+        target_bytes: 64 << 20,
+        score: 0.62,
+        codec_debt_files: 2,
+        compression: "zstd-1".into(),
+        ..LevelShape::default()
+    };
+    snapshot.base_level = 6;
+    snapshot.pending_compaction_bytes = 33 << 20;
+    snapshot.wal_live_bytes = 8 << 20;
+    snapshot.logical_live_bytes = Some(50 << 20);
+    snapshot.cache = CacheFigures {
+        capacity_bytes: 64 << 20,
+        used_bytes: 8 << 20,
+        hits: 750,
+        misses: 250,
+        evictions: 7,
+    };
+    snapshot.previous = Some(Box::new(earlier));
+    snapshot
+}
+
+/// Compares `actual` with a committed file; `LITHIFY_REWRITE=1` writes the file instead.
+fn assert_golden(path: &str, actual: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("LITHIFY_REWRITE").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "{}: LITHIFY_REWRITE=1 writes it anew", path.display());
+}
+
+#[test]
+fn the_page_is_as_it_was() {
+    assert_golden("src/stats/testdata/page.txt", &full_snapshot().to_string());
+}
+
+#[test]
+fn the_json_is_as_it_was() {
+    // One member per line, so that a difference can be read.
+    let json = full_snapshot().to_json().replace(",\"", ",\n\"");
+    assert_golden("src/stats/testdata/snapshot.json", &format!("{json}\n"));
+}
+
+#[test]
+fn a_page_without_any_work_has_no_broken_numbers() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let snapshot = StatisticsSnapshot::of_ledger(&ledger, 0);
+    let page = snapshot.to_string();
+    assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    assert!(!snapshot.to_json().contains("NaN"));
+}
+
+#[test]
+fn json_escapes_what_must_be_escaped() {
+    let mut json = JsonWriter::new();
+    json.object(|json| {
+        json.key("a\"b").string("line\n\\ \u{1} é");
+        json.key("empty").array(|_| {});
+        json.key("none").real(f64::INFINITY);
+        json.key("nested").object(|json| json.key("n").number(1));
+        json.key("last").real(0.25);
+    });
+    let expected =
+        r#"{"a\"b":"line\n\\ \u0001 é","empty":[],"none":null,"nested":{"n":1},"last":0.25}"#;
+    assert_eq!(json.finish(), expected);
+}
+
+#[test]
+fn codec_names_are_those_of_the_registry() {
+    for codec in crate::codec::CodecId::ALL {
+        assert_eq!(CODEC_NAMES[codec as usize], codec.name());
+    }
+}
+
+/// The documentation of one list as a table.
+fn document(text: &mut String, title: &str, rows: &[(&str, &str, &str)]) {
+    text.push_str(&format!("\n## {title}\n\n| name | unit | meaning |\n|---|---|---|\n"));
+    for (name, unit, description) in rows {
+        text.push_str(&format!("| `{name}` | {unit} | {description} |\n"));
+    }
+}
+
+#[test]
+fn the_documentation_lists_every_name() {
+    macro_rules! rows {
+        ($list:ident) => {
+            &$list::ALL
+                .iter()
+                .map(|item| (item.name(), item.unit(), item.description()))
+                .collect::<Vec<_>>()
+        };
+    }
+    let mut text = String::from(
+        "# Statistics\n\nEvery name that the statistics page and its JSON use. This page is made \
+         from the list in the code;\na test compares the two.\n\nBytes and CPU time are booked by \
+         cause, level and codec. CPU time is that of the thread, never wall\ntime. A share is \
+         between 0 and 1.\n",
+    );
+    document(&mut text, "Counters", rows!(Counter));
+    document(&mut text, "Causes of bytes and CPU time", rows!(Cause));
+    document(&mut text, "Per cause, level and codec: files", rows!(TrafficFigure));
+    document(&mut text, "Per cause, level and codec: blocks", rows!(CodecFigure));
+    document(&mut text, "Parts of the CPU time of a cause", rows!(CpuPart));
+    document(&mut text, "Per level: the jobs that wrote into it", rows!(JobFigure));
+    document(&mut text, "Causes of delays and stops of writers", rows!(DelayCause));
+    document(&mut text, "Computed figures", rows!(Derived));
+    assert_golden("../../docs/stats.md", &text);
+}
