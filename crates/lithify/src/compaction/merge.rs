@@ -10,22 +10,29 @@ use crate::fs::Ticket;
 use crate::manifest::TableFile;
 use crate::memtable::MemCursor;
 use crate::stats::WorkMeter;
-use crate::table::{ScanBounds, ScanPoll, TableScanner};
+use crate::table::{ScanPoll, TableScanner};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The user keys that a job reads: from the first on, up to but without the second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SubRange {
+    pub(crate) start: Option<Box<[u8]>>,
+    pub(crate) end: Option<Box<[u8]>>,
+}
+
 /// Tables of one sorted run, read one after the other.
 pub(crate) struct TableRun {
     tables: VecDeque<Arc<TableFile>>,
-    bounds: ScanBounds,
+    range: SubRange,
     scanner: Option<TableScanner>,
 }
 
 impl TableRun {
-    /// `tables` in key order; only keys within `bounds` are read.
-    pub(crate) fn new(tables: Vec<Arc<TableFile>>, bounds: ScanBounds) -> Self {
-        TableRun { tables: tables.into(), bounds, scanner: None }
+    /// `tables` in key order; only keys within `range` are read.
+    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange) -> Self {
+        TableRun { tables: tables.into(), range, scanner: None }
     }
 
     fn poll(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<ScanPoll> {
@@ -38,7 +45,8 @@ impl TableRun {
             }
             match self.tables.pop_front() {
                 Some(table) => {
-                    self.scanner = Some(table.reader()?.scanner(self.bounds.clone())?);
+                    let (start, end) = (self.range.start.as_deref(), self.range.end.as_deref());
+                    self.scanner = Some(table.reader()?.scanner(start, end));
                 }
                 None => return Ok(ScanPoll::End),
             }
@@ -92,7 +100,7 @@ impl Input {
                 Ok(())
             }
             Input::Tables(run) => match &mut run.scanner {
-                Some(scanner) => scanner.advance(),
+                Some(scanner) => scanner.advance().map(|_| ()),
                 None => Ok(()),
             },
         }

@@ -170,22 +170,19 @@ impl Rules {
         nothing_deeper: impl Fn(&[u8], &[u8]) -> bool,
     ) -> Vec<RangeTombstoneSpan> {
         let mut survivors = Vec::new();
-        for (start, end, sequences) in tombstones.iter() {
+        for fragment in tombstones.fragments() {
+            let (start, end) = (fragment.start, fragment.end);
             let mut last_stripe = None;
-            for sequence in sequences {
-                let stripe = self.stripe(*sequence);
+            for sequence in fragment.sequences() {
+                let stripe = self.stripe(sequence);
                 if last_stripe == Some(stripe) {
                     continue;
                 }
                 last_stripe = Some(stripe);
-                if stripe == 0 && nothing_deeper(start, end) {
-                    continue;
+                if stripe > 0 || !nothing_deeper(start, end) {
+                    let (start, end) = (start.into(), end.into());
+                    survivors.push(RangeTombstoneSpan { start, end, sequence });
                 }
-                survivors.push(RangeTombstoneSpan {
-                    start: start.into(),
-                    end: end.into(),
-                    sequence: *sequence,
-                });
             }
         }
         survivors
