@@ -4,6 +4,7 @@
 pub mod base;
 pub mod codec;
 mod error;
+pub mod format;
 pub mod fs;
 pub mod manifest;
 pub mod stats;
