@@ -7,6 +7,7 @@ mod error;
 pub mod fs;
 pub mod manifest;
 pub mod stats;
+pub mod wal;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
