@@ -4,10 +4,12 @@
 pub mod base;
 pub mod codec;
 mod error;
+pub mod format;
 pub mod fs;
 pub mod manifest;
 pub mod stats;
 pub mod wal;
+pub mod table;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
