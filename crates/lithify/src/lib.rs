@@ -8,8 +8,8 @@ pub mod format;
 pub mod fs;
 pub mod manifest;
 pub mod stats;
-pub mod wal;
 pub mod table;
+pub mod wal;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
