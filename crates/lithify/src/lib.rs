@@ -11,6 +11,7 @@ pub mod stats;
 pub mod table;
 #[doc(hidden)]
 pub mod memtable;
+pub mod wal;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};

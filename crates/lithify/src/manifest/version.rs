@@ -7,7 +7,7 @@
 use crate::base::{FileNumber, Level, SequenceNumber, TableId};
 use crate::codec::Compression;
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The user keys that a table covers: from `smallest` to `largest`, both included unless
 /// `largest_exclusive`, which is so when a range tombstone reaches further than any entry.
@@ -105,12 +105,28 @@ pub struct FileMetadata {
 pub struct TableFile {
     /// What the manifest knows of it.
     pub metadata: FileMetadata,
+    /// Held by every object of this file: a move may change the metadata, not the file.
+    life: Arc<()>,
 }
 
 impl TableFile {
     /// A table with that metadata.
     pub fn new(metadata: FileMetadata) -> Arc<Self> {
-        Arc::new(TableFile { metadata })
+        Arc::new(TableFile { metadata, life: Arc::new(()) })
+    }
+
+    /// The same file with another codec debt.
+    pub fn with_codec_debt(self: &Arc<Self>, codec_debt: bool) -> Arc<Self> {
+        if self.metadata.codec_debt == codec_debt {
+            return Arc::clone(self);
+        }
+        let metadata = FileMetadata { codec_debt, ..self.metadata.clone() };
+        Arc::new(TableFile { metadata, life: Arc::clone(&self.life) })
+    }
+
+    /// Dead once no version, cursor or job holds the file any more.
+    pub(super) fn life(&self) -> Weak<()> {
+        Arc::downgrade(&self.life)
     }
 }
 
@@ -139,6 +155,11 @@ impl Version {
             }
         }
         Version { levels }
+    }
+
+    /// The tables of all levels, for making the next version.
+    pub fn to_levels(&self) -> Vec<Vec<Arc<TableFile>>> {
+        self.levels.clone()
     }
 
     /// The number of levels, empty ones included.
