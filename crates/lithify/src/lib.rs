@@ -8,6 +8,9 @@ mod error;
 pub mod fs;
 pub mod manifest;
 pub mod stats;
+pub mod table;
+#[doc(hidden)]
+pub mod memtable;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};

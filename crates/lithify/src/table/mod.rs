@@ -1,0 +1,3 @@
+//! Floor 3: the sorted-table file.
+
+pub mod filter;
