@@ -3,6 +3,7 @@
 
 pub mod base;
 pub mod codec;
+pub mod compaction;
 mod error;
 pub mod format;
 pub mod fs;

@@ -128,10 +128,11 @@ impl Ledger {
         clock: &dyn Clock,
     ) -> Option<UserSample> {
         let spread = (self.count(counter, 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
-        if spread % SAMPLE_PERIOD != 0 {
+        if !spread.is_multiple_of(SAMPLE_PERIOD) {
             return None;
         }
-        let cpu_ns = (spread % CALIBRATION_PERIOD == 0).then(|| clock.thread_cpu_ns());
+        let calibrates = spread.is_multiple_of(CALIBRATION_PERIOD);
+        let cpu_ns = calibrates.then(|| clock.thread_cpu_ns());
         Some(UserSample { cause, ticks: clock.ticks(), cpu_ns })
     }
 

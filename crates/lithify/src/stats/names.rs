@@ -239,7 +239,8 @@ named_list! {
         StoredToRaw = "stored-to-raw", "ratio";
         /// cache hits / (cache hits + misses).
         CacheHitShare = "cache-hit-share", "share";
-        /// filter-false-positives / (filter-checks - filter-negatives): how often a maybe was wrong.
+        /// filter-false-positives / (filter-checks - filter-negatives): how often a maybe was
+        /// wrong.
         FilterFalseShare = "filter-false-share", "share";
         /// CPU time of user-read per get, multi-get key and seek.
         CpuPerLookup = "cpu-per-lookup", "us";

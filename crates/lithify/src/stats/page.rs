@@ -216,7 +216,8 @@ impl StatisticsSnapshot {
         let logged = figures.traffic_of_cause(Cause::Wal, TrafficFigure::WrittenBytes);
         writeln!(
             f,
-            "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.3} GB, {:.2} MB/s",
+            "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.3} GB, \
+             {:.2} MB/s",
             counter(Counter::WalWrites),
             counter(Counter::WalSyncs),
             quotient(count(Counter::WalWrites), count(Counter::WalSyncs)),

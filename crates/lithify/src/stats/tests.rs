@@ -96,8 +96,8 @@ fn meters_that_claim_more_than_the_step_still_add_up() {
     let clock = HandClock::default();
     let ledger = Ledger::new(&clock);
     let mut step = StepClock::start(&clock);
-    let mut meter = WorkMeter::default();
-    meter.ticks = [u64::MAX / 16; PART_COUNT];
+    let ticks = [u64::MAX / 16; PART_COUNT];
+    let mut meter = WorkMeter { ticks, ..WorkMeter::default() };
     clock.advance(100, 77);
     step.finish(&clock, &ledger, Cause::Flush, 0, &mut meter);
     assert_eq!(parts(&ledger.figures(), Cause::Flush, 0).iter().sum::<u64>(), 77_000);

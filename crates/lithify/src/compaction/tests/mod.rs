@@ -1,0 +1,4 @@
+//! Tests of the room; each file tests the one of the same name.
+
+mod environment;
+mod scheduler;
