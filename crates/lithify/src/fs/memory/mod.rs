@@ -18,7 +18,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{FileCall, FileCallKind};
+pub use calls::{FileCall, FileCallKind, FileFault};
 pub use environment::MemoryEnvironment;
 
 use super::{Advice, File, FileLock, FileSystem, OpenMode, World};
@@ -150,7 +150,7 @@ impl MemoryFileSystem {
     /// Consults `fault` before every call from now on; an error that it returns fails the call,
     /// which then changes nothing. A failed sync also gives up the unsynced writes: they stay
     /// readable, but no later sync makes them durable.
-    pub fn set_fault(&self, fault: Box<dyn Fn(&FileCall<'_>) -> Option<io::Error> + Send + Sync>) {
+    pub fn set_fault(&self, fault: Box<FileFault>) {
         self.disk.calls.set_fault(Some(Arc::from(fault)));
     }
 
