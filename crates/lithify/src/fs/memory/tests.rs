@@ -4,6 +4,7 @@ use super::*;
 use crate::base::Clock;
 use crate::fs::{Environment, read_exact_at};
 use std::collections::BTreeSet;
+use std::io::IoSlice;
 
 const SEEDS: std::ops::Range<u64> = 0..400;
 

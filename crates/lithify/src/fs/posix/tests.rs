@@ -49,6 +49,19 @@ fn a_lock_through_another_name_is_the_same_lock() {
     assert_eq!(PosixFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
 }
 
+/// Whether this process has the file open for direct I/O.
+fn is_open_direct(path: &Path) -> bool {
+    let descriptors = PosixFileSystem.list(Path::new("/proc/self/fd")).unwrap();
+    descriptors.iter().any(|number| {
+        let status = std::fs::read_to_string(Path::new("/proc/self/fdinfo").join(number));
+        let status = status.unwrap_or_default();
+        let flags = status.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0);
+        let link = std::fs::read_link(Path::new("/proc/self/fd").join(number));
+        link.is_ok_and(|target| target == path) && flags & OFlags::DIRECT.bits() != 0
+    })
+}
+
 #[test]
 fn direct_reads_give_the_same_bytes_at_any_alignment() {
     let directory = tempfile::tempdir().unwrap();
@@ -59,6 +72,7 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
     file.append(&[IoSlice::new(&expected)]).unwrap();
     file.sync_data().unwrap();
     let direct = PosixFileSystem.open_direct(&path).unwrap();
+    let opened_direct = is_open_direct(&path);
     let ranges = [
         (0, 1),
         (0, 4096),
@@ -81,9 +95,8 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
     let (mut first, mut second) = ([0; 700], [0; 60]);
     assert_eq!(direct.read_vectored_at(&mut [&mut first, &mut second], 2_499_500).unwrap(), 623);
     assert_eq!(first[..623], expected[2_499_500..]);
-    if let Some(alignment) = direct.direct_io_alignment() {
-        assert!(alignment.is_power_of_two());
-    }
+    assert_eq!(is_open_direct(&path), opened_direct, "a direct read was refused");
+    assert!(direct.direct_io_alignment().is_none_or(usize::is_power_of_two));
     let missing = PosixFileSystem.open_direct(&directory.path().join("missing"));
     assert_eq!(missing.err().unwrap().kind(), ErrorKind::NotFound);
 }
