@@ -49,6 +49,27 @@ fn a_lock_through_another_name_is_the_same_lock() {
     assert_eq!(PosixFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
 }
 
+#[test]
+fn writes_that_stop_short_are_continued() {
+    let pieces = [&b""[..], b"0123", b"", b"456789", b"ab", b"", b"c", b""];
+    let buffers = pieces.map(IoSlice::new);
+    for stop in 1..=14 {
+        let mut written = Vec::new();
+        file::write_all_by(&buffers, 100, |batch, offset| {
+            assert_eq!(offset, 100 + written.len() as u64);
+            let offered: Vec<u8> = batch.iter().flat_map(|buffer| buffer.iter().copied()).collect();
+            let taken = offered.len().min(stop);
+            written.extend_from_slice(&offered[..taken]);
+            Ok(taken)
+        })
+        .unwrap();
+        assert_eq!(written, b"0123456789abc", "{stop} bytes a call");
+    }
+    let stuck = file::write_all_by(&buffers, 0, |_, _| Ok(0));
+    assert_eq!(stuck.unwrap_err().kind(), io::ErrorKind::WriteZero);
+    file::write_all_by(&[], 0, |_, _| Ok(0)).unwrap();
+}
+
 /// Whether this process has the file open for direct I/O.
 fn is_open_direct(path: &Path) -> bool {
     let descriptors = PosixFileSystem.list(Path::new("/proc/self/fd")).unwrap();
@@ -73,6 +94,7 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
     file.sync_data().unwrap();
     let direct = PosixFileSystem.open_direct(&path).unwrap();
     let opened_direct = is_open_direct(&path);
+    assert!(opened_direct || file.direct_io_alignment().is_none());
     let ranges = [
         (0, 1),
         (0, 4096),
