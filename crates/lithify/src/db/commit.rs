@@ -15,6 +15,7 @@ use super::inner::DbInner;
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
 use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
+use crate::memtable::MemTableWriter;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
@@ -270,7 +271,8 @@ impl DbInner {
         let mut touched = Vec::new();
         for pending in group {
             let entries = pending.data.entries();
-            sequence = self.insert_entries(entries, sequence, segment, &mut touched)?;
+            sequence =
+                self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
         }
         writer.last_sequence = last_sequence;
         self.visible.store(last_sequence, Ordering::Release);
@@ -311,13 +313,14 @@ impl DbInner {
 
     /// Writes entries to the active memtables, numbered from `sequence` on; gives the number
     /// behind the last. Entries of families that were dropped meanwhile are passed over: a write
-    /// and then the drop leave the same.
+    /// and then the drop leave the same. So are those up to what `flushed` says is in tables.
     pub(crate) fn insert_entries(
         &self,
         entries: Entries<'_>,
         mut sequence: SequenceNumber,
         segment: u64,
         touched: &mut Vec<ColumnFamilyId>,
+        flushed: &dyn Fn(&ColumnFamilyId) -> SequenceNumber,
     ) -> Result<SequenceNumber> {
         let mut tally = Tally::default();
         let mut entries = entries.peekable();
@@ -327,24 +330,23 @@ impl DbInner {
                 sequence += 1;
                 continue;
             };
+            let flushed_through = flushed(&family.id);
             let view = family.view();
             let mut memtable = view.active.table.writer();
             let mut next = Some(first);
             while let Some(entry) = next {
-                let trailer = Trailer::new(sequence, entry.kind);
-                match entry.kind {
-                    ValueKind::RangeDelete => {
-                        memtable.delete_range(entry.key, entry.value, sequence);
-                    }
-                    _ => memtable.insert(entry.key, trailer, entry.value),
+                if sequence > flushed_through {
+                    insert(&mut memtable, &entry, sequence);
+                    tally.add(&entry);
                 }
-                tally.add(&entry);
                 sequence += 1;
                 let same_family =
                     |entry: &Result<Entry<'_>>| matches!(entry, Ok(e) if e.family == family.id);
                 next = entries.next_if(same_family).transpose()?;
             }
-            view.active.note_segment(segment);
+            if !view.active.table.is_empty() {
+                view.active.note_segment(segment);
+            }
             if !touched.contains(&family.id) {
                 touched.push(family.id);
             }
@@ -363,6 +365,13 @@ impl DbInner {
             }
         }
         self.enforce_bounds(writer);
+    }
+}
+
+fn insert(memtable: &mut MemTableWriter<'_>, entry: &Entry<'_>, sequence: SequenceNumber) {
+    match entry.kind {
+        ValueKind::RangeDelete => memtable.delete_range(entry.key, entry.value, sequence),
+        kind => memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::Result;
 use crate::base::FileNumber;
 use crate::manifest::FileName;
 use crate::stats::{Cause, Counter};
-use crate::wal::{LogKind, SegmentEnd, SegmentOptions, WalWriter};
+use crate::wal::{LogKind, RecoveryReport, SegmentEnd, SegmentOptions, WalWriter};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::path::PathBuf;
@@ -39,9 +39,14 @@ pub(crate) struct WalSet {
 }
 
 impl WalSet {
-    /// A log that goes on behind `previous`; the first append starts a segment.
-    pub(crate) fn new(previous: Option<SegmentEnd>) -> Self {
-        WalSet { previous, ..WalSet::default() }
+    /// A log that goes on behind what was recovered; the first append starts a segment. The
+    /// recovered segments stay until their writes are flushed.
+    pub(crate) fn recovered(previous: Option<SegmentEnd>, reports: &[RecoveryReport]) -> Self {
+        let closed = reports.iter().map(|report| Closed {
+            number: report.segment.log_number,
+            bytes: report.stopped_at_offset,
+        });
+        WalSet { previous, closed: closed.collect(), ..WalSet::default() }
     }
 
     /// The number of the segment being written; 0 before the first append.
@@ -93,6 +98,7 @@ impl WalSet {
     fn roll(&mut self, inner: &DbInner) -> Result<()> {
         self.finish(inner)?;
         let number = inner.file_numbers.take();
+        inner.note_wal_number(number);
         let options = SegmentOptions {
             kind: LogKind::Wal,
             database_id: inner.database_id,
@@ -141,8 +147,4 @@ impl WalSet {
         unneeded
     }
 
-    /// The oldest segment that is still needed, if there is any besides the current one.
-    pub(crate) fn oldest_closed(&self) -> Option<FileNumber> {
-        self.closed.front().map(|segment| segment.number)
-    }
 }

@@ -6,7 +6,7 @@
 
 use super::names::FileName;
 use super::state::ManifestState;
-use super::version::TableFile;
+use super::version::{Life, TableFile};
 use crate::Result;
 use crate::base::FileNumber;
 use crate::fs::FileSystem;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 struct Retired {
     number: FileNumber,
     size_bytes: u64,
-    life: Weak<()>,
+    life: Weak<Life>,
 }
 
 /// Tables that are no longer live, until nobody holds them. One thread at a time.

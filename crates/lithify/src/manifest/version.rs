@@ -6,8 +6,11 @@
 
 use crate::base::{FileNumber, Level, SequenceNumber, TableId};
 use crate::codec::Compression;
+use crate::table::TableReader;
+use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
-use std::sync::{Arc, Weak};
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The user keys that a table covers: from `smallest` to `largest`, both included unless
 /// `largest_exclusive`, which is so when a range tombstone reaches further than any entry.
@@ -106,13 +109,25 @@ pub struct TableFile {
     /// What the manifest knows of it.
     pub metadata: FileMetadata,
     /// Held by every object of this file: a move may change the metadata, not the file.
-    life: Arc<()>,
+    life: Arc<Life>,
+}
+
+/// What all objects of one file share: it lives while one of them does.
+#[derive(Default)]
+pub(super) struct Life {
+    reader: OnceLock<Arc<TableReader>>,
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life").field("is_open", &self.reader.get().is_some()).finish()
+    }
 }
 
 impl TableFile {
     /// A table with that metadata.
     pub fn new(metadata: FileMetadata) -> Arc<Self> {
-        Arc::new(TableFile { metadata, life: Arc::new(()) })
+        Arc::new(TableFile { metadata, life: Arc::default() })
     }
 
     /// The same file with another codec debt.
@@ -125,8 +140,22 @@ impl TableFile {
     }
 
     /// Dead once no version, cursor or job holds the file any more.
-    pub(super) fn life(&self) -> Weak<()> {
+    pub(super) fn life(&self) -> Weak<Life> {
         Arc::downgrade(&self.life)
+    }
+
+    /// Gives the table its open file; the first one stays.
+    pub fn set_reader(&self, reader: Arc<TableReader>) {
+        let _ = self.life.reader.set(reader);
+    }
+
+    /// The open file. [`crate::ErrorKind::Closed`] if the table was never opened, as when a
+    /// manifest is only looked at.
+    pub fn reader(&self) -> Result<&Arc<TableReader>> {
+        self.life.reader.get().ok_or_else(|| {
+            let number = self.metadata.number;
+            Error::new(ErrorKind::Closed, format!("table {number} was not opened"))
+        })
     }
 }
 
