@@ -109,7 +109,7 @@ impl CountingFileSystem {
         self.directory_syncs.load(Ordering::Relaxed)
     }
 
-    fn counted(&self, file: Arc<dyn File>) -> Arc<dyn File> {
+    pub(super) fn counted(&self, file: Arc<dyn File>) -> Arc<dyn File> {
         let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
         let counters = Arc::clone(classes.entry(class_of(file.path())).or_default());
         Arc::new(CountingFile { file, counters })

@@ -11,8 +11,13 @@ mod counting;
 mod memory;
 mod posix;
 
+#[cfg(test)]
+mod tests;
+
 pub use counting::{CountingFileSystem, FileCounts};
-pub use memory::{CrashKeep, FileCall, FileCallKind, MemoryEnvironment, MemoryFileSystem};
+pub use memory::{
+    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem,
+};
 pub use posix::{PosixEnvironment, PosixFileSystem};
 
 use crate::base::Clock;

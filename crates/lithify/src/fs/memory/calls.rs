@@ -90,20 +90,20 @@ pub struct FileCall<'a> {
     pub index: u64,
 }
 
-/// Decides whether a call fails.
-pub(super) type Fault = dyn Fn(&FileCall<'_>) -> Option<io::Error> + Send + Sync;
+/// Decides whether a call fails, and with what error.
+pub type FileFault = dyn Fn(&FileCall<'_>) -> Option<io::Error> + Send + Sync;
 
 /// Counts, the fault hook and the read-only switch.
 #[derive(Default)]
 pub(super) struct Calls {
     next_index: AtomicU64,
     counts: [AtomicU64; KIND_COUNT],
-    fault: RwLock<Option<Arc<Fault>>>,
+    fault: RwLock<Option<Arc<FileFault>>>,
     read_only: AtomicBool,
 }
 
 impl Calls {
-    pub(super) fn set_fault(&self, fault: Option<Arc<Fault>>) {
+    pub(super) fn set_fault(&self, fault: Option<Arc<FileFault>>) {
         *self.fault.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = fault;
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The longest file, in bytes; a write beyond it fails instead of filling the memory.
-const FILE_SIZE_MAX: u64 = 8 << 30;
+const FILE_SIZE_MAX: u64 = 2 << 30;
 
 /// The space of one file system, in bytes.
 pub(super) struct Space {

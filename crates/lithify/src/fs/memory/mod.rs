@@ -11,6 +11,7 @@
 mod calls;
 mod content;
 mod environment;
+mod file;
 mod inode;
 mod namespace;
 mod random;
@@ -18,18 +19,19 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{FileCall, FileCallKind};
+pub use calls::{FileCall, FileCallKind, FileFault};
 pub use environment::MemoryEnvironment;
 
-use super::{Advice, File, FileLock, FileSystem, OpenMode, World};
+use super::{File, FileLock, FileSystem, OpenMode, World};
 use crate::{Error, ErrorKind, Result};
 use calls::Calls;
 use content::Content;
+use file::MemoryFile;
 use inode::{Inode, Space};
 use namespace::{Namespace, Node};
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IoSlice};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -76,7 +78,8 @@ impl Default for MemoryFileSystem {
 }
 
 impl World {
-    /// A new world in memory: an empty disk, a clock at zero, no threads.
+    /// A new world in memory: an empty disk, a clock at zero, no threads. A test that wants to
+    /// crash it makes the parts itself and keeps a handle of the [`MemoryFileSystem`].
     pub fn memory(seed: u64) -> World {
         World {
             files: Arc::new(MemoryFileSystem::new()),
@@ -150,7 +153,7 @@ impl MemoryFileSystem {
     /// Consults `fault` before every call from now on; an error that it returns fails the call,
     /// which then changes nothing. A failed sync also gives up the unsynced writes: they stay
     /// readable, but no later sync makes them durable.
-    pub fn set_fault(&self, fault: Box<dyn Fn(&FileCall<'_>) -> Option<io::Error> + Send + Sync>) {
+    pub fn set_fault(&self, fault: Box<FileFault>) {
         self.disk.calls.set_fault(Some(Arc::from(fault)));
     }
 
@@ -250,13 +253,7 @@ impl FileSystem for MemoryFileSystem {
             OpenMode::ReadWrite => "cannot open for writing",
         };
         let inode = self.disk.open(path, mode).map_err(|e| Error::io(what, path, e))?;
-        inode.hold();
-        Ok(Arc::new(MemoryFile {
-            disk: Arc::clone(&self.disk),
-            inode,
-            path: path.to_path_buf(),
-            writable: mode != OpenMode::Read,
-        }))
+        Ok(Arc::new(MemoryFile::new(&self.disk, inode, path, mode != OpenMode::Read)))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -358,120 +355,5 @@ impl FileLock for MemoryLock {}
 impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.disk.locked().remove(&self.inode);
-    }
-}
-
-struct MemoryFile {
-    disk: Arc<Disk>,
-    inode: Arc<Inode>,
-    path: PathBuf,
-    writable: bool,
-}
-
-impl Drop for MemoryFile {
-    fn drop(&mut self) {
-        self.inode.release();
-    }
-}
-
-impl MemoryFile {
-    fn begin(&self, kind: FileCallKind, offset: u64, length: u64) -> io::Result<()> {
-        self.disk.calls.begin(kind, &self.path, offset, length)
-    }
-
-    /// A call that changes the file.
-    fn change<T>(
-        &self,
-        (kind, what): (FileCallKind, &str),
-        (offset, length): (u64, u64),
-        change: impl FnOnce() -> io::Result<T>,
-    ) -> Result<T> {
-        let changed = self.begin(kind, offset, length).and_then(|()| {
-            if !self.writable {
-                return Err(io::Error::other("the file is open for reading only"));
-            }
-            let _running = self.disk.between_crashes();
-            change()
-        });
-        changed.map_err(|e| Error::io(what, &self.path, e).at_offset(offset))
-    }
-}
-
-fn total_length(buffers: &[IoSlice<'_>]) -> u64 {
-    buffers.iter().map(|buffer| buffer.len() as u64).sum()
-}
-
-impl File for MemoryFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn length(&self) -> Result<u64> {
-        self.begin(FileCallKind::Length, 0, 0)
-            .map_err(|e| Error::io("cannot read the length", &self.path, e))?;
-        Ok(self.inode.content().bytes().len() as u64)
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.begin(FileCallKind::Read, offset, buffer.len() as u64)
-            .map_err(|e| Error::io("cannot read", &self.path, e).at_offset(offset))?;
-        let content = self.inode.content();
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let found = content.bytes().get(start..).unwrap_or_default();
-        let count = found.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&found[..count]);
-        Ok(count)
-    }
-
-    fn write_at(&self, buffers: &[IoSlice<'_>], offset: u64) -> Result<()> {
-        let range = (offset, total_length(buffers));
-        self.change((FileCallKind::Write, "cannot write"), range, || {
-            self.inode.write(buffers, Some(offset)).map(drop)
-        })
-    }
-
-    fn append(&self, buffers: &[IoSlice<'_>]) -> Result<u64> {
-        let end = self.inode.content().bytes().len() as u64;
-        let range = (end, total_length(buffers));
-        self.change((FileCallKind::Append, "cannot append"), range, || {
-            self.inode.write(buffers, None)
-        })
-    }
-
-    fn sync_data(&self) -> Result<()> {
-        let begun = self.begin(FileCallKind::SyncData, 0, 0);
-        let _running = self.disk.between_crashes();
-        match begun {
-            Ok(()) => self.inode.content_mut().sync(),
-            Err(e) => {
-                self.inode.content_mut().forfeit();
-                return Err(Error::io("cannot sync", &self.path, e));
-            }
-        }
-        Ok(())
-    }
-
-    fn sync_range(&self, offset: u64, length: u64) -> Result<()> {
-        self.begin(FileCallKind::SyncRange, offset, length)
-            .map_err(|e| Error::io("cannot start writing back", &self.path, e).at_offset(offset))
-    }
-
-    fn preallocate(&self, offset: u64, length: u64) -> Result<()> {
-        let call = (FileCallKind::Preallocate, "cannot preallocate");
-        self.change(call, (offset, length), || self.inode.preallocate(offset, length))
-    }
-
-    fn truncate(&self, length: u64) -> Result<()> {
-        let call = (FileCallKind::Truncate, "cannot truncate");
-        self.change(call, (0, length), || self.inode.set_length(length))
-    }
-
-    fn advise(&self, offset: u64, length: u64, _advice: Advice) -> Result<()> {
-        self.begin(FileCallKind::Advise, offset, length)
-            .map_err(|e| Error::io("cannot give advice on", &self.path, e).at_offset(offset))
-    }
-
-    fn direct_io_alignment(&self) -> Option<usize> {
-        None
     }
 }

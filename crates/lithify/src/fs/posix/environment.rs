@@ -3,7 +3,7 @@
 use super::machine;
 use crate::base::Clock;
 use crate::fs::{Environment, Event, Thread};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,7 +49,10 @@ impl Environment for PosixEnvironment {
         let builder = std::thread::Builder::new().name(name.replace('\0', "?"));
         match builder.spawn(body) {
             Ok(handle) => Ok(Box::new(PosixThread(handle))),
-            Err(e) => Err(Error::io(format!("cannot start the thread {name}"), "", e)),
+            Err(e) => {
+                let what = format!("cannot start the thread {name}");
+                Err(Error::new(ErrorKind::Io, what).because(e))
+            }
         }
     }
 

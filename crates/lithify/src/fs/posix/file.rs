@@ -54,6 +54,36 @@ pub(super) fn alignment_of_direct_file(file: &std::fs::File) -> Option<usize> {
     reported_alignment(file).unwrap_or(Some(ALIGNMENT_DEFAULT))
 }
 
+/// Writes all of the buffers by calls that may stop short anywhere, continuing where they did.
+pub(super) fn write_all_by(
+    buffers: &[IoSlice<'_>],
+    mut offset: u64,
+    mut write: impl FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut rest = buffers;
+    // How much of the first of the rest is written already.
+    let mut skip = 0;
+    while let Some(first) = rest.first() {
+        let written = if first.is_empty() {
+            0
+        } else {
+            let batch = &rest[..rest.len().min(VECTOR_COUNT_MAX)];
+            let tail = [IoSlice::new(&first[skip..])];
+            match write(if skip > 0 { &tail } else { batch }, offset)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => count,
+            }
+        };
+        offset += written as u64;
+        skip += written;
+        while let Some(first) = rest.first().filter(|first| first.len() <= skip) {
+            skip -= first.len();
+            rest = &rest[1..];
+        }
+    }
+    Ok(())
+}
+
 impl PosixFile {
     pub(super) fn new(
         file: std::fs::File,
@@ -86,46 +116,10 @@ impl PosixFile {
         self.end.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Writes all of the buffers, continuing where a call stopped short.
-    fn write_all(&self, buffers: &[IoSlice<'_>], mut offset: u64) -> io::Result<()> {
-        let mut rest = buffers;
-        while !rest.is_empty() {
-            let batch = &rest[..rest.len().min(VECTOR_COUNT_MAX)];
-            let mut written = 0;
-            if batch.iter().any(|buffer| !buffer.is_empty()) {
-                written = retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?;
-                if written == 0 {
-                    return Err(io::ErrorKind::WriteZero.into());
-                }
-            }
-            offset += written as u64;
-            let mut whole = 0;
-            while let Some(buffer) = batch.get(whole).filter(|buffer| buffer.len() <= written) {
-                written -= buffer.len();
-                whole += 1;
-            }
-            rest = &rest[whole..];
-            if written > 0 {
-                offset += self.write_tail(&rest[0][written..], offset)?;
-                rest = &rest[1..];
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the rest of one buffer that a vectored call left behind; returns its length.
-    fn write_tail(&self, mut tail: &[u8], mut offset: u64) -> io::Result<u64> {
-        let length = tail.len() as u64;
-        while !tail.is_empty() {
-            match retry_on_intr(|| rustix::io::pwrite(&self.file, tail, offset))? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => {
-                    tail = &tail[count..];
-                    offset += count as u64;
-                }
-            }
-        }
-        Ok(length)
+    fn write_all(&self, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        write_all_by(buffers, offset, |batch, offset| {
+            Ok(retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?)
+        })
     }
 
     fn read_cached(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
