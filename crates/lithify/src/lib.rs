@@ -2,6 +2,7 @@
 //! and whose every byte and CPU microsecond is booked where it arises.
 
 pub mod base;
+pub mod cache;
 pub mod codec;
 mod error;
 pub mod format;

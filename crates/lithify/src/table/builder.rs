@@ -71,7 +71,6 @@ pub struct TableBuilder {
     block: DataBlockBuilder,
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
-    filter_keys: u64,
     tombstones: TombstoneFragmenter,
     /// The exclusive end of the range tombstone that reaches furthest.
     tombstone_end: Option<Vec<u8>>,
@@ -183,7 +182,6 @@ impl TableBuilder {
             block: DataBlockBuilder::new(options.restart_interval),
             index: IndexBuilder::default(),
             filter: has_filter.then(|| FilterBuilder::new(options.filter_bits_per_key)),
-            filter_keys: 0,
             tombstones: TombstoneFragmenter::new(),
             tombstone_end: None,
             properties,
@@ -293,9 +291,9 @@ impl TableBuilder {
     /// What the file would be long if the table ended here, a little too much: the block at hand
     /// is not encoded yet.
     pub fn estimated_size_bytes(&self) -> u64 {
-        let filter_bits = self.filter_keys * u64::from(self.options.filter_bits_per_key);
+        let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::finished_bytes);
         let rest = self.block.raw_size() + self.index.size() + FOOTER_SIZE + 1024;
-        self.sink.offset() + filter_bits / 8 + rest as u64
+        self.sink.offset() + (filter_bytes + rest) as u64
     }
 
     /// Ends the table; what is left of it is in the output. Fails with
@@ -340,7 +338,7 @@ impl TableBuilder {
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) -> Result<Option<BlockHandle>> {
-        let Some(mut filter) = self.filter.take().filter(|_| self.filter_keys > 0) else {
+        let Some(mut filter) = self.filter.take().filter(|filter| filter.hash_count() > 0) else {
             return Ok(None);
         };
         let mut raw = Vec::new();
@@ -443,12 +441,10 @@ impl TableBuilder {
             // A key that shares all of itself with the one before is another version of it.
             if shared < key.len() || is_first {
                 filter.add_hash(hash_key(key));
-                self.filter_keys += 1;
             }
             let has_prefix = prefix_length > 0 && key.len() >= prefix_length;
             if has_prefix && (shared < prefix_length || is_first) {
                 filter.add_hash(hash_key(&key[..prefix_length]));
-                self.filter_keys += 1;
             }
             is_first = false;
         }

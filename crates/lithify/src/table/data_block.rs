@@ -170,10 +170,10 @@ impl<'a> DataBlock<'a> {
         let section = &self.bytes[..self.layout.words_offset as usize];
         let (shared, unshared, value_size, key_start) = match section.get(offset as usize..) {
             // The common case: lengths below 128, values below 16,384.
-            Some([a, b, c, ..]) if (a | b | c) < &0x80 => {
+            Some([a, b, c, ..]) if (a | b | c) < 0x80 => {
                 (u64::from(*a), u64::from(*b), u64::from(*c), offset as usize + 3)
             }
-            Some([a, b, c, d, ..]) if (a | b | d) < &0x80 => {
+            Some([a, b, c, d, ..]) if (a | b | d) < 0x80 => {
                 let value_size = u64::from(*c & 0x7f) | u64::from(*d) << 7;
                 (u64::from(*a), u64::from(*b), value_size, offset as usize + 4)
             }
@@ -219,12 +219,6 @@ impl<'a> DataBlock<'a> {
             return Err(damaged("value ends outside its section"));
         }
         Ok(Place { index, next_offset: entry.end, value_start, value_size: entry.value_size })
-    }
-
-    /// The bytes of a value.
-    #[inline]
-    pub(super) fn value(&self, place: &Place) -> &'a [u8] {
-        &self.bytes[place.value_range()]
     }
 
     /// Sequence number and kind of entry `index`.

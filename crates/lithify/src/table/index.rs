@@ -80,10 +80,6 @@ impl IndexBuilder {
         HEADER_SIZE + self.records.len() + self.separators.len() + self.first_keys.len()
     }
 
-    pub(super) fn block_count(&self) -> u32 {
-        self.block_count
-    }
-
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut target = Vec::with_capacity(self.size());
         put_u32(&mut target, self.block_count);
@@ -246,10 +242,10 @@ mod tests {
         assert_eq!(separator(b"ab", b"abc"), b"ab");
         assert_eq!(separator(b"", b"x"), b"");
         let keys: Vec<Vec<u8>> = (0..400_u32)
-            .map(|i| (i * 2_654_435_761 % 65_536).to_be_bytes()[2 + (i % 2) as usize..].to_vec())
+            .map(|i| (i.wrapping_mul(2_654_435_761) % 65_536).to_be_bytes()[2 + (i % 2) as usize..].to_vec())
             .collect();
         for a in &keys {
-            for b in keys.iter().filter(|b| a < b) {
+            for b in keys.iter().filter(|b| a < *b) {
                 let middle = separator(a, b);
                 assert!(*a <= middle && middle < *b && middle.len() <= a.len(), "{a:?} {b:?}");
             }
