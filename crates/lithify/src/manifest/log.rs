@@ -13,7 +13,7 @@ use super::names::FileName;
 use super::state::ManifestState;
 use crate::base::FileNumber;
 use crate::fs::FileSystem;
-use crate::wal::{LogKind, LogStop, SegmentOptions, StopReason, WalReader, WalWriter};
+use crate::wal::{LogHeader, LogKind, LogStop, SegmentOptions, StopReason, WalReader, WalWriter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,8 @@ pub struct LoadedManifest {
     pub database_id: u128,
     /// The number of the manifest in force.
     pub number: FileNumber,
+    /// Its header.
+    pub header: LogHeader,
     /// What its edits add up to.
     pub state: ManifestState,
     /// How many edits it holds, the first one included.
@@ -73,7 +75,7 @@ impl LoadedManifest {
         let mut reader =
             WalReader::open(file_system, &path, LogKind::Manifest, database_id, number)
                 .map_err(|error| missing_manifest(error, directory))?;
-        reader.header()?;
+        let header = *reader.header()?;
         let mut state = ManifestState::default();
         let mut edits = 0;
         while let Some(record) = reader.next_record()? {
@@ -93,7 +95,7 @@ impl LoadedManifest {
                 Error::corruption("manifest damaged below what was synced").at(&path, stop.offset)
             );
         }
-        Ok(LoadedManifest { database_id, number, state, edits, stop })
+        Ok(LoadedManifest { database_id, number, header, state, edits, stop })
     }
 
     /// Whether bytes of an edit that was not finished were dropped.
@@ -161,6 +163,7 @@ impl Manifest {
     /// File numbers go on behind the largest one in the directory.
     pub fn open(file_system: Arc<dyn FileSystem>, directory: &Path) -> Result<OpenedManifest> {
         let loaded = LoadedManifest::read(&*file_system, directory, &mut |_, _| {})?;
+        loaded.header.check_writable(&FileName::Manifest(loaded.number).path(directory))?;
         let listing = DirectoryListing::read(&*file_system, directory)?;
         let manifest = Manifest::start(
             file_system,

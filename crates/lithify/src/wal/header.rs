@@ -7,6 +7,7 @@
 
 use crate::format::{Checksum, Decoder, Features, put_u32, put_u64};
 use crate::{Error, Result};
+use std::path::Path;
 
 /// The version of the format that this program writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -14,6 +15,7 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The bytes of a header; the first record starts behind it.
 pub const HEADER_SIZE_BYTES: usize = 72;
 
+const READ_ONLY_COMPATIBLE_OFFSET: u64 = 16;
 const CHECKSUM_OFFSET: usize = HEADER_SIZE_BYTES - 4;
 
 /// What a log is for.
@@ -83,6 +85,13 @@ impl LogHeader {
         let checksum = Checksum::of(&bytes);
         put_u32(&mut bytes, checksum);
         bytes
+    }
+
+    /// [`crate::ErrorKind::ReadOnly`] if the log at `path` has features that allow this version
+    /// reading only.
+    pub fn check_writable(&self, path: &Path) -> Result<()> {
+        let checked = self.features.check_writable(Features::NONE, self.kind.name());
+        checked.map_err(|error| error.at(path, READ_ONLY_COMPATIBLE_OFFSET))
     }
 
     /// Reads a header of `kind`. [`crate::ErrorKind::Corruption`] if there is none that is whole,

@@ -5,15 +5,23 @@
 //!    up to there: the name was written after a sync.
 //! 3. The last segment has no such witness. There a later record that knows the stop as synced
 //!    makes it corruption; otherwise the rest is dropped and reported.
-//! 4. A segment without a whole header was being created and is empty: the header is durable
+//! 4. What of the last segment is not known as durable is written again and synced before its end
+//!    may be named. A sync alone would not do: after one that failed, the system may hold pages as
+//!    clean that never reached the medium.
+//! 5. A segment without a whole header was being created and is empty: the header is durable
 //!    before the first record, so if it holds a record it is corruption.
 
+use super::frame::ALIGNMENT;
 use super::header::{LogKind, SegmentEnd};
 use super::reader::{LogRecord, StopReason, WalReader};
 use crate::fs::{FileSystem, OpenMode};
 use crate::{Error, Result};
 use std::fmt;
+use std::io::IoSlice;
 use std::path::PathBuf;
+
+/// Bytes read and written at once where the end of the log is made durable.
+const REWRITE_SIZE_BYTES: u64 = 256 << 10;
 
 /// A segment in the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +41,7 @@ pub struct RecoveryOptions {
     pub oldest_needed: u64,
     /// The end of the log at the last clean close.
     pub clean_close: Option<SegmentEnd>,
-    /// Whether nothing may be written or synced; the end that is found must then not be named in a
+    /// Whether nothing may be written; the end that is found must then not be named in a
     /// new segment.
     pub read_only: bool,
 }
@@ -52,6 +60,8 @@ pub struct RecoveryReport {
     pub dropped_bytes: u64,
     /// What was found there.
     pub reason: StopReason,
+    /// Bytes of the segment before this offset are known to be durable.
+    pub durable_through: u64,
 }
 
 impl fmt::Display for RecoveryReport {
@@ -83,6 +93,8 @@ pub struct Recovery {
     /// The end of the last segment with a header; a new segment names it as its predecessor.
     /// Durable, unless recovery was read-only.
     pub end: Option<SegmentEnd>,
+    /// Bytes at the end of the log that were written once more to make them durable.
+    pub rewritten_bytes: u64,
 }
 
 impl Recovery {
@@ -125,8 +137,8 @@ pub fn recover_segments(
         recovery.end = Some(SegmentEnd { log_number, end_offset });
         recovery.reports.push(report);
     }
-    if let (Some(end), false) = (recovery.end, options.read_only) {
-        sync_segment(file_system, segments, end.log_number)?;
+    if !options.read_only {
+        recovery.rewritten_bytes = make_end_durable(file_system, &recovery)?;
     }
     Ok(recovery)
 }
@@ -136,13 +148,17 @@ fn open_all(
     segments: &[SegmentFile],
     options: &RecoveryOptions,
 ) -> Result<Vec<WalReader>> {
-    segments
-        .iter()
-        .map(|segment| {
-            let (database_id, log_number) = (options.database_id, segment.log_number);
-            WalReader::open(file_system, &segment.path, LogKind::Wal, database_id, log_number)
-        })
-        .collect()
+    let open = |segment: &SegmentFile| {
+        let (database_id, log_number) = (options.database_id, segment.log_number);
+        let reader =
+            WalReader::open(file_system, &segment.path, LogKind::Wal, database_id, log_number)?;
+        match reader.header() {
+            Ok(header) if !options.read_only => header.check_writable(&segment.path)?,
+            _ => {}
+        }
+        Ok(reader)
+    };
+    segments.iter().map(open).collect()
 }
 
 /// The headers that are whole must name each other, and nothing that is needed may be missing.
@@ -220,6 +236,7 @@ fn recover_headless(
         stopped_at_offset: 0,
         dropped_bytes: 0,
         reason: StopReason::NoHeader,
+        durable_through: 0,
     })
 }
 
@@ -249,6 +266,7 @@ fn recover_to_end(
         stopped_at_offset: end_offset,
         dropped_bytes: 0,
         reason: StopReason::NamedEnd,
+        durable_through: end_offset,
     })
 }
 
@@ -258,7 +276,9 @@ fn recover_open_end(
     on_record: &mut dyn FnMut(LogRecord<'_>) -> Result<()>,
 ) -> Result<RecoveryReport> {
     let mut records = 0;
+    let mut durable_through = 0;
     while let Some(record) = reader.next_record()? {
+        durable_through = record.synced_through;
         on_record(record)?;
         records += 1;
     }
@@ -274,17 +294,31 @@ fn recover_open_end(
         stopped_at_offset: stop.offset,
         dropped_bytes: stop.dropped_bytes,
         reason: stop.reason,
+        durable_through,
     })
 }
 
-/// After the crash of a process the end of the log may still be in the page cache only.
-fn sync_segment(
-    file_system: &dyn FileSystem,
-    segments: &[SegmentFile],
-    log_number: u64,
-) -> Result<()> {
-    match segments.iter().find(|segment| segment.log_number == log_number) {
-        Some(segment) => file_system.open(&segment.path, OpenMode::ReadWrite)?.sync_data(),
-        None => Ok(()),
+/// Writes what is not known as durable at the end of the log once more, in place, and syncs it.
+/// Returns the bytes written.
+fn make_end_durable(file_system: &dyn FileSystem, recovery: &Recovery) -> Result<u64> {
+    let last = recovery.reports.iter().rfind(|report| report.reason != StopReason::NoHeader);
+    let Some(last) = last.filter(|last| last.durable_through < last.stopped_at_offset) else {
+        return Ok(0);
+    };
+    let file = file_system.open(&last.segment.path, OpenMode::ReadWrite)?;
+    let mut offset = last.durable_through;
+    while offset < last.stopped_at_offset {
+        let size = (last.stopped_at_offset - offset).min(REWRITE_SIZE_BYTES);
+        let mut bytes = vec![0; size as usize];
+        let count = file.read_at(&mut bytes, offset)?;
+        // A file may end within the padding of its last record, which then becomes whole.
+        if size - count as u64 >= ALIGNMENT {
+            return Err(Error::corruption("the log became shorter while it was recovered")
+                .at(&last.segment.path, offset + count as u64));
+        }
+        file.write_at(&[IoSlice::new(&bytes)], offset)?;
+        offset += size;
     }
+    file.sync_data()?;
+    Ok(offset - last.durable_through)
 }
