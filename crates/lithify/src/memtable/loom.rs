@@ -58,8 +58,7 @@ fn gets(table: &MemTable, rows: Rows, snapshot: SequenceNumber) {
 
 /// Inserts the first `before` rows, then the others while a reader reads.
 fn check(rows: Rows, before: u64, read: fn(&Arc<MemTable>, Rows, SequenceNumber)) {
-    let mut model = ::loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    let model = ::loom::model::Builder::new();
     model.check(move || {
         let table = Arc::new(MemTable::new());
         (1..=before).for_each(|sequence| insert(&table, rows, sequence));
@@ -84,7 +83,7 @@ fn check(rows: Rows, before: u64, read: fn(&Arc<MemTable>, Rows, SequenceNumber)
 fn check_all(rows: Rows, before: u64) {
     check(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, true));
     check(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, false));
-    check(rows, before, gets);
+    check(rows, before, |table, rows, snapshot| gets(table, rows, snapshot));
 }
 
 #[test]
@@ -117,4 +116,10 @@ fn a_split_of_an_inner_node() {
 #[test]
 fn an_ascending_load_past_a_full_inner_node() {
     check_all(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], 9);
+}
+
+#[test]
+fn splits_below_two_heights_of_inner_nodes() {
+    check_all(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"], 12);
+    check_all(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "jj"], 12);
 }
