@@ -7,10 +7,10 @@ pub mod compaction;
 mod error;
 pub mod fs;
 pub mod manifest;
-pub mod stats;
-pub mod table;
 #[doc(hidden)]
 pub mod memtable;
+pub mod stats;
+pub mod table;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
