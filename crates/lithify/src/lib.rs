@@ -9,11 +9,11 @@ mod error;
 pub mod format;
 pub mod fs;
 pub mod manifest;
-pub mod stats;
-pub mod table;
 #[doc(hidden)]
 pub mod memtable;
 pub mod wal;
+pub mod stats;
+pub mod table;
 
 pub use base::Slice;
 pub use error::{Error, ErrorKind, Result};
