@@ -16,7 +16,7 @@
 //! Nothing is allocated when a block is found. Freed frames are returned to the caller, so that
 //! their memory is given back outside the lock.
 
-use super::frame::Frame;
+use super::frame::{FRAME_OVERHEAD_BYTES, Frame};
 use super::{BlockKind, CachedBlocks};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -102,6 +102,9 @@ struct Slot {
     /// Towards the entering end; in a free slot the next free one.
     newer: u32,
 }
+
+/// The slot and its share of the map, half full, are within what a block is charged for them.
+const _: () = assert!(size_of::<Slot>() + 2 * size_of::<(Key, u32)>() <= FRAME_OVERHEAD_BYTES / 2);
 
 /// A linked queue and the bytes in it.
 struct Queue {

@@ -270,7 +270,8 @@ mod tests {
         assert!(FilterReader::parse(&stored).is_ok());
         let kind_of = |bytes: &[u8]| FilterReader::parse(bytes).err().map(|error| error.kind());
         for length in 0..stored.len() {
-            assert!(kind_of(&stored[stored.len() - length..]).is_some() || length == stored.len());
+            assert!(kind_of(&stored[stored.len() - length..]).is_some(), "{length} bytes");
+            assert!(kind_of(&stored[..length]).is_some(), "{length} bytes");
         }
         let mut longer = vec![0; 64];
         longer.extend_from_slice(&stored);
