@@ -3,7 +3,7 @@
 //! Owns the newest entries of one column family, their order, and their range tombstones, until
 //! the whole is dropped. One writer at a time inserts ([`MemTable::writer`] waits for the one
 //! before it, once per commit group); any number of threads read meanwhile. A reader takes no
-//! lock, waits for nobody and never retries; a get or a step of a cursor writes to no shared memory.
+//! lock, waits for nobody and never retries; a get or a cursor step writes to no shared memory.
 //! The room does not write files, knows no options, and decides neither what a snapshot shows nor
 //! what a range tombstone hides.
 //!
