@@ -43,7 +43,8 @@ unsafe impl Send for Arena {}
 
 impl Arena {
     pub(super) fn new() -> Self {
-        Arena { next: std::ptr::null_mut(), free_bytes: 0, allocated_bytes: 0, chunks: Vec::new() }
+        let next = std::ptr::without_provenance_mut(ALIGN);
+        Arena { next, free_bytes: 0, allocated_bytes: 0, chunks: Vec::new() }
     }
 
     /// Bytes of all chunks and of the list of them.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A cursor over the entries of a memtable, keys ascending and newest first within a key. It may be
 /// used while the writer inserts: it meets every entry that was inserted before the last seek, and
-/// none, some or all of those inserted later. It does not allocate, and it keeps the memtable alive.
+/// none, some or all of those inserted later. It does not allocate; it keeps the memtable alive.
 pub struct MemCursor {
     position: Position,
     /// Keeps alive what the position points to.
@@ -49,7 +49,6 @@ impl MemCursor {
     }
 
     /// Goes to the next entry. At no entry it stays there.
-    #[expect(clippy::should_implement_trait, reason = "the field's name; the cursor lends")]
     pub fn next(&mut self) {
         self.position.next();
     }

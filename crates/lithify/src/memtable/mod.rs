@@ -1,4 +1,61 @@
-//! The ordered run in memory.
+//! The ordered run in memory: what was written and not yet flushed.
+//!
+//! Owns the newest entries of one column family, their order, and their range tombstones, until
+//! the whole is dropped. One writer at a time inserts ([`MemTable::writer`] waits for the one
+//! before it, once per commit group); any number of threads read meanwhile. A reader takes no
+//! lock, waits for nobody and never retries; a get or a cursor step writes to no shared memory.
+//! The room does not write files, knows no options, and decides neither what a snapshot shows nor
+//! what a range tombstone hides.
+//!
+//! # How it works
+//!
+//! A B+tree in an `arena`, where nothing moves and nothing is freed before the end.
+//!
+//! 1. An insert copies the row into the arena, goes down, and fills the next free slot of a leaf:
+//!    slots are never changed after. A list of one-byte links holds their order; one release store
+//!    of one link shows the row to readers. `node.rs` tells how a search gets by with eight bytes
+//!    of each key.
+//! 2. A full leaf is copied into two; one that was filled in ascending order stays, and a fresh one
+//!    begins beside it. The inner node above is copied with the new child, and so on upwards while
+//!    a copy outgrows its node; one release store into the first node that needs no copy, or into
+//!    the root pointer, shows all of it.
+//! 3. Replaced nodes stay readable. A cursor keeps its way down and goes on in them.
+//!
+//! # Why a reader misses nothing
+//!
+//! *Claim.* A reader that begins its descent after an insert (by happens-before) meets the entry,
+//! however long it then walks. So a snapshot is complete, if it is published after the inserts of
+//! its group and acquired before the seek.
+//!
+//! - *A child answers for a fixed range of its parent, for ever.* Its pointer is only replaced by
+//!   one to a node with all entries of that range, and the ranges of the children divide that of
+//!   the parent. So whatever mixture of old and new nodes a walk uses, it passes through each range
+//!   once, in order, and meets no entry twice. (A full node that stays in an ascending load answers
+//!   for less in its new parent: for what it held until then.)
+//! - *A node never loses an entry.* Slots and links of a leaf are only added; copies hold all that
+//!   the original held; only the writer copies, and it sees its own inserts.
+//! - *Each pointer read on the way down leads to a node with all entries of its range inserted
+//!   before the descent began.* For the root: a load returns a value no older than the last store
+//!   that happens before it, and every later store leads to the same entries and more. For a child
+//!   of a current node: likewise. For a child of a replaced node: its pointers are frozen at what
+//!   they were when it was replaced; that was after the descent began, or the descent would not
+//!   have met it, so the entries were there already. In each case the child may be ahead: later
+//!   entries are met or not, and their sequence numbers, above the snapshot, tell them apart.
+//! - *What a pointer or link leads to was written before it was stored*, and is read after an
+//!   acquire load of it; plain memory is written once, before. Hence no data race.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p lithify --lib memtable::loom --release` checks this over
+//! every interleaving of small trees, in about a second.
+//!
+//! # What it costs
+//!
+//! 300,000 rows of 24 + 176 bytes in random order, on one core of a shared AMD EPYC machine: insert
+//! 210 to 310 ns, get 410 to 490 ns, seek and ten rows 600 to 760 ns; ascending insert 100 ns. The
+//! standard B-tree takes 810 to 880 ns per insert in the same run. Two things matter most: huge
+//! pages (without them 1.7 times the insert and the get) and the prefetch of a leaf (without it 1.3
+//! and 1.5 times). Memory beside key and value is 87 bytes a row in random order, of which 25 are
+//! in use in leaves, 16 are the row's header and most of the rest replaced nodes: the price of
+//! readers without epochs. An ascending load takes 45. All of it is charged.
 
 #[expect(unsafe_code, reason = "owns raw memory")]
 mod arena;

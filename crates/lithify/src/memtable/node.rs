@@ -9,10 +9,10 @@
 //! never correctness; it is chosen anew when a node is split.
 //!
 //! **A leaf** has slots that are filled one after the other and never change again. The order of
-//! the entries is a list: a link per slot, and one more for the head. An insert fills a slot, copies the
-//! link of the entry before it, and then sets that one link with a release store. As long as
-//! entries come in ascending order they also extend the *sorted* run of slots; a search is a
-//! binary search in that run, and then a walk over the few later entries linked into the gap.
+//! the entries is a list: a link per slot, and one more for the head. An insert fills a slot,
+//! copies the link of the entry before it, and then sets that one link with a release store. As
+//! long as entries come in ascending order they also extend the *sorted* run of slots; a search is
+//! a binary search in that run, and then a walk over the few later entries linked into the gap.
 //!
 //! **An inner node** is immutable but for its child pointers. Separator `i` is the first entry of
 //! child `i + 1` at the time that child was made: child `i` holds what is at or above separator
