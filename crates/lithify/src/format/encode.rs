@@ -34,7 +34,7 @@ pub fn put_varint(target: &mut Vec<u8>, mut value: u64) {
 /// The bytes that [`put_varint`] appends.
 #[inline]
 pub fn varint_size(value: u64) -> usize {
-    ((64 - (value | 1).leading_zeros() as usize) + 6) / 7
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 /// Appends the size as a varint, then the bytes.

@@ -19,8 +19,7 @@ impl Features {
     pub const SIZE_BYTES: usize = 12;
 
     /// No features beyond the first version.
-    pub const NONE: Features =
-        Features { compatible: 0, read_only_compatible: 0, incompatible: 0 };
+    pub const NONE: Features = Features { compatible: 0, read_only_compatible: 0, incompatible: 0 };
 
     /// Appends the three words.
     pub fn encode(self, target: &mut Vec<u8>) {

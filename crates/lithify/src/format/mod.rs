@@ -16,7 +16,5 @@ mod features;
 
 pub use checksum::Checksum;
 pub use decoder::{Decoder, read_u16, read_u32, read_u64, read_varint};
-pub use encode::{
-    VARINT_SIZE_MAX, put_bytes, put_u16, put_u32, put_u64, put_varint, varint_size,
-};
+pub use encode::{VARINT_SIZE_MAX, put_bytes, put_u16, put_u32, put_u64, put_varint, varint_size};
 pub use features::Features;

@@ -128,8 +128,9 @@ pub(super) fn open<'a>(
             .expected(format_args!("at most {}", layout.raw_size_max()), raw_size));
     }
     if codec == CodecId::None && raw_size != payload.len() {
-        return Err(Error::corruption("size of a block stored raw")
-            .expected(raw_size, payload.len()));
+        return Err(
+            Error::corruption("size of a block stored raw").expected(raw_size, payload.len())
+        );
     }
     Ok(CheckedBlock { payload, codec, raw_size })
 }

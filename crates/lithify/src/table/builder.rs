@@ -4,6 +4,7 @@
 //! pieces of its own size and the builder holds little more than one block, the index, and eight
 //! bytes per key for the filter.
 
+use super::TABLE_FORMAT_VERSION;
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::data_block_builder::DataBlockBuilder;
 use super::filter::{FilterBuilder, hash_key};
@@ -13,7 +14,6 @@ use super::index::{
 };
 use super::properties::TableProperties;
 use super::tombstones::TombstoneFragmenter;
-use super::TABLE_FORMAT_VERSION;
 use crate::base::{
     Clock, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, VALUE_SIZE_MAX,
     ValueKind,

@@ -232,9 +232,8 @@ impl TableCursor {
         self.frame = self.table.data_block(&record, context)?;
         self.block = block;
         let layout = DataBlock::parse(&self.frame).map(|data| data.layout());
-        self.layout = Some(
-            layout.map_err(|error| error.at(self.table.file().path(), record.handle.offset))?,
-        );
+        self.layout =
+            Some(layout.map_err(|error| error.at(self.table.file().path(), record.handle.offset))?);
         Ok(true)
     }
 

@@ -201,9 +201,8 @@ impl<'a> DataBlock<'a> {
 
     #[cold]
     fn long_lengths(&self, section: &[u8], offset: usize) -> Result<(u64, u64, u64, usize)> {
-        let read = |offset| {
-            read_varint(section, offset).ok_or_else(|| damaged("lengths of a key entry"))
-        };
+        let read =
+            |offset| read_varint(section, offset).ok_or_else(|| damaged("lengths of a key entry"));
         let (shared, offset) = read(offset)?;
         let (unshared, offset) = read(offset)?;
         let (value_size, offset) = read(offset)?;

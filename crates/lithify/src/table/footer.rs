@@ -52,9 +52,10 @@ impl Footer {
         let mut end = Decoder::new(end);
         let (checksum, magic) = (end.u32()?, end.array::<8>()?);
         if &magic != MAGIC {
-            return Err(Error::corruption("not a table, or its end is missing")
-                .expected(format_args!("{:?}", MAGIC.escape_ascii().to_string()),
-                    format_args!("{:?}", magic.escape_ascii().to_string())));
+            return Err(Error::corruption("not a table, or its end is missing").expected(
+                format_args!("{:?}", MAGIC.escape_ascii().to_string()),
+                format_args!("{:?}", magic.escape_ascii().to_string()),
+            ));
         }
         let found = Checksum::of(covered);
         if checksum != found {

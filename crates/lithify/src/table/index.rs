@@ -194,14 +194,9 @@ impl<'a> IndexBlock<'a> {
         let in_place = handle.end().is_some_and(|end| end <= self.limit)
             && handle.stored_size as usize >= TRAILER_SIZE;
         match codec {
-            Some(codec) if in_place && dictionary == 0 && decoder.u16()? == 0 => Ok(IndexRecord {
-                handle,
-                raw_size,
-                entry_count,
-                largest_sequence,
-                codec,
-                flags,
-            }),
+            Some(codec) if in_place && dictionary == 0 && decoder.u16()? == 0 => {
+                Ok(IndexRecord { handle, raw_size, entry_count, largest_sequence, codec, flags })
+            }
             _ => Err(damaged("record of the index")),
         }
     }
@@ -242,7 +237,10 @@ mod tests {
         assert_eq!(separator(b"ab", b"abc"), b"ab");
         assert_eq!(separator(b"", b"x"), b"");
         let keys: Vec<Vec<u8>> = (0..400_u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) % 65_536).to_be_bytes()[2 + (i % 2) as usize..].to_vec())
+            .map(|i| {
+                (i.wrapping_mul(2_654_435_761) % 65_536).to_be_bytes()[2 + (i % 2) as usize..]
+                    .to_vec()
+            })
             .collect();
         for a in &keys {
             for b in keys.iter().filter(|b| a < *b) {

@@ -32,10 +32,10 @@ mod index;
 mod properties;
 mod reader;
 mod scanner;
-mod tombstones;
-mod verify;
 #[cfg(test)]
 mod tests;
+mod tombstones;
+mod verify;
 
 pub use builder::{TableBuilder, TableOptions, TableSummary};
 pub use cursor::TableCursor;

@@ -310,10 +310,10 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Bytes> {
         let handle = record.handle;
-        if let Some((cache, file_id)) = &self.cache {
-            if let Some(frame) = cache.get(*file_id, handle.offset) {
-                return Ok(frame);
-            }
+        if let Some((cache, file_id)) = &self.cache
+            && let Some(frame) = cache.get(*file_id, handle.offset)
+        {
+            return Ok(frame);
         }
         let raw = self.verified_data_block(record, context)?;
         match &self.cache {
@@ -402,13 +402,22 @@ impl TableReader {
     ) -> Result<Vec<u8>> {
         let block = self.check(handle, layout, stored, context)?;
         let started = context.meter.is_some().then(|| context.clock.ticks());
-        let raw = decode(&self.pool, block)
-            .map_err(|error| error.at(self.file.path(), handle.offset))?;
+        let raw =
+            decode(&self.pool, block).map_err(|error| error.at(self.file.path(), handle.offset))?;
         if let (Some(started), Some(meter)) = (started, &mut context.meter) {
             let ticks = context.clock.ticks().wrapping_sub(started);
             book_decompression(meter, block.codec, raw.len(), ticks);
         }
         Ok(raw)
+    }
+}
+
+impl Drop for TableReader {
+    fn drop(&mut self) {
+        // The id is never given again, so nothing can find these blocks any more.
+        if let Some((cache, file_id)) = &self.cache {
+            cache.erase_file(*file_id);
+        }
     }
 }
 

@@ -123,10 +123,10 @@ impl TableScanner {
             }
             let table = Arc::clone(&self.table);
             let index = table.parse_index(&index)?;
-            if !self.chunk.blocks.contains(&self.blocks.start) {
-                if let Some(ticket) = self.fetch_chunk(&index, meter, clock)? {
-                    return Ok(ScanPoll::Waiting(ticket));
-                }
+            if !self.chunk.blocks.contains(&self.blocks.start)
+                && let Some(ticket) = self.fetch_chunk(&index, meter, clock)?
+            {
+                return Ok(ScanPoll::Waiting(ticket));
             }
             let record = table.in_index(index.record(self.blocks.start))?;
             self.load(&record, meter, clock)

@@ -1,9 +1,7 @@
 //! Tables as a whole: what is built is read back, and nothing damaged is believed.
 
 use super::*;
-use crate::base::{
-    Clock, MemoryBudget, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, ValueKind,
-};
+use crate::base::{Clock, MemoryBudget, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, ValueKind};
 use crate::cache::BlockCache;
 use crate::codec::{CodecId, Compression, ContextPool};
 use crate::fs::{Advice, File, IoOutcome, IoRequest, Submission, Ticket, perform};
@@ -165,7 +163,7 @@ pub(super) fn open(bytes: &[u8], cache: bool) -> Result<Arc<TableReader>> {
 }
 
 pub(super) fn test_cache() -> Arc<BlockCache> {
-    Arc::new(BlockCache::default())
+    BlockCache::new(MemoryBudget::new(64 << 20), 0)
 }
 
 /// Sorted entries: random keys with few distinct bytes, some of them in many versions.
@@ -234,10 +232,7 @@ fn entries_must_ascend_and_keep_their_limits() {
 fn an_empty_table_is_refused() {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let mut table = builder(TableOptions::default(), Compression::NONE);
-    assert_eq!(
-        table.finish(&mut meter, &clock).unwrap_err().kind(),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(table.finish(&mut meter, &clock).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]
@@ -360,11 +355,8 @@ fn tombstone_fragments_answer_as_the_list_does() {
 
 #[test]
 fn filters_hold_keys_and_prefixes() {
-    let options = TableOptions {
-        prefix_length: Some(6),
-        filter_bits_per_key: 12,
-        ..TableOptions::default()
-    };
+    let options =
+        TableOptions { prefix_length: Some(6), filter_bits_per_key: 12, ..TableOptions::default() };
     let mut entries = plain_rows(3000);
     entries.insert(0, (b"ab".to_vec(), Trailer::new(0, ValueKind::Put), b"short".to_vec()));
     let (bytes, _) = build(&options, Compression::LZ4, &entries);

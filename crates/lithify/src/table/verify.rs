@@ -33,10 +33,8 @@ pub(super) fn verify(table: &TableReader, context: &mut ReadContext<'_>) -> Resu
         }
         end += u64::from(record.handle.stored_size);
         let frame = table.verified_data_block(&record, context)?;
-        let (first_key, separator) = (
-            table.in_index(index.first_key(number))?,
-            table.in_index(index.separator(number))?,
-        );
+        let (first_key, separator) =
+            (table.in_index(index.first_key(number))?, table.in_index(index.separator(number))?);
         walk.block(table, &frame, first_key, separator, context)
             .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
         walk.done.data_blocks += 1;

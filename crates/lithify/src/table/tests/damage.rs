@@ -17,7 +17,10 @@ fn read_everything(bytes: &[u8], entries: &[Entry]) -> Result<()> {
     let mut cursor = reader.cursor();
     cursor.seek_to_first(&mut context)?;
     for (key, trailer, value) in entries {
-        assert_eq!((cursor.key(), cursor.trailer(), cursor.value()), (&key[..], *trailer, &value[..]));
+        assert_eq!(
+            (cursor.key(), cursor.trailer(), cursor.value()),
+            (&key[..], *trailer, &value[..])
+        );
         cursor.next(&mut context)?;
     }
     assert!(!cursor.valid());
@@ -240,8 +243,8 @@ fn no_bytes_make_a_decoder_panic() {
             let mut changed = bytes.to_vec();
             for _ in 0..1 + random.below(3) {
                 let at = random.below(changed.len() as u64) as usize;
-                changed[at] = [0, 1, 0x7f, 0x80, 0xff, random.next() as u8]
-                    [random.below(6) as usize];
+                changed[at] =
+                    [0, 1, 0x7f, 0x80, 0xff, random.next() as u8][random.below(6) as usize];
             }
             changed.truncate(changed.len() - random.below(20).saturating_sub(17) as usize);
             changed
@@ -294,7 +297,10 @@ fn golden_sample() {
     let reader = open(&golden, false).unwrap();
     reader.verify(context).unwrap();
     let get = |key: &[u8], snapshot: SequenceNumber, context: &mut ReadContext<'_>| {
-        reader.get(key, snapshot, context).unwrap().map(|(trailer, value)| (trailer, value.to_vec()))
+        reader
+            .get(key, snapshot, context)
+            .unwrap()
+            .map(|(trailer, value)| (trailer, value.to_vec()))
     };
     let put = |sequence| Trailer::new(sequence, ValueKind::Put);
     assert_eq!(get(b"rock/basalt", 7, context), Some((put(7), b"igneous".to_vec())));

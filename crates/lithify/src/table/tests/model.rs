@@ -38,8 +38,7 @@ fn check_gets(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random)
                 .iter()
                 .find(|entry| entry.0 == key && entry.1.sequence() <= snapshot)
                 .map(|entry| (entry.1, &entry.2[..]));
-            let mut context =
-                ReadContext { clock: &clock, meter: Some(&mut meter), fill_cache };
+            let mut context = ReadContext { clock: &clock, meter: Some(&mut meter), fill_cache };
             let found = reader.get(&key, snapshot, &mut context).unwrap();
             let found = found.as_ref().map(|(trailer, value)| (*trailer, &value[..]));
             assert_eq!(found, expected, "{key:?} at {snapshot}");
