@@ -104,7 +104,7 @@ fn what_was_appended_is_there_after_opening_again() {
 }
 
 #[test]
-fn the_samples_are_what_is_written_and_read() {
+fn the_sample_of_current_is_what_is_written_and_read() {
     let current = Current { database_id: DATABASE_ID, manifest_number: 42 };
     let fields = [
         (8, "magic"),
@@ -115,7 +115,10 @@ fn the_samples_are_what_is_written_and_read() {
     ];
     let sample = golden::check("current-v1.hex", &current.encode(), &fields);
     assert_eq!(Current::decode(sample.first_chunk().unwrap()).unwrap(), current);
+}
 
+#[test]
+fn the_sample_of_a_manifest_is_what_is_written_and_read() {
     let files = new_disk();
     let mut manifest = create(&files);
     manifest.append(edit(&["create id=0 name=default levels=3 log=2"])).unwrap();
@@ -408,4 +411,34 @@ fn a_directory_is_sorted_into_needed_orphaned_and_missing() {
     files.remove(&FileName::Table(5).path(directory())).unwrap();
     let listing = DirectoryListing::read(&files, directory()).unwrap();
     assert_eq!(listing.missing_tables(manifest.state()), [5]);
+}
+
+#[test]
+fn manifests_of_others_and_of_later_versions_are_refused() {
+    use crate::format::Features;
+    let files = new_disk();
+    let number = small_database(&files).number();
+    let name = FileName::Manifest(number);
+    let bytes = read(&files, name);
+    let header = load(&files).unwrap().header;
+    let with_features = |features: Features| {
+        let header = crate::wal::LogHeader { features, format_version: 7, ..header };
+        overwrite(&files, name, &[&header.encode()[..], &bytes[72..]].concat());
+    };
+    with_features(Features { compatible: 1, ..Features::NONE });
+    assert_eq!(load(&files).unwrap().edits, 4);
+    with_features(Features { read_only_compatible: 1, ..Features::NONE });
+    assert_eq!(load(&files).unwrap().edits, 4);
+    let error = open(&files).map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::ReadOnly, Some(16)));
+    with_features(Features { incompatible: 1, ..Features::NONE });
+    let error = load(&files).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let text = error.to_string();
+    assert!(text.contains("version 7") && text.contains("version 1"), "{text}");
+
+    let other = crate::wal::LogHeader { database_id: 1, ..header };
+    overwrite(&files, name, &[&other.encode()[..], &bytes[72..]].concat());
+    assert_eq!(load(&files).unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(DirectoryListing::read(&files, directory()).unwrap().names.len(), 2);
 }
