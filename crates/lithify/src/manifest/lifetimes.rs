@@ -90,8 +90,8 @@ impl DirectoryListing {
             FileName::Table(number) => !live.contains(&number),
             FileName::Wal(number) => number < oldest_log,
             FileName::Manifest(number) => number != manifest_number,
-            FileName::CurrentTemporary => true,
-            FileName::Current | FileName::Lock => false,
+            // Opening for writing has replaced a temporary file by its own.
+            FileName::Current | FileName::CurrentTemporary | FileName::Lock => false,
         };
         self.names.iter().filter(is_orphan).copied().collect()
     }

@@ -20,6 +20,10 @@ mod state;
 mod version;
 
 #[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod edit_tests;
+#[cfg(test)]
 mod tests;
 
 pub use edit::{

@@ -235,3 +235,60 @@ impl Version {
         self.levels.iter().rposition(|tables| !tables.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyRange, TableFile, Version};
+    use crate::manifest::edit_tests::metadata;
+
+    fn range(smallest: &str, largest: &str) -> KeyRange {
+        KeyRange {
+            largest_exclusive: !largest.starts_with('='),
+            ..KeyRange::inclusive(smallest.as_bytes(), largest.trim_start_matches('=').as_bytes())
+        }
+    }
+
+    #[test]
+    fn an_exclusive_end_is_not_covered() {
+        assert!(range("b", "=d").contains(b"d") && !range("b", "d").contains(b"d"));
+        assert!(!range("b", "d").contains(b"a") && range("b", "d").contains(b"cz"));
+        assert!(range("b", "=d").overlaps(&range("d", "e")));
+        assert!(!range("b", "d").overlaps(&range("d", "e")));
+        assert!(!range("d", "e").overlaps(&range("b", "d")));
+        assert!(range("a", "z").overlaps(&range("d", "=d")));
+    }
+
+    #[test]
+    fn a_union_covers_both_and_no_more() {
+        assert_eq!(range("b", "d").union(&range("a", "c")), range("a", "d"));
+        assert_eq!(range("b", "d").union(&range("c", "=d")), range("b", "=d"));
+        assert_eq!(range("c", "=d").union(&range("b", "d")), range("b", "=d"));
+    }
+
+    #[test]
+    fn tables_are_ordered_and_found() {
+        let table = |number, sequence, range: KeyRange| {
+            let metadata =
+                super::FileMetadata { number, largest_sequence: sequence, range, ..metadata() };
+            TableFile::new(metadata)
+        };
+        let all = range("a", "=z");
+        let version = Version::new(vec![
+            vec![table(1, 5, all.clone()), table(3, 9, all.clone()), table(2, 9, all.clone())],
+            vec![table(5, 1, range("m", "=q")), table(4, 1, range("c", "m"))],
+            vec![],
+        ]);
+        let numbers = |level| {
+            let tables: &[_] = version.level(level);
+            tables.iter().map(|table| table.metadata.number).collect::<Vec<_>>()
+        };
+        assert_eq!((numbers(0), numbers(1)), (vec![3, 2, 1], vec![4, 5]));
+        let found = |key: &[u8]| version.table_for_key(1, key).map(|table| table.metadata.number);
+        let expected = [None, Some(4), Some(4), Some(5), Some(5), None];
+        assert_eq!([b"b", b"c", b"l", b"m", b"q", b"r"].map(|key| found(key)), expected);
+        assert_eq!(version.overlapping(1, &range("d", "m")).len(), 1);
+        assert_eq!(version.overlapping(1, &range("d", "=m")).len(), 2);
+        assert_eq!((version.deepest_level(), version.level_count()), (Some(1), 3));
+        assert_eq!(version.level_bytes(1), 2 << 40);
+    }
+}

@@ -85,6 +85,8 @@ struct BlockSink {
     output: Vec<u8>,
     /// Where `output` starts in the file.
     output_offset: u64,
+    /// What the next output is written into.
+    spare: Vec<u8>,
 }
 
 struct Written {
@@ -178,7 +180,13 @@ impl TableBuilder {
         };
         let has_filter = options.filter_bits_per_key > 0;
         TableBuilder {
-            sink: BlockSink { table_id, compressor, output: Vec::new(), output_offset: 0 },
+            sink: BlockSink {
+                table_id,
+                compressor,
+                output: Vec::new(),
+                output_offset: 0,
+                spare: Vec::new(),
+            },
             block: DataBlockBuilder::new(options.restart_interval),
             index: IndexBuilder::default(),
             filter: has_filter.then(|| FilterBuilder::new(options.filter_bits_per_key)),
@@ -283,9 +291,17 @@ impl TableBuilder {
 
     /// Takes the finished bytes, to be appended to the file.
     pub fn take_output(&mut self) -> Vec<u8> {
-        let next = if self.is_finished { 0 } else { self.sink.output.capacity() };
         self.sink.output_offset = self.sink.offset();
-        std::mem::replace(&mut self.sink.output, Vec::with_capacity(next))
+        let next = std::mem::take(&mut self.sink.spare);
+        std::mem::replace(&mut self.sink.output, next)
+    }
+
+    /// Gives a buffer back, such as one that was taken and written, for later output.
+    pub fn recycle(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        if buffer.capacity() > self.sink.spare.capacity() {
+            self.sink.spare = buffer;
+        }
     }
 
     /// What the file would be long if the table ended here, a little too much: the block at hand

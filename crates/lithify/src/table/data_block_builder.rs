@@ -20,6 +20,21 @@ struct Pending {
     shared: u16,
 }
 
+/// Appends the three lengths of a key entry.
+#[inline]
+fn put_lengths(target: &mut Vec<u8>, shared: usize, unshared: usize, value_size: u32) {
+    if shared | unshared < 0x80 && value_size < 0x80 {
+        target.extend_from_slice(&[shared as u8, unshared as u8, value_size as u8]);
+    } else if shared | unshared < 0x80 && value_size < 0x4000 {
+        let (low, high) = (value_size as u8 | 0x80, (value_size >> 7) as u8);
+        target.extend_from_slice(&[shared as u8, unshared as u8, low, high]);
+    } else {
+        put_varint(target, shared as u64);
+        put_varint(target, unshared as u64);
+        put_varint(target, u64::from(value_size));
+    }
+}
+
 /// What a table needs to know of a block that was encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockFacts {
@@ -194,9 +209,7 @@ impl DataBlockBuilder {
                 shared = 0;
             }
             let end = entry.key_end as usize;
-            put_varint(&mut self.raw, shared as u64);
-            put_varint(&mut self.raw, (end - start - shared) as u64);
-            put_varint(&mut self.raw, u64::from(entry.value_size));
+            put_lengths(&mut self.raw, shared, end - start - shared, entry.value_size);
             self.raw.extend_from_slice(&self.keys[start + shared..end]);
             value_offset += entry.value_size;
             start = end;

@@ -143,8 +143,11 @@ impl WalReader {
         self.offset = end_offset;
         let position = WalPosition { log_number: self.log_number, offset, end_offset };
         let start = (offset - self.window_start) as usize + FRAME_SIZE_BYTES;
-        let payload = &self.window[start..start + frame.payload_length as usize];
-        Ok(Some(LogRecord { position, synced_through: frame.synced_through, payload }))
+        let payload = self.window.get(start..start + frame.payload_length as usize);
+        // A frame is only verified with its whole record in the window.
+        let record =
+            |payload| LogRecord { position, synced_through: frame.synced_through, payload };
+        Ok(payload.map(record))
     }
 
     /// Looks behind the place where [`WalReader::next_record`] found nothing more. Reads the rest

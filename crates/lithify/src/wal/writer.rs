@@ -182,7 +182,8 @@ impl WalWriter {
     }
 
     /// A sync of everything appended so far, to be run elsewhere and given back to
-    /// [`WalWriter::finish_sync`].
+    /// [`WalWriter::finish_sync`] before any other sync is started: of two at once the system may
+    /// tell only one that writes were lost.
     pub fn start_sync(&self) -> Result<PendingSync> {
         self.check_usable()?;
         Ok(PendingSync { file: Arc::clone(&self.file), through: self.end_offset })
