@@ -129,9 +129,9 @@ pub struct RequestOutcome {
     pub requests_per_second: f64,
     /// Write operations among the requests.
     pub writes: u64,
-    /// Transactions that were tried again.
+    /// How often recorded requests were tried again.
     pub retries: u64,
-    /// Requests that failed, and the first error.
+    /// Requests that failed, warm-up included.
     pub failures: u64,
     /// Text of the first error.
     pub first_error: Option<String>,
@@ -364,6 +364,12 @@ fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome
     })
 }
 
+/// What a request that did not fail brought.
+struct Answer {
+    rows: u64,
+    retries: u64,
+}
+
 /// One requesting thread.
 struct Requester<'a> {
     shared: &'a Shared<'a>,
@@ -423,7 +429,7 @@ impl<'a> Requester<'a> {
                     break;
                 }
             }
-            let request = self.generator.next();
+            let request = self.generator.next_request();
             let begun = Instant::now();
             let result = self.execute_with_retries(&request);
             let ended = Instant::now();
@@ -434,6 +440,7 @@ impl<'a> Requester<'a> {
                 break;
             }
         }
+        self.report_interval(Instant::now());
         self.tally.digest = self.store.digest();
         self.tally.time_ms = self.generator.time_ms();
         Ok((self.tally, self.first_error))
@@ -458,21 +465,19 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Whether the request found what it was about.
-    fn execute_with_retries(&mut self, request: &Request) -> EngineResult<bool> {
+    fn execute_with_retries(&mut self, request: &Request) -> EngineResult<Answer> {
         let mut retries = 0;
-        let result = loop {
+        loop {
             match self.execute(request) {
                 Err(error) if error.is_retryable() && retries < RETRIES_MAX => retries += 1,
-                result => break result,
+                result => return result.map(|rows| Answer { rows, retries }),
             }
-        };
-        self.tally.retries += retries;
-        result
+        }
     }
 
+    /// The number of rows that the request found, or rewrote.
     #[inline]
-    fn execute(&mut self, request: &Request) -> EngineResult<bool> {
+    fn execute(&mut self, request: &Request) -> EngineResult<u64> {
         let store = &mut self.store;
         match *request {
             Request::PutLink { id1, link_type, id2, time_ms, .. } => {
@@ -485,33 +490,30 @@ impl<'a> Requester<'a> {
                     time_ms,
                     data: self.generator.payload(),
                 };
-                store.put_link(&link, time_ms)
+                store.put_link(&link, time_ms).map(u64::from)
             }
             Request::DeleteLink { id1, link_type, id2, time_ms } => {
-                store.delete_link(id1, link_type, id2, false, time_ms)
+                store.delete_link(id1, link_type, id2, false, time_ms).map(u64::from)
             }
             Request::CountLink { id1, link_type } => {
-                store.count_links(id1, link_type).map(|count| count > 0)
+                store.count_links(id1, link_type).map(|count| u64::from(count > 0))
             }
             Request::MultigetLink { id1, link_type } => {
-                let targets = self.generator.targets();
-                store.multiget_links(id1, link_type, targets).map(|found| found > 0)
+                store.multiget_links(id1, link_type, self.generator.targets())
             }
             Request::GetLinksList { query, from_history } => {
                 let result = store.list_links(&query)?;
                 self.generator.list_was_read(&query, from_history, result);
-                self.tally.list_rows.record(result.rows);
-                self.tally.from_history += u64::from(from_history);
-                Ok(result.rows > 0)
+                Ok(result.rows)
             }
             Request::AddNode { id, time_s } => {
-                store.add_node(id, time_s, self.generator.payload()).map(|()| true)
+                store.add_node(id, time_s, self.generator.payload()).map(|()| 1)
             }
             Request::UpdateNode { id, time_s } => {
-                store.update_node(id, time_s, self.generator.payload())
+                store.update_node(id, time_s, self.generator.payload()).map(u64::from)
             }
-            Request::DeleteNode { id } => store.delete_node(id),
-            Request::GetNode { id } => store.get_node(id),
+            Request::DeleteNode { id } => store.delete_node(id).map(u64::from),
+            Request::GetNode { id } => store.get_node(id).map(u64::from),
         }
     }
 
@@ -519,12 +521,12 @@ impl<'a> Requester<'a> {
     fn book(
         &mut self,
         request: &Request,
-        result: EngineResult<bool>,
+        result: EngineResult<Answer>,
         begun: Instant,
         ended: Instant,
     ) {
-        let found = match result {
-            Ok(found) => found,
+        let answer = match result {
+            Ok(answer) => answer,
             Err(error) => return self.book_failure(error),
         };
         if begun < self.shared.measure_from {
@@ -533,7 +535,12 @@ impl<'a> Requester<'a> {
         let operation = request.operation().index();
         let taken_ns = (ended - begun).as_nanos() as u64;
         self.tally.latencies[operation].record(taken_ns);
-        self.tally.found[operation] += u64::from(found);
+        self.tally.found[operation] += u64::from(answer.rows > 0);
+        self.tally.retries += answer.retries;
+        if let Request::GetLinksList { from_history, .. } = request {
+            self.tally.list_rows.record(answer.rows);
+            self.tally.from_history += u64::from(*from_history);
+        }
         self.tally.per_second.record(ended - self.shared.measure_from, 1);
         self.tally.last_end = Some(ended);
         self.recorded += 1;
@@ -571,7 +578,7 @@ impl<'a> Requester<'a> {
                 op: operation.name().to_owned(),
                 requests_done: self.recorded,
                 failures: self.tally.failures,
-                interval_ms: (now - intervals.begun).as_millis() as u64,
+                interval_ms: now.saturating_duration_since(intervals.begun).as_millis() as u64,
                 samples: latencies.count(),
                 mean_us: latencies.mean() / 1e3,
                 min_us: us(latencies.min()),
