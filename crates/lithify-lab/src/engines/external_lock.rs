@@ -14,8 +14,7 @@ use crate::adapter::{
     ScanRange, Session, SpaceId, WriteBatch,
 };
 
-/// Enough that 64 threads on distinct groups rarely meet (birthday bound: 0.5 expected pairs
-/// among 64 would need 4096).
+/// Enough that distinct groups rarely meet: 64 threads make 2016 pairs, half of one on one stripe.
 const STRIPES: usize = 4096;
 
 /// An engine whose transactions run under an external striped lock.

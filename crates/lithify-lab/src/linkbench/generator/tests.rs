@@ -129,9 +129,9 @@ fn link_writes_use_the_keys_of_the_reads() {
             super::super::shuffle::Shuffle::SEED_UNCORRELATED,
         );
         let hottest = 1 + shuffle.permute(0);
-        let hits = (0..300_000)
-            .filter(|_| matches!(generator.next_request(), Request::PutLink { id1, .. } if id1 == hottest))
-            .count();
+        let is_hottest =
+            |request| matches!(request, Request::PutLink { id1, .. } if id1 == hottest);
+        let hits = (0..300_000).filter(|_| is_hottest(generator.next_request())).count();
         assert!((hits as f64 / 300_000.0 - 0.0134 * 0.995).abs() < 0.001, "{hits}");
     });
 }
