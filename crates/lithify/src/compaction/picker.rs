@@ -245,6 +245,11 @@ impl Cursors {
         }
     }
 
+    /// Where a level goes on.
+    pub fn key(&self, level: Level) -> Option<&[u8]> {
+        self.keys.get(level).map(|key| &**key)
+    }
+
     /// Whether a range lies behind the cursor already passed.
     fn has_passed(&self, level: Level, range: &KeyRange) -> bool {
         self.keys.get(level).is_some_and(|key| range.smallest < *key)

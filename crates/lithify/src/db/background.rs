@@ -6,13 +6,14 @@
 
 use super::family::{Family, Memory, View, copy_of};
 use super::commit::Writer;
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
+use crate::compaction::picker::BusySet;
+use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::compaction::{
-    BusySet, Deeper, Input, Job, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan,
-    PartOutput, Step, StepContext, Urgency, clipped_tombstones, remove_tables,
+    Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
+    clipped_tombstones, remove_tables,
 };
-use crate::compaction::{Ending, Spent};
 use crate::manifest::{Change, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
@@ -112,8 +113,8 @@ impl FlushReceiver {
 
     /// Ends the flush after its last part.
     fn finish(&self) -> Result<()> {
-        let (tables, record) = super::inner::lock(&self.gathered).take();
-        let is_failed = super::inner::lock(&self.gathered).is_failed;
+        let (tables, record) = lock(&self.gathered).take();
+        let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
         if is_failed || result.is_err() {
@@ -147,7 +148,7 @@ struct FlushPart {
 
 impl JobReceiver for FlushPart {
     fn part_done(&self, output: PartOutput) -> Result<()> {
-        let is_last = super::inner::lock(&self.whole.gathered).add(self.family, output);
+        let is_last = lock(&self.whole.gathered).add(self.family, output);
         if is_last { self.whole.finish() } else { Ok(()) }
     }
 
@@ -155,7 +156,7 @@ impl JobReceiver for FlushPart {
         if let Some(error) = &error {
             self.whole.inner.poison(error);
         }
-        if super::inner::lock(&self.whole.gathered).fail() {
+        if lock(&self.whole.gathered).fail() {
             // A failed flush installs nothing, so there is nothing to fail at.
             let _ = self.whole.finish();
         }

@@ -74,6 +74,17 @@ impl BatchData {
         (self.bytes.len(), self.count)
     }
 
+    /// The entry that starts at an offset.
+    pub(crate) fn entry_at(&self, offset: usize) -> Result<Entry<'_>> {
+        let bytes = self.bytes.get(offset..).unwrap_or_default();
+        Entries { decoder: Decoder::new(bytes) }.decode()
+    }
+
+    /// Forgets that a write was refused.
+    pub(crate) fn forget_error(&mut self) {
+        self.error = None;
+    }
+
     /// Forgets everything behind a mark.
     pub(crate) fn truncate(&mut self, mark: (usize, u32)) {
         self.bytes.truncate(mark.0);
@@ -119,19 +130,21 @@ impl<'a> Entries<'a> {
         Entries { decoder: Decoder::new(bytes) }
     }
 
+    /// Where the next entry starts.
+    pub(crate) fn offset(&self) -> usize {
+        self.decoder.position()
+    }
+
     fn decode(&mut self) -> Result<Entry<'a>> {
         let kind_byte = self.decoder.u8()?;
         let kind = ValueKind::from_u8(kind_byte).ok_or_else(|| {
             Error::corruption("a logged write has an unknown kind").expected("0 to 3", kind_byte)
         })?;
-        let family = self.decoder.varint()?;
-        let family = ColumnFamilyId::try_from(family).map_err(|_| {
-            Error::corruption("a logged write names an impossible column family")
-                .expected("a 32-bit id", family)
-        })?;
-        let key = self.decoder.length_prefixed()?;
+        let family: ColumnFamilyId = self.decoder.varint_u32()?;
+        let key = self.decoder.sized_bytes(KEY_SIZE_MAX)?;
         let value = match kind {
-            ValueKind::Put | ValueKind::RangeDelete => self.decoder.length_prefixed()?,
+            ValueKind::Put => self.decoder.sized_bytes(VALUE_SIZE_MAX)?,
+            ValueKind::RangeDelete => self.decoder.sized_bytes(KEY_SIZE_MAX)?,
             ValueKind::Delete | ValueKind::SingleDelete => &[],
         };
         let entry = Entry { kind, family, key, value };
@@ -226,7 +239,7 @@ impl Batch<'_> {
     /// The first limit exceeded while the batch was made; a dropped column family; anything that
     /// the log or the disk refuses. After an error nothing of the batch is visible.
     pub fn commit(self) -> Result<()> {
-        self.db.inner.write_plain(&self.data, None)
+        self.db.inner.write_plain(self.data, None)
     }
 
     /// Writes everything with a durability of its own; [`crate::Durability::Sync`] also makes all
@@ -235,6 +248,6 @@ impl Batch<'_> {
     /// # Errors
     /// As [`Batch::commit`]; also a durability that can only be had per database.
     pub fn commit_with(self, durability: crate::Durability) -> Result<()> {
-        self.db.inner.write_plain(&self.data, Some(durability))
+        self.db.inner.write_plain(self.data, Some(durability))
     }
 }

@@ -94,7 +94,7 @@ impl Drop for Unlocked<'_> {
 impl DbInner {
     /// One write outside a transaction.
     pub(crate) fn write_one(
-        &self,
+        self: &Arc<Self>,
         family: &Family,
         kind: ValueKind,
         key: &[u8],
@@ -107,7 +107,7 @@ impl DbInner {
     }
 
     /// A batch outside a transaction: honours the row locks of transactions.
-    pub(crate) fn write_plain(&self, data: BatchData, durability: Option<Durability>) -> Result<()> {
+    pub(crate) fn write_plain(self: &Arc<Self>, data: BatchData, durability: Option<Durability>) -> Result<()> {
         data.check()?;
         if self.transactions.unlocked_writer_begins() {
             let _unlocked = Unlocked(self);
@@ -139,7 +139,7 @@ impl DbInner {
     }
 
     /// Commits a batch whose rows are locked, or need no locks.
-    pub(crate) fn commit(&self, data: BatchData, durability: Option<Durability>) -> Result<()> {
+    pub(crate) fn commit(self: &Arc<Self>, data: BatchData, durability: Option<Durability>) -> Result<()> {
         data.check()?;
         self.check_writable()?;
         let limit = self.options.batch_bytes_max();
@@ -175,7 +175,7 @@ impl DbInner {
         }
     }
 
-    fn enqueue(&self, mut pending: Pending) -> Result<()> {
+    fn enqueue(self: &Arc<Self>, mut pending: Pending) -> Result<()> {
         let slot = {
             let mut queue = self.commits.lock();
             if !queue.has_leader {
@@ -205,7 +205,7 @@ impl DbInner {
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.
-    fn lead(&self, own: Pending) -> Result<()> {
+    fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
         let result_of_flow = self.hold_back(own.data.bytes().len());
         let mut group = vec![own];
         {
@@ -257,7 +257,7 @@ impl DbInner {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn apply_group(&self, writer: &mut Writer, group: &[Pending]) -> Result<()> {
+    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
         self.check_writable()?;
         let clock = &*self.world.environment;
         let sample = self.ledger.begin_user_call(Counter::CommitGroups, Cause::UserWrite, clock);
@@ -356,7 +356,7 @@ impl DbInner {
     }
 
     /// Charges the memtables that were written to and starts flushes where one is due.
-    fn after_insert(&self, writer: &mut Writer, touched: &[ColumnFamilyId]) {
+    fn after_insert(self: &Arc<Self>, writer: &mut Writer, touched: &[ColumnFamilyId]) {
         for id in touched {
             let Some(family) = self.families.load().get(id).cloned() else { continue };
             let bytes = family.view().active.recharge();

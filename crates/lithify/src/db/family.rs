@@ -7,9 +7,11 @@ use super::snapshot::Snapshot;
 use crate::base::{
     Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, ValueKind,
 };
+use crate::compaction::picker::Cursors;
 use crate::manifest::Version;
 use crate::memtable::MemTable;
 use crate::options::CfOptions;
+use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Memory {
     pub(crate) table: Arc<MemTable>,
     charge: Mutex<Charge>,
+    /// The fragments of so many range tombstones.
+    fragments: Mutex<(usize, Arc<FragmentedTombstones>)>,
     /// The WAL segment that holds its first write; `u64::MAX` while it is empty.
     oldest_segment: AtomicU64,
     /// All writes of the family up to here are in this memtable or in older ones. Set when it
@@ -31,6 +35,7 @@ impl Memory {
         Arc::new(Memory {
             table: Arc::new(MemTable::new()),
             charge: Mutex::new(budget.charge(MemoryUse::Memtable, 0)),
+            fragments: Mutex::default(),
             oldest_segment: AtomicU64::new(u64::MAX),
             complete_through: AtomicU64::new(0),
         })
@@ -41,6 +46,20 @@ impl Memory {
         let bytes = self.table.memory_bytes();
         self.charge.lock().unwrap_or_else(PoisonError::into_inner).resize(bytes);
         bytes
+    }
+
+    /// The range tombstones, cut into fragments once after each range delete.
+    pub(crate) fn tombstones(&self) -> Arc<FragmentedTombstones> {
+        let raw = self.table.range_tombstones();
+        let mut cached = self.fragments.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.0 != raw.len() {
+            let mut fragmenter = TombstoneFragmenter::new();
+            for tombstone in raw.iter() {
+                fragmenter.add(&tombstone.start, &tombstone.end, tombstone.sequence);
+            }
+            *cached = (raw.len(), Arc::new(fragmenter.finish()));
+        }
+        Arc::clone(&cached.1)
     }
 
     pub(crate) fn note_segment(&self, segment: u64) {
@@ -83,6 +102,8 @@ pub(crate) struct Family {
     pub(crate) name: String,
     options: ArcSwap<CfOptions>,
     view: ArcSwap<View>,
+    /// Where each level was last compacted.
+    pub(crate) cursors: Mutex<Cursors>,
     /// Held while the view is replaced.
     replacing: Mutex<()>,
     dropped: AtomicBool,
@@ -96,12 +117,14 @@ impl Family {
         version: Arc<Version>,
         budget: &Arc<MemoryBudget>,
     ) -> Arc<Self> {
+        let cursors = Cursors::new(version.level_count());
         let view = View { active: Memory::new(budget), immutable: Vec::new(), version };
         Arc::new(Family {
             id,
             name: name.to_string(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
+            cursors: Mutex::new(cursors),
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
         })
@@ -150,6 +173,15 @@ impl Family {
             View { active: Memory::new(budget), immutable, version: view.version.clone() }
         });
         switched
+    }
+
+    /// Lets go of all data of a dropped family; cursors that are open keep what they read.
+    pub(crate) fn forget_tables(&self, budget: &Arc<MemoryBudget>) {
+        self.replace_view(|view| View {
+            active: Memory::new(budget),
+            immutable: Vec::new(),
+            version: Arc::new(Version::empty(view.version.level_count())),
+        });
     }
 
     pub(crate) fn is_dropped(&self) -> bool {
@@ -226,7 +258,7 @@ impl ColumnFamily {
     /// A key over 65,535 bytes or a value over 64 MiB ([`ErrorKind::LimitExceeded`]); a row lock
     /// not granted in time; a closed database or dropped family; what the log refuses.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.write_one(self.family.id, ValueKind::Put, key, value)
+        self.inner.write_one(&self.family, ValueKind::Put, key, value)
     }
 
     /// Removes a key; no error if it is not there.
@@ -234,7 +266,7 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::put`].
     pub fn delete(&self, key: &[u8]) -> Result<()> {
-        self.inner.write_one(self.family.id, ValueKind::Delete, key, &[])
+        self.inner.write_one(&self.family, ValueKind::Delete, key, &[])
     }
 
     /// Removes a key that was put **exactly once** since it was last single-deleted, and that is
@@ -247,7 +279,7 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::put`].
     pub fn single_delete(&self, key: &[u8]) -> Result<()> {
-        self.inner.write_one(self.family.id, ValueKind::SingleDelete, key, &[])
+        self.inner.write_one(&self.family, ValueKind::SingleDelete, key, &[])
     }
 
     /// Removes all keys from `start` on, up to but without `end`, by one entry. Takes no row
@@ -256,7 +288,7 @@ impl ColumnFamily {
     /// # Errors
     /// `InvalidArgument` if `end` lies before `start`; else as [`ColumnFamily::put`].
     pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
-        self.inner.write_one(self.family.id, ValueKind::RangeDelete, start, end)
+        self.inner.write_one(&self.family, ValueKind::RangeDelete, start, end)
     }
 
     /// The value of a key. The slice points into a cached block where it can, and keeps that

@@ -8,7 +8,8 @@ use super::snapshot::{Snapshot, SnapshotList};
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
-use crate::compaction::{Scheduler, Workshop};
+use crate::compaction::Workshop;
+use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
 use crate::manifest::{FileNumbers, Manifest};
 use crate::options::Options;
@@ -113,12 +114,16 @@ impl DbInner {
     /// state on disk unknown.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
-        if self.has_failed.load(Ordering::Acquire)
+        if self.has_failed()
             && let Some(failure) = &*lock(&self.failure)
         {
             return Err(failure.clone());
         }
         Ok(())
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// Stops all writing because of `cause`; the first cause stays.

@@ -18,13 +18,14 @@ use super::wal_set::WalSet;
 use crate::base::{MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
-use crate::compaction::{Scheduler, SchedulerOptions, Shutdown, Workshop};
+use crate::compaction::Workshop;
+use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
 use crate::fs::{FileLock, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
 use crate::options::{CfOptions, Durability, Options};
-use crate::stats::{Cause, Ledger};
+use crate::stats::Ledger;
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
@@ -288,7 +289,7 @@ impl DbInner {
     }
 
     fn end_log(&self) -> Result<()> {
-        if self.has_failed.load(Ordering::Acquire) {
+        if self.has_failed() {
             return lock(&self.failure).clone().map_or(Ok(()), Err);
         }
         let mut writer = self.writer();

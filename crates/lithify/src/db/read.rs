@@ -4,11 +4,11 @@ use super::cursor::{Cursor, ScanRange};
 use super::family::{Family, View};
 use super::inner::DbInner;
 use crate::Result;
-use crate::base::{SequenceNumber, Slice, ValueKind};
+use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::iter::{Bounds, LevelCursor, MergingCursor, RowCursor, Source, TombstoneSet};
 use crate::manifest::TableFile;
-use crate::stats::WorkMeter;
-use crate::table::{FragmentedTombstones, ReadContext};
+use crate::stats::{Cause, Counter, WorkMeter};
+use crate::table::ReadContext;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,16 +30,18 @@ impl DbInner {
     ) -> Result<Option<Slice>> {
         self.check_open()?;
         family.check_alive()?;
-        let sample = self.ledger.sample_read(&*self.world.environment);
-        let mut meter = sample.is_some().then(WorkMeter::default);
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+        let mut meter = WorkMeter::default();
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
         let found = self.get_in(&view, key, sequence, &mut meter)?;
-        self.ledger.count_get(found.is_some());
-        if let (Some(sample), Some(mut meter)) = (sample, meter) {
-            sample.finish(&self.ledger, &*self.world.environment, &mut meter);
+        if let Some(value) = &found {
+            self.ledger.count(Counter::GetHits, 1);
+            self.ledger.count(Counter::GetValueBytes, value.len() as u64);
         }
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
         Ok(found)
     }
 
@@ -55,8 +57,11 @@ impl DbInner {
         let view = family.view();
         let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
         for (index, key) in keys.enumerate() {
-            let found = self.get_in(&view, key, sequence, &mut None)?;
-            self.ledger.count_get(found.is_some());
+            let clock = &*self.world.environment;
+            let sample = self.ledger.begin_user_call(Counter::MultiGetKeys, Cause::UserRead, clock);
+            let mut meter = WorkMeter::default();
+            let found = self.get_in(&view, key, sequence, &mut meter)?;
+            self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
             each(index, found);
         }
         Ok(())
@@ -69,12 +74,13 @@ impl DbInner {
         view: &View,
         key: &[u8],
         sequence: SequenceNumber,
-        meter: &mut Option<WorkMeter>,
+        meter: &mut WorkMeter,
     ) -> Result<Option<Slice>> {
         for memory in view.memories() {
-            let tombstones = memory.table.range_tombstones();
-            let covering =
-                if tombstones.is_empty() { 0 } else { tombstones.covering_sequence(key, sequence) };
+            let covering = match memory.table.range_tombstones().is_empty() {
+                true => 0,
+                false => memory.tombstones().covering_sequence(key, sequence),
+            };
             if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
                 let live = kind == ValueKind::Put && trailer.sequence() >= covering;
                 return Ok(live.then(|| Slice::copy_from(value)));
@@ -85,7 +91,7 @@ impl DbInner {
         }
         let mut context = ReadContext {
             clock: &*self.world.environment,
-            meter: meter.as_mut(),
+            meter: Some(meter),
             fill_cache: true,
         };
         for table in view.version.level(0) {
@@ -109,6 +115,36 @@ impl DbInner {
         Ok(None)
     }
 
+    /// A cursor over the keys that begin with `prefix`.
+    pub(crate) fn open_prefix_cursor(
+        self: &Arc<Self>,
+        family: &Family,
+        prefix: &[u8],
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Cursor> {
+        self.open_cursor(family, ScanRange::prefix(prefix), sequence)
+    }
+
+    /// The sequence number of the newest entry of a key; 0 if there is none.
+    pub(crate) fn newest_sequence(&self, family: &Family, key: &[u8]) -> Result<SequenceNumber> {
+        let view = family.view();
+        for memory in view.memories() {
+            if let Some((_, trailer, _)) = memory.table.get(key, SEQUENCE_MAX) {
+                return Ok(trailer.sequence());
+            }
+        }
+        let mut context = ReadContext::new(&*self.world.environment);
+        let level0 = view.version.level(0).iter();
+        let deeper = (1..view.version.level_count())
+            .filter_map(|level| view.version.table_for_key(level, key));
+        for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
+            if let Some((trailer, _)) = table.reader()?.get(key, SEQUENCE_MAX, &mut context)? {
+                return Ok(trailer.sequence());
+            }
+        }
+        Ok(0)
+    }
+
     pub(crate) fn open_cursor(
         self: &Arc<Self>,
         family: &Family,
@@ -116,7 +152,7 @@ impl DbInner {
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
         let rows = self.row_cursor(family, range, sequence, Vec::new())?;
-        self.ledger.count_cursor();
+        self.ledger.count(Counter::Cursors, 1);
         Ok(Cursor { inner: Arc::clone(self), rows, returned: 0 })
     }
 
@@ -132,21 +168,27 @@ impl DbInner {
         family.check_alive()?;
         let view = family.view_full();
         let snapshot = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
-        let prefix_length = family.options().prefix_length_bytes;
-        let prefix = range.prefix.as_deref().filter(|prefix| {
-            prefix_length > 0 && prefix.len() >= prefix_length
-        }).map(|prefix| &prefix[..prefix_length]);
         let bounds = Bounds { lower: range.lower, upper: range.upper };
         let mut tombstones = TombstoneSet::default();
         let mut sources = overlay;
         for memory in view.memories() {
             if !memory.table.is_empty() {
-                tombstones.push(memory.table.range_tombstones());
+                tombstones.push(memory.tombstones());
                 sources.push(Source::Memory(memory.table.cursor()));
             }
         }
-        add_table_sources(&view, &bounds, prefix, &mut sources, &mut tombstones)?;
-        Ok(RowCursor::new(MergingCursor::new(sources), tombstones, snapshot, bounds))
+        let environment = &self.world.environment;
+        let mut finder = SourceFinder {
+            bounds: &bounds,
+            prefix: range.prefix.as_deref(),
+            context: ReadContext::new(&**environment),
+            sources,
+            tombstones,
+        };
+        finder.add_tables(&view)?;
+        let SourceFinder { sources, tombstones, .. } = finder;
+        let merge = MergingCursor::new(sources);
+        Ok(RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds))
     }
 }
 
@@ -160,7 +202,7 @@ fn get_in_table(
     let covering = if table.metadata.range_tombstones == 0 {
         0
     } else {
-        reader.range_tombstones()?.covering_sequence(key, sequence)
+        reader.range_tombstones(context)?.covering_sequence(key, sequence)
     };
     Ok(match reader.get(key, sequence, context)? {
         Some((trailer, value))
@@ -174,51 +216,56 @@ fn get_in_table(
     })
 }
 
-/// Adds what the tables of a view hold within the bounds. Runs whose filter excludes the prefix
-/// are left out, but never their range tombstones: those cover keys that the filter knows not.
-fn add_table_sources(
-    view: &View,
-    bounds: &Bounds,
-    prefix: Option<&[u8]>,
-    sources: &mut Vec<Source>,
-    tombstones: &mut TombstoneSet,
-) -> Result<()> {
-    let excluded = |table: &TableFile| -> Result<bool> {
-        match prefix {
-            Some(prefix) => Ok(!table.reader()?.prefix_may_match(prefix)?),
-            None => Ok(false),
-        }
-    };
-    for table in view.version.level(0) {
-        if !bounds.may_overlap(&table.metadata.range) {
-            continue;
-        }
-        push_tombstones(table, tombstones)?;
-        if !excluded(table)? {
-            sources.push(Source::Table(table.reader()?.cursor(true)));
-        }
-    }
-    for level in 1..view.version.level_count() {
-        let tables = bounds.clip(view.version.level(level));
-        for table in tables {
-            push_tombstones(table, tombstones)?;
-        }
-        let only_excluded = match tables {
-            [] => true,
-            [table] => excluded(table)?,
-            _ => false,
-        };
-        if !only_excluded {
-            sources.push(Source::Level(LevelCursor::new(view.version.clone(), level, true)));
-        }
-    }
-    Ok(())
+/// Gathers what a cursor reads from tables. Runs whose filter excludes the prefix are left out,
+/// but never their range tombstones: those cover keys that the filter does not know.
+struct SourceFinder<'a> {
+    bounds: &'a Bounds,
+    prefix: Option<&'a [u8]>,
+    context: ReadContext<'a>,
+    sources: Vec<Source>,
+    tombstones: TombstoneSet,
 }
 
-fn push_tombstones(table: &TableFile, tombstones: &mut TombstoneSet) -> Result<()> {
-    if table.metadata.range_tombstones > 0 {
-        let run: Arc<FragmentedTombstones> = table.reader()?.range_tombstones()?;
-        tombstones.push(run);
+impl SourceFinder<'_> {
+    fn add_tables(&mut self, view: &View) -> Result<()> {
+        for table in view.version.level(0) {
+            if !self.bounds.may_overlap(&table.metadata.range) {
+                continue;
+            }
+            self.push_tombstones(table)?;
+            if !self.is_excluded(table)? {
+                self.sources.push(Source::Table(table.reader()?.cursor()));
+            }
+        }
+        for level in 1..view.version.level_count() {
+            let tables = self.bounds.clip(view.version.level(level));
+            for table in tables {
+                self.push_tombstones(table)?;
+            }
+            let nothing_there = match tables {
+                [] => true,
+                [table] => self.is_excluded(table)?,
+                _ => false,
+            };
+            if !nothing_there {
+                let cursor = LevelCursor::new(Arc::clone(&view.version), level);
+                self.sources.push(Source::Level(cursor));
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn is_excluded(&mut self, table: &TableFile) -> Result<bool> {
+        match self.prefix {
+            Some(prefix) => Ok(!table.reader()?.prefix_may_match(prefix, &mut self.context)?),
+            None => Ok(false),
+        }
+    }
+
+    fn push_tombstones(&mut self, table: &TableFile) -> Result<()> {
+        if table.metadata.range_tombstones > 0 {
+            self.tombstones.push(table.reader()?.range_tombstones(&mut self.context)?);
+        }
+        Ok(())
+    }
 }

@@ -194,16 +194,16 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`crate::Batch::commit`]; the transaction is rolled back then.
-    pub fn commit(self) -> Result<()> {
-        self.inner.commit(&self.data, None)
+    pub fn commit(mut self) -> Result<()> {
+        self.inner.commit(std::mem::take(&mut self.data), None)
     }
 
     /// [`Transaction::commit`] with a durability of its own.
     ///
     /// # Errors
     /// As [`crate::Batch::commit_with`]; the transaction is rolled back then.
-    pub fn commit_with(self, durability: Durability) -> Result<()> {
-        self.inner.commit(&self.data, Some(durability))
+    pub fn commit_with(mut self, durability: Durability) -> Result<()> {
+        self.inner.commit(std::mem::take(&mut self.data), Some(durability))
     }
 
     /// Forgets all writes and gives back the locks; the same as dropping the transaction.

@@ -4,7 +4,7 @@
 use crate::Result;
 use crate::base::{Level, Trailer};
 use crate::manifest::Version;
-use crate::table::TableCursor;
+use crate::table::{ReadContext, TableCursor};
 use std::sync::Arc;
 
 /// A cursor over one level below 0 of a version, which it keeps alive.
@@ -13,12 +13,11 @@ pub(crate) struct LevelCursor {
     level: Level,
     index: usize,
     table: Option<TableCursor>,
-    fill_cache: bool,
 }
 
 impl LevelCursor {
-    pub(crate) fn new(version: Arc<Version>, level: Level, fill_cache: bool) -> Self {
-        LevelCursor { version, level, index: 0, table: None, fill_cache }
+    pub(crate) fn new(version: Arc<Version>, level: Level) -> Self {
+        LevelCursor { version, level, index: 0, table: None }
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -46,7 +45,7 @@ impl LevelCursor {
         self.table = None;
         let Some(table) = self.version.level(self.level).get(index) else { return Ok(false) };
         self.index = index;
-        self.table = Some(table.reader()?.cursor(self.fill_cache));
+        self.table = Some(table.reader()?.cursor());
         Ok(true)
     }
 
@@ -57,66 +56,76 @@ impl LevelCursor {
         }
     }
 
-    pub(crate) fn seek(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
+    pub(crate) fn seek(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
         let tables = self.version.level(self.level);
         let index = tables.partition_point(|table| table.metadata.range.ends_before(key));
         if self.open(index)? {
-            self.with_table(|table| table.seek(key, trailer))?;
+            self.with_table(|table| table.seek(key, trailer, context))?;
         }
-        self.skip_forward()
+        self.skip_forward(context)
     }
 
-    pub(crate) fn seek_for_prev(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
+    pub(crate) fn seek_for_prev(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
         let tables = self.version.level(self.level);
         let count = tables.partition_point(|table| &table.metadata.range.smallest[..] <= key);
         match count.checked_sub(1) {
             Some(index) if self.open(index)? => {
-                self.with_table(|table| table.seek_for_prev(key, trailer))?;
+                self.with_table(|table| table.seek_for_prev(key, trailer, context))?;
             }
             _ => self.table = None,
         }
-        self.skip_backward()
+        self.skip_backward(context)
     }
 
-    pub(crate) fn seek_to_first(&mut self) -> Result<()> {
+    pub(crate) fn seek_to_first(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         if self.open(0)? {
-            self.with_table(TableCursor::seek_to_first)?;
+            self.with_table(|table| table.seek_to_first(context))?;
         }
-        self.skip_forward()
+        self.skip_forward(context)
     }
 
-    pub(crate) fn seek_to_last(&mut self) -> Result<()> {
+    pub(crate) fn seek_to_last(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         match self.version.level(self.level).len().checked_sub(1) {
-            Some(index) if self.open(index)? => self.with_table(TableCursor::seek_to_last)?,
+            Some(index) if self.open(index)? => self.with_table(|table| table.seek_to_last(context))?,
             _ => self.table = None,
         }
-        self.skip_backward()
+        self.skip_backward(context)
     }
 
-    pub(crate) fn next(&mut self) -> Result<()> {
-        self.with_table(TableCursor::next)?;
-        self.skip_forward()
+    pub(crate) fn next(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.with_table(|table| table.next(context))?;
+        self.skip_forward(context)
     }
 
-    pub(crate) fn prev(&mut self) -> Result<()> {
-        self.with_table(TableCursor::prev)?;
-        self.skip_backward()
+    pub(crate) fn prev(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.with_table(|table| table.prev(context))?;
+        self.skip_backward(context)
     }
 
     /// On past tables that ended or hold no point entries.
-    fn skip_forward(&mut self) -> Result<()> {
+    fn skip_forward(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         while self.table.is_some() && !self.valid() {
             if self.open(self.index + 1)? {
-                self.with_table(TableCursor::seek_to_first)?;
+                self.with_table(|table| table.seek_to_first(context))?;
             }
         }
         Ok(())
     }
 
-    fn skip_backward(&mut self) -> Result<()> {
+    fn skip_backward(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         while self.table.is_some() && !self.valid() {
             match self.index.checked_sub(1) {
-                Some(index) if self.open(index)? => self.with_table(TableCursor::seek_to_last)?,
+                Some(index) if self.open(index)? => self.with_table(|table| table.seek_to_last(context))?,
                 _ => self.table = None,
             }
         }

@@ -11,7 +11,7 @@ use super::LevelCursor;
 use crate::Result;
 use crate::base::{Trailer, compare_internal};
 use crate::memtable::MemCursor;
-use crate::table::TableCursor;
+use crate::table::{ReadContext, TableCursor};
 use std::cmp::Ordering;
 
 /// One ordered run.
@@ -34,6 +34,26 @@ macro_rules! dispatch {
     };
 }
 
+/// A move of a source: memtables cannot fail, tables read blocks in a context.
+macro_rules! moves {
+    ($($name:ident($($argument:ident: $kind:ty),*);)+) => {
+        $(fn $name(
+            &mut self,
+            $($argument: $kind,)*
+            context: &mut ReadContext<'_>,
+        ) -> Result<()> {
+            match self {
+                Source::Memory(cursor) => {
+                    cursor.$name($($argument),*);
+                    Ok(())
+                }
+                Source::Table(cursor) => cursor.$name($($argument,)* context),
+                Source::Level(cursor) => cursor.$name($($argument,)* context),
+            }
+        })+
+    };
+}
+
 impl Source {
     fn valid(&self) -> bool {
         dispatch!(self, cursor => cursor.valid(), cursor.valid())
@@ -47,24 +67,14 @@ impl Source {
     fn value(&self) -> &[u8] {
         dispatch!(self, cursor => cursor.value(), cursor.value())
     }
-    fn seek(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
-        dispatch!(self, cursor => { cursor.seek(key, trailer); Ok(()) }, cursor.seek(key, trailer))
-    }
-    fn seek_for_prev(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
-        dispatch!(self, cursor => { cursor.seek_for_prev(key, trailer); Ok(()) },
-            cursor.seek_for_prev(key, trailer))
-    }
-    fn seek_to_first(&mut self) -> Result<()> {
-        dispatch!(self, cursor => { cursor.seek_to_first(); Ok(()) }, cursor.seek_to_first())
-    }
-    fn seek_to_last(&mut self) -> Result<()> {
-        dispatch!(self, cursor => { cursor.seek_to_last(); Ok(()) }, cursor.seek_to_last())
-    }
-    fn next(&mut self) -> Result<()> {
-        dispatch!(self, cursor => { cursor.next(); Ok(()) }, cursor.next())
-    }
-    fn prev(&mut self) -> Result<()> {
-        dispatch!(self, cursor => { cursor.prev(); Ok(()) }, cursor.prev())
+
+    moves! {
+        seek(key: &[u8], trailer: Trailer);
+        seek_for_prev(key: &[u8], trailer: Trailer);
+        seek_to_first();
+        seek_to_last();
+        next();
+        prev();
     }
 }
 
@@ -111,41 +121,51 @@ impl MergingCursor {
     }
 
     /// To the first entry at or behind (key, trailer).
-    pub(crate) fn seek(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
-        self.position(Direction::Forward, |source| source.seek(key, trailer))
+    pub(crate) fn seek(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        self.position(Direction::Forward, |source| source.seek(key, trailer, context))
     }
 
     /// To the last entry at or before (key, trailer).
-    pub(crate) fn seek_for_prev(&mut self, key: &[u8], trailer: Trailer) -> Result<()> {
-        self.position(Direction::Backward, |source| source.seek_for_prev(key, trailer))
+    pub(crate) fn seek_for_prev(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        self.position(Direction::Backward, |source| source.seek_for_prev(key, trailer, context))
     }
 
-    pub(crate) fn seek_to_first(&mut self) -> Result<()> {
-        self.position(Direction::Forward, Source::seek_to_first)
+    pub(crate) fn seek_to_first(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.position(Direction::Forward, |source| source.seek_to_first(context))
     }
 
-    pub(crate) fn seek_to_last(&mut self) -> Result<()> {
-        self.position(Direction::Backward, Source::seek_to_last)
+    pub(crate) fn seek_to_last(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.position(Direction::Backward, |source| source.seek_to_last(context))
     }
 
     /// To the next entry. The cursor must be valid.
-    pub(crate) fn next(&mut self) -> Result<()> {
+    pub(crate) fn next(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         if self.direction == Direction::Backward {
-            self.turn(Direction::Forward)?;
+            self.turn(Direction::Forward, context)?;
         }
         let top = self.heap[0] as usize;
-        self.sources[top].next()?;
+        self.sources[top].next(context)?;
         self.settle_top();
         Ok(())
     }
 
     /// To the previous entry. The cursor must be valid.
-    pub(crate) fn prev(&mut self) -> Result<()> {
+    pub(crate) fn prev(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         if self.direction == Direction::Forward {
-            self.turn(Direction::Backward)?;
+            self.turn(Direction::Backward, context)?;
         }
         let top = self.heap[0] as usize;
-        self.sources[top].prev()?;
+        self.sources[top].prev(context)?;
         self.settle_top();
         Ok(())
     }
@@ -166,15 +186,15 @@ impl MergingCursor {
     }
 
     /// Puts all sources but the current one on the far side of the current entry.
-    fn turn(&mut self, direction: Direction) -> Result<()> {
+    fn turn(&mut self, direction: Direction, context: &mut ReadContext<'_>) -> Result<()> {
         let current = self.heap[0] as usize;
         let key = self.sources[current].key().to_vec();
         let trailer = self.sources[current].trailer();
         for (index, source) in self.sources.iter_mut().enumerate() {
             if index != current {
                 match direction {
-                    Direction::Forward => source.seek(&key, trailer)?,
-                    Direction::Backward => source.seek_for_prev(&key, trailer)?,
+                    Direction::Forward => source.seek(&key, trailer, context)?,
+                    Direction::Backward => source.seek_for_prev(&key, trailer, context)?,
                 }
             }
         }

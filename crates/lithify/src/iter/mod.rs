@@ -8,11 +8,9 @@
 mod level;
 mod merging;
 mod rows;
-#[cfg(test)]
-mod tests;
 mod tombstones;
 
 pub(crate) use level::LevelCursor;
 pub(crate) use merging::{MergingCursor, Source};
-pub(crate) use rows::{Bounds, RowCursor};
+pub(crate) use rows::{Bounds, OWN_SEQUENCE_MIN, RowCursor};
 pub(crate) use tombstones::TombstoneSet;

@@ -7,7 +7,9 @@
 
 use super::{MergingCursor, TombstoneSet};
 use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
+use crate::table::ReadContext;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -49,6 +51,16 @@ impl Bounds {
     }
 }
 
+/// What a move of the merge reads with; borrows the clock beside the merge.
+macro_rules! context {
+    ($self:expr) => {
+        &mut ReadContext::new(&*$self.environment)
+    };
+}
+
+/// Sequence numbers from here on are a transaction's own writes, which it always sees.
+pub(crate) const OWN_SEQUENCE_MIN: SequenceNumber = 1 << 55;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     /// Not placed yet: `next` goes to the first row, `prev` to the last.
@@ -65,6 +77,7 @@ enum Position {
 
 /// A cursor over the rows that one snapshot sees.
 pub(crate) struct RowCursor {
+    environment: Arc<dyn Environment>,
     merge: MergingCursor,
     tombstones: TombstoneSet,
     snapshot: SequenceNumber,
@@ -80,12 +93,14 @@ pub(crate) struct RowCursor {
 
 impl RowCursor {
     pub(crate) fn new(
+        environment: Arc<dyn Environment>,
         merge: MergingCursor,
         tombstones: TombstoneSet,
         snapshot: SequenceNumber,
         bounds: Bounds,
     ) -> Self {
         RowCursor {
+            environment,
             merge,
             tombstones,
             snapshot,
@@ -95,6 +110,10 @@ impl RowCursor {
             value: Vec::new(),
             skipped_entries: 0,
         }
+    }
+
+    fn sees(&self, sequence: SequenceNumber) -> bool {
+        sequence <= self.snapshot || sequence >= OWN_SEQUENCE_MIN
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -128,9 +147,9 @@ impl RowCursor {
         match &self.bounds.lower {
             Some(lower) if key < &lower[..] => {
                 let lower = lower.clone();
-                self.merge.seek(&lower, Trailer::seek(self.snapshot))?;
+                self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?;
             }
-            _ => self.merge.seek(key, Trailer::seek(self.snapshot))?,
+            _ => self.merge.seek(key, Trailer(u64::MAX), context!(self))?,
         }
         self.find_next(false)
     }
@@ -145,15 +164,15 @@ impl RowCursor {
             return self.seek_to_last();
         }
         // All versions of the key itself come before its smallest trailer.
-        self.merge.seek_for_prev(key, Trailer(0))?;
+        self.merge.seek_for_prev(key, Trailer(0), context!(self))?;
         self.find_prev()
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<bool> {
         self.position = Position::AtEnd;
         match self.bounds.lower.clone() {
-            Some(lower) => self.merge.seek(&lower, Trailer(u64::MAX))?,
-            None => self.merge.seek_to_first()?,
+            Some(lower) => self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?,
+            None => self.merge.seek_to_first(context!(self))?,
         }
         self.find_next(false)
     }
@@ -162,8 +181,8 @@ impl RowCursor {
         self.position = Position::AtStart;
         match self.bounds.upper.clone() {
             // The largest trailer sorts first: this is the last entry before the upper bound.
-            Some(upper) => self.merge.seek_for_prev(&upper, Trailer(u64::MAX))?,
-            None => self.merge.seek_to_last()?,
+            Some(upper) => self.merge.seek_for_prev(&upper, Trailer(u64::MAX), context!(self))?,
+            None => self.merge.seek_to_last(context!(self))?,
         }
         self.find_prev()
     }
@@ -174,13 +193,13 @@ impl RowCursor {
             Position::AtEnd => Ok(false),
             Position::Forward => {
                 self.position = Position::AtEnd;
-                self.merge.next()?;
+                self.merge.next(context!(self))?;
                 self.find_next(true)
             }
             Position::Backward => {
                 self.position = Position::AtEnd;
                 let key = std::mem::take(&mut self.key);
-                self.merge.seek(&key, Trailer(0))?;
+                self.merge.seek(&key, Trailer(0), context!(self))?;
                 self.key = key;
                 self.find_next(true)
             }
@@ -194,7 +213,7 @@ impl RowCursor {
             Position::Forward => {
                 self.position = Position::AtStart;
                 let key = std::mem::take(&mut self.key);
-                self.merge.seek_for_prev(&key, Trailer(u64::MAX))?;
+                self.merge.seek_for_prev(&key, Trailer(u64::MAX), context!(self))?;
                 self.key = key;
                 self.find_prev()
             }
@@ -212,7 +231,7 @@ impl RowCursor {
             let key = self.merge.key();
             let trailer = self.merge.trailer();
             let sequence = trailer.sequence();
-            if sequence <= self.snapshot && !(resolved && key == &self.key[..]) {
+            if self.sees(sequence) && !(resolved && key == &self.key[..]) {
                 if self.bounds.behind_upper(key) {
                     break;
                 }
@@ -225,7 +244,7 @@ impl RowCursor {
                 }
             }
             self.skipped_entries += 1;
-            self.merge.next()?;
+            self.merge.next(context!(self))?;
         }
         self.position = Position::AtEnd;
         Ok(false)
@@ -247,7 +266,7 @@ impl RowCursor {
                 break;
             }
             let trailer = self.merge.trailer();
-            if trailer.sequence() <= self.snapshot {
+            if self.sees(trailer.sequence()) {
                 if !started {
                     self.key.clear();
                     self.key.extend_from_slice(key);
@@ -261,7 +280,7 @@ impl RowCursor {
                 }
             }
             self.skipped_entries += 1;
-            self.merge.prev()?;
+            self.merge.prev(context!(self))?;
         }
         self.position = if live { Position::Backward } else { Position::AtStart };
         Ok(live)

@@ -91,6 +91,13 @@ pub enum Change {
     NextFamilyId(ColumnFamilyId),
     /// The database was closed, and its log ended there.
     CleanClose(CleanClose),
+    /// A column family takes on other options.
+    SetOptions {
+        /// Which column family.
+        id: ColumnFamilyId,
+        /// Its options, as the database encodes them.
+        options: Vec<u8>,
+    },
     /// Where the next compaction of a level goes on.
     CompactionCursor {
         /// In which column family.
@@ -219,6 +226,11 @@ impl Change {
                 put_bytes(target, key);
                 11
             }
+            Change::SetOptions { id, options } => {
+                put(&[u64::from(*id)]);
+                put_bytes(target, options);
+                12
+            }
         }
     }
 
@@ -264,6 +276,10 @@ impl Change {
                 family: body.varint_u32()?,
                 level: decode_level(body)?,
                 key: body.sized_bytes(KEY_SIZE_MAX)?.into(),
+            },
+            12 => Change::SetOptions {
+                id: body.varint_u32()?,
+                options: body.sized_bytes(FAMILY_OPTIONS_SIZE_MAX)?.to_vec(),
             },
             _ => return Ok(None),
         }))
@@ -415,6 +431,9 @@ impl fmt::Display for Change {
                 options.len()
             ),
             Change::DropFamily { id } => write!(f, "drop family={id}"),
+            Change::SetOptions { id, options } => {
+                write!(f, "set-options family={id} options_bytes={}", options.len())
+            }
             Change::AddFile { family, level, metadata } => {
                 write!(f, "add family={family} level={level} {metadata}")
             }

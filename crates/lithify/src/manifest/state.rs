@@ -177,6 +177,13 @@ impl NextState {
                 advance("flushed-through sequence", &mut family.flushed_through, *sequence)?;
                 advance("log number", &mut family.log_number, *log_number)
             }
+            Change::SetOptions { id, options } => {
+                if options.len() > FAMILY_OPTIONS_SIZE_MAX {
+                    return Err(Error::limit("the column family's options are too long"));
+                }
+                self.family(*id)?.options = options.as_slice().into();
+                Ok(())
+            }
             Change::CompactionCursor { family, level, key } => {
                 let cursors = &mut self.family(*family)?.compaction_cursors;
                 let cursor = cursors.get_mut(*level).ok_or_else(|| no_level(*level))?;

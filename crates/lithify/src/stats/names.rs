@@ -100,6 +100,8 @@ named_list! {
         Seeks = "seeks", "count";
         /// Rows that cursors moved over.
         Nexts = "nexts", "count";
+        /// Entries that cursors passed over and that were no rows: tombstones, older versions.
+        SkippedEntries = "skipped-entries", "count";
         /// Puts committed.
         Puts = "puts", "count";
         /// Deletes committed.
