@@ -126,7 +126,7 @@ impl Model {
         choices: &mut Choices,
     ) -> crate::Result<()> {
         match choices.below(10) {
-            0..6 => {
+            0..=5 => {
                 self.next_payload += 1;
                 let mut payload = self.next_payload.to_le_bytes().to_vec();
                 payload.resize(8 + choices.below(1500) as usize, self.next_payload as u8);

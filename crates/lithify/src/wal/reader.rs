@@ -17,6 +17,10 @@ use std::sync::Arc;
 /// Bytes read at once; longer records are read whole.
 const WINDOW_SIZE_BYTES: u64 = 256 << 10;
 
+/// Records that a crash left do not overlap, so together they are at most the file once. Many
+/// times that was made up to keep the scan busy.
+const CLAIMED_SHARE_MAX: u64 = 8;
+
 /// A record that was verified.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRecord<'a> {
@@ -158,6 +162,7 @@ impl WalReader {
         let mut watermark = 0;
         let mut recognised_end = start;
         let mut only_zeros = true;
+        let mut claimed_bytes = 0;
         let mut offset = start;
         while offset < self.length {
             let size = ALIGNMENT.min(self.length - offset);
@@ -166,6 +171,14 @@ impl WalReader {
             if let Some(frame) = self.claimed_frame(offset)? {
                 let end = offset + stored_size_bytes(frame.payload_length as usize);
                 // What begins at the stop itself is known not to be whole.
+                // One that reaches beyond the file costs nothing to refuse.
+                if end.saturating_sub(self.length) < ALIGNMENT {
+                    claimed_bytes += end - offset;
+                }
+                if claimed_bytes / CLAIMED_SHARE_MAX > self.length {
+                    let what = "log full of overlapping records that are not whole";
+                    return Err(Error::corruption(what).at(self.file.path(), start));
+                }
                 if offset == start {
                     recognised_end = end;
                 } else if self.verified_frame(offset)?.is_some() {

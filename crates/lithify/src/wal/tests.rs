@@ -465,3 +465,22 @@ fn an_error_of_the_receiver_ends_the_recovery() {
     .unwrap_err();
     assert_eq!((error.kind(), seen), (ErrorKind::LimitExceeded, 2));
 }
+
+#[test]
+fn made_up_records_do_not_keep_the_scan_busy() {
+    let files = new_disk();
+    drop(create(&files, 1, None));
+    let mut bytes = read(&files, 1);
+    bytes.resize(64 << 10, 1);
+    for offset in (72..bytes.len() - 32).step_by(32) {
+        let length = (bytes.len() - offset - 32) as u32;
+        bytes[offset + 4..offset + 8].copy_from_slice(&length.to_le_bytes());
+        bytes[offset + 8..offset + 16].copy_from_slice(&1_u64.to_le_bytes());
+        bytes[offset + 16..offset + 24].copy_from_slice(&(offset as u64).to_le_bytes());
+        bytes[offset + 24..offset + 32].fill(0);
+    }
+    overwrite(&files, 1, &bytes);
+    let error = recover(&files, &[1]).unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(72)));
+    assert!(error.to_string().contains("overlapping"), "{error}");
+}
