@@ -7,6 +7,7 @@
 //! their own. The scheduler is the only part with threads. The room does not know of families,
 //! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
 
+pub mod flow;
 pub mod levels;
 pub mod picker;
 mod policy;
