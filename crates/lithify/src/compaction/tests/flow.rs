@@ -245,7 +245,7 @@ fn each_debt_stops_writers_at_its_hard_limit_and_lets_them_go_below() {
         (Debt { level0_runs: 20, ..Debt::default() }, DelayCause::Level0),
         (
             Debt {
-                pending_compaction_bytes: 10 * 32 << 20,
+                pending_compaction_bytes: 320 << 20,
                 work_per_flushed_byte: 10.0,
                 ..Debt::default()
             },
