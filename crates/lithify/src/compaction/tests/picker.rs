@@ -3,8 +3,8 @@
 //!
 //! `define` starts a new tree; a line is a level, then tables as `number:smallest-largest` with
 //! marks in parentheses (`4M` size, `s7` largest sequence, `o7` newest obsolete sequence, `t1`
-//! tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`, `grand=SIZE`; `start` also
-//! makes the pick busy and advances the cursors, `end` ends the one started first.
+//! tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`, `grand=SIZE`; `start` (or
+//! the word behind `manual`) also makes the pick busy, `end` ends the one started first.
 
 use crate::base::Level;
 use crate::codec::Compression;
@@ -140,7 +140,7 @@ impl Tree {
         };
         let Some(compaction) = picked else { return String::from("none\n") };
         let text = describe(&compaction);
-        if verb == "start" {
+        if verb == "start" || words.contains(&"start") {
             self.busy.add(&compaction);
             self.cursors.advance(&compaction);
             self.running.push_back(compaction.clone());
