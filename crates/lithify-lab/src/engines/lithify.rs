@@ -137,9 +137,7 @@ fn level_statistics(snapshot: &StatisticsSnapshot) -> Vec<LevelStatistics> {
 
 fn stall_statistics(snapshot: &StatisticsSnapshot) -> StallStatistics {
     let figures = &snapshot.figures;
-    let sum = |cause: &DelayCause| {
-        (figures.delays(*cause).sum_us, figures.stops(*cause).sum_us)
-    };
+    let sum = |cause: &DelayCause| (figures.delays(*cause).sum_us, figures.stops(*cause).sum_us);
     let causes = DelayCause::ALL.iter();
     StallStatistics {
         delayed_us: causes.clone().map(|cause| sum(cause).0).sum(),
@@ -254,9 +252,8 @@ impl Session for LithifySession<'_> {
         value: &mut Vec<u8>,
     ) -> EngineResult<bool> {
         value.clear();
-        let found = self.within(space, |transaction, family| {
-            transaction.get_for_update(family, key)
-        })?;
+        let found =
+            self.within(space, |transaction, family| transaction.get_for_update(family, key))?;
         value.extend_from_slice(found.as_deref().unwrap_or_default());
         Ok(found.is_some())
     }

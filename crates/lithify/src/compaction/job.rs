@@ -135,8 +135,8 @@ impl MergeJob {
     ) -> Self {
         let rules = Rules::new(plan.snapshots);
         let deeper = plan.deeper;
-        let surviving =
-            rules.surviving_tombstones(&plan.tombstones, |start, end| deeper.nothing_in(start, end));
+        let surviving = rules
+            .surviving_tombstones(&plan.tombstones, |start, end| deeper.nothing_in(start, end));
         MergeJob {
             name: plan.name,
             urgency: plan.urgency,

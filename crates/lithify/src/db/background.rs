@@ -4,8 +4,8 @@
 //! With no log it takes those of all families, and one edit makes all of it live: a crash then
 //! finds every family at the same point in time.
 
-use super::family::{Family, Memory, View, copy_of};
 use super::commit::Writer;
+use super::family::{Family, Memory, View, copy_of};
 use super::inner::{DbInner, lock};
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
 use crate::compaction::picker::BusySet;

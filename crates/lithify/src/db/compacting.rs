@@ -41,8 +41,7 @@ impl CompactionReceiver {
             (gathered.take(), gathered.is_failed)
         };
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
-        let result =
-            if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
+        let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
@@ -156,8 +155,10 @@ impl DbInner {
             _ => 1,
         };
         let ranges = compaction.split(parts);
-        let plans: Result<Vec<_>> =
-            ranges.into_iter().map(|range| self.compaction_plan(family, &compaction, range)).collect();
+        let plans: Result<Vec<_>> = ranges
+            .into_iter()
+            .map(|range| self.compaction_plan(family, &compaction, range))
+            .collect();
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
@@ -418,9 +419,8 @@ impl DbInner {
             !is_running || self.has_failed()
         });
         self.check_writable()?;
-        let is_input = |table: &Arc<crate::manifest::TableFile>| {
-            inputs.contains(&table.metadata.number)
-        };
+        let is_input =
+            |table: &Arc<crate::manifest::TableFile>| inputs.contains(&table.metadata.number);
         let view = family.view();
         let unchanged = view.version.tables().filter(|(_, table)| is_input(table)).count();
         if unchanged == inputs.len() && !family.is_dropped() && inputs.len() > 1 {

@@ -187,7 +187,8 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
         for (_, table) in stored.version.tables() {
             let metadata = &table.metadata;
             let reader = inner.workshop.open_table(metadata.number)?;
-            if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes {
+            if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes
+            {
                 return Err(Error::corruption("this is another table than the manifest names")
                     .in_file(inner.workshop.table_path(metadata.number)));
             }
@@ -221,8 +222,7 @@ fn recover_log(
     let tables = state.families.values().flat_map(|family| family.version.tables());
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
     let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
-    let mut last_sequence =
-        state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
+    let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
     let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
     })?;
