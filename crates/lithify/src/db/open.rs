@@ -14,6 +14,7 @@ use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
 use super::locks::LockTable;
 use super::snapshot::SnapshotList;
+use super::stall::Flow;
 use super::wal_set::WalSet;
 use crate::base::{MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
@@ -59,6 +60,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
+    inner.update_flow();
     inner.start_background()?;
     Ok(inner)
 }
@@ -121,7 +123,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
-        pool: Arc::clone(&pool),
+        pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
@@ -143,9 +145,10 @@ fn assemble(
         ledger,
         budget,
         cache,
-        pool,
         workshop,
         scheduler,
+        flow: Flow::new(&options, environment.now_us()),
+        writer_event: environment.new_event(),
         families: ArcSwap::from_pointee(Families::new()),
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,

@@ -46,10 +46,6 @@ impl SnapshotList {
         }
         sequences
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
-    }
 }
 
 /// A point in time over all column families. Reads at it see exactly what was committed before
