@@ -1,1 +1,3 @@
 //! Workloads, meters and reports.
+
+pub mod experiment;
