@@ -1,3 +1,4 @@
 //! Workloads, meters and reports.
 
 pub mod experiment;
+pub mod meter;
