@@ -1,8 +1,8 @@
 //! Meters: what a phase cost the process, the machine and the device.
 //!
 //! Owns: reading `/proc`, `/sys/block` and getrusage before and after a phase and the difference
-//! ([`Meter`], [`PhaseUsage`]); the size of a directory on disk ([`space`]); throughput per second
-//! and whether it was steady ([`steady`]); the description of the machine ([`machine`]).
+//! ([`Meter`], [`PhaseUsage`]); the size of a directory on disk ([`space`]); whether throughput was
+//! steady ([`steady`]); the description of the machine ([`machine`]).
 //!
 //! Promises: readings are plain data that serialises; a counter that the machine does not offer
 //! is `None` or zero and leaves a note, never an error. Reading costs a few hundred microseconds,
