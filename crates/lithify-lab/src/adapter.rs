@@ -1,0 +1,426 @@
+//! The seam between workloads and storage engines: ordered keys, values, row transactions.
+//!
+//! Owns: the [`Engine`] and [`Session`] traits that every engine under test implements, the
+//! [`WriteBatch`] they are handed, and the figures they report. An engine gets its list of
+//! [`SpaceSpec`] when its own constructor opens it; a space is a column family, table or named
+//! database, and [`SpaceId`] is its index in that list.
+//!
+//! Promises: object-safe; no call forces an allocation (buffers belong to the caller and are
+//! reused); keys order by their bytes. Does not: open engines, time calls, or retry.
+//!
+//! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+/// What the driver does about an engine's error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineErrorKind {
+    /// Deadlock, lock timeout, conflict: the transaction was rolled back, try the whole op again.
+    Retryable,
+    /// Anything else: the op failed and trying again is no use.
+    Fatal,
+}
+
+/// An error of an engine: what to do about it, and its text.
+#[derive(Clone, Debug)]
+pub struct EngineError {
+    kind: EngineErrorKind,
+    text: String,
+}
+
+impl EngineError {
+    /// A transient failure; the caller tries the whole transaction again.
+    #[cold]
+    pub fn retryable(text: impl Into<String>) -> Self {
+        EngineError { kind: EngineErrorKind::Retryable, text: text.into() }
+    }
+
+    /// A failure that trying again does not cure.
+    #[cold]
+    pub fn fatal(text: impl Into<String>) -> Self {
+        EngineError { kind: EngineErrorKind::Fatal, text: text.into() }
+    }
+
+    /// What the caller does about it.
+    pub fn kind(&self) -> EngineErrorKind {
+        self.kind
+    }
+
+    /// True when the whole transaction may succeed if it is simply tried again.
+    pub fn is_retryable(&self) -> bool {
+        self.kind == EngineErrorKind::Retryable
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// The result of every engine call.
+pub type EngineResult<T> = Result<T, EngineError>;
+
+/// Index of a space in the list that the engine was opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpaceId(pub u8);
+
+impl SpaceId {
+    /// The index, for tables of spaces.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// One ordered tree that a workload needs: a column family, table or named database.
+#[derive(Clone, Copy, Debug)]
+pub struct SpaceSpec {
+    /// Name of the tree, unique in its list.
+    pub name: &'static str,
+    /// Length of the key prefix by which scans select rows; `None` when the space is not scanned
+    /// by prefix. Engines with prefix filters build them over these bytes.
+    pub prefix_bytes: Option<usize>,
+    /// True when every key is put once before it is single-deleted, and never otherwise removed.
+    pub single_delete: bool,
+}
+
+/// What an engine can do by itself; what it cannot is emulated and labelled so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Own pessimistic row locks; otherwise transactions run under an external lock.
+    pub transactions: bool,
+    /// Filters over [`SpaceSpec::prefix_bytes`].
+    pub prefix_filter: bool,
+    /// A cheaper tombstone for keys that were put once.
+    pub single_delete: bool,
+    /// Answers several keys in one native call.
+    pub multi_get: bool,
+    /// Short remarks for the report, for example "external lock".
+    pub labels: Vec<String>,
+}
+
+/// One level of an engine's tree.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LevelStatistics {
+    /// Physical level; 0 is where flushes go.
+    pub level: u32,
+    /// Live files.
+    pub files: u64,
+    /// Stored bytes of the live files.
+    pub stored_bytes: u64,
+    /// The same keys and values before compression.
+    pub raw_bytes: u64,
+    /// Codec and effort that new files of this level get.
+    pub codec: String,
+    /// Bytes read by compactions into this level since open.
+    pub compaction_read_bytes: u64,
+    /// Bytes written by compactions or flushes into this level since open.
+    pub compaction_write_bytes: u64,
+    /// CPU of those compactions or flushes, microseconds.
+    pub compaction_cpu_us: u64,
+    /// Number of those compactions or flushes.
+    pub compactions: u64,
+}
+
+/// How an engine held back its writers since open.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StallStatistics {
+    /// Time in which writers were slowed, microseconds.
+    pub delayed_us: u64,
+    /// Time in which writers were stopped, microseconds.
+    pub stopped_us: u64,
+    /// Number of stalls by cause.
+    pub by_cause: BTreeMap<String, u64>,
+}
+
+/// What an engine says about itself. Figures that it does not have stay zero or empty.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EngineStatistics {
+    /// Stored bytes of all live files.
+    pub live_bytes: u64,
+    /// Per level, top first; empty for engines without levels.
+    pub levels: Vec<LevelStatistics>,
+    /// Bytes written since open, by cause ("wal", "flush", "compaction", ...).
+    pub written_bytes_by_cause: BTreeMap<String, u64>,
+    /// Bytes read since open, by cause.
+    pub read_bytes_by_cause: BTreeMap<String, u64>,
+    /// CPU since open by cause, microseconds.
+    pub cpu_us_by_cause: BTreeMap<String, u64>,
+    /// Writers held back.
+    pub stalls: StallStatistics,
+    /// Everything else the engine wants in the raw results.
+    pub raw: serde_json::Value,
+}
+
+/// Which rows a scan visits, in ascending order of keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScanRange<'a> {
+    /// Every visited key begins with these bytes; empty for a scan over everything.
+    pub prefix: &'a [u8],
+    /// First key, inclusive; empty for the first key of the prefix.
+    pub start: &'a [u8],
+    /// Bound, exclusive; empty for the end of the prefix.
+    pub end: &'a [u8],
+    /// Rows passed over before the first one that is visited.
+    pub skip: u64,
+    /// Most rows that are visited.
+    pub limit: u64,
+}
+
+impl<'a> ScanRange<'a> {
+    /// All rows that begin with `prefix`.
+    pub fn prefix(prefix: &'a [u8]) -> Self {
+        ScanRange { prefix, limit: u64::MAX, ..ScanRange::default() }
+    }
+
+    /// The first key to seek to.
+    pub fn first(&self) -> &'a [u8] {
+        if self.start.is_empty() { self.prefix } else { self.start }
+    }
+
+    /// True when `key` (not below [`ScanRange::first`]) is still inside.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        key.starts_with(self.prefix) && (self.end.is_empty() || key < self.end)
+    }
+}
+
+/// A storage engine under test. Opened by its own constructor over a list of [`SpaceSpec`].
+pub trait Engine: Send + Sync {
+    /// Name and version, for the reports.
+    fn name(&self) -> String;
+
+    /// What it can do by itself.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The options that it really runs with, for the raw results.
+    fn options(&self) -> serde_json::Value;
+
+    /// A session for the calling thread.
+    fn session(&self) -> EngineResult<Box<dyn Session + '_>>;
+
+    /// Writes buffered data to files; returns when done.
+    fn flush(&self) -> EngineResult<()>;
+
+    /// Returns when no background work is due.
+    fn wait_for_compaction(&self) -> EngineResult<()>;
+
+    /// Figures since open.
+    fn statistics(&self) -> EngineResult<EngineStatistics>;
+
+    /// Closes cleanly; all sessions are gone by then.
+    fn close(self: Box<Self>) -> EngineResult<()>;
+}
+
+/// One thread's view of an engine.
+///
+/// Outside a transaction every read sees committed rows as of one moment of the call. Between
+/// [`Session::begin`] and [`Session::commit`] or [`Session::rollback`] the locking calls build one
+/// atomic change; [`Session::get_for_update`] sees the transaction's own writes. A call that
+/// returns an error inside a transaction leaves it open: the caller rolls back.
+pub trait Session {
+    /// Reads `key` into `value` (cleared first). Returns whether it exists.
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool>;
+
+    /// Reads several keys; calls `found` with the index and value of each that exists.
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> EngineResult<()>;
+
+    /// Visits the rows of `range` in ascending order over one consistent view, until `row` breaks.
+    /// Returns the number of rows visited. `row` must not call the engine.
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        range: &ScanRange<'_>,
+        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> EngineResult<u64>;
+
+    /// Applies `batch` atomically, in its order, as a transaction of its own.
+    fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()>;
+
+    /// Starts a transaction. All rows that it locks belong to `row_group`; engines with row locks
+    /// of their own ignore it, others hold one lock per group.
+    fn begin(&mut self, row_group: u64) -> EngineResult<()>;
+
+    /// Locks `key` until the transaction ends and reads it like [`Session::get`]. The lock also
+    /// covers an absent key.
+    fn get_for_update(
+        &mut self,
+        space: SpaceId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> EngineResult<bool>;
+
+    /// Puts `key` in the open transaction.
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()>;
+
+    /// Deletes `key` in the open transaction.
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()>;
+
+    /// Deletes `key`, which was put exactly once since it was last deleted, in the open
+    /// transaction. An engine without single delete deletes.
+    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()>;
+
+    /// Applies the transaction atomically and frees its locks. After an error nothing was applied
+    /// and the locks are free.
+    fn commit(&mut self) -> EngineResult<()>;
+
+    /// Drops the open transaction, if any, and frees its locks.
+    fn rollback(&mut self) -> EngineResult<()>;
+}
+
+/// One change of a [`WriteBatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOp<'a> {
+    /// Sets a key.
+    Put(SpaceId, &'a [u8], &'a [u8]),
+    /// Removes a key.
+    Delete(SpaceId, &'a [u8]),
+    /// Removes a key that was put once.
+    SingleDelete(SpaceId, &'a [u8]),
+}
+
+impl<'a> BatchOp<'a> {
+    /// The row that it changes.
+    pub fn row(&self) -> (SpaceId, &'a [u8]) {
+        match *self {
+            BatchOp::Put(space, key, _)
+            | BatchOp::Delete(space, key)
+            | BatchOp::SingleDelete(space, key) => (space, key),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum EntryKind {
+    Put,
+    Delete,
+    SingleDelete,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    kind: EntryKind,
+    space: SpaceId,
+    key_start: usize,
+    value_start: usize,
+    end: usize,
+}
+
+/// Changes that are applied together, in order. One buffer, reused after [`WriteBatch::clear`].
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        WriteBatch::default()
+    }
+
+    /// Adds a put.
+    pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) {
+        self.push(EntryKind::Put, space, key, value);
+    }
+
+    /// Adds a delete.
+    pub fn delete(&mut self, space: SpaceId, key: &[u8]) {
+        self.push(EntryKind::Delete, space, key, &[]);
+    }
+
+    /// Adds a single delete.
+    pub fn single_delete(&mut self, space: SpaceId, key: &[u8]) {
+        self.push(EntryKind::SingleDelete, space, key, &[]);
+    }
+
+    fn push(&mut self, kind: EntryKind, space: SpaceId, key: &[u8], value: &[u8]) {
+        let key_start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let value_start = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        let end = self.bytes.len();
+        self.entries.push(Entry { kind, space, key_start, value_start, end });
+    }
+
+    /// Number of changes.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True when nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of all keys and values.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Empties it and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    /// The changes in order.
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = BatchOp<'_>> {
+        self.entries.iter().map(|entry| {
+            let key = &self.bytes[entry.key_start..entry.value_start];
+            match entry.kind {
+                EntryKind::Put => {
+                    BatchOp::Put(entry.space, key, &self.bytes[entry.value_start..entry.end])
+                }
+                EntryKind::Delete => BatchOp::Delete(entry.space, key),
+                EntryKind::SingleDelete => BatchOp::SingleDelete(entry.space, key),
+            }
+        })
+    }
+
+    /// The last change of one row, if the batch changes it.
+    pub fn latest(&self, space: SpaceId, key: &[u8]) -> Option<BatchOp<'_>> {
+        self.ops().rev().find(|op| op.row() == (space, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batch_keeps_order_and_finds_the_latest_change() {
+        let (a, b) = (SpaceId(0), SpaceId(1));
+        let mut batch = WriteBatch::new();
+        batch.single_delete(a, b"k");
+        batch.put(a, b"k", b"v");
+        batch.delete(b, b"k");
+        let ops: Vec<_> = batch.ops().collect();
+        assert_eq!(
+            ops,
+            [BatchOp::SingleDelete(a, b"k"), BatchOp::Put(a, b"k", b"v"), BatchOp::Delete(b, b"k")]
+        );
+        assert_eq!(batch.latest(a, b"k"), Some(BatchOp::Put(a, b"k", b"v")));
+        assert_eq!(batch.latest(b, b"x"), None);
+        assert_eq!((batch.len(), batch.size_bytes()), (3, 4));
+        batch.clear();
+        assert!(batch.is_empty() && batch.ops().next().is_none());
+    }
+
+    #[test]
+    fn range_bounds() {
+        let range = ScanRange { prefix: b"ab", end: b"abx", ..ScanRange::prefix(b"ab") };
+        assert_eq!(range.first(), b"ab");
+        assert!(range.contains(b"abc") && !range.contains(b"abx") && !range.contains(b"b"));
+    }
+}

@@ -1,0 +1,8 @@
+//! Engines that belong to the lab itself: none of them stores anything on disk.
+//!
+//! [`null`] calibrates the driver, [`model`] is the reference for tests, and [`external_lock`]
+//! lends transactions to engines that have none.
+
+pub mod external_lock;
+pub mod model;
+pub mod null;

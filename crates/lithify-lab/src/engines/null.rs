@@ -1,0 +1,178 @@
+//! The engine that stores nothing and answers plausibly: it measures the driver alone.
+//!
+//! Every read is answered from sample rows that are given per space, found or missed in a fixed
+//! share, so that the driver generates its arguments, encodes keys and values, decodes answers
+//! and books latencies exactly as over a real engine. Writes are accepted and forgotten.
+
+use std::ops::ControlFlow;
+
+use crate::adapter::{
+    Capabilities, Engine, EngineResult, EngineStatistics, ScanRange, Session, SpaceId, WriteBatch,
+};
+
+/// How the null engine answers reads of one space.
+#[derive(Clone, Debug)]
+pub struct NullSpace {
+    /// Length of the keys that scans return.
+    pub key_bytes: usize,
+    /// The value that every found row has.
+    pub value: Vec<u8>,
+    /// Share of point reads that find a row, in 1/256.
+    pub hits_of_256: u64,
+    /// Rows that a scan finds.
+    pub scan_rows: u64,
+}
+
+/// An engine that does nothing.
+#[derive(Clone, Debug)]
+pub struct NullEngine {
+    spaces: Vec<NullSpace>,
+}
+
+impl NullEngine {
+    /// An engine that answers as `spaces` says.
+    pub fn new(spaces: Vec<NullSpace>) -> Self {
+        NullEngine { spaces }
+    }
+}
+
+impl Engine for NullEngine {
+    fn name(&self) -> String {
+        "null".to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            transactions: true,
+            prefix_filter: true,
+            single_delete: true,
+            multi_get: true,
+            labels: vec!["stores nothing".to_owned()],
+        }
+    }
+
+    fn options(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
+        Ok(Box::new(NullSession { spaces: &self.spaces, key: Vec::with_capacity(64), turn: 0 }))
+    }
+
+    fn flush(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn wait_for_compaction(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn statistics(&self) -> EngineResult<EngineStatistics> {
+        Ok(EngineStatistics::default())
+    }
+
+    fn close(self: Box<Self>) -> EngineResult<()> {
+        Ok(())
+    }
+}
+
+struct NullSession<'a> {
+    spaces: &'a [NullSpace],
+    key: Vec<u8>,
+    turn: u64,
+}
+
+impl<'a> NullSession<'a> {
+    /// The sample value, in the configured share of calls. Hits are spread by a Weyl sequence.
+    fn answer(&mut self, space: SpaceId) -> Option<&'a [u8]> {
+        let sample = self.spaces.get(space.index())?;
+        self.turn = self.turn.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        ((self.turn >> 56) < sample.hits_of_256).then_some(&sample.value)
+    }
+}
+
+impl Session for NullSession<'_> {
+    fn get(&mut self, space: SpaceId, _key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
+        value.clear();
+        let answer = self.answer(space);
+        value.extend_from_slice(answer.unwrap_or_default());
+        Ok(answer.is_some())
+    }
+
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> EngineResult<()> {
+        for index in 0..keys.len() {
+            if let Some(value) = self.answer(space) {
+                found(index, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        range: &ScanRange<'_>,
+        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> EngineResult<u64> {
+        let Some(sample) = self.spaces.get(space.index()) else { return Ok(0) };
+        let rows = sample.scan_rows.saturating_sub(range.skip).min(range.limit);
+        self.key.clear();
+        self.key.extend_from_slice(range.first());
+        self.key.resize(sample.key_bytes, 0);
+        for number in 0..rows {
+            if let Some(tail) = self.key.last_chunk_mut::<8>() {
+                *tail = number.to_be_bytes();
+            }
+            if row(&self.key, &sample.value).is_break() {
+                return Ok(number + 1);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+        std::hint::black_box(batch);
+        Ok(())
+    }
+
+    fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn get_for_update(
+        &mut self,
+        space: SpaceId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> EngineResult<bool> {
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, _space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
+        std::hint::black_box((key, value));
+        Ok(())
+    }
+
+    fn delete(&mut self, _space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        std::hint::black_box(key);
+        Ok(())
+    }
+
+    fn single_delete(&mut self, _space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        std::hint::black_box(key);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> EngineResult<()> {
+        Ok(())
+    }
+}

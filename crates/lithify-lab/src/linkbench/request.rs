@@ -1,0 +1,585 @@
+//! The request phase: requesters that run the operation mix against a loaded engine.
+//!
+//! Each requester has its own random stream, history and session. Only the engine's work is timed,
+//! encoding of keys and values and retries included, generation of arguments not. During the
+//! warm-up everything runs and nothing is recorded.
+//!
+//! Does not: check the data afterwards; that is [`super::oracle`].
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::control::{Control, IntervalSample, PerSecond, RequestProgress};
+use super::generator::{Request, RequestGenerator, Seat, TimeSource};
+use super::graph::Graph;
+use super::profile::Operation;
+use super::schema::{Link, VISIBILITY_DEFAULT};
+use super::store::{GraphStore, ReadDigest};
+use crate::adapter::{Engine, EngineError, EngineResult};
+use crate::latency::{Latencies, LatencySummary};
+
+/// How to run the requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestConfig {
+    /// Threads.
+    pub requesters: u64,
+    /// Requests of each requester after the warm-up.
+    pub requests_per_requester: u64,
+    /// Requests per second of each requester, arriving at random; 0 for as many as possible.
+    pub rate_per_requester: f64,
+    /// End of the phase after the warm-up, seconds.
+    pub max_seconds: f64,
+    /// Nothing is recorded that long, seconds.
+    pub warmup_seconds: f64,
+    /// A requester with more failed requests ends the phase; `None` never does.
+    pub max_failed_per_requester: Option<u64>,
+    /// Where times of writes come from.
+    pub time_source: TimeSource,
+    /// Start of the logical clock, milliseconds since 1970, and seed of the phase: a second phase
+    /// starts at the [`RequestOutcome::next_time_ms`] of the first.
+    pub start_time_ms: u64,
+    /// First id of new nodes: the end of the loaded ones, or the
+    /// [`RequestOutcome::next_node_id`] of an earlier phase.
+    pub first_new_node_id: u64,
+    /// Gives each requester targets of its own.
+    pub separate_targets: bool,
+    /// Hashes everything that is read, to compare engines.
+    pub hash_reads: bool,
+    /// Length of the intervals reported to [`super::Progress::interval`], seconds; 0 for none.
+    pub display_seconds: f64,
+}
+
+impl RequestConfig {
+    /// The defaults, for the first phase after the load of `graph`.
+    pub fn after_load(graph: &Graph) -> Self {
+        RequestConfig {
+            requesters: 100,
+            requests_per_requester: 500_000,
+            rate_per_requester: 0.0,
+            max_seconds: 100_000.0,
+            warmup_seconds: 0.0,
+            max_failed_per_requester: Some(100),
+            time_source: TimeSource::Logical,
+            start_time_ms: graph.config().epoch_ms,
+            first_new_node_id: graph.end_id(),
+            separate_targets: false,
+            hash_reads: false,
+            display_seconds: 0.0,
+        }
+    }
+
+    fn validate(&self) -> EngineResult<()> {
+        let fail = |text: &str| Err(EngineError::fatal(text));
+        if self.requesters == 0 {
+            return fail("requesters must be at least 1");
+        }
+        for seconds in [self.max_seconds, self.warmup_seconds, self.display_seconds] {
+            if !(0.0..=1e9).contains(&seconds) {
+                return fail("seconds must lie between 0 and 1e9");
+            }
+        }
+        if !(0.0..=1e9).contains(&self.rate_per_requester) {
+            return fail("rate_per_requester must lie between 0 and 1e9");
+        }
+        Ok(())
+    }
+}
+
+/// Rows that list reads returned.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RangeSizes {
+    /// List reads.
+    pub reads: u64,
+    /// Of them from history.
+    pub from_history: u64,
+    /// Mean rows per read.
+    pub mean: f64,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Most.
+    pub max: u64,
+}
+
+/// What one operation found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OperationCount {
+    /// Name of the operation.
+    pub op: String,
+    /// Done.
+    pub done: u64,
+    /// Of them met what they were about: the row existed, the list was not empty.
+    pub found: u64,
+}
+
+/// What the request phase did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequestOutcome {
+    /// Requests recorded, failed ones not among them.
+    pub requests: u64,
+    /// Time since the end of the warm-up, seconds.
+    pub seconds: f64,
+    /// Requests per second: what posts call TPS and QPS.
+    pub requests_per_second: f64,
+    /// Write operations among the requests.
+    pub writes: u64,
+    /// Transactions that were tried again.
+    pub retries: u64,
+    /// Requests that failed, and the first error.
+    pub failures: u64,
+    /// Text of the first error.
+    pub first_error: Option<String>,
+    /// True when failures ended the phase.
+    pub aborted: bool,
+    /// True when the caller ended the phase.
+    pub cancelled: bool,
+    /// Latencies in the order of reports, operations without samples left out.
+    pub latencies: Vec<LatencySummary>,
+    /// Per operation, in the same order.
+    pub operations: Vec<OperationCount>,
+    /// Rows of list reads.
+    pub range_sizes: RangeSizes,
+    /// Requests in each second after the warm-up.
+    pub per_second: PerSecond,
+    /// Rows read, warm-up included.
+    pub rows_read: u64,
+    /// Bytes of their keys and values.
+    pub bytes_read: u64,
+    /// Hash of all answers if asked for; with one requester it tells whether two engines answered
+    /// alike.
+    pub read_hash: u64,
+    /// Id of the next new node.
+    pub next_node_id: u64,
+    /// Start of the logical clock for a following phase.
+    pub next_time_ms: u64,
+}
+
+impl RequestOutcome {
+    /// What tables call un, gn, ul and gl: p99 of UPDATE_NODE, GET_NODE, UPDATE_LINK and
+    /// GET_LINKS_LIST in milliseconds, `None` for an operation without samples.
+    pub fn un_gn_ul_gl(&self) -> [Option<f64>; 4] {
+        let named = [
+            Operation::UpdateNode,
+            Operation::GetNode,
+            Operation::UpdateLink,
+            Operation::GetLinksList,
+        ];
+        named.map(|operation| {
+            let summary = self.latencies.iter().find(|summary| summary.op == operation.name());
+            summary.map(LatencySummary::p99_bucket_ms)
+        })
+    }
+}
+
+/// Tries of one request before it counts as failed.
+const RETRIES_MAX: u64 = 1000;
+/// Longest sleep between two looks at the cancellation flag.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What the requesters share.
+struct Shared<'a> {
+    config: &'a RequestConfig,
+    control: &'a Control<'a>,
+    start: Instant,
+    measure_from: Instant,
+    end: Instant,
+    aborted: AtomicBool,
+    /// Requests done by each requester, each counter on a cache line of its own.
+    done: Vec<Done>,
+    finished: Mutex<(Tally, Option<EngineError>)>,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Done(AtomicU64);
+
+impl Shared<'_> {
+    fn report(&self) {
+        let elapsed = self.start.elapsed();
+        self.control.progress.request(&RequestProgress {
+            elapsed,
+            warming_up: self.start + elapsed < self.measure_from,
+            requests: self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum(),
+        });
+    }
+}
+
+/// What requesters did.
+#[derive(Default)]
+struct Tally {
+    latencies: [Latencies; 10],
+    found: [u64; 10],
+    list_rows: Latencies,
+    from_history: u64,
+    per_second: PerSecond,
+    retries: u64,
+    failures: u64,
+    digest: ReadDigest,
+    time_ms: u64,
+    last_end: Option<Instant>,
+}
+
+impl Tally {
+    fn merge(&mut self, other: &Tally) {
+        for (sum, latencies) in self.latencies.iter_mut().zip(&other.latencies) {
+            sum.merge(latencies);
+        }
+        for (sum, found) in self.found.iter_mut().zip(other.found) {
+            *sum += found;
+        }
+        self.list_rows.merge(&other.list_rows);
+        self.from_history += other.from_history;
+        self.per_second.merge(&other.per_second);
+        self.retries += other.retries;
+        self.failures += other.failures;
+        self.digest.rows += other.digest.rows;
+        self.digest.bytes += other.digest.bytes;
+        // Independent of the order in which requesters end.
+        self.digest.hash = self.digest.hash.wrapping_add(other.digest.hash);
+        self.time_ms = self.time_ms.max(other.time_ms);
+        self.last_end = self.last_end.max(other.last_end);
+    }
+}
+
+/// Runs the mix of `graph`'s profile against `engine`, which holds the loaded graph.
+pub fn run(
+    graph: &Graph,
+    engine: &dyn Engine,
+    config: &RequestConfig,
+    control: &Control<'_>,
+) -> EngineResult<RequestOutcome> {
+    config.validate()?;
+    let start = Instant::now();
+    let measure_from = start + Duration::from_secs_f64(config.warmup_seconds);
+    let shared = Shared {
+        config,
+        control,
+        start,
+        measure_from,
+        end: measure_from + Duration::from_secs_f64(config.max_seconds),
+        aborted: AtomicBool::new(false),
+        done: (0..config.requesters).map(|_| Done::default()).collect(),
+        finished: Mutex::default(),
+    };
+    let next_node_id = AtomicU64::new(config.first_new_node_id);
+    let seat = |requester| Seat {
+        requester,
+        requesters: config.requesters,
+        next_node_id: &next_node_id,
+        time_source: config.time_source,
+        start_time_ms: config.start_time_ms,
+        separate_targets: config.separate_targets,
+    };
+    let ready = Barrier::new(usize::try_from(config.requesters).unwrap_or(usize::MAX));
+    std::thread::scope(|scope| {
+        let (sender, workers) = channel();
+        for requester in 0..config.requesters {
+            let (sender, shared, ready): (Sender<()>, _, _) = (sender.clone(), &shared, &ready);
+            let seat = seat(requester);
+            scope.spawn(move || {
+                let made = Requester::new(graph, engine, shared, seat);
+                // All are ready before the first begins, and none waits for one that failed.
+                ready.wait();
+                let result = made.and_then(Requester::run);
+                finish(shared, result);
+                drop(sender);
+            });
+        }
+        drop(sender);
+        control.tick_until_done(&workers, || shared.report());
+    });
+    shared.report();
+    let next_node_id = next_node_id.into_inner();
+    outcome(shared, next_node_id)
+}
+
+/// Books a requester's work, or its failure to start.
+fn finish(shared: &Shared<'_>, result: EngineResult<(Tally, Option<EngineError>)>) {
+    let mut finished = shared.finished.lock().unwrap_or_else(|poison| poison.into_inner());
+    let error = match result {
+        Ok((tally, error)) => {
+            finished.0.merge(&tally);
+            error
+        }
+        Err(error) => {
+            shared.aborted.store(true, Ordering::Relaxed);
+            finished.0.failures += 1;
+            Some(error)
+        }
+    };
+    if let Some(error) = error {
+        finished.1.get_or_insert(error);
+    }
+}
+
+fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome> {
+    let aborted = shared.aborted.into_inner();
+    let cancelled = shared.control.is_cancelled();
+    let (tally, error) = shared.finished.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    let end = tally.last_end.unwrap_or(shared.measure_from);
+    let seconds = end.saturating_duration_since(shared.measure_from).as_secs_f64();
+    let requests: u64 = tally.latencies.iter().map(Latencies::count).sum();
+    let done = |operation: Operation| tally.latencies[operation.index()].count();
+    let reported = || Operation::REPORTED.into_iter().filter(|operation| done(*operation) > 0);
+    Ok(RequestOutcome {
+        requests,
+        seconds,
+        requests_per_second: requests as f64 / seconds.max(1e-9),
+        writes: Operation::ALL.into_iter().filter(|op| op.is_write()).map(done).sum(),
+        retries: tally.retries,
+        failures: tally.failures,
+        first_error: error.map(|error| error.to_string()),
+        aborted,
+        cancelled,
+        latencies: reported()
+            .map(|op| LatencySummary::new(op.name(), &tally.latencies[op.index()]))
+            .collect(),
+        operations: reported()
+            .map(|op| OperationCount {
+                op: op.name().to_owned(),
+                done: done(op),
+                found: tally.found[op.index()],
+            })
+            .collect(),
+        range_sizes: RangeSizes {
+            reads: tally.list_rows.count(),
+            from_history: tally.from_history,
+            mean: tally.list_rows.mean(),
+            p50: tally.list_rows.percentile(50.0),
+            p99: tally.list_rows.percentile(99.0),
+            max: tally.list_rows.max(),
+        },
+        rows_read: tally.digest.rows,
+        bytes_read: tally.digest.bytes,
+        read_hash: tally.digest.hash,
+        next_node_id,
+        next_time_ms: tally.time_ms.max(shared.config.start_time_ms) + 1,
+        per_second: tally.per_second,
+    })
+}
+
+/// One requesting thread.
+struct Requester<'a> {
+    shared: &'a Shared<'a>,
+    number: usize,
+    generator: RequestGenerator<'a>,
+    store: GraphStore<'a>,
+    tally: Tally,
+    /// Recorded requests, failed ones not among them.
+    recorded: u64,
+    first_error: Option<EngineError>,
+    intervals: Option<Intervals>,
+}
+
+/// The current display interval.
+struct Intervals {
+    length: Duration,
+    begun: Instant,
+    latencies: [Latencies; 10],
+}
+
+impl<'a> Requester<'a> {
+    fn new(
+        graph: &'a Graph,
+        engine: &'a dyn Engine,
+        shared: &'a Shared<'a>,
+        seat: Seat<'a>,
+    ) -> EngineResult<Self> {
+        let generator = RequestGenerator::new(graph, seat)
+            .map_err(|error| EngineError::fatal(error.to_string()))?;
+        let length = Duration::from_secs_f64(shared.config.display_seconds);
+        let intervals = (!length.is_zero()).then(|| Intervals {
+            length,
+            begun: shared.measure_from,
+            latencies: Default::default(),
+        });
+        Ok(Requester {
+            shared,
+            number: usize::try_from(seat.requester).unwrap_or(usize::MAX),
+            generator,
+            store: GraphStore::new(engine.session()?, shared.config.hash_reads),
+            tally: Tally::default(),
+            recorded: 0,
+            first_error: None,
+            intervals,
+        })
+    }
+
+    fn run(mut self) -> EngineResult<(Tally, Option<EngineError>)> {
+        let config = self.shared.config;
+        let mut done = 0u64;
+        let mut due = Instant::now();
+        while self.recorded < config.requests_per_requester && !self.must_stop() {
+            if config.rate_per_requester > 0.0 {
+                let wait = -(1.0 - self.generator.random().unit()).ln() / config.rate_per_requester;
+                due += Duration::from_secs_f64(wait);
+                if !self.sleep_until(due) {
+                    break;
+                }
+            }
+            let request = self.generator.next();
+            let begun = Instant::now();
+            let result = self.execute_with_retries(&request);
+            let ended = Instant::now();
+            done += 1;
+            self.shared.done[self.number].0.store(done, Ordering::Relaxed);
+            self.book(&request, result, begun, ended);
+            if ended >= self.shared.end {
+                break;
+            }
+        }
+        self.tally.digest = self.store.digest();
+        self.tally.time_ms = self.generator.time_ms();
+        Ok((self.tally, self.first_error))
+    }
+
+    #[inline]
+    fn must_stop(&self) -> bool {
+        self.shared.control.is_cancelled() || self.shared.aborted.load(Ordering::Relaxed)
+    }
+
+    /// Returns false when the phase ends before `due`.
+    fn sleep_until(&self, due: Instant) -> bool {
+        loop {
+            let now = Instant::now();
+            if now >= due {
+                return true;
+            }
+            if now >= self.shared.end || self.must_stop() {
+                return false;
+            }
+            std::thread::sleep((due - now).min(NAP));
+        }
+    }
+
+    /// Whether the request found what it was about.
+    fn execute_with_retries(&mut self, request: &Request) -> EngineResult<bool> {
+        let mut retries = 0;
+        let result = loop {
+            match self.execute(request) {
+                Err(error) if error.is_retryable() && retries < RETRIES_MAX => retries += 1,
+                result => break result,
+            }
+        };
+        self.tally.retries += retries;
+        result
+    }
+
+    #[inline]
+    fn execute(&mut self, request: &Request) -> EngineResult<bool> {
+        let store = &mut self.store;
+        match *request {
+            Request::PutLink { id1, link_type, id2, time_ms, .. } => {
+                let link = Link {
+                    id1,
+                    link_type,
+                    id2,
+                    visibility: VISIBILITY_DEFAULT,
+                    version: 0,
+                    time_ms,
+                    data: self.generator.payload(),
+                };
+                store.put_link(&link, time_ms)
+            }
+            Request::DeleteLink { id1, link_type, id2, time_ms } => {
+                store.delete_link(id1, link_type, id2, false, time_ms)
+            }
+            Request::CountLink { id1, link_type } => {
+                store.count_links(id1, link_type).map(|count| count > 0)
+            }
+            Request::MultigetLink { id1, link_type } => {
+                let targets = self.generator.targets();
+                store.multiget_links(id1, link_type, targets).map(|found| found > 0)
+            }
+            Request::GetLinksList { query, from_history } => {
+                let result = store.list_links(&query)?;
+                self.generator.list_was_read(&query, from_history, result);
+                self.tally.list_rows.record(result.rows);
+                self.tally.from_history += u64::from(from_history);
+                Ok(result.rows > 0)
+            }
+            Request::AddNode { id, time_s } => {
+                store.add_node(id, time_s, self.generator.payload()).map(|()| true)
+            }
+            Request::UpdateNode { id, time_s } => {
+                store.update_node(id, time_s, self.generator.payload())
+            }
+            Request::DeleteNode { id } => store.delete_node(id),
+            Request::GetNode { id } => store.get_node(id),
+        }
+    }
+
+    #[inline]
+    fn book(
+        &mut self,
+        request: &Request,
+        result: EngineResult<bool>,
+        begun: Instant,
+        ended: Instant,
+    ) {
+        let found = match result {
+            Ok(found) => found,
+            Err(error) => return self.book_failure(error),
+        };
+        if begun < self.shared.measure_from {
+            return;
+        }
+        let operation = request.operation().index();
+        let taken_ns = (ended - begun).as_nanos() as u64;
+        self.tally.latencies[operation].record(taken_ns);
+        self.tally.found[operation] += u64::from(found);
+        self.tally.per_second.record(ended - self.shared.measure_from, 1);
+        self.tally.last_end = Some(ended);
+        self.recorded += 1;
+        if let Some(intervals) = &mut self.intervals {
+            intervals.latencies[operation].record(taken_ns);
+            if ended - intervals.begun >= intervals.length {
+                self.report_interval(ended);
+            }
+        }
+    }
+
+    #[cold]
+    fn book_failure(&mut self, error: EngineError) {
+        self.tally.failures += 1;
+        self.first_error.get_or_insert(error);
+        let allowed = self.shared.config.max_failed_per_requester;
+        if allowed.is_some_and(|allowed| self.tally.failures > allowed) {
+            self.shared.aborted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn report_interval(&mut self, now: Instant) {
+        let Some(intervals) = &mut self.intervals else { return };
+        for operation in Operation::REPORTED {
+            let latencies = &mut intervals.latencies[operation.index()];
+            if latencies.count() == 0 {
+                continue;
+            }
+            let us = |ns: u64| ns as f64 / 1e3;
+            let percentiles = [25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
+            self.shared.control.progress.interval(&IntervalSample {
+                requester: self.number as u64,
+                at_ms: (now - self.shared.start).as_millis() as u64,
+                op: operation.name().to_owned(),
+                requests_done: self.recorded,
+                failures: self.tally.failures,
+                interval_ms: (now - intervals.begun).as_millis() as u64,
+                samples: latencies.count(),
+                mean_us: latencies.mean() / 1e3,
+                min_us: us(latencies.min()),
+                percentiles_us: percentiles.map(|percent| us(latencies.percentile(percent))),
+                max_us: us(latencies.max()),
+            });
+            latencies.clear();
+        }
+        intervals.begun = now;
+    }
+}
