@@ -148,17 +148,17 @@ pub fn column_value(phase: &PhaseResult, column: Column) -> Option<f64> {
     }
 }
 
-/// A figure for people: whole from 1,000 on, three significant digits below.
+/// A figure for people: whole from 100 on, three significant digits below, five decimals at most.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         s if !s.is_finite() => return "-".to_owned(),
-        s if s >= 999.5 => 0,
         s if s >= 99.95 => 0,
         s if s >= 9.995 => 1,
         s if s >= 0.9995 => 2,
         s if s >= 0.09995 => 3,
-        _ => 4,
+        s if s >= 0.009995 => 4,
+        _ => 5,
     };
     let text = format!("{value:.digits$}");
     match text.trim_start_matches('-').trim_matches(['0', '.']) {

@@ -43,6 +43,10 @@ pub fn render(record: &RunRecord) -> String {
         line("");
         line(&heading(record, phase));
         line(&tables::published_columns(record, &figures, phase));
+        if let Some(published) = tables::published(experiment, phase) {
+            line(&format!("as published ({}):", source.date));
+            line(&published);
+        }
         line("");
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));

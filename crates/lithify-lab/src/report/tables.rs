@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::figures::{Figures, cpu_us_per_operation, figure, figure_or_dash};
 use crate::adapter::EngineStatistics;
-use crate::experiment::Phase;
+use crate::experiment::{Experiment, Phase};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
 
@@ -56,6 +56,25 @@ pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase
         rows.push(row);
     }
     table(&columns, &rows)
+}
+
+/// The table as it was published; `None` when there is none of that phase.
+pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
+    let published = experiment.published.iter().find(|table| table.phase == phase)?;
+    let mut columns: Vec<(&str, Align)> =
+        published.columns.iter().map(|column| (column.name(), Align::Right)).collect();
+    columns.push(("engine", Align::Left));
+    let rows: Vec<Vec<String>> = published
+        .rows
+        .iter()
+        .map(|row| {
+            let name = experiment.arm(&row.arm).and_then(|arm| arm.published_as.as_ref());
+            let mut cells: Vec<String> = row.values.iter().map(|value| figure(*value)).collect();
+            cells.push(name.unwrap_or(&row.arm).clone());
+            cells
+        })
+        .collect();
+    Some(table(&columns, &rows))
 }
 
 /// What is wrong with an arm's row: failed and void repeats.
@@ -251,11 +270,12 @@ pub fn checks(record: &RunRecord, figures: &Figures<'_>) -> String {
         let Some(result) = &cell.result else { continue };
         if result.spec.purpose == Purpose::Calibrate {
             lines.push(format!(
-                "  {id}: the driver alone costs {} us per insert, {} us per operation ({} per \
-                 second)",
+                "  {id}: the driver alone costs {} us per insert and {} us per operation ({} per \
+                 second), and has {} MB resident",
                 figure(cpu_us_per_operation(&result.load)),
                 figure(cpu_us_per_operation(&result.query)),
-                figure(result.query.rate())
+                figure(result.query.rate()),
+                figure(result.query.usage.memory.resident_max_bytes as f64 / 1e6)
             ));
             continue;
         }

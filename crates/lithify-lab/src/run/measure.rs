@@ -164,7 +164,7 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
-            driver: json!(outcome),
+            driver: summary(&outcome),
         })
     }
 
@@ -198,7 +198,7 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
-            driver: json!(outcome),
+            driver: summary(&outcome),
         })
     }
 
@@ -256,6 +256,16 @@ impl Cell<'_> {
 
 fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
     engine.statistics().map_err(|error| failed("statistics", &error))
+}
+
+/// What the driver says beside its latencies and its seconds, which have places of their own.
+fn summary(outcome: &impl serde::Serialize) -> serde_json::Value {
+    let mut summary = json!(outcome);
+    if let Some(fields) = summary.as_object_mut() {
+        fields.remove("latencies");
+        fields.remove("per_second");
+    }
+    summary
 }
 
 /// Leaves out the second in which the phase ended.

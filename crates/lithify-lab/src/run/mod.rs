@@ -18,6 +18,8 @@ pub mod measure;
 pub mod plan;
 pub mod process;
 pub mod progress;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
 use super::RunError;
 use super::cell::{CellJob, CellResult, CellSpec, ProgressLine};
 use super::store::{Stored, read_result};
@@ -143,7 +146,7 @@ fn listen(
     let status = loop {
         if interrupt.load(Ordering::Relaxed) {
             // Both fail only when the child has ended by itself.
-            let _ = child.kill();
+            let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
             let _ = child.wait();
             break None;
         }
@@ -170,7 +173,7 @@ fn listen(
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => match nix::sys::signal::Signal::try_from(signal) {
+        (None, Some(signal)) => match Signal::try_from(signal) {
             Ok(signal) => format!("killed by {signal}"),
             Err(_) => format!("killed by signal {signal}"),
         },

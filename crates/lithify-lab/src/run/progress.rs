@@ -66,12 +66,12 @@ impl Announcer for Terminal {
             bar.set_prefix(format!("{} {}", self.cell, line.stage));
             bar.set_length(line.total);
             bar.set_position(line.done);
-            bar.set_message(describe(line));
+            bar.set_message(describe(line).trim_start_matches(": ").to_owned());
             return;
         }
         let due = self.last_line.is_none_or(|last| last.elapsed() >= PLAIN_INTERVAL);
         if line.stage != self.stage || due {
-            eprintln!("  {}: {}", line.stage, describe(line));
+            eprintln!("  {}{}", line.stage, describe(line));
             self.stage.clone_from(&line.stage);
             self.last_line = Some(Instant::now());
         }
@@ -93,11 +93,14 @@ impl Drop for Terminal {
     }
 }
 
-/// `1200000 of 4300000 links, 61543/s, 50 s left`.
+/// `: 1200000 of 4300000 links, 61543/s, 50 s left`; nothing for a stage that is not counted.
 fn describe(line: &ProgressLine) -> String {
+    if line.unit.is_empty() {
+        return String::new();
+    }
     let mut text = match line.total {
-        0 => format!("{} {}", line.done, line.unit),
-        total => format!("{} of {total} {}", line.done, line.unit),
+        0 => format!(": {} {}", line.done, line.unit),
+        total => format!(": {} of {total} {}", line.done, line.unit),
     };
     if line.rate > 0 {
         text.push_str(&format!(", {}/s", line.rate));
@@ -138,13 +141,14 @@ mod tests {
         };
         assert_eq!(
             describe(&line("load", 1_200_000, 4_300_000, "links", 62_000)),
-            "1200000 of 4300000 links, 62000/s, 50 s left"
+            ": 1200000 of 4300000 links, 62000/s, 50 s left"
         );
         assert_eq!(
             describe(&line("query", 5, 120, "seconds", 39_366)),
-            "5 of 120 seconds, 39366/s, 2 min left"
+            ": 5 of 120 seconds, 39366/s, 2 min left"
         );
-        assert_eq!(describe(&line("check", 7, 0, "rows", 0)), "7 rows");
+        assert_eq!(describe(&line("check", 7, 0, "rows", 0)), ": 7 rows");
+        assert_eq!(describe(&line("settle", 0, 0, "", 0)), "");
         assert_eq!(duration(7_200.0), "2.0 h");
     }
 }

@@ -119,14 +119,26 @@ pub fn read_result(path: &Path, hash: &str) -> Stored {
 }
 
 /// Writes the report of a run beside the runs: the record, the figures, the text. Returns the
-/// files.
+/// files. What engines say about themselves beyond the report stays in the results of the cells.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], RunError> {
     let path = |extension| results.join(format!("{}.{extension}", record.plan.name()));
     let [json, csv, text] = ["json", "csv", "txt"].map(path);
-    write_json(&json, record)?;
+    let mut short = record.clone();
+    for phase in short
+        .cells
+        .iter_mut()
+        .filter_map(|cell| cell.result.as_mut())
+        .flat_map(|result| [&mut result.load, &mut result.query])
+    {
+        phase.statistics.raw = serde_json::Value::Null;
+        phase.statistics_before.raw = serde_json::Value::Null;
+    }
+    let line = serde_json::to_string(&short)
+        .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;
+    write_atomically(&json, format!("{line}\n").as_bytes())?;
     write_atomically(&csv, report::csv::render(record).as_bytes())?;
     write_atomically(&text, report::render(record).as_bytes())?;
     Ok([json, csv, text])
