@@ -28,7 +28,7 @@ fn measure(name: &str, profile: Profile, requests: u64) -> Result<f64, Box<dyn E
     let cpu = cpu_seconds() - cpu_before;
     let per_core = outcome.requests as f64 / cpu;
     println!(
-        "{name:<16} {per_core:>12.0} requests/s/core {:>8.0} ns CPU/request {:>12.0} requests/s wall",
+        "{name:<16} {per_core:>12.0} requests/s/core {:>8.0} ns CPU/request {:>12.0}/s wall",
         cpu * 1e9 / outcome.requests as f64,
         outcome.requests_per_second,
     );

@@ -190,6 +190,9 @@ impl<'a> ScanRange<'a> {
     }
 }
 
+/// Sees the rows of a scan, key and value; breaks to end it.
+pub type RowVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// A storage engine under test. Opened by its own constructor over a list of [`SpaceSpec`].
 pub trait Engine: Send + Sync {
     /// Name and version, for the reports.
@@ -241,7 +244,7 @@ pub trait Session {
         &mut self,
         space: SpaceId,
         range: &ScanRange<'_>,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64>;
 
     /// Applies `batch` atomically, in its order, as a transaction of its own.

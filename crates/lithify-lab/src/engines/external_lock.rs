@@ -7,16 +7,14 @@
 //!
 //! Does not: protect rows against writers that do not begin a transaction, or lock two groups.
 
-use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::adapter::{
-    BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, ScanRange, Session,
-    SpaceId, WriteBatch,
+    BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
+    ScanRange, Session, SpaceId, WriteBatch,
 };
 
-/// Enough that 64 threads on distinct groups rarely meet (birthday bound: 0.5 expected pairs
-/// among 64 would need 4096).
+/// Enough that distinct groups rarely meet: 64 threads make 2016 pairs, half of one on one stripe.
 const STRIPES: usize = 4096;
 
 /// An engine whose transactions run under an external striped lock.
@@ -108,7 +106,7 @@ impl Session for LockingSession<'_> {
         &mut self,
         space: SpaceId,
         range: &ScanRange<'_>,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         self.inner.scan(space, range, row)
     }

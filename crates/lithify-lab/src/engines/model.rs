@@ -8,14 +8,14 @@
 //! Does not: perform, persist, or offer phantom protection.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::adapter::{
-    BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, ScanRange, Session,
-    SpaceId, SpaceSpec, WriteBatch,
+    BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
+    ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 
 /// How long a session waits for a row lock before the typed, retryable error.
@@ -227,7 +227,7 @@ impl Session for ModelSession<'_> {
         &mut self,
         space: SpaceId,
         range: &ScanRange<'_>,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let trees = self.engine.trees.read().unwrap_or_else(PoisonError::into_inner);
         let Some(tree) = trees.get(space.index()) else { return Ok(0) };

@@ -4,10 +4,9 @@
 //! share, so that the driver generates its arguments, encodes keys and values, decodes answers
 //! and books latencies exactly as over a real engine. Writes are accepted and forgotten.
 
-use std::ops::ControlFlow;
-
 use crate::adapter::{
-    Capabilities, Engine, EngineResult, EngineStatistics, ScanRange, Session, SpaceId, WriteBatch,
+    Capabilities, Engine, EngineResult, EngineStatistics, RowVisitor, ScanRange, Session, SpaceId,
+    WriteBatch,
 };
 
 /// How the null engine answers reads of one space.
@@ -117,7 +116,7 @@ impl Session for NullSession<'_> {
         &mut self,
         space: SpaceId,
         range: &ScanRange<'_>,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let Some(sample) = self.spaces.get(space.index()) else { return Ok(0) };
         let rows = sample.scan_rows.saturating_sub(range.skip).min(range.limit);

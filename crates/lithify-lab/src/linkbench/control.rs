@@ -143,29 +143,83 @@ impl Control<'_> {
     }
 }
 
-/// Things done in each second of a phase.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PerSecond(pub Vec<u64>);
+/// Things done in each window of a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    window: Duration,
+    amounts: Vec<u64>,
+}
 
-impl PerSecond {
+impl Series {
+    /// Windows of one second: the usual record of throughput.
+    pub fn per_second() -> Self {
+        Series { window: Duration::from_secs(1), amounts: Vec::new() }
+    }
+
+    /// Windows of 100 ms, by which stalls are told.
+    pub fn per_tenth() -> Self {
+        Series { window: Duration::from_millis(100), amounts: Vec::new() }
+    }
+
     /// Books `amount` at `elapsed`.
     #[inline]
     pub fn record(&mut self, elapsed: Duration, amount: u64) {
-        let second = elapsed.as_secs() as usize;
-        if second >= self.0.len() {
-            self.0.resize(second + 1, 0);
+        let window = (elapsed.as_nanos() as u64 / self.window.as_nanos() as u64) as usize;
+        if window >= self.amounts.len() {
+            self.amounts.resize(window + 1, 0);
         }
-        self.0[second] += amount;
+        self.amounts[window] += amount;
     }
 
-    /// Adds what another thread booked.
-    pub fn merge(&mut self, other: &PerSecond) {
-        if other.0.len() > self.0.len() {
-            self.0.resize(other.0.len(), 0);
+    /// Adds what another thread booked in windows of the same length.
+    pub fn merge(&mut self, other: &Series) {
+        debug_assert_eq!(self.window, other.window);
+        if other.amounts.len() > self.amounts.len() {
+            self.amounts.resize(other.amounts.len(), 0);
         }
-        for (sum, amount) in self.0.iter_mut().zip(&other.0) {
+        for (sum, amount) in self.amounts.iter_mut().zip(&other.amounts) {
             *sum += amount;
         }
+    }
+
+    /// The amount of every window.
+    pub fn amounts(&self) -> &[u64] {
+        &self.amounts
+    }
+}
+
+/// Windows of 100 ms in which no write completed: how any engine's stalls look from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedStalls {
+    /// Windows in all.
+    pub windows: u64,
+    /// Windows without a completed write.
+    pub empty_windows: u64,
+    /// Unbroken runs of such windows.
+    pub runs: u64,
+    /// Windows in the longest run.
+    pub longest_run: u64,
+}
+
+impl ObservedStalls {
+    /// Counts the empty windows of `writes`; the last window, which the phase's end cut short, is
+    /// left out.
+    pub fn of(writes: &Series) -> Self {
+        let mut stalls = ObservedStalls::default();
+        let mut run = 0;
+        for amount in writes.amounts.iter().rev().skip(1) {
+            stalls.windows += 1;
+            run = if *amount == 0 { run + 1 } else { 0 };
+            stalls.empty_windows += u64::from(run > 0);
+            stalls.runs += u64::from(run == 1);
+            stalls.longest_run = stalls.longest_run.max(run);
+        }
+        stalls
+    }
+
+    /// Share of the windows without a completed write.
+    pub fn share(&self) -> f64 {
+        self.empty_windows as f64 / self.windows.max(1) as f64
     }
 }
 
@@ -174,12 +228,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn per_second_merges_series_of_different_length() {
-        let (mut a, mut b) = (PerSecond::default(), PerSecond::default());
+    fn series_of_different_length_merge() {
+        let (mut a, mut b) = (Series::per_second(), Series::per_second());
         a.record(Duration::from_millis(999), 2);
         b.record(Duration::from_millis(2000), 3);
         a.merge(&b);
-        assert_eq!(a.0, [2, 0, 3]);
+        assert_eq!(a.amounts(), [2, 0, 3]);
+    }
+
+    #[test]
+    fn empty_windows_are_stalls() {
+        let mut writes = Series::per_tenth();
+        for at_ms in [0, 99, 100, 450, 620, 905] {
+            writes.record(Duration::from_millis(at_ms), 1);
+        }
+        // Windows: 2 1 0 0 1 0 1 0 0 | 1; the last one is cut short.
+        let stalls = ObservedStalls::of(&writes);
+        let expected = ObservedStalls { windows: 9, empty_windows: 5, runs: 3, longest_run: 2 };
+        assert_eq!(stalls, expected);
+        assert!((stalls.share() - 5.0 / 9.0).abs() < 1e-9);
+        assert_eq!(ObservedStalls::of(&Series::per_tenth()), ObservedStalls::default());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The arguments of the next request: pure arithmetic on the graph and a random stream.
 //!
 //! A [`RequestGenerator`] belongs to one requester. It allocates nothing per request: payload and
-//! targets are read from the generator after [`RequestGenerator::next`]. Does not: touch an engine.
+//! targets are read from the generator after [`RequestGenerator::next_request`]. Does not: touch an
+//! engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -203,7 +204,7 @@ impl<'a> RequestGenerator<'a> {
 
     /// The next request.
     #[inline]
-    pub fn next(&mut self) -> Request {
+    pub fn next_request(&mut self) -> Request {
         self.time_ms += 1;
         match self.picker.pick(&mut self.random) {
             operation @ (Operation::AddLink | Operation::UpdateLink) => self.put_link(operation),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::control::{Control, LoadProgress, PerSecond};
+use super::control::{Control, LoadProgress, ObservedStalls, Series};
 use super::graph::{Graph, Stream, Writer};
 use super::random::Random;
 use super::rows::RowReader;
@@ -84,13 +84,26 @@ pub struct LoadOutcome {
     /// Wall time of the build of the secondary index, seconds; `None` when it came with the links.
     pub secondary_seconds: Option<f64>,
     /// Links, counts and nodes inserted in each second.
-    pub per_second: PerSecond,
+    pub per_second: Vec<u64>,
+    /// Windows without a completed transaction.
+    pub observed_stalls: ObservedStalls,
     /// Transactions that had to be tried again.
     pub retries: u64,
     /// One line per kind of batch: one sample per transaction.
     pub latencies: Vec<LatencySummary>,
     /// True when the caller stopped it before its end.
     pub cancelled: bool,
+}
+
+impl LoadOutcome {
+    /// The line that ends the phase.
+    pub fn line(&self) -> String {
+        format!(
+            "LOAD PHASE COMPLETED. {} nodes, {} links ({:.4} per node) and {} counts in {:.3} \
+             seconds. Links/second = {:.3}",
+            self.nodes, self.links, self.links_per_node, self.counts, self.seconds, self.ips_link
+        )
+    }
 }
 
 /// Tries of one batch before the load gives up.
@@ -104,12 +117,24 @@ enum Bulk {
 }
 
 /// What one thread did.
-#[derive(Default)]
 struct Tally {
     rows: [u64; 3],
     latencies: [Latencies; 3],
-    per_second: PerSecond,
+    per_second: Series,
+    per_tenth: Series,
     retries: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            rows: [0; 3],
+            latencies: Default::default(),
+            per_second: Series::per_second(),
+            per_tenth: Series::per_tenth(),
+            retries: 0,
+        }
+    }
 }
 
 impl Tally {
@@ -121,6 +146,7 @@ impl Tally {
             sum.merge(latencies);
         }
         self.per_second.merge(&other.per_second);
+        self.per_tenth.merge(&other.per_tenth);
         self.retries += other.retries;
     }
 }
@@ -252,7 +278,8 @@ fn outcome(
         ips_link_count: rate(links + counts),
         ips_all: rate(links + counts + nodes),
         secondary_seconds,
-        per_second: tally.per_second.clone(),
+        per_second: tally.per_second.amounts().to_vec(),
+        observed_stalls: ObservedStalls::of(&tally.per_tenth),
         retries: tally.retries,
         latencies: names
             .iter()
@@ -432,7 +459,9 @@ impl<'a> Loader<'a> {
         let rows = rows as u64;
         self.tally.latencies[kind as usize].record(nanoseconds(taken));
         self.tally.rows[kind as usize] += rows;
-        self.tally.per_second.record(self.shared.start.elapsed(), rows);
+        let elapsed = self.shared.start.elapsed();
+        self.tally.per_second.record(elapsed, rows);
+        self.tally.per_tenth.record(elapsed, rows);
         self.shared.rows[kind as usize].fetch_add(rows, Ordering::Relaxed);
         Ok(())
     }

@@ -25,6 +25,7 @@ pub mod payload;
 pub mod profile;
 pub mod random;
 pub mod request;
+mod requester;
 pub mod rows;
 pub mod schema;
 pub mod shuffle;

@@ -127,7 +127,7 @@ impl OpMix {
     /// The table that operations are drawn from; an error when the shares are not 100 % in sum.
     pub fn picker(&self) -> Result<OpPicker, ConfigError> {
         let sum: f64 = self.0.iter().sum();
-        if (sum - 100.0).abs() > 1e-5 || self.0.iter().any(|share| !(*share >= 0.0)) {
+        if (sum - 100.0).abs() > 1e-5 || self.0.iter().any(|share| share.is_nan() || *share < 0.0) {
             return Err(ConfigError(format!("operation shares must add up to 100 %, not {sum}")));
         }
         let mut bounds = self.0;

@@ -13,12 +13,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::control::{Control, IntervalSample, PerSecond, RequestProgress};
-use super::generator::{Request, RequestGenerator, Seat, TimeSource};
+use super::control::{Control, ObservedStalls};
+use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
 use super::profile::Operation;
-use super::schema::{Link, VISIBILITY_DEFAULT};
-use super::store::{GraphStore, ReadDigest};
+use super::requester::{Done, Requester, Shared, Tally};
 use crate::adapter::{Engine, EngineError, EngineResult};
 use crate::latency::{Latencies, LatencySummary};
 
@@ -129,9 +128,9 @@ pub struct RequestOutcome {
     pub requests_per_second: f64,
     /// Write operations among the requests.
     pub writes: u64,
-    /// Transactions that were tried again.
+    /// How often recorded requests were tried again.
     pub retries: u64,
-    /// Requests that failed, and the first error.
+    /// Requests that failed, warm-up included.
     pub failures: u64,
     /// Text of the first error.
     pub first_error: Option<String>,
@@ -146,7 +145,9 @@ pub struct RequestOutcome {
     /// Rows of list reads.
     pub range_sizes: RangeSizes,
     /// Requests in each second after the warm-up.
-    pub per_second: PerSecond,
+    pub per_second: Vec<u64>,
+    /// Windows without a completed write.
+    pub observed_stalls: ObservedStalls,
     /// Rows read, warm-up included.
     pub rows_read: u64,
     /// Bytes of their keys and values.
@@ -161,6 +162,14 @@ pub struct RequestOutcome {
 }
 
 impl RequestOutcome {
+    /// The line that ends the phase.
+    pub fn line(&self) -> String {
+        format!(
+            "REQUEST PHASE COMPLETED. {} requests done in {:.3} seconds. Requests/second = {:.3}",
+            self.requests, self.seconds, self.requests_per_second
+        )
+    }
+
     /// What tables call un, gn, ul and gl: p99 of UPDATE_NODE, GET_NODE, UPDATE_LINK and
     /// GET_LINKS_LIST in milliseconds, `None` for an operation without samples.
     pub fn un_gn_ul_gl(&self) -> [Option<f64>; 4] {
@@ -174,76 +183,6 @@ impl RequestOutcome {
             let summary = self.latencies.iter().find(|summary| summary.op == operation.name());
             summary.map(LatencySummary::p99_bucket_ms)
         })
-    }
-}
-
-/// Tries of one request before it counts as failed.
-const RETRIES_MAX: u64 = 1000;
-/// Longest sleep between two looks at the cancellation flag.
-const NAP: Duration = Duration::from_millis(50);
-
-/// What the requesters share.
-struct Shared<'a> {
-    config: &'a RequestConfig,
-    control: &'a Control<'a>,
-    start: Instant,
-    measure_from: Instant,
-    end: Instant,
-    aborted: AtomicBool,
-    /// Requests done by each requester, each counter on a cache line of its own.
-    done: Vec<Done>,
-    finished: Mutex<(Tally, Option<EngineError>)>,
-}
-
-#[derive(Default)]
-#[repr(align(64))]
-struct Done(AtomicU64);
-
-impl Shared<'_> {
-    fn report(&self) {
-        let elapsed = self.start.elapsed();
-        self.control.progress.request(&RequestProgress {
-            elapsed,
-            warming_up: self.start + elapsed < self.measure_from,
-            requests: self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum(),
-        });
-    }
-}
-
-/// What requesters did.
-#[derive(Default)]
-struct Tally {
-    latencies: [Latencies; 10],
-    found: [u64; 10],
-    list_rows: Latencies,
-    from_history: u64,
-    per_second: PerSecond,
-    retries: u64,
-    failures: u64,
-    digest: ReadDigest,
-    time_ms: u64,
-    last_end: Option<Instant>,
-}
-
-impl Tally {
-    fn merge(&mut self, other: &Tally) {
-        for (sum, latencies) in self.latencies.iter_mut().zip(&other.latencies) {
-            sum.merge(latencies);
-        }
-        for (sum, found) in self.found.iter_mut().zip(other.found) {
-            *sum += found;
-        }
-        self.list_rows.merge(&other.list_rows);
-        self.from_history += other.from_history;
-        self.per_second.merge(&other.per_second);
-        self.retries += other.retries;
-        self.failures += other.failures;
-        self.digest.rows += other.digest.rows;
-        self.digest.bytes += other.digest.bytes;
-        // Independent of the order in which requesters end.
-        self.digest.hash = self.digest.hash.wrapping_add(other.digest.hash);
-        self.time_ms = self.time_ms.max(other.time_ms);
-        self.last_end = self.last_end.max(other.last_end);
     }
 }
 
@@ -360,226 +299,7 @@ fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome
         read_hash: tally.digest.hash,
         next_node_id,
         next_time_ms: tally.time_ms.max(shared.config.start_time_ms) + 1,
-        per_second: tally.per_second,
+        per_second: tally.per_second.amounts().to_vec(),
+        observed_stalls: ObservedStalls::of(&tally.writes),
     })
-}
-
-/// One requesting thread.
-struct Requester<'a> {
-    shared: &'a Shared<'a>,
-    number: usize,
-    generator: RequestGenerator<'a>,
-    store: GraphStore<'a>,
-    tally: Tally,
-    /// Recorded requests, failed ones not among them.
-    recorded: u64,
-    first_error: Option<EngineError>,
-    intervals: Option<Intervals>,
-}
-
-/// The current display interval.
-struct Intervals {
-    length: Duration,
-    begun: Instant,
-    latencies: [Latencies; 10],
-}
-
-impl<'a> Requester<'a> {
-    fn new(
-        graph: &'a Graph,
-        engine: &'a dyn Engine,
-        shared: &'a Shared<'a>,
-        seat: Seat<'a>,
-    ) -> EngineResult<Self> {
-        let generator = RequestGenerator::new(graph, seat)
-            .map_err(|error| EngineError::fatal(error.to_string()))?;
-        let length = Duration::from_secs_f64(shared.config.display_seconds);
-        let intervals = (!length.is_zero()).then(|| Intervals {
-            length,
-            begun: shared.measure_from,
-            latencies: Default::default(),
-        });
-        Ok(Requester {
-            shared,
-            number: usize::try_from(seat.requester).unwrap_or(usize::MAX),
-            generator,
-            store: GraphStore::new(engine.session()?, shared.config.hash_reads),
-            tally: Tally::default(),
-            recorded: 0,
-            first_error: None,
-            intervals,
-        })
-    }
-
-    fn run(mut self) -> EngineResult<(Tally, Option<EngineError>)> {
-        let config = self.shared.config;
-        let mut done = 0u64;
-        let mut due = Instant::now();
-        while self.recorded < config.requests_per_requester && !self.must_stop() {
-            if config.rate_per_requester > 0.0 {
-                let wait = -(1.0 - self.generator.random().unit()).ln() / config.rate_per_requester;
-                due += Duration::from_secs_f64(wait);
-                if !self.sleep_until(due) {
-                    break;
-                }
-            }
-            let request = self.generator.next();
-            let begun = Instant::now();
-            let result = self.execute_with_retries(&request);
-            let ended = Instant::now();
-            done += 1;
-            self.shared.done[self.number].0.store(done, Ordering::Relaxed);
-            self.book(&request, result, begun, ended);
-            if ended >= self.shared.end {
-                break;
-            }
-        }
-        self.tally.digest = self.store.digest();
-        self.tally.time_ms = self.generator.time_ms();
-        Ok((self.tally, self.first_error))
-    }
-
-    #[inline]
-    fn must_stop(&self) -> bool {
-        self.shared.control.is_cancelled() || self.shared.aborted.load(Ordering::Relaxed)
-    }
-
-    /// Returns false when the phase ends before `due`.
-    fn sleep_until(&self, due: Instant) -> bool {
-        loop {
-            let now = Instant::now();
-            if now >= due {
-                return true;
-            }
-            if now >= self.shared.end || self.must_stop() {
-                return false;
-            }
-            std::thread::sleep((due - now).min(NAP));
-        }
-    }
-
-    /// Whether the request found what it was about.
-    fn execute_with_retries(&mut self, request: &Request) -> EngineResult<bool> {
-        let mut retries = 0;
-        let result = loop {
-            match self.execute(request) {
-                Err(error) if error.is_retryable() && retries < RETRIES_MAX => retries += 1,
-                result => break result,
-            }
-        };
-        self.tally.retries += retries;
-        result
-    }
-
-    #[inline]
-    fn execute(&mut self, request: &Request) -> EngineResult<bool> {
-        let store = &mut self.store;
-        match *request {
-            Request::PutLink { id1, link_type, id2, time_ms, .. } => {
-                let link = Link {
-                    id1,
-                    link_type,
-                    id2,
-                    visibility: VISIBILITY_DEFAULT,
-                    version: 0,
-                    time_ms,
-                    data: self.generator.payload(),
-                };
-                store.put_link(&link, time_ms)
-            }
-            Request::DeleteLink { id1, link_type, id2, time_ms } => {
-                store.delete_link(id1, link_type, id2, false, time_ms)
-            }
-            Request::CountLink { id1, link_type } => {
-                store.count_links(id1, link_type).map(|count| count > 0)
-            }
-            Request::MultigetLink { id1, link_type } => {
-                let targets = self.generator.targets();
-                store.multiget_links(id1, link_type, targets).map(|found| found > 0)
-            }
-            Request::GetLinksList { query, from_history } => {
-                let result = store.list_links(&query)?;
-                self.generator.list_was_read(&query, from_history, result);
-                self.tally.list_rows.record(result.rows);
-                self.tally.from_history += u64::from(from_history);
-                Ok(result.rows > 0)
-            }
-            Request::AddNode { id, time_s } => {
-                store.add_node(id, time_s, self.generator.payload()).map(|()| true)
-            }
-            Request::UpdateNode { id, time_s } => {
-                store.update_node(id, time_s, self.generator.payload())
-            }
-            Request::DeleteNode { id } => store.delete_node(id),
-            Request::GetNode { id } => store.get_node(id),
-        }
-    }
-
-    #[inline]
-    fn book(
-        &mut self,
-        request: &Request,
-        result: EngineResult<bool>,
-        begun: Instant,
-        ended: Instant,
-    ) {
-        let found = match result {
-            Ok(found) => found,
-            Err(error) => return self.book_failure(error),
-        };
-        if begun < self.shared.measure_from {
-            return;
-        }
-        let operation = request.operation().index();
-        let taken_ns = (ended - begun).as_nanos() as u64;
-        self.tally.latencies[operation].record(taken_ns);
-        self.tally.found[operation] += u64::from(found);
-        self.tally.per_second.record(ended - self.shared.measure_from, 1);
-        self.tally.last_end = Some(ended);
-        self.recorded += 1;
-        if let Some(intervals) = &mut self.intervals {
-            intervals.latencies[operation].record(taken_ns);
-            if ended - intervals.begun >= intervals.length {
-                self.report_interval(ended);
-            }
-        }
-    }
-
-    #[cold]
-    fn book_failure(&mut self, error: EngineError) {
-        self.tally.failures += 1;
-        self.first_error.get_or_insert(error);
-        let allowed = self.shared.config.max_failed_per_requester;
-        if allowed.is_some_and(|allowed| self.tally.failures > allowed) {
-            self.shared.aborted.store(true, Ordering::Relaxed);
-        }
-    }
-
-    #[cold]
-    fn report_interval(&mut self, now: Instant) {
-        let Some(intervals) = &mut self.intervals else { return };
-        for operation in Operation::REPORTED {
-            let latencies = &mut intervals.latencies[operation.index()];
-            if latencies.count() == 0 {
-                continue;
-            }
-            let us = |ns: u64| ns as f64 / 1e3;
-            let percentiles = [25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
-            self.shared.control.progress.interval(&IntervalSample {
-                requester: self.number as u64,
-                at_ms: (now - self.shared.start).as_millis() as u64,
-                op: operation.name().to_owned(),
-                requests_done: self.recorded,
-                failures: self.tally.failures,
-                interval_ms: (now - intervals.begun).as_millis() as u64,
-                samples: latencies.count(),
-                mean_us: latencies.mean() / 1e3,
-                min_us: us(latencies.min()),
-                percentiles_us: percentiles.map(|percent| us(latencies.percentile(percent))),
-                max_us: us(latencies.max()),
-            });
-            latencies.clear();
-        }
-        intervals.begun = now;
-    }
 }

@@ -52,7 +52,9 @@ fn multiget_sizes_follow_the_shifted_geometric() {
 fn multiget_targets_are_distinct_and_start_at_the_source() {
     with_generator(only(Operation::MultigetLink), 10_000, |graph, generator| {
         for _ in 0..20_000 {
-            let Request::MultigetLink { id1, link_type } = generator.next() else { panic!() };
+            let Request::MultigetLink { id1, link_type } = generator.next_request() else {
+                panic!()
+            };
             let range = target_range(graph.links_of(id1, link_type - LINK_TYPE_FIRST), 0.5);
             let targets = generator.targets();
             assert!(targets.len() >= 2);
@@ -78,7 +80,8 @@ fn targets_exist_as_often_as_the_rule_says() {
     with_generator(only(Operation::UpdateLink), 100_000, |graph, generator| {
         let (mut tries, mut hits) = (0u32, 0u32);
         for _ in 0..200_000 {
-            let Request::PutLink { id1, link_type, id2, operation, .. } = generator.next() else {
+            let Request::PutLink { id1, link_type, id2, operation, .. } = generator.next_request()
+            else {
                 panic!()
             };
             assert_eq!(operation, Operation::UpdateLink);
@@ -106,7 +109,7 @@ fn separate_targets_keep_to_the_requesters_residue() {
     with_generator(only(Operation::AddLink), 1000, |_, generator| {
         generator.seat.separate_targets = true;
         for _ in 0..1000 {
-            let Request::PutLink { id2, .. } = generator.next() else { panic!() };
+            let Request::PutLink { id2, .. } = generator.next_request() else { panic!() };
             assert_eq!(id2 % 4, 1);
         }
     });
@@ -126,9 +129,9 @@ fn link_writes_use_the_keys_of_the_reads() {
             super::super::shuffle::Shuffle::SEED_UNCORRELATED,
         );
         let hottest = 1 + shuffle.permute(0);
-        let hits = (0..300_000)
-            .filter(|_| matches!(generator.next(), Request::PutLink { id1, .. } if id1 == hottest))
-            .count();
+        let is_hottest =
+            |request| matches!(request, Request::PutLink { id1, .. } if id1 == hottest);
+        let hits = (0..300_000).filter(|_| is_hottest(generator.next_request())).count();
         assert!((hits as f64 / 300_000.0 - 0.0134 * 0.995).abs() < 0.001, "{hits}");
     });
 }
@@ -137,19 +140,23 @@ fn link_writes_use_the_keys_of_the_reads() {
 fn lists_go_on_from_history() {
     let profile = Profile { list_history_share: 1.0, ..only(Operation::GetLinksList) };
     with_generator(profile, 1000, |_, generator| {
-        let Request::GetLinksList { query, from_history: false } = generator.next() else {
+        let Request::GetLinksList { query, from_history: false } = generator.next_request() else {
             panic!("nothing is remembered yet")
         };
         assert_eq!((query.offset, query.limit, query.max_time_ms), (0, 10_000, u64::MAX));
         let full = ListResult { rows: 10_000, last_time_ms: 555 };
         generator.list_was_read(&query, false, full);
-        let Request::GetLinksList { query: on, from_history: true } = generator.next() else {
+        let Request::GetLinksList { query: on, from_history: true } = generator.next_request()
+        else {
             panic!("a full list is remembered")
         };
         assert_eq!((on.id1, on.link_type, on.max_time_ms), (query.id1, query.link_type, 555));
         assert_eq!((on.offset, on.limit), (1, 10_000));
         generator.list_was_read(&on, true, ListResult { rows: 9_999, last_time_ms: 3 });
-        assert!(matches!(generator.next(), Request::GetLinksList { from_history: false, .. }));
+        assert!(matches!(
+            generator.next_request(),
+            Request::GetLinksList { from_history: false, .. }
+        ));
     });
 }
 
@@ -158,7 +165,7 @@ fn node_ids_stay_in_the_loaded_range_and_new_ones_follow() {
     with_generator(Profile::lb2013(), 1000, |graph, generator| {
         let (mut new_ids, mut times) = (0, generator.time_ms());
         for _ in 0..20_000 {
-            match generator.next() {
+            match generator.next_request() {
                 Request::AddNode { id, .. } => {
                     assert_eq!(id, graph.end_id() + new_ids);
                     new_ids += 1;

@@ -1,0 +1,343 @@
+//! One requesting thread: generates, executes, times and books requests.
+//!
+//! Everything it books stays in its own [`Tally`] until it ends; while it runs, other threads see
+//! only its count of requests done.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::control::{Control, IntervalSample, RequestProgress, Series};
+use super::generator::{Request, RequestGenerator, Seat};
+use super::graph::Graph;
+use super::profile::Operation;
+use super::request::RequestConfig;
+use super::schema::{Link, VISIBILITY_DEFAULT};
+use super::store::{GraphStore, ReadDigest};
+use crate::adapter::{Engine, EngineError, EngineResult};
+use crate::latency::Latencies;
+
+/// Tries of one request before it counts as failed.
+const RETRIES_MAX: u64 = 1000;
+/// Longest sleep between two looks at the cancellation flag.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What the requesters share.
+pub(super) struct Shared<'a> {
+    pub(super) config: &'a RequestConfig,
+    pub(super) control: &'a Control<'a>,
+    pub(super) start: Instant,
+    pub(super) measure_from: Instant,
+    pub(super) end: Instant,
+    pub(super) aborted: AtomicBool,
+    /// Requests done by each requester, each counter on a cache line of its own.
+    pub(super) done: Vec<Done>,
+    pub(super) finished: Mutex<(Tally, Option<EngineError>)>,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+pub(super) struct Done(pub(super) AtomicU64);
+
+impl Shared<'_> {
+    /// Tells the caller how far the phase is.
+    pub(super) fn report(&self) {
+        let elapsed = self.start.elapsed();
+        self.control.progress.request(&RequestProgress {
+            elapsed,
+            warming_up: self.start + elapsed < self.measure_from,
+            requests: self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum(),
+        });
+    }
+}
+
+/// What requesters did.
+pub(super) struct Tally {
+    pub(super) latencies: [Latencies; 10],
+    pub(super) found: [u64; 10],
+    pub(super) list_rows: Latencies,
+    pub(super) from_history: u64,
+    pub(super) per_second: Series,
+    /// Completed writes, by which stalls are told.
+    pub(super) writes: Series,
+    pub(super) retries: u64,
+    pub(super) failures: u64,
+    pub(super) digest: ReadDigest,
+    pub(super) time_ms: u64,
+    pub(super) last_end: Option<Instant>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            latencies: Default::default(),
+            found: [0; 10],
+            list_rows: Latencies::default(),
+            from_history: 0,
+            per_second: Series::per_second(),
+            writes: Series::per_tenth(),
+            retries: 0,
+            failures: 0,
+            digest: ReadDigest::default(),
+            time_ms: 0,
+            last_end: None,
+        }
+    }
+}
+
+impl Tally {
+    /// Adds what another requester did.
+    pub(super) fn merge(&mut self, other: &Tally) {
+        for (sum, latencies) in self.latencies.iter_mut().zip(&other.latencies) {
+            sum.merge(latencies);
+        }
+        for (sum, found) in self.found.iter_mut().zip(other.found) {
+            *sum += found;
+        }
+        self.list_rows.merge(&other.list_rows);
+        self.from_history += other.from_history;
+        self.per_second.merge(&other.per_second);
+        self.writes.merge(&other.writes);
+        self.retries += other.retries;
+        self.failures += other.failures;
+        self.digest.rows += other.digest.rows;
+        self.digest.bytes += other.digest.bytes;
+        // Independent of the order in which requesters end.
+        self.digest.hash = self.digest.hash.wrapping_add(other.digest.hash);
+        self.time_ms = self.time_ms.max(other.time_ms);
+        self.last_end = self.last_end.max(other.last_end);
+    }
+}
+
+/// What a request that did not fail brought.
+struct Answer {
+    rows: u64,
+    retries: u64,
+}
+
+/// One requesting thread.
+pub(super) struct Requester<'a> {
+    shared: &'a Shared<'a>,
+    number: usize,
+    generator: RequestGenerator<'a>,
+    store: GraphStore<'a>,
+    tally: Tally,
+    /// Recorded requests, failed ones not among them.
+    recorded: u64,
+    first_error: Option<EngineError>,
+    intervals: Option<Intervals>,
+}
+
+/// The current display interval.
+struct Intervals {
+    length: Duration,
+    begun: Instant,
+    latencies: [Latencies; 10],
+}
+
+impl<'a> Requester<'a> {
+    /// The requester of `seat`, with a session of its own.
+    pub(super) fn new(
+        graph: &'a Graph,
+        engine: &'a dyn Engine,
+        shared: &'a Shared<'a>,
+        seat: Seat<'a>,
+    ) -> EngineResult<Self> {
+        let generator = RequestGenerator::new(graph, seat)
+            .map_err(|error| EngineError::fatal(error.to_string()))?;
+        let length = Duration::from_secs_f64(shared.config.display_seconds);
+        let intervals = (!length.is_zero()).then(|| Intervals {
+            length,
+            begun: shared.measure_from,
+            latencies: Default::default(),
+        });
+        Ok(Requester {
+            shared,
+            number: usize::try_from(seat.requester).unwrap_or(usize::MAX),
+            generator,
+            store: GraphStore::new(engine.session()?, shared.config.hash_reads),
+            tally: Tally::default(),
+            recorded: 0,
+            first_error: None,
+            intervals,
+        })
+    }
+
+    /// Makes requests until the phase ends. Returns what it did and its first error.
+    pub(super) fn run(mut self) -> EngineResult<(Tally, Option<EngineError>)> {
+        let config = self.shared.config;
+        let mut done = 0u64;
+        let mut due = Instant::now();
+        while self.recorded < config.requests_per_requester && !self.must_stop() {
+            if config.rate_per_requester > 0.0 {
+                let wait = -(1.0 - self.generator.random().unit()).ln() / config.rate_per_requester;
+                due += Duration::from_secs_f64(wait);
+                if !self.sleep_until(due) {
+                    break;
+                }
+            }
+            let request = self.generator.next_request();
+            let begun = Instant::now();
+            let result = self.execute_with_retries(&request);
+            let ended = Instant::now();
+            done += 1;
+            self.shared.done[self.number].0.store(done, Ordering::Relaxed);
+            self.book(&request, result, begun, ended);
+            if ended >= self.shared.end {
+                break;
+            }
+        }
+        self.report_interval(Instant::now());
+        self.tally.digest = self.store.digest();
+        self.tally.time_ms = self.generator.time_ms();
+        Ok((self.tally, self.first_error))
+    }
+
+    #[inline]
+    fn must_stop(&self) -> bool {
+        self.shared.control.is_cancelled() || self.shared.aborted.load(Ordering::Relaxed)
+    }
+
+    /// Returns false when the phase ends before `due`.
+    fn sleep_until(&self, due: Instant) -> bool {
+        loop {
+            let now = Instant::now();
+            if now >= due {
+                return true;
+            }
+            if now >= self.shared.end || self.must_stop() {
+                return false;
+            }
+            std::thread::sleep((due - now).min(NAP));
+        }
+    }
+
+    fn execute_with_retries(&mut self, request: &Request) -> EngineResult<Answer> {
+        let mut retries = 0;
+        loop {
+            match self.execute(request) {
+                Err(error) if error.is_retryable() && retries < RETRIES_MAX => retries += 1,
+                result => return result.map(|rows| Answer { rows, retries }),
+            }
+        }
+    }
+
+    /// The number of rows that the request found, or rewrote.
+    #[inline]
+    fn execute(&mut self, request: &Request) -> EngineResult<u64> {
+        let store = &mut self.store;
+        match *request {
+            Request::PutLink { id1, link_type, id2, time_ms, .. } => {
+                let link = Link {
+                    id1,
+                    link_type,
+                    id2,
+                    visibility: VISIBILITY_DEFAULT,
+                    version: 0,
+                    time_ms,
+                    data: self.generator.payload(),
+                };
+                store.put_link(&link, time_ms).map(u64::from)
+            }
+            Request::DeleteLink { id1, link_type, id2, time_ms } => {
+                store.delete_link(id1, link_type, id2, false, time_ms).map(u64::from)
+            }
+            Request::CountLink { id1, link_type } => {
+                store.count_links(id1, link_type).map(|count| u64::from(count > 0))
+            }
+            Request::MultigetLink { id1, link_type } => {
+                store.multiget_links(id1, link_type, self.generator.targets())
+            }
+            Request::GetLinksList { query, from_history } => {
+                let result = store.list_links(&query)?;
+                self.generator.list_was_read(&query, from_history, result);
+                Ok(result.rows)
+            }
+            Request::AddNode { id, time_s } => {
+                store.add_node(id, time_s, self.generator.payload()).map(|()| 1)
+            }
+            Request::UpdateNode { id, time_s } => {
+                store.update_node(id, time_s, self.generator.payload()).map(u64::from)
+            }
+            Request::DeleteNode { id } => store.delete_node(id).map(u64::from),
+            Request::GetNode { id } => store.get_node(id).map(u64::from),
+        }
+    }
+
+    #[inline]
+    fn book(
+        &mut self,
+        request: &Request,
+        result: EngineResult<Answer>,
+        begun: Instant,
+        ended: Instant,
+    ) {
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(error) => return self.book_failure(error),
+        };
+        if begun < self.shared.measure_from {
+            return;
+        }
+        let operation = request.operation().index();
+        let taken_ns = (ended - begun).as_nanos() as u64;
+        self.tally.latencies[operation].record(taken_ns);
+        self.tally.found[operation] += u64::from(answer.rows > 0);
+        self.tally.retries += answer.retries;
+        if let Request::GetLinksList { from_history, .. } = request {
+            self.tally.list_rows.record(answer.rows);
+            self.tally.from_history += u64::from(*from_history);
+        }
+        let elapsed = ended - self.shared.measure_from;
+        self.tally.per_second.record(elapsed, 1);
+        if request.operation().is_write() {
+            self.tally.writes.record(elapsed, 1);
+        }
+        self.tally.last_end = Some(ended);
+        self.recorded += 1;
+        if let Some(intervals) = &mut self.intervals {
+            intervals.latencies[operation].record(taken_ns);
+            if ended - intervals.begun >= intervals.length {
+                self.report_interval(ended);
+            }
+        }
+    }
+
+    #[cold]
+    fn book_failure(&mut self, error: EngineError) {
+        self.tally.failures += 1;
+        self.first_error.get_or_insert(error);
+        let allowed = self.shared.config.max_failed_per_requester;
+        if allowed.is_some_and(|allowed| self.tally.failures > allowed) {
+            self.shared.aborted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn report_interval(&mut self, now: Instant) {
+        let Some(intervals) = &mut self.intervals else { return };
+        for operation in Operation::REPORTED {
+            let latencies = &mut intervals.latencies[operation.index()];
+            if latencies.count() == 0 {
+                continue;
+            }
+            let us = |ns: u64| ns as f64 / 1e3;
+            let percentiles = [25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
+            self.shared.control.progress.interval(&IntervalSample {
+                requester: self.number as u64,
+                at_ms: (now - self.shared.start).as_millis() as u64,
+                op: operation.name().to_owned(),
+                requests_done: self.recorded,
+                failures: self.tally.failures,
+                interval_ms: now.saturating_duration_since(intervals.begun).as_millis() as u64,
+                samples: latencies.count(),
+                mean_us: latencies.mean() / 1e3,
+                min_us: us(latencies.min()),
+                percentiles_us: percentiles.map(|percent| us(latencies.percentile(percent))),
+                max_us: us(latencies.max()),
+            });
+            latencies.clear();
+        }
+        intervals.begun = now;
+    }
+}

@@ -1,0 +1,236 @@
+//! The consistency oracle must find every planted inconsistency, and a lost update.
+
+use std::sync::Barrier;
+
+use lithify_lab::adapter::{Engine, SpaceId, WriteBatch};
+use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::linkbench::Control;
+use lithify_lab::linkbench::oracle::{self, OracleReport};
+use lithify_lab::linkbench::schema::{self, CountRow, LINK_TYPE_FIRST, Link, SPACES};
+use lithify_lab::linkbench::store::GraphStore;
+
+fn check(engine: &dyn Engine) -> OracleReport {
+    oracle::check(engine, &Control::silent()).unwrap()
+}
+
+fn sample(id2: u64) -> Link<'static> {
+    Link {
+        id1: 9,
+        link_type: LINK_TYPE_FIRST,
+        id2,
+        visibility: 1,
+        version: 0,
+        time_ms: 1000 + id2,
+        data: b"data",
+    }
+}
+
+/// An engine whose transactions lock nothing: of two that read a count, both read it before either
+/// writes it.
+struct Unlocked {
+    inner: ModelEngine,
+    both_have_read: Barrier,
+}
+
+mod unlocked {
+    use super::*;
+    use lithify_lab::adapter::*;
+
+    impl Engine for Unlocked {
+        fn name(&self) -> String {
+            "unlocked".to_owned()
+        }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::default()
+        }
+        fn options(&self) -> serde_json::Value {
+            serde_json::Value::Null
+        }
+        fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
+            Ok(Box::new(Racing {
+                inner: self.inner.session()?,
+                batch: WriteBatch::new(),
+                both_have_read: &self.both_have_read,
+            }))
+        }
+        fn flush(&self) -> EngineResult<()> {
+            Ok(())
+        }
+        fn wait_for_compaction(&self) -> EngineResult<()> {
+            Ok(())
+        }
+        fn statistics(&self) -> EngineResult<EngineStatistics> {
+            self.inner.statistics()
+        }
+        fn close(self: Box<Self>) -> EngineResult<()> {
+            Ok(())
+        }
+    }
+
+    struct Racing<'a> {
+        inner: Box<dyn Session + 'a>,
+        batch: WriteBatch,
+        both_have_read: &'a Barrier,
+    }
+
+    impl Session for Racing<'_> {
+        fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
+            self.inner.get(space, key, value)
+        }
+        fn multi_get(
+            &mut self,
+            space: SpaceId,
+            keys: &[&[u8]],
+            found: &mut dyn FnMut(usize, &[u8]),
+        ) -> EngineResult<()> {
+            self.inner.multi_get(space, keys, found)
+        }
+        fn scan(
+            &mut self,
+            space: SpaceId,
+            range: &ScanRange<'_>,
+            row: &mut RowVisitor<'_>,
+        ) -> EngineResult<u64> {
+            self.inner.scan(space, range, row)
+        }
+        fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+            self.inner.write_batch(batch)
+        }
+        fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
+            self.batch.clear();
+            Ok(())
+        }
+        fn get_for_update(
+            &mut self,
+            space: SpaceId,
+            key: &[u8],
+            value: &mut Vec<u8>,
+        ) -> EngineResult<bool> {
+            let found = self.inner.get(space, key, value);
+            if space == schema::COUNT {
+                self.both_have_read.wait();
+            }
+            found
+        }
+        fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
+            self.batch.put(space, key, value);
+            Ok(())
+        }
+        fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+            self.batch.delete(space, key);
+            Ok(())
+        }
+        fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+            self.batch.single_delete(space, key);
+            Ok(())
+        }
+        fn commit(&mut self) -> EngineResult<()> {
+            self.inner.write_batch(&self.batch)
+        }
+        fn rollback(&mut self) -> EngineResult<()> {
+            Ok(())
+        }
+    }
+}
+
+#[test]
+fn the_oracle_catches_a_lost_update() {
+    let engine = Unlocked { inner: ModelEngine::new(&SPACES), both_have_read: Barrier::new(2) };
+    std::thread::scope(|scope| {
+        for id2 in 1..=2 {
+            let engine = &engine;
+            scope.spawn(move || {
+                let mut store = GraphStore::new(engine.session().unwrap(), false);
+                store.put_link(&sample(id2), 1000).unwrap();
+            });
+        }
+    });
+    let report = check(&engine);
+    assert_eq!((report.visible_links, report.counted_links, report.differences), (2, 1, 1));
+}
+
+/// A consistent graph with one list of three links, then one planted defect.
+fn planted(defect: impl FnOnce(&mut WriteBatch, &Link<'_>)) -> OracleReport {
+    let engine = ModelEngine::new(&SPACES);
+    let mut store = GraphStore::new(engine.session().unwrap(), false);
+    for id2 in 1..=3 {
+        store.put_link(&sample(id2), 1000).unwrap();
+    }
+    assert!(check(&engine).passed());
+    let mut batch = WriteBatch::new();
+    defect(&mut batch, &sample(2));
+    engine.session().unwrap().write_batch(&batch).unwrap();
+    check(&engine)
+}
+
+fn put_link_row(batch: &mut WriteBatch, link: &Link<'_>) {
+    let mut value = Vec::new();
+    link.encode(&mut value);
+    batch.put(schema::LINK, &link.key(), &value);
+}
+
+fn put_secondary_row(batch: &mut WriteBatch, link: &Link<'_>) {
+    let mut value = Vec::new();
+    link.encode_secondary(&mut value);
+    batch.put(schema::LINK_SECONDARY, &link.secondary_key(), &value);
+}
+
+fn put_count(batch: &mut WriteBatch, id1: u64, count: u32) {
+    let mut value = Vec::new();
+    CountRow { count, time_ms: 1, version: 1 }.encode(&mut value);
+    batch.put(schema::COUNT, &schema::count_key(id1, LINK_TYPE_FIRST), &value);
+}
+
+#[test]
+fn the_oracle_accepts_a_count_of_zero_without_links() {
+    let report = planted(|batch, _| put_count(batch, 1234, 0));
+    assert!(report.passed());
+}
+
+#[test]
+fn the_oracle_detects_wrong_counts() {
+    let missing = planted(|batch, link| {
+        batch.delete(schema::COUNT, &schema::count_key(link.id1, link.link_type));
+    });
+    assert_eq!(missing.differences, 1);
+    assert!(missing.described[0].contains("no count, but 3"), "{:?}", missing.described);
+    assert_eq!(planted(|batch, link| put_count(batch, link.id1, 4)).differences, 1);
+    // A count whose list does not exist, before and after all lists.
+    assert_eq!(planted(|batch, _| put_count(batch, 1, 1)).differences, 1);
+    assert_eq!(planted(|batch, _| put_count(batch, 99, 1)).differences, 1);
+}
+
+#[test]
+fn the_oracle_detects_links_and_index_that_disagree() {
+    let hidden = planted(|batch, link| put_link_row(batch, &Link { visibility: 0, ..*link }));
+    assert_eq!(hidden.differences, 2, "one row on each side has no partner");
+    let data = planted(|batch, link| put_link_row(batch, &Link { data: b"dada", ..*link }));
+    assert_eq!(data.differences, 2);
+    let version = planted(|batch, link| put_secondary_row(batch, &Link { version: 1, ..*link }));
+    assert_eq!(version.differences, 2);
+    let time = planted(|batch, link| put_link_row(batch, &Link { time_ms: 1, ..*link }));
+    assert_eq!(time.differences, 2);
+    // The old index row of a moved link stayed behind: also one visible link too many.
+    let orphan = planted(|batch, link| put_secondary_row(batch, &Link { time_ms: 5, ..*link }));
+    assert_eq!(orphan.differences, 2);
+    let lost = planted(|batch, link| {
+        batch.delete(schema::LINK_SECONDARY, &link.secondary_key());
+    });
+    assert_eq!(lost.differences, 2);
+    // Links of a list and type that nothing else knows.
+    let stray = planted(|batch, link| put_link_row(batch, &Link { link_type: 5, ..*link }));
+    assert_eq!(stray.differences, 1);
+    let hidden_orphan = planted(|batch, link| {
+        put_secondary_row(batch, &Link { id1: 10, visibility: 0, ..*link });
+    });
+    assert_eq!(hidden_orphan.differences, 1);
+}
+
+#[test]
+fn the_oracle_detects_malformed_rows() {
+    for space in SPACES.iter().zip(0..).map(|(_, index)| SpaceId(index)) {
+        let report = planted(|batch, _| batch.put(space, b"\0\0\x01\x00garbage", b"x"));
+        assert!(report.differences >= 1, "space {}", space.0);
+        assert!(report.described[0].contains("malformed"), "{:?}", report.described);
+    }
+}
