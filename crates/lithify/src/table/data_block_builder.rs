@@ -78,18 +78,16 @@ pub(super) struct DataBlockBuilder {
     last_key_start: usize,
     last_trailer: Option<Trailer>,
     entries: Vec<Pending>,
-    /// About what keys, columns and restarts will take.
-    encoded_size: usize,
+    /// What keys and restarts will take.
+    keys_and_restarts_size: usize,
     all_puts: bool,
     sequences: Span,
     key_sizes: Span,
     value_sizes: Span,
 }
 
-/// The numbers of an entry beside the trailer word take no more than this: two bytes for what is
-/// shared, one or two for the size of the key, up to four for that of the value, and few more
-/// for the word. Blocks come out a little smaller than the estimate.
-const NUMBERS_SIZE: usize = 8;
+/// The most room for values that is kept for the next block.
+const RAW_KEPT_MAX: usize = 1 << 20;
 
 impl DataBlockBuilder {
     pub(super) fn new(restart_interval: u16) -> Self {
@@ -101,7 +99,7 @@ impl DataBlockBuilder {
             last_key_start: 0,
             last_trailer: None,
             entries: Vec::new(),
-            encoded_size: 0,
+            keys_and_restarts_size: 0,
             all_puts: true,
             sequences: Span::EMPTY,
             key_sizes: Span::EMPTY,
@@ -113,14 +111,25 @@ impl DataBlockBuilder {
         self.entries.is_empty()
     }
 
-    /// The size of the raw block, a little over what it will be.
+    /// The size of the raw block, exact unless keys share more than 255 bytes.
     pub(super) fn raw_size(&self) -> usize {
-        self.raw.len() + self.encoded_size
+        self.raw.len() + self.keys_and_restarts_size + self.entries.len() * self.numbers_size()
     }
 
-    /// What one more entry adds to the raw size.
-    pub(super) fn entry_size(relation: Relation, key: &[u8], value: &[u8]) -> usize {
-        key.len() - relation.shared + value.len() + NUMBERS_SIZE
+    /// The size of the raw block with one more entry, unless that makes a column wider.
+    #[inline]
+    pub(super) fn raw_size_with(&self, relation: Relation, key: &[u8], value: &[u8]) -> usize {
+        let entry_size = key.len() - relation.shared + value.len() + self.numbers_size();
+        self.raw_size() + entry_size
+    }
+
+    /// What the numbers of an entry take: what is shared, key size, value size, word.
+    #[inline]
+    fn numbers_size(&self) -> usize {
+        if self.entries.is_empty() {
+            return 0;
+        }
+        1 + self.key_sizes.width() + self.value_sizes.width() + self.word_width()
     }
 
     /// The last key that was added; of the block before if this one is empty.
@@ -158,9 +167,9 @@ impl DataBlockBuilder {
     #[inline]
     pub(super) fn add(&mut self, relation: Relation, key: &[u8], trailer: Trailer, value: &[u8]) {
         if self.entries.len().is_multiple_of(usize::from(self.restart_interval)) {
-            self.encoded_size += RESTART_SIZE + relation.shared;
+            self.keys_and_restarts_size += RESTART_SIZE + relation.shared;
         }
-        self.encoded_size += Self::entry_size(relation, key, value) - value.len();
+        self.keys_and_restarts_size += key.len() - relation.shared;
         self.last_key_start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.raw.extend_from_slice(value);
@@ -275,12 +284,13 @@ impl DataBlockBuilder {
     /// Makes room for the next block; the last key stays.
     pub(super) fn clear(&mut self) {
         self.raw.truncate(HEADER_SIZE);
+        self.raw.shrink_to(RAW_KEPT_MAX);
         let last_key_size = self.keys.len() - self.last_key_start;
         self.keys.copy_within(self.last_key_start.., 0);
         self.keys.truncate(last_key_size);
         (self.keys_start, self.last_key_start) = (last_key_size, 0);
         self.entries.clear();
-        self.encoded_size = 0;
+        self.keys_and_restarts_size = 0;
         self.all_puts = true;
         self.sequences = Span::EMPTY;
         self.key_sizes = Span::EMPTY;
