@@ -338,6 +338,8 @@ fn a_table_of_range_tombstones_alone() {
     assert!(!cursor.valid());
     cursor.seek_to_last(&mut context).unwrap();
     assert!(!cursor.valid());
+    let mut scanner = reader.scanner(Some(b"a"), Some(b"z"));
+    assert!(matches!(scanner.poll(&mut meter, &clock).unwrap(), ScanPoll::End));
     let tombstones = reader.range_tombstones(&mut context).unwrap();
     assert_eq!(tombstones.covering_sequence(b"g", SEQUENCE_MAX), 9);
     assert_eq!(tombstones.covering_sequence(b"g", 8), 7);
