@@ -310,7 +310,7 @@ impl DbInner {
                 pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
-            if sync {
+            if sync || self.interval_is_over(writer) {
                 writer.wal.sync(self)?;
             }
             Ok(writer.wal.current_number())
