@@ -93,12 +93,26 @@ impl From<RangeFull> for ScanRange {
 /// first, `prev` to the last. Keys and values are lent until the next move. After an error the
 /// cursor stands nowhere; place it again.
 pub struct Cursor {
-    pub(crate) inner: Arc<DbInner>,
-    pub(crate) rows: RowCursor,
-    pub(crate) returned: u64,
+    rows: RowCursor,
+    returned: u64,
+    /// Behind the rows: dropped once they hold no table any more.
+    end: CursorEnd,
+}
+
+/// Lets the tables go that only a cursor still held.
+struct CursorEnd(Arc<DbInner>);
+
+impl Drop for CursorEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+    }
 }
 
 impl Cursor {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor) -> Self {
+        Cursor { rows, returned: 0, end: CursorEnd(Arc::clone(inner)) }
+    }
+
     /// To the next row; false behind the last one.
     ///
     /// # Errors
@@ -182,7 +196,7 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.inner.cursor_dropped(self.returned, self.rows.skipped_entries());
+        self.end.0.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

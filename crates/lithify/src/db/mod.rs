@@ -255,7 +255,8 @@ impl DbInner {
                 format!("there is no column family {name:?}"),
             ));
         };
-        manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
+        let state =
+            manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
         self.book_manifest(&manifest);
         family.mark_dropped();
         let mut next = (*families).clone();
@@ -266,6 +267,7 @@ impl DbInner {
         drop(writer);
         self.background().garbage_is_held = true;
         self.state_changed.notify_all();
+        self.release_segments(state.oldest_log_needed());
         self.collect_garbage();
         Ok(())
     }

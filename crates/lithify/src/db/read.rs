@@ -150,7 +150,7 @@ impl DbInner {
     ) -> Result<Cursor> {
         let rows = self.row_cursor(family, range, sequence, Vec::new())?;
         self.ledger.count(Counter::Cursors, 1);
-        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0 })
+        Ok(Cursor::new(self, rows))
     }
 
     /// The rows of a family; `overlay` are sources newer than all of its own.

@@ -123,7 +123,7 @@ impl Transaction {
         }
         let overlay = vec![Source::Memory(own.cursor())];
         let rows = self.inner.row_cursor(&family.family, range.into(), None, overlay)?;
-        Ok(Cursor { inner: Arc::clone(&self.inner), rows, returned: 0 })
+        Ok(Cursor::new(&self.inner, rows))
     }
 
     /// Sets the value of a key, once committed.
