@@ -19,7 +19,7 @@ use crate::manifest::{Change, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
 use crate::stats::{Cause, JobRecord};
 use crate::table::ReadContext;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
@@ -49,7 +49,7 @@ impl CompactionReceiver {
         }
         self.inner.compaction_ended(&self.family, &self.compaction);
         if let Err(error) = &result {
-            self.inner.poison(error);
+            self.inner.background_failed(error);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
@@ -72,9 +72,8 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_failed(&self, error: Option<Error>) {
-        // A full disk only means that the tree stays as it is; the next trigger tries again.
-        if let Some(error) = error.filter(|error| error.kind() != ErrorKind::NoSpace) {
-            self.inner.poison(&error);
+        if let Some(error) = &error {
+            self.inner.background_failed(error);
         }
         if lock(&self.gathered).fail() {
             // A failed compaction installs nothing, so there is nothing to fail at.
@@ -94,7 +93,7 @@ impl DbInner {
         }
     }
 
-    /// Starts one compaction of a family if one is due; true if it did.
+    /// Starts one compaction of a family if one is due; true if it did and another may be.
     fn schedule_compaction(self: &Arc<Self>, family: &Arc<Family>) -> bool {
         let compaction = {
             let mut background = self.background();
@@ -112,8 +111,7 @@ impl DbInner {
             background.compaction_count += 1;
             compaction
         };
-        self.run_compaction(family, compaction);
-        true
+        self.run_compaction(family, compaction)
     }
 
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
@@ -146,15 +144,17 @@ impl DbInner {
         Picker { version, targets, busy, cursors, oldest_snapshot, options }
     }
 
-    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) {
+    /// Moves the table, or submits the jobs; false if that failed.
+    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> bool {
         if compaction.kind == CompactionKind::TrivialMove {
-            if let Err(error) = self.move_table(family, &compaction) {
-                self.poison(&error);
+            let moved = self.move_table(family, &compaction);
+            if let Err(error) = &moved {
+                self.background_failed(error);
             }
             self.compaction_ended(family, &compaction);
             self.update_flow();
             self.state_changed.notify_all();
-            return;
+            return moved.is_ok();
         }
         let parts = match self.options.background_threads {
             threads if threads > 1 && compaction.input_bytes() >= SPLIT_BYTES_MIN => threads,
@@ -168,9 +168,10 @@ impl DbInner {
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
-                self.poison(&error);
+                self.background_failed(&error);
                 self.compaction_ended(family, &compaction);
-                return;
+                self.state_changed.notify_all();
+                return false;
             }
         };
         let drain = self.drain_of(&compaction);
@@ -186,6 +187,7 @@ impl DbInner {
             let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
             self.scheduler.submit(Box::new(job));
         }
+        true
     }
 
     fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
@@ -426,8 +428,7 @@ impl DbInner {
     }
 
     fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
-        let inputs: Vec<_> =
-            compaction.input_tables().map(|(_, table)| table.metadata.number).collect();
+        let refusals = self.refusals();
         let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
         self.run_compaction(family, compaction);
         self.wait(&self.state_changed, None, || {
@@ -440,17 +441,7 @@ impl DbInner {
             !is_running || self.has_failed()
         });
         self.check_writable()?;
-        let is_input =
-            |table: &Arc<crate::manifest::TableFile>| inputs.contains(&table.metadata.number);
-        let view = family.view();
-        let unchanged = view.version.tables().filter(|(_, table)| is_input(table)).count();
-        if unchanged == inputs.len() && !family.is_dropped() && inputs.len() > 1 {
-            return Err(Error::new(
-                ErrorKind::NoSpace,
-                "a compaction could not be finished; free space and try again",
-            ));
-        }
-        Ok(())
+        self.check_refusals(refusals)
     }
 }
 

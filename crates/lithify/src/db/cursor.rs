@@ -94,14 +94,28 @@ impl From<RangeFull> for ScanRange {
 /// first, `prev` to the last. Keys and values are lent until the next move. After an error the
 /// cursor stands nowhere; place it again.
 pub struct Cursor {
-    pub(crate) inner: Arc<DbInner>,
-    pub(crate) rows: RowCursor,
-    pub(crate) returned: u64,
+    rows: RowCursor,
+    returned: u64,
     /// Set on one cursor in 64: its calls are timed.
-    pub(crate) sample: Option<UserSample>,
+    sample: Option<UserSample>,
+    /// Behind the rows: dropped once they hold no table any more.
+    end: CursorEnd,
+}
+
+/// Lets the tables go that only a cursor still held.
+struct CursorEnd(Arc<DbInner>);
+
+impl Drop for CursorEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+    }
 }
 
 impl Cursor {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, sample: Option<UserSample>) -> Self {
+        Cursor { rows, returned: 0, sample, end: CursorEnd(Arc::clone(inner)) }
+    }
+
     /// To the next row; false behind the last one.
     ///
     /// # Errors
@@ -153,12 +167,12 @@ impl Cursor {
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
         if let Some(sample) = &mut self.sample {
-            sample.resume(&*self.inner.world.environment);
+            sample.resume(&*self.end.0.world.environment);
         }
         let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
         if let Some(sample) = &mut self.sample {
-            sample.pause(&*self.inner.world.environment);
+            sample.pause(&*self.end.0.world.environment);
         }
         found
     }
@@ -187,9 +201,9 @@ impl Cursor {
 impl Drop for Cursor {
     fn drop(&mut self) {
         let meter = self.rows.meter();
-        let clock = &*self.inner.world.environment;
-        self.inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
-        self.inner.cursor_dropped(self.returned, self.rows.skipped_entries());
+        let clock = &*self.end.0.world.environment;
+        self.end.0.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
+        self.end.0.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

@@ -30,7 +30,7 @@ use crate::stats::Ledger;
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
             inner.world.files.remove(&orphan.path(path))?;
         }
         let _ = inner.recovery.set(recovery.reports);
-        Ok(())
+        inner.start_background()
     });
     if let Err(error) = started {
         inner.closed.store(true, Ordering::Release);
@@ -61,7 +61,6 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
         return Err(error);
     }
     inner.update_flow();
-    inner.start_background()?;
     Ok(inner)
 }
 
@@ -70,7 +69,7 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
         if !world.files.is_directory(path)? {
             return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
         }
-        return Ok(());
+        return check_place(path, options, world);
     }
     if !options.create_if_missing {
         return Err(no_database(path));
@@ -102,6 +101,32 @@ fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
             _ => Err(error),
         }
     })
+}
+
+/// Refuses a directory that holds no database and is no place for a new one, before anything is
+/// made there: files of somebody else are no neighbours for files that come and go.
+fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
+    let found = world.files.list(path)?;
+    let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
+    let has_data =
+        |name: &FileName| matches!(name, FileName::Current | FileName::Table(_) | FileName::Wal(_));
+    if ours.iter().any(has_data) {
+        return Ok(());
+    }
+    if !options.create_if_missing {
+        return Err(no_database(path));
+    }
+    let is_strange = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        FileName::of_path(path).is_none() && !name.starts_with('.') && name != "lost+found"
+    };
+    match found.iter().find(is_strange) {
+        Some(other) => Err(Error::invalid(
+            "there is no database here but other files: name a new or an empty directory",
+        )
+        .in_file(path.join(other))),
+        None => Ok(()),
+    }
 }
 
 fn no_database(path: &Path) -> Error {
@@ -280,6 +305,7 @@ fn replay(
     let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
     let segment = record.position.log_number;
+    check_families_known(entries, state).map_err(at)?;
     let next = inner
         .insert_entries(Entries::new(entries), first_sequence, segment, &mut Vec::new(), &flushed)
         .map_err(at)?;
@@ -288,6 +314,21 @@ fn replay(
             .expected(count, next - first_sequence)));
     }
     *last_sequence = (*last_sequence).max(next.saturating_sub(1));
+    Ok(())
+}
+
+/// A family is in the manifest, durably, before any write to it is logged. One that was dropped
+/// since has an id below the next; any other one means that the manifest has lost its end.
+fn check_families_known(entries: &[u8], state: &ManifestState) -> Result<()> {
+    for entry in Entries::new(entries) {
+        let family = entry?.family;
+        if family >= state.next_family_id {
+            return Err(Error::corruption(
+                "the log holds writes to a column family that the manifest does not know",
+            )
+            .expected(format_args!("ids below {}", state.next_family_id), family));
+        }
+    }
     Ok(())
 }
 

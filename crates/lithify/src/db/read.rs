@@ -154,7 +154,7 @@ impl DbInner {
         if let Some(sample) = &mut sample {
             sample.pause(clock);
         }
-        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0, sample })
+        Ok(Cursor::new(self, rows, sample))
     }
 
     /// The rows of a family; `overlay` are sources newer than all of its own.

@@ -126,7 +126,7 @@ impl Transaction {
         }
         let overlay = vec![Source::Memory(own.cursor())];
         let rows = self.inner.row_cursor(&family.family, range.into(), None, overlay)?;
-        Ok(Cursor { inner: Arc::clone(&self.inner), rows, returned: 0, sample: None })
+        Ok(Cursor::new(&self.inner, rows, None))
     }
 
     /// Sets the value of a key, once committed.
