@@ -22,14 +22,14 @@ pub(super) const RESTART_SIZE: usize = 8;
 
 /// Where the sections of a block lie; proved to be inside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DataBlockLayout {
-    pub(super) entry_count: u32,
+pub(crate) struct DataBlockLayout {
+    pub(crate) entry_count: u32,
     keys_offset: u32,
     words_offset: u32,
     restarts_offset: u32,
-    restart_interval: u32,
-    word_width: u32,
-    sequence_base: u64,
+    pub(crate) restart_interval: u32,
+    pub(crate) word_width: u32,
+    pub(crate) sequence_base: u64,
 }
 
 /// A parsed block.
