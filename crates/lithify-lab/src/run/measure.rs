@@ -150,7 +150,7 @@ impl Cell<'_> {
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
         let settle = self.settle(engine)?;
-        let per_second = whole_seconds(outcome.per_second.0.clone(), outcome.seconds);
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.links,
             seconds: outcome.seconds,
@@ -186,7 +186,7 @@ impl Cell<'_> {
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
         let settle = self.settle(engine)?;
-        let per_second = whole_seconds(outcome.per_second.0.clone(), outcome.seconds);
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.requests,
             seconds: outcome.seconds,

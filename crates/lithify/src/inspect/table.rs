@@ -10,7 +10,7 @@ use crate::fs::{File, read_exact_at};
 use crate::table::{
     BlockHandle, FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, FOOTER_SIZE, FilterReader,
     Footer, IndexRecord, Layout, PartBlock, PropertyValue, ReadContext, TABLE_MAGIC, TableIndex, TableParts, TableProperties,
-    TableReader, visit_entries,
+    TableReader, data_header, visit_entries,
 };
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -286,19 +286,15 @@ fn dump_block(
     shown: bool,
     output: &mut Output<'_>,
 ) -> Result<Option<PartBlock>> {
-    let (block, header) = match parts.data_block(record) {
+    let block = match parts.data_block(record) {
         Ok(found) => found,
         Err(error) => return output.note_damage(error).map(|()| None),
     };
     if shown {
         output.put(add_trailer(Item::line("trailer", 1), Layout::Data, &block))?;
-        output.put(
-            Item::line("data_header", 1)
-                .number("entry_count", header.entry_count)
-                .number("restart_interval", header.restart_interval)
-                .number("word_width", header.word_width)
-                .number("sequence_base", header.sequence_base),
-        )?;
+        let fields = parts.within(record.handle, data_header(&block.raw))?;
+        let item = Item::line("data_header", 1);
+        output.put(fields.into_iter().fold(item, |item, (name, number)| item.number(name, number)))?;
     }
     let mut refused: Option<Error> = None;
     let visited = visit_entries(&block.raw, &mut |key, trailer, value| {

@@ -46,7 +46,7 @@ pub(crate) use footer::{FOOTER_SIZE, Footer, MAGIC as TABLE_MAGIC};
 pub(crate) use index::{
     FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord,
 };
-pub(crate) use parts::{PartBlock, TableIndex, TableParts, visit_entries};
+pub(crate) use parts::{PartBlock, TableIndex, TableParts, data_header, visit_entries};
 pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
 pub use reader::{ReadContext, TableReader, Verification};

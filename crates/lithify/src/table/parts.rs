@@ -6,7 +6,7 @@
 
 use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
-use super::data_block::{DataBlock, DataBlockLayout};
+use super::data_block::DataBlock;
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
 use super::properties::TableProperties;
@@ -111,13 +111,11 @@ impl TableParts {
         result.map_err(|error| error.at(self.file.path(), handle.offset))
     }
 
-    /// A data block, checked against what the index says of it, with its header.
-    pub(crate) fn data_block(&self, record: &IndexRecord) -> Result<(PartBlock, DataBlockLayout)> {
+    /// A data block, checked against what the index says of it.
+    pub(crate) fn data_block(&self, record: &IndexRecord) -> Result<PartBlock> {
         let block = self.block(record.handle, Layout::Data)?;
-        let header = check_data_block(&block.raw, record)
-            .and_then(|()| DataBlock::parse(&block.raw))
-            .map(|data| data.layout());
-        Ok((block, self.within(record.handle, header)?))
+        self.within(record.handle, check_data_block(&block.raw, record))?;
+        Ok(block)
     }
 }
 
@@ -140,6 +138,11 @@ impl TableIndex {
         let index = self.parsed()?;
         Ok((index.first_key(number)?, index.separator(number)?))
     }
+}
+
+/// The header of a decoded data block, by the names of its fields.
+pub(crate) fn data_header(raw: &[u8]) -> Result<[(&'static str, u64); 12]> {
+    Ok(DataBlock::parse(raw)?.header_fields())
 }
 
 /// Hands out the entries of a decoded data block: key, sequence and kind, value.
