@@ -14,6 +14,9 @@ const REPEATS_MIN: usize = 2;
 /// The repeats that a claim should rest on.
 const REPEATS_WANTED: u64 = 3;
 
+/// A published ratio this near to 1 says that the two are about equal.
+const ABOUT_EQUAL: f64 = 0.03;
+
 /// What the measured ratio says about the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -144,6 +147,19 @@ fn sentence(item: &Headline, comparison: Option<&Comparison>) -> String {
     };
     let (published, measured) = (percent(item.published), percent(comparison.ratio));
     let figures = format!("{} {published} published, {measured} here", item.column);
+    if (item.published - 1.0).abs() < ABOUT_EQUAL {
+        return match comparison.verdict {
+            Verdict::NoDifference => {
+                format!("\"{claim}\": the repeats do not tell the two apart here ({figures}).")
+            }
+            Verdict::SingleRun(_) => {
+                format!("\"{claim}\": one run does not decide it ({figures}).")
+            }
+            Verdict::Same | Verdict::Opposite => {
+                format!("\"{claim}\": the repeats tell the two apart here ({figures}).")
+            }
+        };
+    }
     match comparison.verdict {
         Verdict::Same => format!("\"{claim}\": so it is here ({figures})."),
         Verdict::Opposite => format!("\"{claim}\": the opposite here ({figures})."),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
 use crate::latency::LatencySummary;
+use crate::linkbench::control::ObservedStalls;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 
@@ -186,6 +187,8 @@ pub struct PhaseResult {
     pub statistics_before: EngineStatistics,
     /// What the engine said at the end of the phase, since it was opened.
     pub statistics: EngineStatistics,
+    /// Windows of 100 ms in which no write completed.
+    pub observed_stalls: ObservedStalls,
     /// The driver's own summary.
     pub driver: serde_json::Value,
 }

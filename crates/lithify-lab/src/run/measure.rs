@@ -150,7 +150,7 @@ impl Cell<'_> {
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
         let settle = self.settle(engine)?;
-        let per_second = whole_seconds(outcome.per_second.0.clone(), outcome.seconds);
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.links,
             seconds: outcome.seconds,
@@ -164,6 +164,7 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
+            observed_stalls: outcome.observed_stalls,
             driver: summary(&outcome),
         })
     }
@@ -186,7 +187,7 @@ impl Cell<'_> {
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
         let settle = self.settle(engine)?;
-        let per_second = whole_seconds(outcome.per_second.0.clone(), outcome.seconds);
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.requests,
             seconds: outcome.seconds,
@@ -198,6 +199,7 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
+            observed_stalls: outcome.observed_stalls,
             driver: summary(&outcome),
         })
     }
@@ -258,12 +260,13 @@ fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
     engine.statistics().map_err(|error| failed("statistics", &error))
 }
 
-/// What the driver says beside its latencies and its seconds, which have places of their own.
+/// What the driver says beside what has a place of its own in the result.
 fn summary(outcome: &impl serde::Serialize) -> serde_json::Value {
     let mut summary = json!(outcome);
     if let Some(fields) = summary.as_object_mut() {
         fields.remove("latencies");
         fields.remove("per_second");
+        fields.remove("observed_stalls");
     }
     summary
 }
