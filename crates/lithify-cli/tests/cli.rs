@@ -177,12 +177,13 @@ impl Started {
     /// Starts a run with one calibration and two long cells; returns when the first long one runs.
     fn new() -> Started {
         let place = place();
-        let mut child = lithify(place.path(), &small("model", "600"))
+        let child = lithify(place.path(), &small("model", "600"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        let lines = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let mut started = Started { child, place };
+        let lines = BufReader::new(started.child.stderr.take().expect("is piped")).lines();
         let (sender, heard) = std::sync::mpsc::channel();
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -191,11 +192,10 @@ impl Started {
             }
         });
         while let Ok(line) = heard.recv_timeout(Duration::from_secs(60)) {
-            if line.starts_with("  query") && !line.contains("driver") && place_has_driver(&place) {
-                return Started { child, place };
+            if line.starts_with("  query") && started.runs().join("driver.json").exists() {
+                return started;
             }
         }
-        let _ = child.kill();
         panic!("the second cell never began");
     }
 
@@ -204,7 +204,7 @@ impl Started {
     }
 
     fn runs(&self) -> PathBuf {
-        runs(&self.place)
+        self.place.path().join("results/runs/zlib-vs-zstd-smoke-model")
     }
 
     /// Processes whose working directory is the place: the run and its child.
@@ -222,12 +222,12 @@ impl Started {
     }
 }
 
-fn runs(place: &tempfile::TempDir) -> PathBuf {
-    place.path().join("results/runs/zlib-vs-zstd-smoke-model")
-}
-
-fn place_has_driver(place: &tempfile::TempDir) -> bool {
-    runs(place).join("driver.json").exists()
+impl Drop for Started {
+    fn drop(&mut self) {
+        // Both fail only when it has ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Waits for a condition that other processes bring about.
