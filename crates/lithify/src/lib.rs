@@ -2,11 +2,25 @@
 //! and whose every byte and CPU microsecond is booked where it arises.
 
 pub mod base;
+pub mod cache;
 pub mod codec;
+pub mod compaction;
+mod db;
 mod error;
+pub mod format;
 pub mod fs;
+mod iter;
 pub mod manifest;
+#[doc(hidden)]
+pub mod memtable;
+mod options;
 pub mod stats;
+pub mod table;
+pub mod wal;
 
 pub use base::Slice;
+pub use codec::Compression;
+pub use compaction::CodecPolicy;
+pub use db::{Batch, ColumnFamily, Cursor, Db, Rows, ScanRange, Snapshot, Transaction};
 pub use error::{Error, ErrorKind, Result};
+pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};

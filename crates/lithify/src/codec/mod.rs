@@ -1,4 +1,44 @@
 //! Floor 1: how blocks are compressed. Knows codecs and efforts, and no level.
+//!
+//! Owns: the registry of codec numbers, the names of compressions in options and reports, one
+//! encoder and one decoder per codec, and the pool of their reused contexts.
+//!
+//! Promises: what an encoder wrote decodes to the same bytes, with every version of the format;
+//! the same input and [`Compression`] give the same bytes, whatever the context did before; a
+//! decoder given damaged bytes returns an error or wrong bytes of the right length, and never
+//! panics, never writes outside its target and never allocates more than the caller asked for.
+//! (Codecs do not detect damage: the caller checks its checksum first.)
+//!
+//! Threads: a [`Compressor`] or [`Decompressor`] belongs to one thread at a time; a
+//! [`ContextPool`] may be called from any. The room never blocks on anything but the pool's lock.
+//!
+//! It does not choose a codec, keep a block raw when it did not shrink, or add checksums and
+//! lengths: that is for the table that stores the blocks.
+
+mod compression;
+mod compressor;
+mod decompressor;
+mod libdeflate;
+mod lz4;
+mod pool;
+mod snappy;
+mod zlib;
+mod zstd;
+
+#[cfg(test)]
+mod tests;
+
+pub use compression::{Compression, Encoder};
+pub use compressor::Compressor;
+pub use decompressor::Decompressor;
+pub use pool::{ContextPool, PooledCompressor, PooledDecompressor};
+
+/// The longest raw buffer that is compressed or decompressed at once, in bytes. It is above the
+/// longest value and far below the limits of every codec's library.
+pub const RAW_SIZE_MAX: usize = 256 << 20;
+
+/// The longest stored form that is looked at, in bytes: no encoder makes twice of its input.
+const STORED_SIZE_MAX: usize = 2 * RAW_SIZE_MAX;
 
 /// A codec's number in every format on disk. 0 to 127 are this registry, 128 to 255 are
 /// reserved for codecs that a user registers.
@@ -39,31 +79,15 @@ impl CodecId {
     }
 }
 
-/// Which program encodes; both write the same format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Encoder {
-    /// The codec's reference implementation.
-    Reference,
-    /// A faster one of the same format (deflate: libdeflate).
-    Fast,
-}
-
-/// A codec with its strength ("effort": zstd 3, zlib 6, lz4 1; negative is faster and weaker).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Compression {
-    /// The format.
-    pub codec: CodecId,
-    /// The strength; 0 for codecs that have none.
-    pub effort: i32,
-    /// Which encoder.
-    pub encoder: Encoder,
-}
-
-impl Compression {
-    /// Blocks are stored as they are.
-    pub const NONE: Compression =
-        Compression { codec: CodecId::None, effort: 0, encoder: Encoder::Reference };
-    /// LZ4, fast mode.
-    pub const LZ4: Compression =
-        Compression { codec: CodecId::Lz4, effort: 1, encoder: Encoder::Reference };
+/// The library that encodes with `compression` and its version, such as `"zlib 1.3.1"`; `"none"`
+/// where nothing is encoded. Read from the library at run time wherever it can tell.
+pub fn library_name_and_version(compression: Compression) -> String {
+    match (compression.codec, compression.encoder) {
+        (CodecId::None, _) => "none".to_string(),
+        (CodecId::Snappy, _) => snappy::library_name_and_version(),
+        (CodecId::Zlib, Encoder::Reference) => zlib::library_name_and_version(),
+        (CodecId::Zlib, Encoder::Fast) => libdeflate::library_name_and_version(),
+        (CodecId::Lz4, _) => lz4::library_name_and_version(),
+        (CodecId::Zstd, _) => zstd::library_name_and_version(),
+    }
 }

@@ -7,6 +7,19 @@
 //! Promises: calls are safe from any thread; errors name the path. It never maps files into
 //! memory (an I/O error would arrive as a signal) and never retries.
 
+mod counting;
+mod memory;
+mod posix;
+
+#[cfg(test)]
+mod tests;
+
+pub use counting::{CountingFileSystem, FileCounts};
+pub use memory::{
+    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem,
+};
+pub use posix::{PosixEnvironment, PosixFileSystem};
+
 use crate::base::Clock;
 use crate::{Error, Result};
 use std::io::IoSlice;

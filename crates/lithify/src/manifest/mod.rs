@@ -1,5 +1,36 @@
 //! Floor 4: which tables are live. Versions are immutable; an edit makes the next one.
+//!
+//! Owns: the names of files, edits and their bytes, the state that they add up to, the manifest
+//! and `CURRENT` on disk, and the lifetimes of files. The format is described in
+//! docs/format/manifest.md.
+//!
+//! Promises: an edit is applied and durable as a whole or not at all; a file number is never
+//! given out twice; readers hold a version as long as they like and block nobody. A [`Manifest`]
+//! belongs to one thread at a time, states and versions to any.
+//!
+//! It does not open tables, does not delete files other than old manifests, and does not know
+//! what a column family's options mean.
 
+mod current;
+mod edit;
+mod lifetimes;
+mod log;
+mod names;
+mod state;
 mod version;
 
+#[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod edit_tests;
+#[cfg(test)]
+mod tests;
+
+pub use edit::{
+    Change, CleanClose, FAMILY_NAME_SIZE_MAX, FAMILY_OPTIONS_SIZE_MAX, LEVEL_COUNT_MAX, VersionEdit,
+};
+pub use lifetimes::{DirectoryListing, ObsoleteTables};
+pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
+pub use names::FileName;
+pub use state::{Applied, FamilyState, ManifestState};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};

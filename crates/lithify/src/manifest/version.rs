@@ -6,8 +6,11 @@
 
 use crate::base::{FileNumber, Level, SequenceNumber, TableId};
 use crate::codec::Compression;
+use crate::table::TableReader;
+use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The user keys that a table covers: from `smallest` to `largest`, both included unless
 /// `largest_exclusive`, which is so when a range tombstone reaches further than any entry.
@@ -105,12 +108,54 @@ pub struct FileMetadata {
 pub struct TableFile {
     /// What the manifest knows of it.
     pub metadata: FileMetadata,
+    /// Held by every object of this file: a move may change the metadata, not the file.
+    life: Arc<Life>,
+}
+
+/// What all objects of one file share: it lives while one of them does.
+#[derive(Default)]
+pub(super) struct Life {
+    reader: OnceLock<Arc<TableReader>>,
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life").field("is_open", &self.reader.get().is_some()).finish()
+    }
 }
 
 impl TableFile {
     /// A table with that metadata.
     pub fn new(metadata: FileMetadata) -> Arc<Self> {
-        Arc::new(TableFile { metadata })
+        Arc::new(TableFile { metadata, life: Arc::default() })
+    }
+
+    /// The same file with another codec debt.
+    pub fn with_codec_debt(self: &Arc<Self>, codec_debt: bool) -> Arc<Self> {
+        if self.metadata.codec_debt == codec_debt {
+            return Arc::clone(self);
+        }
+        let metadata = FileMetadata { codec_debt, ..self.metadata.clone() };
+        Arc::new(TableFile { metadata, life: Arc::clone(&self.life) })
+    }
+
+    /// Dead once no version, cursor or job holds the file any more.
+    pub(super) fn life(&self) -> Weak<Life> {
+        Arc::downgrade(&self.life)
+    }
+
+    /// Gives the table its open file; the first one stays.
+    pub fn set_reader(&self, reader: Arc<TableReader>) {
+        let _ = self.life.reader.set(reader);
+    }
+
+    /// The open file. [`crate::ErrorKind::Closed`] if the table was never opened, as when a
+    /// manifest is only looked at.
+    pub fn reader(&self) -> Result<&Arc<TableReader>> {
+        self.life.reader.get().ok_or_else(|| {
+            let number = self.metadata.number;
+            Error::new(ErrorKind::Closed, format!("table {number} was not opened"))
+        })
     }
 }
 
@@ -139,6 +184,11 @@ impl Version {
             }
         }
         Version { levels }
+    }
+
+    /// The tables of all levels, for making the next version.
+    pub fn to_levels(&self) -> Vec<Vec<Arc<TableFile>>> {
+        self.levels.clone()
     }
 
     /// The number of levels, empty ones included.
@@ -183,5 +233,62 @@ impl Version {
     /// The deepest level that holds a table.
     pub fn deepest_level(&self) -> Option<Level> {
         self.levels.iter().rposition(|tables| !tables.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyRange, TableFile, Version};
+    use crate::manifest::edit_tests::metadata;
+
+    fn range(smallest: &str, largest: &str) -> KeyRange {
+        KeyRange {
+            largest_exclusive: !largest.starts_with('='),
+            ..KeyRange::inclusive(smallest.as_bytes(), largest.trim_start_matches('=').as_bytes())
+        }
+    }
+
+    #[test]
+    fn an_exclusive_end_is_not_covered() {
+        assert!(range("b", "=d").contains(b"d") && !range("b", "d").contains(b"d"));
+        assert!(!range("b", "d").contains(b"a") && range("b", "d").contains(b"cz"));
+        assert!(range("b", "=d").overlaps(&range("d", "e")));
+        assert!(!range("b", "d").overlaps(&range("d", "e")));
+        assert!(!range("d", "e").overlaps(&range("b", "d")));
+        assert!(range("a", "z").overlaps(&range("d", "=d")));
+    }
+
+    #[test]
+    fn a_union_covers_both_and_no_more() {
+        assert_eq!(range("b", "d").union(&range("a", "c")), range("a", "d"));
+        assert_eq!(range("b", "d").union(&range("c", "=d")), range("b", "=d"));
+        assert_eq!(range("c", "=d").union(&range("b", "d")), range("b", "=d"));
+    }
+
+    #[test]
+    fn tables_are_ordered_and_found() {
+        let table = |number, sequence, range: KeyRange| {
+            let metadata =
+                super::FileMetadata { number, largest_sequence: sequence, range, ..metadata() };
+            TableFile::new(metadata)
+        };
+        let all = range("a", "=z");
+        let version = Version::new(vec![
+            vec![table(1, 5, all.clone()), table(3, 9, all.clone()), table(2, 9, all.clone())],
+            vec![table(5, 1, range("m", "=q")), table(4, 1, range("c", "m"))],
+            vec![],
+        ]);
+        let numbers = |level| {
+            let tables: &[_] = version.level(level);
+            tables.iter().map(|table| table.metadata.number).collect::<Vec<_>>()
+        };
+        assert_eq!((numbers(0), numbers(1)), (vec![3, 2, 1], vec![4, 5]));
+        let found = |key: &[u8]| version.table_for_key(1, key).map(|table| table.metadata.number);
+        let expected = [None, Some(4), Some(4), Some(5), Some(5), None];
+        assert_eq!([b"b", b"c", b"l", b"m", b"q", b"r"].map(|key| found(key)), expected);
+        assert_eq!(version.overlapping(1, &range("d", "m")).len(), 1);
+        assert_eq!(version.overlapping(1, &range("d", "=m")).len(), 2);
+        assert_eq!((version.deepest_level(), version.level_count()), (Some(1), 3));
+        assert_eq!(version.level_bytes(1), 2 << 40);
     }
 }

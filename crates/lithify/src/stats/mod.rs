@@ -1,4 +1,31 @@
 //! Floor 1: the ledger. What is booked, under which cause, and the arithmetic on it.
+//!
+//! Owns: the [`Ledger`] (relaxed atomics that every room books into), the clocks of steps and of
+//! sampled user calls, the stall figures, the one list of names, and the snapshot with its page
+//! and its JSON. Any thread may book. It opens no file, knows codecs by number only, and decides
+//! nothing.
+
+mod figures;
+mod json;
+mod ledger;
+mod meter;
+mod names;
+mod page;
+mod snapshot;
+mod stall;
+#[cfg(test)]
+mod tests;
+
+pub use figures::{Figures, Tally};
+pub use json::JsonWriter;
+pub use ledger::{JobRecord, Ledger};
+pub use meter::{SAMPLE_PERIOD, StepClock, StepCost, UserSample};
+pub use names::{
+    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure, LEVEL_SLOTS,
+    TrafficFigure,
+};
+pub use snapshot::{CacheFigures, LevelShape, MemoryFigure, StatisticsSnapshot};
+pub use stall::{StallSummary, Stalls, UNIT_US_MIN, Unit, WINDOW_US};
 
 use crate::base::Clock;
 
@@ -49,7 +76,7 @@ impl WorkMeter {
     pub fn time<R>(&mut self, clock: &dyn Clock, part: Part, work: impl FnOnce() -> R) -> R {
         let start = clock.ticks();
         let result = work();
-        self.ticks[part as usize] += clock.ticks().wrapping_sub(start);
+        self.ticks[part as usize] += clock.ticks().saturating_sub(start);
         result
     }
 

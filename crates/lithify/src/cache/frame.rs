@@ -1,0 +1,71 @@
+//! The memory of one block, shared between the cache and whoever reads it.
+//!
+//! A frame's bytes are handed out as [`Bytes`], so any part of them can be sliced and kept
+//! without a copy. The charge lives as long as the memory: it stands under
+//! [`MemoryUse::Cache`] while the cache holds the frame and moves to [`MemoryUse::Pinned`] if
+//! somebody still reads it when it leaves.
+
+use crate::base::{Charge, MemoryBudget, MemoryUse};
+use bytes::Bytes;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a cached block costs beside its bytes: its slot (about 90 bytes), its share of the map
+/// (40) and of the ghosts (8), the charge (60), the owner (50) and three allocations' heads.
+pub(super) const FRAME_OVERHEAD_BYTES: usize = 296;
+
+/// A block in the cache.
+pub(super) struct Frame {
+    bytes: Bytes,
+    charge: Arc<Mutex<Charge>>,
+}
+
+/// What the handed-out bytes keep alive. The buffer goes before its charge.
+struct Owner {
+    buffer: Vec<u8>,
+    _charge: Arc<Mutex<Charge>>,
+}
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+/// The bytes that a buffer is charged with.
+pub(super) fn charged_bytes(buffer: &Vec<u8>) -> usize {
+    buffer.capacity() + FRAME_OVERHEAD_BYTES
+}
+
+impl Frame {
+    /// A frame charged to the cache.
+    pub(super) fn cached(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Self {
+        Frame::new(buffer, budget, MemoryUse::Cache)
+    }
+
+    /// The bytes of a frame that never enters the cache.
+    pub(super) fn pinned(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Bytes {
+        Frame::new(buffer, budget, MemoryUse::Pinned).bytes
+    }
+
+    fn new(buffer: Vec<u8>, budget: &Arc<MemoryBudget>, memory_use: MemoryUse) -> Self {
+        let charge = budget.charge(memory_use, charged_bytes(&buffer));
+        let charge = Arc::new(Mutex::new(charge));
+        let owner = Owner { buffer, _charge: Arc::clone(&charge) };
+        Frame { bytes: Bytes::from_owner(owner), charge }
+    }
+
+    /// The bytes; no copy, no allocation.
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    /// Frees the memory, or counts it as pinned if somebody still reads it. A reader that lets
+    /// go in between is no harm: the charge goes with whoever is last.
+    pub(super) fn leave_cache(self) {
+        let Frame { bytes, charge } = self;
+        drop(bytes);
+        if Arc::strong_count(&charge) > 1 {
+            charge.lock().unwrap_or_else(PoisonError::into_inner).transfer(MemoryUse::Pinned);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Floor 2: decompressed blocks in memory, under the one memory budget.
+//!
+//! Owns: the [`BlockCache`], which all column families share and which holds data, index and
+//! filter blocks alike, found by the file's id in the cache and the block's offset.
+//!
+//! Promises:
+//! - What the cache holds never exceeds what the budget leaves: its limit less everything charged
+//!   beside the cache, and at least the floor it was made with. This holds whenever no insertion
+//!   is under way; uses that grow call [`BlockCache::shrink_to_budget`] or leave it to the next
+//!   insertion.
+//! - Bytes that were handed out stay as they are for as long as anyone holds them. When the
+//!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
+//!   block takes the place of others until it is let go.
+//! - A scan inserted as such ([`BlockCache::insert_scan`]) displaces its own blocks, after about
+//!   one block per shard. One pass over cold blocks inserted like any others displaces at most
+//!   the tenth of the cache that new blocks go through.
+//! - A hit allocates nothing. The same calls in the same order evict the same blocks.
+//!
+//! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
+//! each under a mutex that is held for a lookup or for one bounded eviction step.
+//!
+//! It does not read, decode or wait for blocks: two readers that miss the same block both read
+//! it, and the first to insert wins.
+//!
+//! Why not a library: `quick_cache` (also of the S3-FIFO kind) comes closest, but gives each
+//! shard a fixed share of a fixed weight, so that following a budget that moves with every write
+//! means locking every shard each time; it has no classes of priority; and it cannot take a block
+//! in at the low end. `moka` and `foyer` differ from the need in the same places.
+
+mod frame;
+mod shard;
+
+#[cfg(test)]
+mod tests;
+
+use crate::base::{MemoryBudget, MemoryUse};
+use bytes::Bytes;
+use frame::Frame;
+use shard::{Key, Shard};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a cached block is to its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum BlockKind {
+    /// Entries.
+    Data = 0,
+    /// Where the data blocks are. Leaves the cache after data blocks.
+    Index = 1,
+    /// Which keys are surely not there. Leaves the cache after data blocks.
+    Filter = 2,
+}
+
+impl BlockKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [BlockKind; 3] = [BlockKind::Data, BlockKind::Index, BlockKind::Filter];
+
+    /// The name in statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockKind::Data => "data",
+            BlockKind::Index => "index",
+            BlockKind::Filter => "filter",
+        }
+    }
+
+    /// The most uses that are remembered of a block.
+    fn uses_max(self) -> u8 {
+        match self {
+            BlockKind::Data => 3,
+            BlockKind::Index | BlockKind::Filter => 12,
+        }
+    }
+}
+
+/// The blocks of one kind in the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CachedBlocks {
+    /// Lookups that found one, since the start.
+    pub hits: u64,
+    /// Blocks taken in, since the start.
+    pub inserted: u64,
+    /// Blocks evicted to make room, since the start (not those of erased files).
+    pub evicted: u64,
+    /// Blocks there now.
+    pub count: u64,
+    /// Bytes charged for them now.
+    pub used_bytes: u64,
+}
+
+/// What the cache has done and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Lookups that found their block, since the start.
+    pub hits: u64,
+    /// Lookups that did not, since the start.
+    pub misses: u64,
+    /// Blocks taken in, since the start.
+    pub inserted: u64,
+    /// Blocks evicted to make room, since the start.
+    pub evicted: u64,
+    /// Blocks handed back to their reader as pinned because they are larger than the cache.
+    pub too_large: u64,
+    /// Bytes charged for the blocks in the cache now.
+    pub used_bytes: u64,
+    /// Bytes of blocks that are no longer in the cache and still in use, now.
+    pub pinned_bytes: u64,
+    /// Bytes that the cache may hold now.
+    pub capacity_bytes: u64,
+    /// The same by kind, in the order of [`BlockKind::ALL`].
+    pub by_kind: [CachedBlocks; BlockKind::ALL.len()],
+}
+
+/// A shard should hold this much, or its queues are too short to tell hot from cold.
+const SHARD_BYTES_MIN: usize = 4 << 20;
+
+/// More shards than this would not lower contention by much.
+const SHARD_COUNT_MAX: usize = 64;
+
+/// Slots looked at under one lock when a file is erased.
+const ERASE_SLOTS_PER_LOCK: usize = 4096;
+
+/// Keeps neighbouring locks out of each other's cache line.
+#[repr(align(128))]
+struct Aligned(Mutex<Shard>);
+
+/// The cache of decompressed blocks; see the room's head for what it promises.
+pub struct BlockCache {
+    budget: Arc<MemoryBudget>,
+    bytes_min: usize,
+    next_file_id: AtomicU64,
+    /// The shard that [`BlockCache::shrink_to_budget`] takes from next.
+    hand: AtomicUsize,
+    too_large: AtomicU64,
+    /// A power of two of them.
+    shards: Box<[Aligned]>,
+}
+
+impl BlockCache {
+    /// An empty cache that holds what `budget` leaves, and may always hold `bytes_min` bytes. With
+    /// 0 and an exhausted budget nothing is cached, and every insertion is merely pinned. One
+    /// budget has one cache.
+    pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
+        let bytes = budget.limit_bytes().max(bytes_min);
+        let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
+        let shard_count = 1 << shard_count.ilog2();
+        Arc::new(BlockCache {
+            budget,
+            bytes_min,
+            next_file_id: AtomicU64::new(0),
+            hand: AtomicUsize::new(0),
+            too_large: AtomicU64::new(0),
+            shards: (0..shard_count).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
+        })
+    }
+
+    /// An id for a file whose blocks are to be cached; never given twice.
+    pub fn new_file_id(&self) -> u64 {
+        self.next_file_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The block at `offset` of a file, if it is in the cache.
+    #[inline]
+    pub fn get(&self, file_id: u64, offset: u64) -> Option<Bytes> {
+        let key = Key { file_id, offset };
+        self.shard(self.shard_of(key)).get(key)
+    }
+
+    /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
+    /// bytes are handed out and `buffer` is freed. A block that is larger than the whole cache is
+    /// not taken in, and merely pinned.
+    pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, buffer: Vec<u8>) -> Bytes {
+        self.insert_as(Key { file_id, offset }, kind, buffer, false)
+    }
+
+    /// Like [`BlockCache::insert`] for a block that is read in passing: it leaves again before
+    /// anything else does, unless it is found before that.
+    pub fn insert_scan(
+        &self,
+        file_id: u64,
+        offset: u64,
+        kind: BlockKind,
+        buffer: Vec<u8>,
+    ) -> Bytes {
+        self.insert_as(Key { file_id, offset }, kind, buffer, true)
+    }
+
+    fn insert_as(&self, key: Key, kind: BlockKind, buffer: Vec<u8>, is_scan: bool) -> Bytes {
+        let charged_bytes = frame::charged_bytes(&buffer);
+        if charged_bytes > self.capacity_bytes() {
+            self.too_large.fetch_add(1, Ordering::Relaxed);
+            return Frame::pinned(buffer, &self.budget);
+        }
+        let home = self.shard_of(key);
+        self.make_room(charged_bytes, home);
+        let frame = Frame::cached(buffer, &self.budget);
+        let (bytes, surplus) = self.shard(home).insert(key, kind, is_scan, charged_bytes, frame);
+        if let Some(frame) = surplus {
+            frame.leave_cache();
+        }
+        // Another insertion may have used the room that was made.
+        self.make_room(0, home);
+        bytes
+    }
+
+    /// Evicts what the budget no longer leaves room for. Called by uses that have grown.
+    pub fn shrink_to_budget(&self) {
+        let start = self.hand.fetch_add(1, Ordering::Relaxed);
+        self.make_room(0, start & (self.shards.len() - 1));
+    }
+
+    /// Forgets the blocks of a file that is gone. Bytes that were handed out stay valid.
+    pub fn erase_file(&self, file_id: u64) {
+        for index in 0..self.shards.len() {
+            let mut start = 0;
+            let mut has_more = true;
+            while has_more {
+                let erased;
+                (erased, has_more) =
+                    self.shard(index).erase_file(file_id, start, ERASE_SLOTS_PER_LOCK);
+                erased.into_iter().for_each(Frame::leave_cache);
+                start += ERASE_SLOTS_PER_LOCK;
+            }
+        }
+    }
+
+    /// The bytes that the cache may hold now.
+    pub fn capacity_bytes(&self) -> usize {
+        let beside = self.budget.used_beside_cache_bytes();
+        self.budget.limit_bytes().saturating_sub(beside).max(self.bytes_min)
+    }
+
+    /// Sums up all shards; they are locked one after the other.
+    pub fn statistics(&self) -> CacheStatistics {
+        let mut statistics = CacheStatistics {
+            too_large: self.too_large.load(Ordering::Relaxed),
+            pinned_bytes: self.budget.used_bytes(MemoryUse::Pinned) as u64,
+            capacity_bytes: self.capacity_bytes() as u64,
+            ..CacheStatistics::default()
+        };
+        for index in 0..self.shards.len() {
+            let shard = self.shard(index);
+            statistics.misses += shard.misses;
+            for (sum, blocks) in statistics.by_kind.iter_mut().zip(&shard.blocks) {
+                sum.hits += blocks.hits;
+                sum.inserted += blocks.inserted;
+                sum.evicted += blocks.evicted;
+                sum.count += blocks.count;
+                sum.used_bytes += blocks.used_bytes;
+            }
+        }
+        for blocks in statistics.by_kind {
+            statistics.hits += blocks.hits;
+            statistics.inserted += blocks.inserted;
+            statistics.evicted += blocks.evicted;
+            statistics.used_bytes += blocks.used_bytes;
+        }
+        statistics
+    }
+
+    /// Evicts until `bytes` more fit: first from `home`, which is about to grow, then from one
+    /// shard after the other. Ends when there is nothing left to evict.
+    fn make_room(&self, bytes: usize, home: usize) {
+        let mut index = home;
+        let mut empty_in_a_row = 0;
+        while empty_in_a_row < self.shards.len()
+            && self.budget.used_bytes(MemoryUse::Cache) + bytes > self.capacity_bytes()
+        {
+            let evicted = self.shard(index).evict();
+            match evicted {
+                Some(frame) => {
+                    frame.leave_cache();
+                    empty_in_a_row = 0;
+                }
+                None => empty_in_a_row += 1,
+            }
+            index = (index + 1) & (self.shards.len() - 1);
+        }
+    }
+
+    /// Uses bits of the hash that the shard's map does not look at first.
+    #[inline]
+    fn shard_of(&self, key: Key) -> usize {
+        (key.hash() >> 40) as usize & (self.shards.len() - 1)
+    }
+
+    /// A panic cannot leave a shard half changed in a way that matters more than its blocks.
+    #[inline]
+    fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
+        self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for BlockCache {
+    /// Bytes that are still in use are counted as pinned from now on.
+    fn drop(&mut self) {
+        for index in 0..self.shards.len() {
+            let frames: Vec<_> = self.shard(index).drain().collect();
+            frames.into_iter().for_each(Frame::leave_cache);
+        }
+    }
+}

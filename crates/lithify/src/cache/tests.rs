@@ -1,0 +1,358 @@
+use super::*;
+use crate::base::MemoryUse;
+
+const BLOCK_BYTES: usize = 4096;
+
+/// What one block of the tests is charged with.
+const CHARGED_BYTES: usize = BLOCK_BYTES + frame::FRAME_OVERHEAD_BYTES;
+
+fn block(file_id: u64, offset: u64) -> Vec<u8> {
+    let mut buffer = Vec::with_capacity(BLOCK_BYTES);
+    buffer.extend_from_slice(&file_id.to_le_bytes());
+    buffer.extend_from_slice(&offset.to_le_bytes());
+    buffer.resize(BLOCK_BYTES, offset as u8);
+    buffer
+}
+
+fn cache_of(blocks: usize) -> (Arc<MemoryBudget>, Arc<BlockCache>) {
+    let budget = MemoryBudget::new(blocks * CHARGED_BYTES);
+    (Arc::clone(&budget), BlockCache::new(budget, 0))
+}
+
+/// Looks a block up, and inserts it if it is missed; returns whether it was found.
+fn read(cache: &BlockCache, file_id: u64, offset: u64, kind: BlockKind) -> bool {
+    let found = cache.get(file_id, offset);
+    let was_found = found.is_some();
+    let bytes =
+        found.unwrap_or_else(|| cache.insert(file_id, offset, kind, block(file_id, offset)));
+    assert!(*bytes == *block(file_id, offset));
+    was_found
+}
+
+/// Reads data blocks one after the other.
+fn read_data(cache: &BlockCache, file_id: u64, offsets: std::ops::Range<u64>) {
+    for offset in offsets {
+        read(cache, file_id, offset, BlockKind::Data);
+    }
+}
+
+fn assert_within_budget(budget: &MemoryBudget, bytes_min: usize) {
+    let beside = budget.used_beside_cache_bytes();
+    let capacity = budget.limit_bytes().saturating_sub(beside).max(bytes_min);
+    let used = budget.used_bytes(MemoryUse::Cache);
+    assert!(used <= capacity, "{used} of {capacity}");
+}
+
+#[test]
+fn blocks_are_found_by_file_and_offset() {
+    let (budget, cache) = cache_of(100);
+    let (one, two) = (cache.new_file_id(), cache.new_file_id());
+    assert_ne!(one, two);
+    for (file_id, offset) in [(one, 0), (two, 0), (one, 4096), (one, u64::MAX)] {
+        assert!(!read(&cache, file_id, offset, BlockKind::Data));
+        assert!(read(&cache, file_id, offset, BlockKind::Data));
+    }
+    assert!(cache.get(two, 4096).is_none());
+    let statistics = cache.statistics();
+    assert_eq!((statistics.hits, statistics.misses, statistics.inserted), (4, 5, 4));
+    assert_eq!(statistics.evicted, 0);
+    assert_eq!(statistics.used_bytes, 4 * CHARGED_BYTES as u64);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 4 * CHARGED_BYTES);
+    assert_eq!(statistics.by_kind[BlockKind::Data as usize].count, 4);
+    assert_eq!(statistics.by_kind[BlockKind::Index as usize], CachedBlocks::default());
+    assert_eq!(statistics.capacity_bytes, 100 * CHARGED_BYTES as u64);
+    drop(cache);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
+}
+
+#[test]
+fn the_first_of_two_readers_wins() {
+    let (budget, cache) = cache_of(10);
+    let first = cache.insert(0, 0, BlockKind::Data, b"first".to_vec());
+    let second = cache.insert(0, 0, BlockKind::Data, b"again".to_vec());
+    assert_eq!((&first[..], &second[..]), (&b"first"[..], &b"first"[..]));
+    assert_eq!(cache.statistics().inserted, 1);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 5 + frame::FRAME_OVERHEAD_BYTES);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+}
+
+#[test]
+fn the_budget_holds_after_every_insertion() {
+    // Once with one shard and once with several, with blocks of many sizes.
+    for limit_bytes in [300_000, 20 << 20] {
+        let budget = MemoryBudget::new(limit_bytes);
+        let cache = BlockCache::new(Arc::clone(&budget), 50_000);
+        let mut random = 1_u64;
+        let mut memtable = budget.charge(MemoryUse::Memtable, 0);
+        for step in 0..6000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let size = (random >> 40) as usize % 30_000;
+            let kind = BlockKind::ALL[step % 3];
+            let bytes = match step % 5 {
+                0 => cache.insert_scan(1, step as u64, kind, vec![1; size]),
+                _ => cache.insert(1, step as u64, kind, vec![1; size]),
+            };
+            assert_eq!(bytes.len(), size);
+            drop(bytes);
+            assert_within_budget(&budget, 50_000);
+            if step % 100 == 0 {
+                memtable.resize((random >> 33) as usize % (limit_bytes + limit_bytes / 8));
+                cache.shrink_to_budget();
+                assert_within_budget(&budget, 50_000);
+            }
+        }
+        assert!(cache.statistics().evicted > 1000);
+        let used = cache.statistics().used_bytes;
+        assert_eq!(budget.used_bytes(MemoryUse::Cache) as u64, used);
+        assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+    }
+}
+
+#[test]
+fn the_budget_is_used_up_and_not_wasted() {
+    let budget = MemoryBudget::new(32 << 20);
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    read_data(&cache, 1, 0..20_000);
+    let free = budget.limit_bytes() - budget.used_bytes(MemoryUse::Cache);
+    assert!(free < CHARGED_BYTES, "{free} bytes are not used");
+}
+
+#[test]
+fn evicted_bytes_stay_valid_and_count_as_pinned() {
+    let (budget, cache) = cache_of(20);
+    let held = cache.insert(1, 0, BlockKind::Data, block(1, 0));
+    let part = held.slice(100..200);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+    read_data(&cache, 1, 1..200);
+    assert!(cache.get(1, 0).is_none());
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), CHARGED_BYTES);
+    assert_eq!(cache.statistics().pinned_bytes, CHARGED_BYTES as u64);
+    assert_eq!(cache.statistics().capacity_bytes, 19 * CHARGED_BYTES as u64);
+    assert_within_budget(&budget, 0);
+    drop(held);
+    assert_eq!(*part, block(1, 0)[100..200]);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), CHARGED_BYTES, "a part holds the whole");
+    drop(part);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+}
+
+#[test]
+fn bytes_outlive_the_cache() {
+    let (budget, cache) = cache_of(20);
+    let held = cache.insert(1, 0, BlockKind::Filter, block(1, 0));
+    cache.insert(1, 1, BlockKind::Data, block(1, 1));
+    drop(cache);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), CHARGED_BYTES);
+    assert_eq!(*held, *block(1, 0));
+    drop(held);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+}
+
+#[test]
+fn a_cache_of_nothing_pins_everything() {
+    let budget = MemoryBudget::new(0);
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    let held = cache.insert(1, 0, BlockKind::Data, block(1, 0));
+    let scanned = cache.insert_scan(1, 1, BlockKind::Data, block(1, 1));
+    assert!(cache.get(1, 0).is_none());
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 2 * CHARGED_BYTES);
+    assert_eq!((cache.statistics().too_large, cache.statistics().used_bytes), (2, 0));
+    drop((held, scanned));
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0);
+    cache.shrink_to_budget();
+    cache.erase_file(1);
+}
+
+#[test]
+fn a_block_larger_than_the_cache_displaces_nothing() {
+    let (budget, cache) = cache_of(10);
+    read_data(&cache, 1, 0..8);
+    let large = cache.insert(2, 0, BlockKind::Data, vec![0; 20 * CHARGED_BYTES]);
+    assert_eq!(
+        budget.used_bytes(MemoryUse::Pinned),
+        20 * CHARGED_BYTES + frame::FRAME_OVERHEAD_BYTES
+    );
+    assert_eq!(cache.statistics().used_bytes, 8 * CHARGED_BYTES as u64);
+    drop(large);
+    assert!((0..8).all(|offset| cache.get(1, offset).is_some()));
+}
+
+#[test]
+fn the_floor_holds_when_others_use_the_whole_budget() {
+    let budget = MemoryBudget::new(100 * CHARGED_BYTES);
+    let cache = BlockCache::new(Arc::clone(&budget), 5 * CHARGED_BYTES);
+    read_data(&cache, 1, 0..200);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 100 * CHARGED_BYTES);
+    let memtable = budget.charge(MemoryUse::Memtable, 40 * CHARGED_BYTES);
+    cache.shrink_to_budget();
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 60 * CHARGED_BYTES);
+    let more = budget.charge(MemoryUse::Memtable, 200 * CHARGED_BYTES);
+    cache.shrink_to_budget();
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 5 * CHARGED_BYTES);
+    drop((memtable, more));
+    read_data(&cache, 2, 0..200);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 100 * CHARGED_BYTES);
+}
+
+/// Reads a hot set over and over; returns how often it was found in the last of `rounds`.
+fn warm_up(cache: &BlockCache, hot: u64, rounds: usize) -> usize {
+    let mut found = 0;
+    for _ in 0..rounds {
+        found = (0..hot).filter(|offset| read(cache, 1, *offset, BlockKind::Data)).count();
+    }
+    found
+}
+
+#[test]
+fn one_pass_over_cold_blocks_leaves_the_hot_ones() {
+    for blocks in [200, 8000] {
+        let (_, cache) = cache_of(blocks);
+        let hot = blocks as u64 * 7 / 10;
+        assert_eq!(warm_up(&cache, hot, 3), hot as usize);
+        read_data(&cache, 2, 0..20 * hot);
+        let found = warm_up(&cache, hot, 1);
+        assert!(found * 100 >= hot as usize * 95, "{found} of {hot} blocks left");
+    }
+}
+
+#[test]
+fn a_scan_displaces_itself() {
+    let (_, cache) = cache_of(8000);
+    // Blocks that were never found again have no protection but that the others came by a scan.
+    read_data(&cache, 1, 0..8000);
+    (0..30_000).for_each(|offset| drop(cache.insert_scan(2, offset, BlockKind::Data, block(2, 0))));
+    let left = (0..8000).filter(|offset| cache.get(1, *offset).is_some()).count();
+    assert!(left >= 8000 - 2 * SHARD_COUNT_MAX, "{left} of 8000 blocks left");
+    // One that is found while it is there is a block like others.
+    let (_, cache) = cache_of(20);
+    drop(cache.insert_scan(2, 0, BlockKind::Data, block(2, 0)));
+    assert!(cache.get(2, 0).is_some());
+    (1..100).for_each(|offset| drop(cache.insert_scan(2, offset, BlockKind::Data, block(2, 0))));
+    assert!(cache.get(2, 0).is_some());
+}
+
+#[test]
+fn a_block_wanted_again_soon_comes_to_stay() {
+    let (_, cache) = cache_of(100);
+    read_data(&cache, 1, 0..130);
+    assert!(!read(&cache, 1, 20, BlockKind::Data), "it has been evicted");
+    // Its ghost let it in at the better end: colder blocks go first, though it is not used again.
+    read_data(&cache, 1, 1000..1300);
+    assert!(cache.get(1, 20).is_some());
+    assert!(cache.get(1, 1000).is_none());
+}
+
+#[test]
+fn index_and_filter_blocks_outlast_data_blocks() {
+    let (_, cache) = cache_of(400);
+    for kind in [BlockKind::Index, BlockKind::Filter] {
+        (0..50).for_each(|offset| assert!(!read(&cache, kind as u64, offset, kind)));
+    }
+    // Data blocks that are used again, so that they press into the same queue.
+    for start in (0..1400).step_by(100) {
+        for _ in 0..2 {
+            read_data(&cache, 9, start..start + 100);
+        }
+    }
+    let statistics = cache.statistics();
+    assert!(statistics.by_kind[BlockKind::Data as usize].evicted > 1000);
+    for kind in [BlockKind::Index, BlockKind::Filter] {
+        let left = statistics.by_kind[kind as usize].count;
+        assert!(left >= 45, "{left} of 50 {} blocks left", kind.name());
+    }
+    // They are not there for ever: enough used data in a row has them out.
+    for start in (10_000..60_000).step_by(100) {
+        for _ in 0..3 {
+            read_data(&cache, 9, start..start + 100);
+        }
+    }
+    assert!(cache.statistics().by_kind[BlockKind::Index as usize].count < 5);
+}
+
+#[test]
+fn a_skewed_load_is_served_as_well_as_can_be() {
+    // Half of the reads go to a tenth of the blocks, and so on within it: the best 1000 of 10,000
+    // blocks take a known share of the reads, which the cache must come close to.
+    let (_, cache) = cache_of(1000);
+    let mut random = 99_u64;
+    let (mut hits, mut best_hits, reads) = (0, 0, 60_000);
+    for step in 0..2 * reads {
+        let mut range = 10_000;
+        loop {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if random >> 63 == 0 || range < 10 {
+                break;
+            }
+            range /= 10;
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let offset = (random >> 33) % range;
+        let found = read(&cache, 1, offset, BlockKind::Data);
+        if step >= reads {
+            hits += usize::from(found);
+            best_hits += usize::from(offset < 1000);
+        }
+    }
+    assert!(hits * 100 > best_hits * 85, "{hits} of {best_hits}");
+}
+
+#[test]
+fn an_erased_file_is_forgotten() {
+    let (budget, cache) = cache_of(20_000);
+    for offset in 0..6000 {
+        read(&cache, 1, offset, BlockKind::Data);
+        read(&cache, 2, offset, BlockKind::ALL[offset as usize % 3]);
+    }
+    let held = cache.get(1, 17).unwrap();
+    cache.erase_file(1);
+    assert!((0..6000).all(|offset| cache.get(1, offset).is_none()));
+    assert!((0..6000).all(|offset| cache.get(2, offset).is_some()));
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 6000 * CHARGED_BYTES);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), CHARGED_BYTES);
+    assert_eq!(*held, *block(1, 17));
+    assert_eq!(cache.statistics().evicted, 0);
+    // The places are used again.
+    read_data(&cache, 3, 0..6000);
+    assert!((0..6000).all(|offset| cache.get(3, offset).is_some()));
+}
+
+#[test]
+fn threads_share_the_cache() {
+    let budget = MemoryBudget::new(9 << 20);
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let (cache, budget) = (&cache, &budget);
+            scope.spawn(move || {
+                let mut random = thread + 1;
+                let mut held = Vec::new();
+                for step in 0..15_000 {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let (file_id, offset) = (random >> 60, (random >> 40) % 400);
+                    let kind = BlockKind::ALL[offset as usize % 3];
+                    let bytes = cache.get(file_id, offset).unwrap_or_else(|| {
+                        cache.insert(file_id, offset, kind, block(file_id, offset))
+                    });
+                    assert!(*bytes == *block(file_id, offset));
+                    match step % 500 {
+                        0 => held.clear(),
+                        1..=99 => held.push(bytes),
+                        100 => cache.erase_file(file_id),
+                        101 => drop(budget.charge(MemoryUse::Memtable, 1 << 20)),
+                        102 => cache.shrink_to_budget(),
+                        _ => {}
+                    }
+                }
+            });
+        }
+    });
+    cache.shrink_to_budget();
+    assert_within_budget(&budget, 0);
+    let statistics = cache.statistics();
+    assert_eq!(statistics.used_bytes, budget.used_bytes(MemoryUse::Cache) as u64);
+    assert_eq!(statistics.pinned_bytes, 0);
+    assert_eq!(statistics.hits + statistics.misses, 4 * 15_000);
+    drop(cache);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
+}

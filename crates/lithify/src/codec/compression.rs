@@ -1,0 +1,152 @@
+//! A codec with its effort and encoder: its valid range, and how it is written in options.
+
+use super::CodecId;
+use crate::{Error, Result};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Which program encodes; both write the same format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoder {
+    /// The codec's reference implementation.
+    Reference,
+    /// A faster one of the same format (deflate: libdeflate).
+    Fast,
+}
+
+/// A codec with its strength ("effort": zstd 3, zlib 6, lz4 1; negative is faster and weaker).
+///
+/// It is written as a name and an effort. A codec that takes efforts always shows one, except
+/// that `lz4` alone is its fast mode:
+///
+/// ```
+/// use lithify::codec::{CodecId, Compression, Encoder};
+/// let compression: Compression = "zstd--5".parse()?;
+/// assert_eq!((compression.codec, compression.effort), (CodecId::Zstd, -5));
+/// assert_eq!("lz4".parse::<Compression>()?, Compression::LZ4);
+/// let fast: Compression = "libdeflate-6".parse()?;
+/// assert_eq!((fast.codec, fast.encoder), (CodecId::Zlib, Encoder::Fast));
+/// assert_eq!(fast.to_string(), "libdeflate-6");
+/// assert!("zlib-10".parse::<Compression>().is_err());
+/// # Ok::<(), lithify::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Compression {
+    /// The format.
+    pub codec: CodecId,
+    /// The strength; 0 for codecs that have none.
+    pub effort: i32,
+    /// Which encoder.
+    pub encoder: Encoder,
+}
+
+/// A name that a compression is written by, and what it means.
+struct Family {
+    name: &'static str,
+    codec: CodecId,
+    encoder: Encoder,
+    /// 0 is valid only for the codecs that have no effort.
+    efforts: RangeInclusive<i32>,
+    /// What the name alone means.
+    effort_of_bare_name: Option<i32>,
+}
+
+impl Family {
+    fn new(name: &'static str, codec: CodecId, efforts: RangeInclusive<i32>) -> Self {
+        Family { name, codec, encoder: Encoder::Reference, efforts, effort_of_bare_name: None }
+    }
+}
+
+/// All families. The efforts of zstd come from the library.
+fn families() -> [Family; 6] {
+    [
+        Family { effort_of_bare_name: Some(0), ..Family::new("none", CodecId::None, 0..=0) },
+        Family { effort_of_bare_name: Some(0), ..Family::new("snappy", CodecId::Snappy, 0..=0) },
+        Family::new("zlib", CodecId::Zlib, 1..=9),
+        Family {
+            encoder: Encoder::Fast,
+            ..Family::new("libdeflate", CodecId::Zlib, super::libdeflate::EFFORTS)
+        },
+        Family {
+            effort_of_bare_name: Some(1),
+            ..Family::new("lz4", CodecId::Lz4, super::lz4::EFFORTS)
+        },
+        Family::new("zstd", CodecId::Zstd, super::zstd::efforts()),
+    ]
+}
+
+impl Compression {
+    /// Blocks are stored as they are.
+    pub const NONE: Compression =
+        Compression { codec: CodecId::None, effort: 0, encoder: Encoder::Reference };
+    /// LZ4, fast mode.
+    pub const LZ4: Compression =
+        Compression { codec: CodecId::Lz4, effort: 1, encoder: Encoder::Reference };
+
+    /// Fails with [`crate::ErrorKind::InvalidArgument`], naming the allowed range, if the codec
+    /// has no such encoder or effort.
+    pub fn validate(self) -> Result<()> {
+        let Some(family) = self.family() else {
+            let codec = self.codec.name();
+            return Err(Error::invalid(format!("{codec} has only its reference encoder")));
+        };
+        let without = family.effort_of_bare_name == Some(0);
+        if family.efforts.contains(&self.effort) && (self.effort != 0 || without) {
+            return Ok(());
+        }
+        let allowed = if without {
+            "no effort".to_string()
+        } else if *family.efforts.start() < 0 {
+            format!("-1 to {} or 1 to {}", family.efforts.start(), family.efforts.end())
+        } else {
+            format!("{} to {}", family.efforts.start(), family.efforts.end())
+        };
+        Err(Error::invalid(format!("effort of {}", family.name)).expected(allowed, self.effort))
+    }
+
+    fn family(self) -> Option<Family> {
+        families()
+            .into_iter()
+            .find(|family| family.codec == self.codec && family.encoder == self.encoder)
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.family() {
+            Some(family) if family.effort_of_bare_name == Some(self.effort) => {
+                f.write_str(family.name)
+            }
+            Some(family) => write!(f, "{}-{}", family.name, self.effort),
+            None => write!(f, "{}-{} ({:?})", self.codec.name(), self.effort, self.encoder),
+        }
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    /// Parses what `Display` writes. Every failure is [`crate::ErrorKind::InvalidArgument`].
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, effort) = match text.split_once('-') {
+            Some((name, effort)) => (name, Some(effort)),
+            None => (text, None),
+        };
+        let Some(family) = families().into_iter().find(|family| family.name == name) else {
+            let names = families().map(|family| family.name).join(", ");
+            return Err(Error::invalid("compression").expected(format!("one of {names}"), text));
+        };
+        let effort = match effort {
+            Some(effort) => effort.parse::<i32>().map_err(|error| {
+                Error::invalid(format!("effort of {name} in '{text}'")).because(error)
+            })?,
+            None => family.effort_of_bare_name.ok_or_else(|| {
+                Error::invalid(format!("compression '{text}' needs an effort, as in '{text}-1'"))
+            })?,
+        };
+        let compression = Compression { codec: family.codec, effort, encoder: family.encoder };
+        compression.validate()?;
+        Ok(compression)
+    }
+}

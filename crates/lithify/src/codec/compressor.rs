@@ -1,0 +1,73 @@
+//! The encoders' one face. See the module head for threads and promises.
+
+use super::{CodecId, Compression, Encoder, RAW_SIZE_MAX};
+use super::{libdeflate, lz4, snappy, zlib, zstd};
+use crate::{Error, Result};
+
+/// One codec's encoder with its context. It is given 1 byte to [`RAW_SIZE_MAX`] bytes.
+pub(super) trait BlockEncoder: Send {
+    /// Appends the encoded form of `raw` to `target`. After an error, `target` may hold more
+    /// bytes than before, and the encoder can still be used.
+    fn encode(&mut self, raw: &[u8], target: &mut Vec<u8>) -> Result<()>;
+
+    /// The memory that the context holds, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// Compresses blocks with one [`Compression`], reusing its context from block to block.
+pub struct Compressor {
+    compression: Compression,
+    /// `None` stores blocks as they are.
+    encoder: Option<Box<dyn BlockEncoder>>,
+}
+
+impl Compressor {
+    /// A compressor. Fails with [`crate::ErrorKind::InvalidArgument`] if the compression is not
+    /// [valid](Compression::validate), with [`crate::ErrorKind::LimitExceeded`] if there is no
+    /// memory for its context.
+    pub fn new(compression: Compression) -> Result<Self> {
+        compression.validate()?;
+        let effort = compression.effort;
+        let encoder: Option<Box<dyn BlockEncoder>> = match (compression.codec, compression.encoder)
+        {
+            (CodecId::None, _) => None,
+            (CodecId::Snappy, _) => Some(Box::new(snappy::SnappyEncoder::new())),
+            (CodecId::Zlib, Encoder::Reference) => Some(Box::new(zlib::ZlibEncoder::new(effort)?)),
+            (CodecId::Zlib, Encoder::Fast) => {
+                Some(Box::new(libdeflate::LibdeflateEncoder::new(effort)?))
+            }
+            (CodecId::Lz4, _) => Some(Box::new(lz4::Lz4Encoder::new(effort))),
+            (CodecId::Zstd, _) => Some(Box::new(zstd::ZstdEncoder::new(effort)?)),
+        };
+        Ok(Compressor { compression, encoder })
+    }
+
+    /// What it compresses with.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Appends the stored form of `raw` to `target`, which an error leaves as it was. Nothing is
+    /// stored as nothing, whatever the codec. Fails with [`crate::ErrorKind::LimitExceeded`] if
+    /// `raw` is longer than [`RAW_SIZE_MAX`].
+    pub fn compress(&mut self, raw: &[u8], target: &mut Vec<u8>) -> Result<()> {
+        if raw.len() > RAW_SIZE_MAX {
+            return Err(Error::limit("bytes to compress at once")
+                .expected(format_args!("at most {RAW_SIZE_MAX}"), format_args!("{}", raw.len())));
+        }
+        let Some(encoder) = &mut self.encoder else {
+            target.extend_from_slice(raw);
+            return Ok(());
+        };
+        if raw.is_empty() {
+            return Ok(());
+        }
+        let start = target.len();
+        encoder.encode(raw, target).inspect_err(|_| target.truncate(start))
+    }
+
+    /// The memory that the context holds, in bytes. It may grow with the blocks it has seen.
+    pub fn memory_bytes(&self) -> usize {
+        self.encoder.as_ref().map_or(0, |encoder| encoder.memory_bytes())
+    }
+}

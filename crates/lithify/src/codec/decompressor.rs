@@ -1,0 +1,151 @@
+//! The decoders' one face. See the module head for threads and promises.
+
+use super::{CodecId, RAW_SIZE_MAX, STORED_SIZE_MAX};
+use super::{libdeflate, lz4, snappy, zlib, zstd};
+use crate::{Error, Result};
+
+/// One codec's decoder with its context. Neither `stored` nor `raw` is ever empty or over its
+/// limit. A decoder returns how many bytes it made; a length other than the wanted one is
+/// reported by the caller.
+pub(super) trait BlockDecoder: Send {
+    /// Decodes into the start of `raw`.
+    fn decode(&mut self, stored: &[u8], raw: &mut [u8]) -> Result<usize>;
+
+    /// Decodes behind what is in `target`, which has room for `raw_len` more bytes. The decoders
+    /// that can write into memory that was never set do so here. After an error, `target` may
+    /// hold more bytes than before.
+    fn decode_append(
+        &mut self,
+        stored: &[u8],
+        raw_len: usize,
+        target: &mut Vec<u8>,
+    ) -> Result<usize> {
+        let start = target.len();
+        target.resize(start + raw_len, 0);
+        self.decode(stored, &mut target[start..])
+    }
+
+    /// The memory that the context holds, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// Decompresses blocks of every codec; contexts are made when first needed and reused.
+#[derive(Default)]
+pub struct Decompressor {
+    fast_zlib: bool,
+    zlib: Option<Box<dyn BlockDecoder>>,
+    zstd: Option<zstd::ZstdDecoder>,
+    lz4: lz4::Lz4Decoder,
+    snappy: snappy::SnappyDecoder,
+}
+
+impl Decompressor {
+    /// A decompressor that uses each codec's reference implementation.
+    pub fn new() -> Self {
+        Decompressor::default()
+    }
+
+    /// A decompressor that reads [`CodecId::Zlib`] through libdeflate if `fast_zlib` is set. Both
+    /// return the same for what either encoder wrote; libdeflate overlooks bytes after the end.
+    pub fn with_fast_zlib(fast_zlib: bool) -> Self {
+        Decompressor { fast_zlib, ..Decompressor::default() }
+    }
+
+    /// Decompresses `stored` into `raw` and fills it exactly. Fails with
+    /// [`crate::ErrorKind::Corruption`] if `stored` is damaged or is not of that length; what is
+    /// in `raw` is undefined then.
+    pub fn decompress(&mut self, codec: CodecId, stored: &[u8], raw: &mut [u8]) -> Result<()> {
+        if codec == CodecId::None {
+            check_length(codec, raw.len(), stored.len())?;
+            raw.copy_from_slice(stored);
+            return Ok(());
+        }
+        if !check_sizes(codec, stored.len(), raw.len())? {
+            return Ok(());
+        }
+        let count = self.decoder(codec)?.decode(stored, raw)?;
+        check_length(codec, raw.len(), count)
+    }
+
+    /// Appends the `raw_len` bytes that `stored` holds to `target`, without setting them twice
+    /// where the codec allows it. Fails like [`Decompressor::decompress`], and with
+    /// [`crate::ErrorKind::LimitExceeded`] if there is no memory for `raw_len` bytes; an error
+    /// leaves `target` as it was. The caller has bounded `raw_len`: it is allocated.
+    pub fn decompress_into(
+        &mut self,
+        codec: CodecId,
+        stored: &[u8],
+        raw_len: usize,
+        target: &mut Vec<u8>,
+    ) -> Result<()> {
+        if codec == CodecId::None {
+            check_length(codec, raw_len, stored.len())?;
+        } else if !check_sizes(codec, stored.len(), raw_len)? {
+            return Ok(());
+        }
+        target.try_reserve_exact(raw_len).map_err(|error| {
+            Error::limit(format!("no memory for a block of {raw_len} bytes")).because(error)
+        })?;
+        if codec == CodecId::None {
+            target.extend_from_slice(stored);
+            return Ok(());
+        }
+        let start = target.len();
+        self.decoder(codec)?
+            .decode_append(stored, raw_len, target)
+            .and_then(|count| check_length(codec, raw_len, count))
+            .inspect_err(|_| target.truncate(start))
+    }
+
+    /// The memory that the contexts hold, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.zlib.as_ref().map_or(0, |decoder| decoder.memory_bytes())
+            + self.zstd.as_ref().map_or(0, |decoder| decoder.memory_bytes())
+    }
+
+    fn decoder(&mut self, codec: CodecId) -> Result<&mut dyn BlockDecoder> {
+        Ok(match codec {
+            CodecId::None => return Err(Error::invalid("codec 'none' has no decoder")),
+            CodecId::Snappy => &mut self.snappy,
+            CodecId::Lz4 => &mut self.lz4,
+            CodecId::Zlib => match &mut self.zlib {
+                Some(decoder) => &mut **decoder,
+                slot if self.fast_zlib => {
+                    &mut **slot.insert(Box::new(libdeflate::LibdeflateDecoder::new()))
+                }
+                slot => &mut **slot.insert(Box::new(zlib::ZlibDecoder::new()?)),
+            },
+            CodecId::Zstd => match &mut self.zstd {
+                Some(decoder) => decoder,
+                slot => slot.insert(zstd::ZstdDecoder::new()?),
+            },
+        })
+    }
+}
+
+/// Whether there is anything to decode; an error if the sizes are impossible or over a limit.
+fn check_sizes(codec: CodecId, stored_len: usize, raw_len: usize) -> Result<bool> {
+    if raw_len > RAW_SIZE_MAX || stored_len > STORED_SIZE_MAX {
+        return Err(Error::limit(format!("bytes to decompress at once with {}", codec.name()))
+            .expected(
+                format_args!("at most {RAW_SIZE_MAX} raw and {STORED_SIZE_MAX} stored"),
+                format_args!("{raw_len} and {stored_len}"),
+            ));
+    }
+    match (stored_len, raw_len) {
+        (0, 0) => Ok(false),
+        (0, _) => Err(Error::corruption(format!("{} block is empty", codec.name()))
+            .expected(format_args!("{raw_len} raw bytes"), "none")),
+        (_, 0) => Err(Error::corruption(format!("{} block is not empty", codec.name()))
+            .expected("no bytes", format_args!("{stored_len} stored bytes"))),
+        _ => Ok(true),
+    }
+}
+
+fn check_length(codec: CodecId, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::corruption(format!("length of a decompressed {} block", codec.name()))
+        .expected(format_args!("{expected} bytes"), format_args!("{found} bytes")))
+}

@@ -1,0 +1,207 @@
+//! Reused codec contexts, handed to any thread and charged to the memory budget.
+//!
+//! Idle contexts lie on one stack per kind behind a mutex: a checkout takes the newest that
+//! fits, whose memory is the likeliest to be in the CPU's caches. Idle contexts are bounded in
+//! number and in bytes; the oldest goes first. A context is charged as [`MemoryUse::Codec`] from
+//! its making to its end, in use or idle.
+
+use super::{Compression, Compressor, Decompressor};
+use crate::Result;
+use crate::base::{Charge, MemoryBudget, MemoryUse};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The most idle contexts of each of the two kinds.
+const IDLE_COUNT_MAX: usize = 16;
+
+/// The share of the budget that idle contexts of each kind may hold, and the least they may.
+const IDLE_BUDGET_DIVISOR: usize = 32;
+const IDLE_BYTES_MIN: usize = 1 << 20;
+
+/// A pool of [`Compressor`]s and [`Decompressor`]s. Any thread may call it.
+pub struct ContextPool {
+    budget: Arc<MemoryBudget>,
+    fast_zlib: bool,
+    compressors: Mutex<Vec<Charged<Compressor>>>,
+    decompressors: Mutex<Vec<Charged<Decompressor>>>,
+}
+
+/// A context and what is charged for it.
+struct Charged<T> {
+    context: T,
+    charge: Charge,
+}
+
+impl<T: Context> Charged<T> {
+    fn new(context: T, budget: &Arc<MemoryBudget>) -> Self {
+        let charge = budget.charge(MemoryUse::Codec, context.memory_bytes());
+        Charged { context, charge }
+    }
+
+    /// Makes the charge follow the context's memory.
+    fn recharge(&mut self) {
+        let bytes = self.context.memory_bytes();
+        if bytes != self.charge.bytes() {
+            self.charge.resize(bytes);
+        }
+    }
+}
+
+/// What the pool needs to know of a context.
+trait Context: Sized {
+    fn memory_bytes(&self) -> usize;
+    fn idle(pool: &ContextPool) -> &Mutex<Vec<Charged<Self>>>;
+}
+
+impl Context for Compressor {
+    fn memory_bytes(&self) -> usize {
+        Compressor::memory_bytes(self)
+    }
+
+    fn idle(pool: &ContextPool) -> &Mutex<Vec<Charged<Self>>> {
+        &pool.compressors
+    }
+}
+
+impl Context for Decompressor {
+    fn memory_bytes(&self) -> usize {
+        Decompressor::memory_bytes(self)
+    }
+
+    fn idle(pool: &ContextPool) -> &Mutex<Vec<Charged<Self>>> {
+        &pool.decompressors
+    }
+}
+
+/// A list of idle contexts is sound wherever a panic may have left it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ContextPool {
+    /// A pool whose decompressors use the reference implementations.
+    pub fn new(budget: Arc<MemoryBudget>) -> Arc<Self> {
+        ContextPool::with_fast_zlib(budget, false)
+    }
+
+    /// A pool whose decompressors are made by [`Decompressor::with_fast_zlib`].
+    pub fn with_fast_zlib(budget: Arc<MemoryBudget>, fast_zlib: bool) -> Arc<Self> {
+        Arc::new(ContextPool {
+            budget,
+            fast_zlib,
+            compressors: Mutex::default(),
+            decompressors: Mutex::default(),
+        })
+    }
+
+    /// A compressor for as long as the guard lives. Fails like [`Compressor::new`].
+    pub fn compressor(self: &Arc<Self>, compression: Compression) -> Result<PooledCompressor> {
+        let reused = {
+            let mut idle = lock(&self.compressors);
+            let found = idle.iter().rposition(|c| c.context.compression() == compression);
+            found.map(|index| idle.remove(index))
+        };
+        let context = match reused {
+            Some(context) => context,
+            None => Charged::new(Compressor::new(compression)?, &self.budget),
+        };
+        Ok(PooledCompressor(Checkout { pool: Arc::clone(self), context: Some(context) }))
+    }
+
+    /// A decompressor for as long as the guard lives.
+    pub fn decompressor(self: &Arc<Self>) -> PooledDecompressor {
+        let reused = lock(&self.decompressors).pop();
+        let context = reused.unwrap_or_else(|| {
+            Charged::new(Decompressor::with_fast_zlib(self.fast_zlib), &self.budget)
+        });
+        PooledDecompressor(Checkout { pool: Arc::clone(self), context: Some(context) })
+    }
+
+    /// Frees all idle contexts.
+    pub fn clear(&self) {
+        drop(std::mem::take(&mut *lock(&self.compressors)));
+        drop(std::mem::take(&mut *lock(&self.decompressors)));
+    }
+
+    fn idle_bytes_max(&self) -> usize {
+        (self.budget.limit_bytes() / IDLE_BUDGET_DIVISOR).max(IDLE_BYTES_MIN)
+    }
+
+    fn give_back<T: Context>(&self, mut context: Charged<T>) {
+        context.recharge();
+        let bytes_max = self.idle_bytes_max();
+        let mut idle = lock(T::idle(self));
+        let mut idle_bytes: usize = idle.iter().map(|c| c.charge.bytes()).sum();
+        idle_bytes += context.charge.bytes();
+        idle.push(context);
+        let mut surplus = 0;
+        while idle_bytes > bytes_max || idle.len() - surplus > IDLE_COUNT_MAX {
+            idle_bytes -= idle[surplus].charge.bytes();
+            surplus += 1;
+        }
+        if surplus > 0 {
+            let freed: Vec<_> = idle.drain(..surplus).collect();
+            drop(idle);
+            drop(freed);
+        }
+    }
+}
+
+/// What both guards are. `context` is `None` only while the guard is dropped.
+struct Checkout<T: Context> {
+    pool: Arc<ContextPool>,
+    context: Option<Charged<T>>,
+}
+
+impl<T: Context> Checkout<T> {
+    fn get(&self) -> &T {
+        &self.context.as_ref().expect("a guard holds its context until it is dropped").context
+    }
+
+    /// Also charges what the context has grown by since the last time.
+    fn get_mut(&mut self) -> &mut T {
+        let held = self.context.as_mut().expect("a guard holds its context until it is dropped");
+        held.recharge();
+        &mut held.context
+    }
+}
+
+impl<T: Context> Drop for Checkout<T> {
+    fn drop(&mut self) {
+        if let Some(context) = self.context.take() {
+            self.pool.give_back(context);
+        }
+    }
+}
+
+/// A [`Compressor`] out of a [`ContextPool`]; goes back when dropped.
+pub struct PooledCompressor(Checkout<Compressor>);
+
+impl Deref for PooledCompressor {
+    type Target = Compressor;
+    fn deref(&self) -> &Compressor {
+        self.0.get()
+    }
+}
+
+impl DerefMut for PooledCompressor {
+    fn deref_mut(&mut self) -> &mut Compressor {
+        self.0.get_mut()
+    }
+}
+
+/// A [`Decompressor`] out of a [`ContextPool`]; goes back when dropped.
+pub struct PooledDecompressor(Checkout<Decompressor>);
+
+impl Deref for PooledDecompressor {
+    type Target = Decompressor;
+    fn deref(&self) -> &Decompressor {
+        self.0.get()
+    }
+}
+
+impl DerefMut for PooledDecompressor {
+    fn deref_mut(&mut self) -> &mut Decompressor {
+        self.0.get_mut()
+    }
+}

@@ -1,0 +1,370 @@
+//! A flush or a compaction, or a key sub-range of one, as a job in bounded steps.
+//!
+//! 1. Merge: entries go from the inputs through the rules into the table at hand. A step handles
+//!    about 128 KiB, and ends at once when a read or write is in flight.
+//! 2. Close: at a cut, and at the end, the table gets its range tombstones, is written to its
+//!    end, synced and opened for reading, one file operation a step.
+//! 3. Hand over: the tables go to the [`JobReceiver`], which makes them live by one edit when all
+//!    parts of the work have come.
+//!
+//! After any error the files written so far are removed and the inputs stay live.
+
+use super::merge::{Merge, MergePoll};
+use super::output::{CloseProgress, NewTable, OutputPlan, TableSink, Workshop};
+use super::rules::{RangeTombstoneSpan, Rules, Verdict};
+use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
+use crate::base::{Clock, Level, SequenceNumber, Trailer};
+use crate::manifest::Version;
+use crate::stats::{Cause, Counter, WorkMeter};
+use crate::table::{FragmentedTombstones, TombstoneFragmenter};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// A merge step ends after so many bytes of entries.
+const STEP_BYTES: usize = 128 << 10;
+
+/// What an entry counts beside its key and value when work is measured in bytes.
+pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 16;
+
+/// Tells whether levels below a target may hold a key. Keys are asked in ascending order.
+pub(crate) enum Deeper {
+    /// Anything may lie below: the target is level 0.
+    Unknown,
+    /// The levels of a version from `first_level` on.
+    Levels {
+        /// The version.
+        version: Arc<Version>,
+        /// The first level to look at.
+        first_level: Level,
+        /// Per level, the first table that does not end before the last key asked for.
+        positions: Vec<usize>,
+    },
+}
+
+impl Deeper {
+    pub(crate) fn levels(version: Arc<Version>, first_level: Level) -> Self {
+        let positions = vec![0; version.level_count().saturating_sub(first_level)];
+        Deeper::Levels { version, first_level, positions }
+    }
+
+    fn nothing_at(&mut self, key: &[u8]) -> bool {
+        let Deeper::Levels { version, first_level, positions } = self else { return false };
+        for (index, position) in positions.iter_mut().enumerate() {
+            let tables = version.level(*first_level + index);
+            while tables.get(*position).is_some_and(|t| t.metadata.range.ends_before(key)) {
+                *position += 1;
+            }
+            if tables.get(*position).is_some_and(|t| t.metadata.range.smallest[..] <= *key) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn nothing_in(&self, start: &[u8], end: &[u8]) -> bool {
+        let Deeper::Levels { version, first_level, .. } = self else { return false };
+        (*first_level..version.level_count()).flat_map(|level| version.level(level)).all(|table| {
+            let range = &table.metadata.range;
+            range.ends_before(start) || range.smallest[..] >= *end
+        })
+    }
+}
+
+/// What a part of the work came to.
+pub(crate) struct PartOutput {
+    pub(crate) tables: Vec<NewTable>,
+    pub(crate) entries_in: u64,
+    pub(crate) entries_out: u64,
+    pub(crate) spent: Spent,
+}
+
+/// Takes the parts of a flush or compaction and makes them live together.
+pub(crate) trait JobReceiver: Send + Sync {
+    /// A step has handled so many bytes of entries more.
+    fn part_progressed(&self, bytes: u64);
+    /// A part is done; the last one installs all of them. The part's own files are the
+    /// receiver's from here on, also if it fails.
+    fn part_done(&self, output: PartOutput) -> Result<()>;
+    /// A part failed, or was aborted (`None`); its files are gone.
+    fn part_failed(&self, error: Option<Error>);
+}
+
+/// What a merge job is to do.
+pub(crate) struct MergePlan {
+    pub(crate) name: String,
+    pub(crate) urgency: Urgency,
+    pub(crate) merge: Merge,
+    /// The sequence numbers to keep readable, ascending, the newest visible one last.
+    pub(crate) snapshots: Vec<SequenceNumber>,
+    /// The range tombstones of the inputs, within the sub-range.
+    pub(crate) tombstones: FragmentedTombstones,
+    pub(crate) deeper: Deeper,
+    pub(crate) output: OutputPlan,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Merge,
+    Close { is_last: bool },
+    HandOver,
+}
+
+/// See the module.
+pub(crate) struct MergeJob {
+    name: String,
+    urgency: Urgency,
+    cause: Cause,
+    level: Level,
+    workshop: Arc<Workshop>,
+    receiver: Arc<dyn JobReceiver>,
+    phase: Phase,
+    merge: Merge,
+    rules: Rules,
+    sink: TableSink,
+    tombstones: FragmentedTombstones,
+    surviving: Vec<RangeTombstoneSpan>,
+    deeper: Deeper,
+    key: Vec<u8>,
+    has_key: bool,
+    nothing_deeper: bool,
+    entries_in: u64,
+    entries_out: u64,
+    is_reported: bool,
+}
+
+impl MergeJob {
+    pub(crate) fn new(
+        workshop: Arc<Workshop>,
+        receiver: Arc<dyn JobReceiver>,
+        plan: MergePlan,
+    ) -> Self {
+        let rules = Rules::new(plan.snapshots);
+        let deeper = plan.deeper;
+        let surviving = rules
+            .surviving_tombstones(&plan.tombstones, |start, end| deeper.nothing_in(start, end));
+        MergeJob {
+            name: plan.name,
+            urgency: plan.urgency,
+            cause: plan.output.cause,
+            level: plan.output.level,
+            sink: TableSink::new(workshop.clone(), plan.output),
+            workshop,
+            receiver,
+            phase: Phase::Merge,
+            merge: plan.merge,
+            rules,
+            tombstones: plan.tombstones,
+            surviving,
+            deeper,
+            key: Vec::new(),
+            has_key: false,
+            nothing_deeper: false,
+            entries_in: 0,
+            entries_out: 0,
+            is_reported: false,
+        }
+    }
+
+    fn advance(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
+        match self.phase {
+            Phase::Merge => self.merge_some(context),
+            Phase::Close { is_last } => match self.sink.poll_close(context.meter)? {
+                CloseProgress::More => Ok(Step::Progress),
+                CloseProgress::Waiting(ticket) => Ok(Step::Waiting(ticket)),
+                CloseProgress::Closed => {
+                    self.phase = if is_last { Phase::HandOver } else { Phase::Merge };
+                    Ok(Step::Progress)
+                }
+            },
+            Phase::HandOver => self.hand_over(context.spent).map(|()| Step::Done(Ok(()))),
+        }
+    }
+
+    fn merge_some(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
+        let workshop = Arc::clone(&self.workshop);
+        let clock = &*workshop.world.environment;
+        let mut bytes = 0;
+        let step = self.merge_bytes(&mut bytes, context, clock);
+        self.receiver.part_progressed(bytes as u64);
+        step
+    }
+
+    /// Merges until a step's worth of entries is through or there is something to wait for.
+    fn merge_bytes(
+        &mut self,
+        bytes: &mut usize,
+        context: &mut StepContext<'_>,
+        clock: &dyn Clock,
+    ) -> Result<Step> {
+        while *bytes < STEP_BYTES {
+            match self.merge.poll(context.meter, clock)? {
+                MergePoll::Waiting(ticket) => return Ok(Step::Waiting(ticket)),
+                MergePoll::End => {
+                    self.end_key(context.meter)?;
+                    self.begin_close(None, context)?;
+                    self.phase = Phase::Close { is_last: true };
+                    return Ok(Step::Progress);
+                }
+                MergePoll::Ready => {}
+            }
+            if !self.has_key || self.merge.key() != &self.key[..] {
+                self.end_key(context.meter)?;
+                if self.sink.should_cut(self.merge.key()) {
+                    let upper = self.merge.key().to_vec();
+                    self.begin_close(Some(&upper), context)?;
+                    self.phase = Phase::Close { is_last: false };
+                    return Ok(Step::Progress);
+                }
+                self.begin_key();
+            }
+            *bytes += self.key.len() + self.merge.value().len() + ENTRY_OVERHEAD_BYTES as usize;
+            self.place_entry(context.meter)?;
+            self.merge.advance(context.meter, clock)?;
+            if let Some(ticket) = self.sink.poll_write(context.meter)? {
+                return Ok(Step::Waiting(ticket));
+            }
+        }
+        Ok(Step::Progress)
+    }
+
+    fn begin_key(&mut self) {
+        self.key.clear();
+        self.key.extend_from_slice(self.merge.key());
+        self.has_key = true;
+        self.nothing_deeper = self.deeper.nothing_at(&self.key);
+    }
+
+    /// Ends the entries of the current key, if there is one.
+    fn end_key(&mut self, meter: &mut WorkMeter) -> Result<()> {
+        if std::mem::take(&mut self.has_key)
+            && let Some(trailer) = self.rules.end_key(self.nothing_deeper)
+        {
+            self.write_entry(trailer, meter)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a single delete of the current key that was held back.
+    fn write_entry(&mut self, trailer: Trailer, meter: &mut WorkMeter) -> Result<()> {
+        self.entries_out += 1;
+        self.sink.add(&self.key, trailer, &[], meter)
+    }
+
+    /// Judges the entry under the merge and writes it if it is needed.
+    fn place_entry(&mut self, meter: &mut WorkMeter) -> Result<()> {
+        self.entries_in += 1;
+        let (tombstones, key) = (&self.tombstones, &self.key);
+        let covering = |sequence| {
+            if tombstones.is_empty() { 0 } else { tombstones.covering_sequence(key, sequence) }
+        };
+        let decision = self.rules.judge(self.merge.trailer(), covering, self.nothing_deeper)?;
+        if let Some(trailer) = decision.released {
+            self.write_entry(trailer, meter)?;
+        }
+        if let Verdict::Keep(trailer) = decision.verdict {
+            self.entries_out += 1;
+            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the table at hand before the key `upper`, or for good. The range tombstones that
+    /// start before `upper` go into it; what reaches further is left for the next table.
+    fn begin_close(&mut self, upper: Option<&[u8]>, context: &mut StepContext<'_>) -> Result<()> {
+        let mut inside = Vec::new();
+        match upper {
+            None => inside = std::mem::take(&mut self.surviving),
+            Some(upper) => {
+                let mut outside = Vec::new();
+                for span in std::mem::take(&mut self.surviving) {
+                    if span.start[..] >= *upper {
+                        outside.push(span);
+                    } else if span.end[..] <= *upper {
+                        inside.push(span);
+                    } else {
+                        outside.push(RangeTombstoneSpan { start: upper.into(), ..span.clone() });
+                        inside.push(RangeTombstoneSpan { end: upper.into(), ..span });
+                    }
+                }
+                self.surviving = outside;
+            }
+        }
+        let obsolete = self.rules.take_newest_obsolete_sequence();
+        self.sink.begin_close(&inside, obsolete, context.spent.cpu_ns, context.meter)
+    }
+
+    fn hand_over(&mut self, spent: Spent) -> Result<()> {
+        let misuses = self.rules.single_delete_misuses();
+        if misuses > 0 {
+            self.workshop.ledger.count(Counter::SingleDeleteMisuses, misuses);
+        }
+        self.is_reported = true;
+        self.receiver.part_done(PartOutput {
+            tables: self.sink.take_finished(),
+            entries_in: self.entries_in,
+            entries_out: self.entries_out,
+            spent,
+        })
+    }
+}
+
+impl Job for MergeJob {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.urgency
+    }
+
+    fn step(&mut self, context: &mut StepContext<'_>) -> Step {
+        match self.advance(context) {
+            Ok(step) => step,
+            Err(error) => {
+                self.sink.abandon();
+                Step::Done(Err(error))
+            }
+        }
+    }
+
+    fn end(mut self: Box<Self>, ending: Ending, _: Spent) {
+        if self.is_reported {
+            return;
+        }
+        self.sink.abandon();
+        self.receiver.part_failed(match ending {
+            Ending::Done(result) => result.err(),
+            Ending::Aborted => None,
+            Ending::Panicked(message) => Some(Error::invalid(format!("a job panicked: {message}"))),
+        });
+    }
+}
+
+/// Collects the range tombstones of the inputs of a job, cut to a key range.
+pub(crate) fn clipped_tombstones<'a>(
+    runs: impl Iterator<Item = &'a FragmentedTombstones>,
+    start: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> FragmentedTombstones {
+    let mut fragmenter = TombstoneFragmenter::new();
+    for run in runs {
+        for fragment in run.fragments() {
+            let from = start.map_or(fragment.start, |start| start.max(fragment.start));
+            let to = end.map_or(fragment.end, |end| end.min(fragment.end));
+            if from < to {
+                for sequence in fragment.sequences() {
+                    fragmenter.add(from, to, sequence);
+                }
+            }
+        }
+    }
+    fragmenter.finish()
+}

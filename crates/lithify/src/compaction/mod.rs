@@ -1,0 +1,29 @@
+//! Floor 6: keeping the tree in shape while it is written to.
+//!
+//! Owns: the scheduler that gives steps to background jobs, the targets of the levels and the
+//! codecs written at them, the picking of compactions, the flow control of writers, and the jobs
+//! themselves: merge, the rules for what is still needed, and the tables written.
+//!
+//! Picking, targets, policy, rules and flow control are pure: figures in, decision out, no clock
+//! of their own. The scheduler is the only part with threads. The room does not know of families,
+//! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
+
+pub mod flow;
+mod job;
+pub mod levels;
+mod merge;
+mod output;
+pub mod picker;
+mod policy;
+mod rules;
+pub mod scheduler;
+
+pub(crate) use job::{
+    Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
+};
+pub(crate) use merge::{Input, Merge, TableRun};
+pub(crate) use output::{NewTable, OutputPlan, Workshop, remove_tables};
+pub use policy::CodecPolicy;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! The tables that a flush or compaction writes: one open at a time, in pieces that a step can
+//! bear, synced before anyone hears of them.
+//!
+//! A table is cut only between user keys. Where the level below has boundaries, tables are cut at
+//! those once they are half full, so that the next compaction finds few overlaps; else at their
+//! target size.
+
+use super::rules::RangeTombstoneSpan;
+use crate::base::{FileNumber, Level, SequenceNumber, Trailer};
+use crate::cache::BlockCache;
+use crate::codec::{Compression, ContextPool};
+use crate::fs::{File, IoRequest, OpenMode, Submission, Ticket, World};
+use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
+use crate::stats::{Cause, Ledger, Part, WorkMeter};
+use crate::table::{TableBuilder, TableOptions, TableReader, TableSummary};
+use crate::{Error, Result};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Finished bytes are written once so many have gathered.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// Written pages go to the disk in strides of this size, so that the sync at the end is short.
+const WRITE_BACK_STRIDE_BYTES: u64 = 1 << 20;
+
+/// What all jobs of a database share.
+pub(crate) struct Workshop {
+    pub(crate) world: World,
+    pub(crate) directory: PathBuf,
+    pub(crate) file_numbers: Arc<FileNumbers>,
+    pub(crate) pool: Arc<ContextPool>,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+impl Workshop {
+    pub(crate) fn table_path(&self, number: FileNumber) -> PathBuf {
+        FileName::Table(number).path(&self.directory)
+    }
+
+    /// Opens a table for reading.
+    pub(crate) fn open_table(&self, number: FileNumber) -> Result<Arc<TableReader>> {
+        let file = self.world.files.open(&self.table_path(number), OpenMode::Read)?;
+        TableReader::open(file, Some(self.cache.clone()), self.pool.clone())
+    }
+}
+
+/// The tables that a job is to write.
+#[derive(Clone)]
+pub(crate) struct OutputPlan {
+    pub(crate) cause: Cause,
+    pub(crate) level: Level,
+    pub(crate) compression: Compression,
+    pub(crate) table: TableOptions,
+    /// About where tables are cut; `u64::MAX` for one table.
+    pub(crate) table_bytes: u64,
+    /// Keys at which tables are preferably cut, ascending.
+    pub(crate) boundaries: Vec<Box<[u8]>>,
+}
+
+/// A table that is written and synced.
+pub(crate) struct NewTable {
+    pub(crate) metadata: FileMetadata,
+    pub(crate) reader: Arc<TableReader>,
+}
+
+struct OpenTable {
+    number: FileNumber,
+    file: Arc<dyn File>,
+    builder: TableBuilder,
+    /// Where the next bytes go.
+    offset: u64,
+    written_back_through: u64,
+    summary: Option<TableSummary>,
+    sync_submitted: bool,
+}
+
+/// Writes the tables of one job.
+pub(crate) struct TableSink {
+    workshop: Arc<Workshop>,
+    plan: OutputPlan,
+    next_boundary: usize,
+    open: Option<OpenTable>,
+    in_flight: Option<Ticket>,
+    finished: Vec<NewTable>,
+}
+
+impl TableSink {
+    pub(crate) fn new(workshop: Arc<Workshop>, plan: OutputPlan) -> Self {
+        TableSink {
+            workshop,
+            plan,
+            next_boundary: 0,
+            open: None,
+            in_flight: None,
+            finished: Vec::new(),
+        }
+    }
+
+    /// Whether the table at hand should end before `key`, a new user key.
+    pub(crate) fn should_cut(&mut self, key: &[u8]) -> bool {
+        let mut crossed = false;
+        while self.plan.boundaries.get(self.next_boundary).is_some_and(|b| &b[..] <= key) {
+            self.next_boundary += 1;
+            crossed = true;
+        }
+        let Some(open) = &self.open else { return false };
+        let size = open.builder.estimated_size_bytes();
+        let limit = if self.plan.boundaries.is_empty() {
+            self.plan.table_bytes
+        } else {
+            self.plan.table_bytes.saturating_mul(2)
+        };
+        size >= limit || (crossed && size >= self.plan.table_bytes / 2)
+    }
+
+    /// Adds an entry behind all others.
+    pub(crate) fn add(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        value: &[u8],
+        meter: &mut WorkMeter,
+    ) -> Result<()> {
+        let workshop = Arc::clone(&self.workshop);
+        let clock = &*workshop.world.environment;
+        self.opened()?.builder.add(key, trailer, value, meter, clock)
+    }
+
+    fn opened(&mut self) -> Result<&mut OpenTable> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.create()?,
+        };
+        Ok(self.open.insert(open))
+    }
+
+    fn create(&self) -> Result<OpenTable> {
+        let number = self.workshop.file_numbers.take();
+        let path = self.workshop.table_path(number);
+        let file = self.workshop.world.files.open(&path, OpenMode::CreateNew)?;
+        let table_id = self.workshop.world.environment.random_u128().to_le_bytes();
+        let compressor = self.workshop.pool.compressor(self.plan.compression)?;
+        let builder = TableBuilder::new(self.plan.table.clone(), table_id, compressor);
+        Ok(OpenTable {
+            number,
+            file,
+            builder,
+            offset: 0,
+            written_back_through: 0,
+            summary: None,
+            sync_submitted: false,
+        })
+    }
+
+    /// Writes finished bytes if enough have gathered. A ticket means: come back when it is done.
+    pub(crate) fn poll_write(&mut self, meter: &mut WorkMeter) -> Result<Option<Ticket>> {
+        if let Some(ticket) = self.poll_flight()? {
+            return Ok(Some(ticket));
+        }
+        match &self.open {
+            Some(open) if open.builder.output_bytes() >= WRITE_BYTES => self.write(meter),
+            _ => Ok(None),
+        }
+    }
+
+    fn poll_flight(&mut self) -> Result<Option<Ticket>> {
+        if let Some(ticket) = self.in_flight.take() {
+            match ticket.take() {
+                Some(outcome) => outcome.result?,
+                None => {
+                    self.in_flight = Some(ticket.clone());
+                    return Ok(Some(ticket));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn write(&mut self, meter: &mut WorkMeter) -> Result<Option<Ticket>> {
+        let clock = &*self.workshop.world.environment;
+        let Some(open) = &mut self.open else { return Ok(None) };
+        let data = open.builder.take_output();
+        let length = data.len() as u64;
+        let (cause, level, codec) = (self.plan.cause, self.plan.level, self.plan.compression.codec);
+        self.workshop.ledger.book_written(cause, level, codec as u8, length);
+        let request = IoRequest::Write { offset: open.offset, data };
+        open.offset += length;
+        let submission = meter.time(clock, Part::Io, || open.file.submit(request));
+        if open.offset - open.written_back_through >= WRITE_BACK_STRIDE_BYTES {
+            let stride = open.offset - open.written_back_through;
+            meter.time(clock, Part::Io, || {
+                open.file.sync_range(open.written_back_through, stride)
+            })?;
+            open.written_back_through = open.offset;
+        }
+        self.settle(submission)
+    }
+
+    fn settle(&mut self, submission: Submission) -> Result<Option<Ticket>> {
+        match submission {
+            Submission::Done(outcome) => outcome.result.map(|()| None),
+            Submission::Pending(ticket) => {
+                self.in_flight = Some(ticket.clone());
+                Ok(Some(ticket))
+            }
+        }
+    }
+
+    /// Ends the entries of the table at hand and gives it its range tombstones; the rest of the
+    /// work is [`TableSink::poll_close`]'s.
+    pub(crate) fn begin_close(
+        &mut self,
+        tombstones: &[RangeTombstoneSpan],
+        newest_obsolete_sequence: SequenceNumber,
+        cpu_ns: u64,
+        meter: &mut WorkMeter,
+    ) -> Result<()> {
+        if self.open.is_none() && tombstones.is_empty() {
+            return Ok(());
+        }
+        let workshop = Arc::clone(&self.workshop);
+        let clock = &*workshop.world.environment;
+        let open = self.opened()?;
+        for tombstone in tombstones {
+            open.builder.add_range_tombstone(
+                &tombstone.start,
+                &tombstone.end,
+                tombstone.sequence,
+            )?;
+        }
+        open.builder.set_newest_obsolete_sequence(newest_obsolete_sequence);
+        open.builder.set_cpu_ns(cpu_ns);
+        open.summary = Some(open.builder.finish(meter, clock)?);
+        Ok(())
+    }
+
+    /// Writes what is left of the table, syncs it and opens it for reading, one thing a call.
+    pub(crate) fn poll_close(&mut self, meter: &mut WorkMeter) -> Result<CloseProgress> {
+        if let Some(ticket) = self.poll_flight()? {
+            return Ok(CloseProgress::Waiting(ticket));
+        }
+        let Some(open) = &mut self.open else { return Ok(CloseProgress::Closed) };
+        if open.builder.output_bytes() > 0 {
+            return self.write(meter).map(CloseProgress::of);
+        }
+        if !open.sync_submitted {
+            open.sync_submitted = true;
+            let clock = &*self.workshop.world.environment;
+            let submission = meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
+            return self.settle(submission).map(CloseProgress::of);
+        }
+        self.finish_table()?;
+        Ok(CloseProgress::Closed)
+    }
+
+    fn finish_table(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let Some(summary) = open.summary else {
+            return Err(Error::invalid("a table is closed before its entries ended"));
+        };
+        let reader = self.workshop.open_table(open.number)?;
+        let metadata = metadata_of(open.number, &summary, self.plan.compression);
+        self.finished.push(NewTable { metadata, reader });
+        Ok(())
+    }
+
+    /// The tables finished so far.
+    pub(crate) fn take_finished(&mut self) -> Vec<NewTable> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Removes every file that this sink has made; a failure to do so leaves an orphan, which the
+    /// next open removes.
+    pub(crate) fn abandon(&mut self) {
+        let open = self.open.take().map(|open| open.number);
+        let finished = self.take_finished().into_iter().map(|table| table.metadata.number);
+        remove_tables(&self.workshop, finished.chain(open));
+    }
+}
+
+/// Removes files that no version knows.
+pub(crate) fn remove_tables(workshop: &Workshop, numbers: impl Iterator<Item = FileNumber>) {
+    for number in numbers {
+        let _ = workshop.world.files.remove(&workshop.table_path(number));
+    }
+}
+
+/// How far the end of a table has come.
+pub(crate) enum CloseProgress {
+    /// Call again.
+    More,
+    /// Call again when the operation has ended.
+    Waiting(Ticket),
+    /// It is written, synced and open for reading.
+    Closed,
+}
+
+impl CloseProgress {
+    fn of(ticket: Option<Ticket>) -> Self {
+        ticket.map_or(CloseProgress::More, CloseProgress::Waiting)
+    }
+}
+
+fn metadata_of(
+    number: FileNumber,
+    summary: &TableSummary,
+    compression: Compression,
+) -> FileMetadata {
+    let properties = &summary.properties;
+    FileMetadata {
+        number,
+        table_id: summary.table_id,
+        size_bytes: summary.size_bytes,
+        raw_bytes: properties.data_raw_bytes,
+        range: KeyRange {
+            smallest: properties.smallest_key.as_slice().into(),
+            largest: properties.largest_key.as_slice().into(),
+            largest_exclusive: properties.largest_key_exclusive != 0,
+        },
+        smallest_sequence: properties.smallest_sequence,
+        largest_sequence: properties.largest_sequence,
+        entries: properties.entries,
+        tombstones: properties.deletes + properties.single_deletes,
+        range_tombstones: properties.range_tombstones,
+        compression,
+        codec_debt: false,
+        newest_obsolete_sequence: properties.newest_obsolete_sequence,
+    }
+}

@@ -1,0 +1,571 @@
+//! Which tables are merged next. Pure: a version and what is already running in, a compaction out.
+//!
+//! 1. Every level has a score (see [`LevelTargets::scores`]); levels that are due are tried in the
+//!    order of their score over that of the level below: it is no use to pour into a level that
+//!    overflows itself.
+//! 2. From level 0 the oldest table is taken with every table that it overlaps, and theirs; from
+//!    a deeper level the table that drags the fewest bytes of the next level along per byte of its
+//!    own, and among equals the first behind the level's cursor, so that all keys get their turn.
+//! 3. What the next level holds in that range joins in; then neighbours from the source level that
+//!    come for free.
+//! 4. A table that overlaps nothing is moved instead of rewritten, unless it would lie across too
+//!    much of the level after that, or the rewrite would free its tombstones.
+//! 5. If nothing is due: tables of which released snapshots would free a part; and if the
+//!    database is idle, tables in a codec that is not their level's.
+//!
+//! Two compactions never share a table, and never write overlapping ranges of one level; the
+//! [`BusySet`] sees to that. At most one runs from level 0 at a time, so that no run overtakes an
+//! older one while the base level shifts.
+
+use super::levels::LevelTargets;
+use crate::base::{FileNumber, Level, SequenceNumber};
+use crate::manifest::{KeyRange, TableFile, Version};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Whether data are rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactionKind {
+    /// The inputs are merged into new tables.
+    Merge,
+    /// The one input goes to the target level as it is.
+    TrivialMove,
+}
+
+/// Why a compaction was picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Too many runs or bytes in level 0.
+    Level0,
+    /// A level over its target.
+    LevelSize,
+    /// A user asked for it.
+    Manual,
+    /// No snapshot needs the table's obsolete entries any more.
+    SnapshotRelease,
+    /// The table's codec is not the one of its level.
+    CodecDebt,
+}
+
+/// The limits of a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PickOptions {
+    /// Inputs beyond the necessary ones are added up to this size.
+    pub compaction_bytes_max: u64,
+    /// A table that overlaps more than this of the level after the target is not moved.
+    pub grandparent_bytes_max: u64,
+    /// Nothing else is going on: codec debt may be repaid.
+    pub idle: bool,
+}
+
+/// A place where an output table may well end: a table of the level after the target begins here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// The smallest user key of that table.
+    pub key: Box<[u8]>,
+    /// Its stored bytes.
+    pub bytes: u64,
+}
+
+/// A decision of the picker.
+#[derive(Clone, Debug)]
+pub struct Compaction {
+    /// Merge or move.
+    pub kind: CompactionKind,
+    /// Why.
+    pub reason: Reason,
+    /// Where the data come from.
+    pub source_level: Level,
+    /// Where they go; the source level itself when a table is rewritten in place.
+    pub target_level: Level,
+    /// The input tables by level, the source level first; level 0 newest first, others by key.
+    pub inputs: Vec<(Level, Vec<Arc<TableFile>>)>,
+    /// The user keys that all inputs cover together.
+    pub range: KeyRange,
+    /// Where the tables of the level after the target begin, within the range, by key.
+    pub boundaries: Vec<Boundary>,
+    /// The source level's score when it was picked.
+    pub score: f64,
+}
+
+/// A piece of a compaction's keys: from `start` (included) to `end` (not included); `None` is
+/// without bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubRange {
+    /// The first user key.
+    pub start: Option<Box<[u8]>>,
+    /// The first user key after it.
+    pub end: Option<Box<[u8]>>,
+}
+
+/// What a manual pick came to.
+#[derive(Clone, Debug)]
+pub enum ManualPick {
+    /// The level holds nothing in the range.
+    Nothing,
+    /// A running compaction has to end first.
+    Busy,
+    /// To be run.
+    Compact(Compaction),
+}
+
+impl Compaction {
+    /// All input tables with their levels.
+    pub fn input_tables(&self) -> impl Iterator<Item = (Level, &Arc<TableFile>)> {
+        self.inputs
+            .iter()
+            .flat_map(|(level, tables)| tables.iter().map(move |table| (*level, table)))
+    }
+
+    /// Stored bytes of the inputs.
+    pub fn input_bytes(&self) -> u64 {
+        self.input_tables().map(|(_, table)| table.metadata.size_bytes).sum()
+    }
+
+    /// Cuts the keys into at most `parts` ranges of about equal input bytes, at table boundaries,
+    /// that together cover all keys. They may be merged in parallel and installed by one edit.
+    pub fn split(&self, parts: usize) -> Vec<SubRange> {
+        // Runs of level 0 span everything, so their ends say nothing about the middle: look at
+        // the sorted levels, and if there are none among the inputs, at the level after.
+        let mut points: Vec<(&[u8], u64)> = self
+            .input_tables()
+            .filter(|(level, _)| *level > 0)
+            .map(|(_, table)| (&table.metadata.range.smallest[..], table.metadata.size_bytes))
+            .collect();
+        if points.is_empty() {
+            points = self.boundaries.iter().map(|at| (&at.key[..], at.bytes)).collect();
+        }
+        points.sort_unstable();
+        let total: u128 = points.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
+        let (mut before, mut cuts) = (0_u128, Vec::<&[u8]>::new());
+        for (key, bytes) in points {
+            let due = before * parts as u128 >= total * (cuts.len() as u128 + 1);
+            let is_new = cuts.last().is_none_or(|last| *last < key);
+            if before > 0 && due && is_new && cuts.len() + 1 < parts {
+                cuts.push(key);
+            }
+            before += u128::from(bytes);
+        }
+        let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
+        let ends = cuts.iter().copied().map(Some).chain(std::iter::once(None));
+        starts
+            .zip(ends)
+            .map(|(start, end)| SubRange { start: start.map(Box::from), end: end.map(Box::from) })
+            .collect()
+    }
+}
+
+/// What running compactions hold: their inputs, and where they write.
+#[derive(Debug, Default)]
+pub struct BusySet {
+    tables: BTreeSet<FileNumber>,
+    outputs: Vec<BusyOutput>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct BusyOutput {
+    source_level: Level,
+    target_level: Level,
+    range: KeyRange,
+}
+
+impl BusyOutput {
+    fn of(compaction: &Compaction) -> Self {
+        BusyOutput {
+            source_level: compaction.source_level,
+            target_level: compaction.target_level,
+            range: compaction.range.clone(),
+        }
+    }
+}
+
+impl BusySet {
+    /// Nothing is running.
+    pub fn new() -> Self {
+        BusySet::default()
+    }
+
+    /// A compaction starts.
+    pub fn add(&mut self, compaction: &Compaction) {
+        self.tables.extend(compaction.input_tables().map(|(_, table)| table.metadata.number));
+        self.outputs.push(BusyOutput::of(compaction));
+    }
+
+    /// A compaction has ended, installed or not.
+    pub fn remove(&mut self, compaction: &Compaction) {
+        for (_, table) in compaction.input_tables() {
+            self.tables.remove(&table.metadata.number);
+        }
+        let ended = BusyOutput::of(compaction);
+        if let Some(index) = self.outputs.iter().position(|output| *output == ended) {
+            self.outputs.swap_remove(index);
+        }
+    }
+
+    /// Whether the table is an input of a running compaction.
+    pub fn is_busy(&self, table: &TableFile) -> bool {
+        self.tables.contains(&table.metadata.number)
+    }
+
+    /// Compactions that are running.
+    pub fn running(&self) -> usize {
+        self.outputs.len()
+    }
+
+    fn reads_level0(&self) -> bool {
+        self.outputs.iter().any(|output| output.source_level == 0)
+    }
+
+    fn writes(&self, level: Level, range: &KeyRange) -> bool {
+        self.outputs
+            .iter()
+            .any(|output| output.target_level == level && output.range.overlaps(range))
+    }
+}
+
+/// Per level, the key from which on the next table is looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Cursors {
+    keys: Vec<Box<[u8]>>,
+}
+
+impl Cursors {
+    /// All at the first key.
+    pub fn new(level_count: usize) -> Self {
+        Cursors { keys: vec![Box::default(); level_count] }
+    }
+
+    /// Moves the cursor of the compaction's source level behind its range.
+    pub fn advance(&mut self, compaction: &Compaction) {
+        let Some(key) = self.keys.get_mut(compaction.source_level) else { return };
+        if let Some((_, tables)) = compaction.inputs.first()
+            && let Some(last) = tables.last()
+        {
+            *key = last.metadata.range.largest.clone();
+        }
+    }
+
+    /// Where a level goes on.
+    pub fn key(&self, level: Level) -> Option<&[u8]> {
+        self.keys.get(level).map(|key| &**key)
+    }
+
+    /// Whether a range lies behind the cursor already passed.
+    fn has_passed(&self, level: Level, range: &KeyRange) -> bool {
+        self.keys.get(level).is_some_and(|key| range.smallest < *key)
+    }
+}
+
+/// What a pick is made from.
+#[derive(Clone, Copy)]
+pub struct Picker<'a> {
+    /// The live tables.
+    pub version: &'a Version,
+    /// The targets for that version.
+    pub targets: &'a LevelTargets,
+    /// What is running.
+    pub busy: &'a BusySet,
+    /// Where each level was last compacted.
+    pub cursors: &'a Cursors,
+    /// The oldest sequence number that a snapshot, or a read from now on, may look at.
+    pub oldest_snapshot: SequenceNumber,
+    /// The limits.
+    pub options: PickOptions,
+}
+
+fn size_bytes(tables: &[Arc<TableFile>]) -> u64 {
+    tables.iter().map(|table| table.metadata.size_bytes).sum()
+}
+
+/// The smallest range that covers all tables; `None` for none.
+fn union_of<'a>(mut tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Option<KeyRange> {
+    let first = tables.next()?.metadata.range.clone();
+    Some(tables.fold(first, |range, table| range.union(&table.metadata.range)))
+}
+
+/// The tables of a sorted level that share a key with `range`, without a look at the others.
+fn overlapping<'a>(version: &'a Version, level: Level, range: &KeyRange) -> &'a [Arc<TableFile>] {
+    if level == 0 || level >= version.level_count() {
+        return &[];
+    }
+    let tables = version.level(level);
+    let start = tables.partition_point(|table| table.metadata.range.ends_before(&range.smallest));
+    let rest = &tables[start..];
+    let count = rest.partition_point(|table| !range.ends_before(&table.metadata.range.smallest));
+    &rest[..count]
+}
+
+impl Picker<'_> {
+    /// The scores of the levels, leaving out what running compactions are about to take away.
+    pub fn scores(&self) -> Vec<f64> {
+        let free = |level: Level| {
+            self.version.level(level).iter().filter(|table| !self.busy.is_busy(table))
+        };
+        let sizes: Vec<u64> = (0..self.version.level_count())
+            .map(|level| free(level).map(|table| table.metadata.size_bytes).sum())
+            .collect();
+        self.targets.scores(free(0).count(), &sizes)
+    }
+
+    /// The next compaction, if one is due and nothing that runs stands in its way.
+    pub fn pick(&self) -> Option<Compaction> {
+        let scores = self.scores();
+        let score_of_next = |level: Level| match level {
+            0 => scores[self.targets.base_level],
+            _ => scores.get(level + 1).copied().unwrap_or(0.0),
+        };
+        let mut due: Vec<(f64, Level)> = scores
+            .iter()
+            .enumerate()
+            .filter(|(_, score)| **score >= 1.0)
+            .map(|(level, score)| (score / score_of_next(level).max(1.0), level))
+            .collect();
+        due.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (_, level) in due {
+            let picked = if level == 0 { self.pick_level0() } else { self.pick_level(level) };
+            if let Some(compaction) = picked {
+                return Some(Compaction { score: scores[level], ..compaction });
+            }
+        }
+        self.pick_snapshot_release().or_else(|| self.pick_codec_debt())
+    }
+
+    /// Where level 0 goes: the base level, or a shallower one that holds data (targets that were
+    /// made for an earlier version must not let level 0 overtake it).
+    fn level0_target(&self) -> Level {
+        let shallowest = (1..self.version.level_count())
+            .find(|level| !self.version.level(*level).is_empty())
+            .unwrap_or(self.targets.base_level);
+        shallowest.min(self.targets.base_level)
+    }
+
+    /// The tables of level 0 that overlap the range, and those that overlap them, newest first.
+    fn level0_closure(&self, mut range: KeyRange) -> Vec<Arc<TableFile>> {
+        loop {
+            let tables = self.version.overlapping(0, &range);
+            let Some(union) = union_of(tables.iter()) else { return tables };
+            let grown = range.union(&union);
+            if grown == range {
+                return tables;
+            }
+            range = grown;
+        }
+    }
+
+    fn pick_level0(&self) -> Option<Compaction> {
+        if self.busy.reads_level0() {
+            return None;
+        }
+        let oldest = self.version.level(0).last()?;
+        let tables = self.level0_closure(oldest.metadata.range.clone());
+        self.complete(Reason::Level0, 0, tables)
+    }
+
+    fn pick_level(&self, level: Level) -> Option<Compaction> {
+        let mut best: Option<((u128, bool), &Arc<TableFile>)> = None;
+        for table in self.version.level(level) {
+            let metadata = &table.metadata;
+            let below = overlapping(self.version, level + 1, &metadata.range);
+            if self.is_blocked(level + 1, std::slice::from_ref(table), below) {
+                continue;
+            }
+            // Bytes dragged along per byte moved, in 1/1024.
+            let ratio =
+                u128::from(size_bytes(below)) * 1024 / u128::from(metadata.size_bytes.max(1));
+            let rank = (ratio, self.cursors.has_passed(level, &metadata.range));
+            if best.as_ref().is_none_or(|(best, _)| rank < *best) {
+                best = Some((rank, table));
+            }
+        }
+        self.complete(Reason::LevelSize, level, vec![Arc::clone(best?.1)])
+    }
+
+    /// Whether merging these two lots would get in the way of what is running.
+    fn is_blocked(
+        &self,
+        target_level: Level,
+        sources: &[Arc<TableFile>],
+        targets: &[Arc<TableFile>],
+    ) -> bool {
+        let mut all = sources.iter().chain(targets);
+        if all.any(|table| self.busy.is_busy(table)) {
+            return true;
+        }
+        let range = union_of(sources.iter().chain(targets));
+        range.is_some_and(|range| self.busy.writes(target_level, &range))
+    }
+
+    /// Adds what the target level holds, and what comes for free. `None` if something is running
+    /// there.
+    fn complete(
+        &self,
+        reason: Reason,
+        source_level: Level,
+        mut sources: Vec<Arc<TableFile>>,
+    ) -> Option<Compaction> {
+        let target_level = if source_level == 0 { self.level0_target() } else { source_level + 1 };
+        let source_range = union_of(sources.iter())?;
+        let targets = overlapping(self.version, target_level, &source_range);
+        if self.is_blocked(target_level, &sources, targets) {
+            return None;
+        }
+        if let Some(grown) = self.grow(source_level, target_level, &sources, targets) {
+            sources = grown;
+        }
+        let kind = match &sources[..] {
+            [only] if targets.is_empty() && self.may_move(only, target_level) => {
+                CompactionKind::TrivialMove
+            }
+            _ => CompactionKind::Merge,
+        };
+        let mut inputs = vec![(source_level, sources)];
+        if !targets.is_empty() {
+            inputs.push((target_level, targets.to_vec()));
+        }
+        self.compaction(kind, reason, source_level, target_level, inputs)
+    }
+
+    fn compaction(
+        &self,
+        kind: CompactionKind,
+        reason: Reason,
+        source_level: Level,
+        target_level: Level,
+        inputs: Vec<(Level, Vec<Arc<TableFile>>)>,
+    ) -> Option<Compaction> {
+        let range = union_of(inputs.iter().flat_map(|(_, tables)| tables))?;
+        let boundaries = overlapping(self.version, target_level + 1, &range)
+            .iter()
+            .map(|table| Boundary {
+                key: table.metadata.range.smallest.clone(),
+                bytes: table.metadata.size_bytes,
+            })
+            .collect();
+        Some(Compaction {
+            kind,
+            reason,
+            source_level,
+            target_level,
+            inputs,
+            range,
+            boundaries,
+            score: 0.0,
+        })
+    }
+
+    /// More tables of the source level that do not bring in more of the target level.
+    fn grow(
+        &self,
+        source_level: Level,
+        target_level: Level,
+        sources: &[Arc<TableFile>],
+        targets: &[Arc<TableFile>],
+    ) -> Option<Vec<Arc<TableFile>>> {
+        if targets.is_empty() {
+            return None;
+        }
+        let range = union_of(sources.iter().chain(targets))?;
+        let grown = match source_level {
+            0 => self.level0_closure(range),
+            _ => overlapping(self.version, source_level, &range).to_vec(),
+        };
+        let grown_range = union_of(grown.iter())?;
+        let grown_targets = overlapping(self.version, target_level, &grown_range);
+        let fits =
+            size_bytes(&grown) + size_bytes(grown_targets) <= self.options.compaction_bytes_max;
+        let is_free = grown.len() > sources.len() && grown_targets.len() == targets.len();
+        (fits && is_free && !self.is_blocked(target_level, &grown, grown_targets)).then_some(grown)
+    }
+
+    /// Whether a table that overlaps nothing in the target level may go there as it is.
+    fn may_move(&self, table: &TableFile, target_level: Level) -> bool {
+        let metadata = &table.metadata;
+        let grandparents = overlapping(self.version, target_level + 1, &metadata.range);
+        if size_bytes(grandparents) > self.options.grandparent_bytes_max {
+            return false;
+        }
+        // Tombstones with nothing below them have done their work: a rewrite drops them.
+        let has_tombstones = metadata.tombstones + metadata.range_tombstones > 0;
+        let reaches_deeper = (target_level + 1..self.version.level_count())
+            .any(|level| !overlapping(self.version, level, &metadata.range).is_empty());
+        !has_tombstones || reaches_deeper
+    }
+
+    fn pick_snapshot_release(&self) -> Option<Compaction> {
+        self.pick_in_place(Reason::SnapshotRelease, |table| {
+            let obsolete = table.metadata.newest_obsolete_sequence;
+            obsolete > 0 && obsolete <= self.oldest_snapshot
+        })
+    }
+
+    fn pick_codec_debt(&self) -> Option<Compaction> {
+        let nothing_runs = self.busy.running() == 0;
+        if !self.options.idle || !nothing_runs {
+            return None;
+        }
+        self.pick_in_place(Reason::CodecDebt, |table| table.metadata.codec_debt)
+    }
+
+    /// Rewrites one table where it is: the largest of the deepest level that has one.
+    fn pick_in_place(
+        &self,
+        reason: Reason,
+        wanted: impl Fn(&TableFile) -> bool,
+    ) -> Option<Compaction> {
+        for level in (1..self.version.level_count()).rev() {
+            let candidates = self.version.level(level).iter().filter(|table| wanted(table));
+            let free = candidates
+                .filter(|table| !self.is_blocked(level, std::slice::from_ref(*table), &[]));
+            if let Some(table) = free.max_by_key(|table| table.metadata.size_bytes) {
+                let inputs = vec![(level, vec![Arc::clone(table)])];
+                return self.compaction(CompactionKind::Merge, reason, level, level, inputs);
+            }
+        }
+        None
+    }
+
+    /// The next piece of compacting the keys of `range` out of `level` by hand; the last level
+    /// is rewritten in place. One piece is at most about `compaction_bytes_max` large: pick again
+    /// until there is nothing, in the last level each time behind the range just rewritten.
+    pub fn pick_manual(&self, level: Level, range: &KeyRange) -> ManualPick {
+        if level >= self.version.level_count() {
+            return ManualPick::Nothing;
+        }
+        let mut tables = self.version.overlapping(level, range);
+        if tables.is_empty() {
+            return ManualPick::Nothing;
+        }
+        let bottom = self.version.level_count() - 1;
+        let picked = if level == 0 {
+            if self.busy.reads_level0() {
+                return ManualPick::Busy;
+            }
+            let Some(union) = union_of(tables.iter()) else { return ManualPick::Nothing };
+            self.complete(Reason::Manual, 0, self.level0_closure(union))
+        } else {
+            let mut bytes = 0;
+            let fitting = tables.iter().take_while(|table| {
+                bytes += table.metadata.size_bytes;
+                bytes <= self.options.compaction_bytes_max
+            });
+            let count = fitting.count().max(1);
+            tables.truncate(count);
+            if level == bottom {
+                self.in_place(tables)
+            } else {
+                self.complete(Reason::Manual, level, tables)
+            }
+        };
+        picked.map_or(ManualPick::Busy, ManualPick::Compact)
+    }
+
+    /// Rewrites tables of the last level where they are.
+    fn in_place(&self, tables: Vec<Arc<TableFile>>) -> Option<Compaction> {
+        let bottom = self.version.level_count() - 1;
+        if self.is_blocked(bottom, &tables, &[]) {
+            return None;
+        }
+        let inputs = vec![(bottom, tables)];
+        self.compaction(CompactionKind::Merge, Reason::Manual, bottom, bottom, inputs)
+    }
+}

@@ -1,0 +1,108 @@
+//! Which codec a level's tables are written in, named by distance from the bottom.
+//!
+//! The base level shifts as a database grows. A list indexed by level would mean something else
+//! then; the distance from the bottom level, which is always the last one, does not.
+
+use crate::base::Level;
+use crate::codec::Compression;
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// A codec for the bottom level, one for the level above it, and one for level 0 and all between.
+///
+/// Its text form reads as the data sinks: small levels, middle, bottom.
+///
+/// ```
+/// use lithify::compaction::CodecPolicy;
+/// let policy: CodecPolicy = "none,lz4,zstd-1".parse()?;
+/// assert_eq!(policy, CodecPolicy::default());
+/// let resolved: Vec<String> =
+///     (0..7).map(|level| policy.resolve(level, 7).to_string()).collect();
+/// assert_eq!(resolved, ["none", "none", "none", "none", "none", "lz4", "zstd-1"]);
+/// # Ok::<(), lithify::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodecPolicy {
+    /// Level 0, and every level at distance 2 and more from the bottom: small, short-lived, and
+    /// rewritten most.
+    pub small: Compression,
+    /// The level above the bottom.
+    pub middle: Compression,
+    /// The last level: most of the data, and the longest-lived.
+    pub bottom: Compression,
+}
+
+impl CodecPolicy {
+    /// The same codec everywhere.
+    pub fn uniform(compression: Compression) -> Self {
+        CodecPolicy { small: compression, middle: compression, bottom: compression }
+    }
+
+    /// The codec of a physical level in a tree of `level_count` levels.
+    pub fn resolve(&self, level: Level, level_count: usize) -> Compression {
+        match (level_count.saturating_sub(1)).saturating_sub(level) {
+            _ if level == 0 => self.small,
+            0 => self.bottom,
+            1 => self.middle,
+            _ => self.small,
+        }
+    }
+
+    /// The resolved codec of every physical level, one line each.
+    pub fn table(&self, base_level: Level, level_count: usize) -> String {
+        let mut text = String::from("level  place   codec\n");
+        for level in 0..level_count {
+            let place = match level_count - 1 - level {
+                _ if level == 0 => "L0",
+                0 => "bottom",
+                1 => "middle",
+                _ => "small",
+            };
+            let codec = self.resolve(level, level_count).to_string();
+            let use_now = if level > 0 && level < base_level { "  (not in use)" } else { "" };
+            text.push_str(&format!("L{level:<5} {place:<7} {codec}{use_now}\n"));
+        }
+        text
+    }
+}
+
+impl Default for CodecPolicy {
+    /// `none,lz4,zstd-1`.
+    fn default() -> Self {
+        let zstd = crate::codec::CodecId::Zstd;
+        CodecPolicy {
+            small: Compression::NONE,
+            middle: Compression::LZ4,
+            bottom: Compression { codec: zstd, effort: 1, ..Compression::NONE },
+        }
+    }
+}
+
+impl fmt::Display for CodecPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.small, self.middle, self.bottom)
+    }
+}
+
+impl FromStr for CodecPolicy {
+    type Err = Error;
+
+    /// Three codecs as `small,middle,bottom`, or one for all levels. Every failure is
+    /// [`crate::ErrorKind::InvalidArgument`].
+    fn from_str(text: &str) -> Result<Self> {
+        let codecs: Vec<&str> = text.split(',').map(str::trim).collect();
+        match codecs[..] {
+            [all] => Ok(CodecPolicy::uniform(all.parse()?)),
+            [small, middle, bottom] => Ok(CodecPolicy {
+                small: small.parse()?,
+                middle: middle.parse()?,
+                bottom: bottom.parse()?,
+            }),
+            _ => Err(Error::invalid("codec policy").expected(
+                "three codecs as small,middle,bottom, or one for all levels",
+                format_args!("{} in '{text}'", codecs.len()),
+            )),
+        }
+    }
+}

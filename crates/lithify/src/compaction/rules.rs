@@ -1,0 +1,317 @@
+//! Which entries of a merge are still needed. Pure: entries in, verdicts out.
+//!
+//! The snapshots in use, with the newest visible sequence as the last, cut the sequence numbers
+//! into *stripes*: all entries of a key within one stripe look the same to every reader except
+//! for the newest of them. Entries of a key arrive newest first.
+//!
+//! 1. A put or tombstone that a newer entry of its stripe shadows is dropped, and so is an entry
+//!    that a range tombstone of its stripe covers.
+//! 2. A tombstone in the oldest stripe is dropped when no deeper level can hold its key.
+//! 3. A single delete waits for the next older entry: a put of its stripe goes with it. Else it
+//!    is kept (or dropped as in 2), even when a newer put shadows it: once that put is itself
+//!    single-deleted, the older one must not show again.
+//! 4. A put in the oldest stripe with nothing of its key below it gets sequence 0, which
+//!    compresses to nothing.
+//!
+//! A kept entry that is obsolete for all but a snapshot is noted by the sequence at which it
+//! became so: the table can be rewritten with profit once no snapshot is older.
+
+use crate::base::{SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
+use crate::table::FragmentedTombstones;
+use crate::{Error, Result};
+
+/// What happens to an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is written with this trailer.
+    Keep(Trailer),
+    /// It is gone.
+    Drop,
+    /// It is a single delete that waits for what comes next; it may be released later.
+    Hold,
+}
+
+/// What to do before and with an entry of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// A held single delete of the same key, to be written first.
+    pub(crate) released: Option<Trailer>,
+    /// The entry itself.
+    pub(crate) verdict: Verdict,
+}
+
+/// The state of the rules within one merge.
+pub(crate) struct Rules {
+    /// Ascending; never empty; the last is the newest visible sequence.
+    snapshots: Vec<SequenceNumber>,
+    /// The stripe of the newest entry of the key so far that shadows older ones.
+    shadowing_stripe: Option<usize>,
+    /// The sequence of the entry before this one, of the same key.
+    newer_sequence: Option<SequenceNumber>,
+    held: Option<Trailer>,
+    /// The stripe in which a single delete met its put: another put there betrays misuse.
+    settled_stripe: Option<usize>,
+    newest_obsolete_sequence: SequenceNumber,
+    single_delete_misuses: u64,
+}
+
+impl Rules {
+    pub(crate) fn new(snapshots: Vec<SequenceNumber>) -> Self {
+        let snapshots = if snapshots.is_empty() { vec![SEQUENCE_MAX] } else { snapshots };
+        Rules {
+            snapshots,
+            shadowing_stripe: None,
+            newer_sequence: None,
+            held: None,
+            settled_stripe: None,
+            newest_obsolete_sequence: 0,
+            single_delete_misuses: 0,
+        }
+    }
+
+    /// The stripe of a sequence number; 0 is the oldest.
+    pub(crate) fn stripe(&self, sequence: SequenceNumber) -> usize {
+        if self.snapshots.len() == 1 {
+            return usize::from(sequence > self.snapshots[0]);
+        }
+        self.snapshots.partition_point(|snapshot| *snapshot < sequence)
+    }
+
+    /// Ends the entries of a key; a single delete still held is given back if it is needed.
+    pub(crate) fn end_key(&mut self, nothing_deeper: bool) -> Option<Trailer> {
+        self.shadowing_stripe = None;
+        self.newer_sequence = None;
+        self.settled_stripe = None;
+        self.release(nothing_deeper)
+    }
+
+    fn release(&mut self, nothing_deeper: bool) -> Option<Trailer> {
+        let held = self.held.take()?;
+        let droppable = nothing_deeper && self.stripe(held.sequence()) == 0;
+        (!droppable).then_some(held)
+    }
+
+    /// Judges the next entry of the current key. `covering` gives the newest range tombstone
+    /// over the key at or below a sequence; `nothing_deeper` says that no level below the target
+    /// can hold the key.
+    pub(crate) fn judge(
+        &mut self,
+        trailer: Trailer,
+        covering: impl Fn(SequenceNumber) -> SequenceNumber,
+        nothing_deeper: bool,
+    ) -> Result<Decision> {
+        let Some(kind) = trailer.kind() else {
+            return Err(Error::corruption("an entry has an unknown kind")
+                .expected("0 to 3", trailer.0 & 0xff));
+        };
+        let sequence = trailer.sequence();
+        let stripe = self.stripe(sequence);
+        let newer = self.newer_sequence.replace(sequence);
+        let mut released = None;
+        if let Some(held) = self.held {
+            if kind == ValueKind::Put && self.stripe(held.sequence()) == stripe {
+                self.held = None;
+                self.settled_stripe = Some(stripe);
+                return Ok(Decision { released: None, verdict: Verdict::Drop });
+            }
+            if kind == ValueKind::Delete && self.stripe(held.sequence()) == stripe {
+                // The delete removes all that the single delete would, and more.
+                self.held = None;
+                self.shadowing_stripe = None;
+            } else {
+                released = self.release(nothing_deeper);
+            }
+        }
+        let shadowed = self.shadowing_stripe == Some(stripe);
+        let newest_tombstone =
+            covering(self.snapshots.get(stripe).copied().unwrap_or(SEQUENCE_MAX));
+        let covered = newest_tombstone > sequence;
+        self.shadowing_stripe = Some(stripe);
+        let gone = covered || (shadowed && kind != ValueKind::SingleDelete);
+        if gone && kind == ValueKind::Put && self.settled_stripe == Some(stripe) && !covered {
+            self.single_delete_misuses += 1;
+        }
+        let verdict = match kind {
+            _ if gone => Verdict::Drop,
+            ValueKind::SingleDelete => {
+                self.held = Some(trailer);
+                Verdict::Hold
+            }
+            ValueKind::Delete if stripe == 0 && nothing_deeper => Verdict::Drop,
+            ValueKind::Put => {
+                let obsolete_since = newer.unwrap_or(0).max(covering(SEQUENCE_MAX));
+                if obsolete_since > sequence {
+                    self.newest_obsolete_sequence =
+                        self.newest_obsolete_sequence.max(obsolete_since);
+                }
+                let zeroed = stripe == 0 && nothing_deeper && newer.is_none();
+                Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })
+            }
+            ValueKind::Delete | ValueKind::RangeDelete => Verdict::Keep(trailer),
+        };
+        Ok(Decision { released, verdict })
+    }
+
+    /// Takes the largest sequence at which a kept entry became obsolete since the last call;
+    /// 0 if none.
+    pub(crate) fn take_newest_obsolete_sequence(&mut self) -> SequenceNumber {
+        std::mem::take(&mut self.newest_obsolete_sequence)
+    }
+
+    /// How often a second put was found under a settled single delete.
+    pub(crate) fn single_delete_misuses(&self) -> u64 {
+        self.single_delete_misuses
+    }
+
+    /// The range tombstones of a merge that are still needed: of each fragment the newest of
+    /// each stripe, without those of the oldest stripe where `nothing_deeper` holds.
+    pub(crate) fn surviving_tombstones(
+        &self,
+        tombstones: &FragmentedTombstones,
+        nothing_deeper: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Vec<RangeTombstoneSpan> {
+        let mut survivors = Vec::new();
+        for fragment in tombstones.fragments() {
+            let (start, end) = (fragment.start, fragment.end);
+            let mut last_stripe = None;
+            for sequence in fragment.sequences() {
+                let stripe = self.stripe(sequence);
+                if last_stripe == Some(stripe) {
+                    continue;
+                }
+                last_stripe = Some(stripe);
+                if stripe > 0 || !nothing_deeper(start, end) {
+                    let (start, end) = (start.into(), end.into());
+                    survivors.push(RangeTombstoneSpan { start, end, sequence });
+                }
+            }
+        }
+        survivors
+    }
+}
+
+/// A range tombstone on its way into a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeTombstoneSpan {
+    pub(crate) start: Box<[u8]>,
+    pub(crate) end: Box<[u8]>,
+    pub(crate) sequence: SequenceNumber,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_TOMBSTONE: fn(SequenceNumber) -> SequenceNumber = |_| 0;
+
+    /// Runs the entries of one key through the rules: `"p9 s7 p5"`, newest first; the answer
+    /// lists what is written.
+    fn run(snapshots: &[SequenceNumber], entries: &str, nothing_deeper: bool) -> String {
+        run_covered(snapshots, entries, nothing_deeper, NO_TOMBSTONE).0
+    }
+
+    fn run_covered(
+        snapshots: &[SequenceNumber],
+        entries: &str,
+        nothing_deeper: bool,
+        covering: impl Fn(SequenceNumber) -> SequenceNumber,
+    ) -> (String, Rules) {
+        let mut rules = Rules::new(snapshots.to_vec());
+        let mut written = Vec::new();
+        let mut write = |trailer: Trailer| {
+            let letter = match trailer.kind() {
+                Some(ValueKind::Put) => 'p',
+                Some(ValueKind::Delete) => 'd',
+                _ => 's',
+            };
+            written.push(format!("{letter}{}", trailer.sequence()));
+        };
+        for entry in entries.split_whitespace() {
+            let kind = match &entry[..1] {
+                "p" => ValueKind::Put,
+                "d" => ValueKind::Delete,
+                _ => ValueKind::SingleDelete,
+            };
+            let trailer = Trailer::new(entry[1..].parse().unwrap(), kind);
+            let decision = rules.judge(trailer, &covering, nothing_deeper).unwrap();
+            if let Some(released) = decision.released {
+                write(released);
+            }
+            if let Verdict::Keep(trailer) = decision.verdict {
+                write(trailer);
+            }
+        }
+        if let Some(released) = rules.end_key(nothing_deeper) {
+            write(released);
+        }
+        (written.join(" "), rules)
+    }
+
+    #[test]
+    fn shadowed_versions_go_as_early_as_snapshots_allow() {
+        assert_eq!(run(&[100], "p9 p7 p5", false), "p9");
+        assert_eq!(run(&[7, 100], "p9 p7 p5", false), "p9 p7");
+        assert_eq!(run(&[6, 8, 100], "p9 p7 p5", false), "p9 p7 p5");
+        assert_eq!(run(&[4, 100], "p9 p7 p5", false), "p9");
+    }
+
+    #[test]
+    fn tombstones_stay_until_nothing_is_below() {
+        assert_eq!(run(&[100], "d9 p7", false), "d9");
+        assert_eq!(run(&[100], "d9 p7", true), "");
+        assert_eq!(run(&[8, 100], "d9 p7", true), "d9 p7");
+    }
+
+    #[test]
+    fn a_single_delete_goes_with_its_put() {
+        assert_eq!(run(&[100], "s9 p7", false), "");
+        assert_eq!(run(&[8, 100], "s9 p7", false), "s9 p7");
+        assert_eq!(run(&[100], "s9", false), "s9");
+        assert_eq!(run(&[100], "s9", true), "");
+    }
+
+    #[test]
+    fn a_delete_under_a_single_delete_stays() {
+        assert_eq!(run(&[100], "s9 d8 p7", false), "d8");
+        assert_eq!(run(&[100], "s9 d8 p7", true), "");
+    }
+
+    #[test]
+    fn a_rewritten_key_keeps_its_single_delete_until_the_put_is_met() {
+        assert_eq!(run(&[100], "p9 s8", false), "p9 s8");
+        assert_eq!(run(&[100], "p9 s8 p7", false), "p9");
+        assert_eq!(run(&[100], "s10 p9 s8", false), "s8");
+        assert_eq!(run(&[100], "s10 p9 s8 p7", false), "");
+        assert_eq!(run(&[100], "p11 s10 p9 s8 p7", false), "p11");
+    }
+
+    #[test]
+    fn a_second_put_under_a_single_delete_is_counted() {
+        let (written, rules) = run_covered(&[100], "s9 p7 p5", false, NO_TOMBSTONE);
+        assert_eq!((written.as_str(), rules.single_delete_misuses()), ("", 1));
+        let (_, rules) = run_covered(&[100], "s9 p7 s6 p5", false, NO_TOMBSTONE);
+        assert_eq!(rules.single_delete_misuses(), 0);
+    }
+
+    #[test]
+    fn the_bottom_zeroes_sequences_of_lone_puts() {
+        assert_eq!(run(&[100], "p9", true), "p0");
+        assert_eq!(run(&[7, 100], "p9 p5", true), "p9 p5");
+        assert_eq!(run(&[7, 100], "p9", true), "p9");
+    }
+
+    #[test]
+    fn range_tombstones_cover_within_a_stripe_only() {
+        let at_8 = |upper: SequenceNumber| if upper >= 8 { 8 } else { 0 };
+        assert_eq!(run_covered(&[100], "p9 p7", false, at_8).0, "p9");
+        assert_eq!(run_covered(&[100], "p7", false, at_8).0, "");
+        assert_eq!(run_covered(&[7, 100], "p7", false, at_8).0, "p7");
+    }
+
+    #[test]
+    fn what_a_snapshot_holds_back_is_noted() {
+        let (_, mut rules) = run_covered(&[7, 100], "p9 p5", false, NO_TOMBSTONE);
+        assert_eq!(rules.take_newest_obsolete_sequence(), 9);
+        assert_eq!(rules.take_newest_obsolete_sequence(), 0);
+    }
+}

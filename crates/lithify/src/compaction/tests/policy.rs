@@ -1,0 +1,49 @@
+use crate::ErrorKind;
+use crate::codec::Compression;
+use crate::compaction::CodecPolicy;
+
+#[test]
+fn every_physical_level_is_printed_resolved() {
+    let policy: CodecPolicy = "none, lz4, zlib-6".parse().unwrap();
+    assert_eq!(
+        policy.table(4, 7),
+        "level  place   codec\n\
+         L0     L0      none\n\
+         L1     small   none  (not in use)\n\
+         L2     small   none  (not in use)\n\
+         L3     small   none  (not in use)\n\
+         L4     small   none\n\
+         L5     middle  lz4\n\
+         L6     bottom  zlib-6\n"
+    );
+}
+
+#[test]
+fn the_distance_from_the_bottom_counts() {
+    let policy = CodecPolicy::default();
+    for level_count in 3..=8 {
+        assert_eq!(policy.resolve(level_count - 1, level_count), policy.bottom);
+        assert_eq!(policy.resolve(level_count - 2, level_count), policy.middle);
+        assert_eq!(policy.resolve(0, level_count), policy.small);
+    }
+    // Level 0 is small even where it is next to the bottom.
+    assert_eq!(policy.resolve(0, 2), policy.small);
+    assert_eq!(policy.resolve(1, 2), policy.bottom);
+}
+
+#[test]
+fn the_text_form_is_read_back() {
+    for text in ["none,lz4,zstd-1", "snappy,zstd--3,zlib-9", "lz4,lz4,lz4"] {
+        let policy: CodecPolicy = text.parse().unwrap();
+        assert_eq!(policy.to_string(), text);
+    }
+    assert_eq!("lz4".parse::<CodecPolicy>().unwrap(), CodecPolicy::uniform(Compression::LZ4));
+}
+
+#[test]
+fn what_is_no_policy_is_refused() {
+    for text in ["", "lz4,lz4", "none,lz4,zstd-1,zstd-1", "none,,lz4", "none,lz4,brotli-3"] {
+        let error = text.parse::<CodecPolicy>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
+    }
+}

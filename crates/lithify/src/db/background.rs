@@ -1,0 +1,494 @@
+//! Background work as the database sees it: what to flush, and making it live.
+//!
+//! A flush takes all immutable memtables of a family and merges them into one table of level 0.
+//! With no log it takes those of all families, and one edit makes all of it live: a crash then
+//! finds every family at the same point in time.
+
+use super::commit::Writer;
+use super::family::{Family, Memory, View, copy_of};
+use super::inner::{DbInner, lock};
+use super::stall::DrainShare;
+use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
+use crate::compaction::flow::Drain;
+use crate::compaction::picker::BusySet;
+use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
+use crate::compaction::{
+    Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
+    OutputPlan, PartOutput, clipped_tombstones, remove_tables,
+};
+use crate::manifest::{Change, ManifestState, VersionEdit};
+use crate::options::{CfOptions, Durability};
+use crate::stats::{Cause, Counter, JobRecord};
+use crate::table::TableOptions;
+use crate::{Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// What background work is under way.
+#[derive(Default)]
+pub(crate) struct Background {
+    /// Families whose immutable memtables are being flushed.
+    pub(crate) flushing: BTreeSet<ColumnFamilyId>,
+    /// Tables and ranges that compactions work on, by family.
+    pub(crate) compacting: BTreeMap<ColumnFamilyId, BusySet>,
+    /// Compactions under way.
+    pub(crate) compaction_count: usize,
+    /// Families whose automatic compactions rest because a manual one runs.
+    pub(crate) manual: BTreeSet<ColumnFamilyId>,
+    /// Whether removed tables wait for their last reader.
+    pub(crate) garbage_is_held: bool,
+    /// Whether a job that removes files is under way.
+    pub(crate) deleting: bool,
+}
+
+/// The memtables of one family that a flush takes.
+struct FamilyFlush {
+    family: Arc<Family>,
+    memories: Vec<Arc<Memory>>,
+}
+
+impl FamilyFlush {
+    fn complete_through(&self) -> SequenceNumber {
+        self.memories.iter().map(|memory| memory.complete_through()).max().unwrap_or(0)
+    }
+}
+
+/// Gathers the parts of a flush, one per family, and installs them by one edit.
+struct FlushReceiver {
+    inner: Arc<DbInner>,
+    flushes: Vec<FamilyFlush>,
+    gathered: Mutex<Gathered>,
+    drain: DrainShare,
+}
+
+/// What has come of a job's parts so far.
+pub(crate) struct Gathered {
+    pub(crate) remaining: usize,
+    pub(crate) tables: Vec<(ColumnFamilyId, NewTable)>,
+    pub(crate) record: JobRecord,
+    pub(crate) is_failed: bool,
+}
+
+impl Gathered {
+    pub(crate) fn new(parts: usize) -> Self {
+        Gathered {
+            remaining: parts,
+            tables: Vec::new(),
+            record: JobRecord::default(),
+            is_failed: false,
+        }
+    }
+
+    /// Takes in one part; true if it was the last.
+    pub(crate) fn add(&mut self, family: ColumnFamilyId, output: PartOutput) -> bool {
+        for table in output.tables {
+            self.record.written_bytes += table.metadata.size_bytes;
+            self.record.written_raw_bytes += table.metadata.raw_bytes;
+            self.tables.push((family, table));
+        }
+        self.record.entries_in += output.entries_in;
+        self.record.entries_dropped += output.entries_in.saturating_sub(output.entries_out);
+        self.record.wall_us += output.spent.wall_us;
+        self.record.cpu_ns += output.spent.cpu_ns;
+        self.remaining -= 1;
+        self.remaining == 0
+    }
+
+    /// Notes that a part failed; true if it was the last.
+    pub(crate) fn fail(&mut self) -> bool {
+        self.is_failed = true;
+        self.remaining -= 1;
+        self.remaining == 0
+    }
+
+    /// Takes everything out, to be installed or thrown away.
+    pub(crate) fn take(&mut self) -> (Vec<(ColumnFamilyId, NewTable)>, JobRecord) {
+        (std::mem::take(&mut self.tables), self.record)
+    }
+}
+
+impl FlushReceiver {
+    fn family_ids(&self) -> impl Iterator<Item = ColumnFamilyId> {
+        self.flushes.iter().map(|flush| flush.family.id)
+    }
+
+    /// Ends the flush after its last part.
+    fn finish(&self) -> Result<()> {
+        let (tables, record) = lock(&self.gathered).take();
+        let is_failed = lock(&self.gathered).is_failed;
+        let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
+        let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
+        if is_failed || result.is_err() {
+            remove_tables(&self.inner.workshop, numbers.into_iter());
+        } else {
+            let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
+            let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
+            self.inner.flow.note_flush(memory_bytes as u64, record.written_bytes);
+            self.inner.ledger.book_job(&record);
+        }
+        {
+            let mut background = self.inner.background();
+            for id in self.family_ids() {
+                background.flushing.remove(&id);
+            }
+        }
+        if let Err(error) = &result {
+            self.inner.poison(error);
+        }
+        self.drain.end();
+        self.inner.state_changed.notify_all();
+        if !is_failed && result.is_ok() {
+            self.inner.schedule_all_flushes();
+            self.inner.schedule_all_compactions();
+        }
+        result
+    }
+}
+
+/// The part of a flush that one family is.
+struct FlushPart {
+    whole: Arc<FlushReceiver>,
+    family: ColumnFamilyId,
+}
+
+impl JobReceiver for FlushPart {
+    fn part_progressed(&self, bytes: u64) {
+        self.whole.drain.progressed(bytes);
+    }
+
+    fn part_done(&self, output: PartOutput) -> Result<()> {
+        let is_last = lock(&self.whole.gathered).add(self.family, output);
+        if is_last { self.whole.finish() } else { Ok(()) }
+    }
+
+    fn part_failed(&self, error: Option<Error>) {
+        if let Some(error) = &error {
+            self.whole.inner.poison(error);
+        }
+        if lock(&self.whole.gathered).fail() {
+            // A failed flush installs nothing, so there is nothing to fail at.
+            let _ = self.whole.finish();
+        }
+    }
+}
+
+impl DbInner {
+    /// Makes the active memtable of a family immutable, those of all families without a log, and
+    /// starts the flush. The caller holds the writer.
+    pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &Writer, family: &Arc<Family>) {
+        if self.options.durability == Durability::None {
+            for family in self.families.load().values() {
+                family.switch_memtable(&self.budget, writer.last_sequence);
+            }
+        } else {
+            family.switch_memtable(&self.budget, writer.last_sequence);
+        }
+        self.schedule_all_flushes();
+        self.update_flow();
+        self.cache.shrink_to_budget();
+    }
+
+    /// Flushes early what holds too much memory or too old a log segment. The caller holds the
+    /// writer.
+    pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &Writer) {
+        let families = self.families.load();
+        let active_bytes = |family: &Arc<Family>| family.view().active.table.memory_bytes();
+        let memory_bytes: usize = families.values().map(active_bytes).sum();
+        if memory_bytes > self.options.memory_budget_bytes / 4 {
+            if let Some(largest) = families.values().max_by_key(|family| active_bytes(family)) {
+                self.switch_memtables(writer, largest);
+            }
+        }
+        if writer.wal.bytes() > self.options.wal_bytes_max {
+            let pinned = |family: &&Arc<Family>| family.view().active.oldest_segment();
+            if let Some(pinning) = families.values().min_by_key(pinned)
+                && pinned(&pinning) == pinning.oldest_segment()
+                && pinned(&pinning) < writer.wal.current_number()
+            {
+                self.switch_memtables(writer, pinning);
+            }
+        }
+    }
+
+    /// Starts a flush for every family that has immutable memtables and none under way.
+    pub(crate) fn schedule_all_flushes(self: &Arc<Self>) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        let mut due = Vec::new();
+        {
+            let mut background = self.background();
+            let is_atomic = self.options.durability == Durability::None;
+            if is_atomic && !background.flushing.is_empty() {
+                return;
+            }
+            for family in self.families.load().values() {
+                let memories = family.view().immutable.clone();
+                if !memories.is_empty() && background.flushing.insert(family.id) {
+                    due.push(FamilyFlush { family: Arc::clone(family), memories });
+                }
+            }
+        }
+        if due.is_empty() {
+            return;
+        }
+        if self.options.durability == Durability::None {
+            self.submit_flush(due);
+        } else {
+            due.into_iter().for_each(|flush| self.submit_flush(vec![flush]));
+        }
+    }
+
+    fn submit_flush(self: &Arc<Self>, flushes: Vec<FamilyFlush>) {
+        let gathered = Mutex::new(Gathered::new(flushes.len()));
+        let memories = || flushes.iter().flat_map(|flush| &flush.memories);
+        let memory_bytes: usize = memories().map(|memory| memory.table.memory_bytes()).sum();
+        let entry_bytes: u64 = memories()
+            .map(|m| m.table.data_bytes() as u64 + m.table.entries() * ENTRY_OVERHEAD_BYTES)
+            .sum();
+        let drained = vec![(Drain::Flush, memory_bytes as u64)];
+        let drain = DrainShare::begin(self, drained, entry_bytes);
+        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered, drain });
+        for flush in &whole.flushes {
+            let plan = self.flush_plan(flush);
+            let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };
+            let job = MergeJob::new(Arc::clone(&self.workshop), Arc::new(part), plan);
+            self.scheduler.submit(Box::new(job));
+        }
+    }
+
+    fn flush_plan(&self, flush: &FamilyFlush) -> MergePlan {
+        let options = flush.family.options();
+        let mut inputs = Vec::new();
+        let mut tombstones = Vec::new();
+        for memory in &flush.memories {
+            let mut cursor = memory.table.cursor();
+            cursor.seek_to_first();
+            inputs.push(Input::Memory(cursor));
+            tombstones.push(memory.tombstones());
+        }
+        let level_count = flush.family.view().version.level_count();
+        MergePlan {
+            name: format!("flush of {}", flush.family.name),
+            urgency: Urgency::Flush,
+            merge: Merge::new(inputs),
+            snapshots: self.snapshot_sequences(),
+            tombstones: clipped_tombstones(tombstones.iter().map(|run| &**run), None, None),
+            deeper: Deeper::Unknown,
+            output: OutputPlan {
+                cause: Cause::Flush,
+                level: 0,
+                compression: options.compression.resolve(0, level_count),
+                table: table_options(&options, 0),
+                table_bytes: u64::MAX,
+                boundaries: Vec::new(),
+            },
+        }
+    }
+
+    /// Makes flushed tables live and their memtables history.
+    fn install_flush(
+        self: &Arc<Self>,
+        flush: &FlushReceiver,
+        tables: Vec<(ColumnFamilyId, NewTable)>,
+    ) -> Result<()> {
+        // Read before the memtables are looked at: a write that comes later is in this segment or
+        // a later one.
+        let wal_number = self.wal_number.load(Ordering::Acquire);
+        let mut manifest = self.manifest();
+        let mut changes = Vec::new();
+        for (family, table) in &tables {
+            let metadata = table.metadata.clone();
+            if self.families.load().contains_key(family) {
+                changes.push(Change::AddFile { family: *family, level: 0, metadata });
+            }
+        }
+        let mut last_sequence = manifest.state().last_sequence;
+        for part in &flush.flushes {
+            last_sequence = last_sequence.max(part.complete_through());
+        }
+        changes.push(Change::LastSequence(last_sequence));
+        for (id, family) in self.families.load().iter() {
+            let part = flush.flushes.iter().find(|part| part.family.id == *id);
+            let state = manifest.state().families.get(id);
+            let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
+            let taken = part.map_or(&[][..], |part| &part.memories);
+            let log_number = oldest_segment_without(&family.view(), taken).min(wal_number);
+            let sequence = part.map_or(before.0, |part| part.complete_through().max(before.0));
+            let log_number = log_number.max(before.1);
+            if (sequence, log_number) != before {
+                changes.push(Change::FlushedThrough { family: *id, sequence, log_number });
+            }
+        }
+        let files = &self.world.files;
+        files.sync_directory(&self.path)?;
+        let state = manifest.append(VersionEdit { changes })?;
+        self.book_manifest(&manifest);
+        adopt_readers(&state, tables);
+        for part in &flush.flushes {
+            self.replace_version(&part.family, &state, &part.memories);
+        }
+        drop(manifest);
+        self.release_segments(state.oldest_log_needed());
+        Ok(())
+    }
+
+    /// Gives a family the version of `state` and takes the flushed memtables out of its view.
+    pub(crate) fn replace_version(
+        &self,
+        family: &Family,
+        state: &ManifestState,
+        flushed: &[Arc<Memory>],
+    ) {
+        let Some(stored) = state.families.get(&family.id) else { return };
+        family.replace_view(|view| {
+            let is_flushed = |memory: &Arc<Memory>| flushed.iter().any(|f| Arc::ptr_eq(f, memory));
+            let mut next = copy_of(view);
+            next.immutable.retain(|memory| !is_flushed(memory));
+            next.version = Arc::clone(&stored.version);
+            next
+        });
+    }
+
+    /// Takes log segments below a number out of use.
+    pub(crate) fn release_segments(self: &Arc<Self>, oldest_needed: FileNumber) {
+        let unneeded = self.writer().wal.release_below(self, oldest_needed);
+        self.remove_files(unneeded);
+    }
+
+    /// Removes tables whose last reader has gone, in the background.
+    pub(crate) fn collect_garbage(self: &Arc<Self>) {
+        {
+            let background = self.background();
+            if !background.garbage_is_held || background.deleting {
+                return;
+            }
+        }
+        let numbers = {
+            let mut manifest = self.manifest();
+            let numbers = manifest.obsolete().collect();
+            self.background().garbage_is_held = manifest.obsolete().held_bytes() > 0;
+            numbers
+        };
+        self.ledger.count(Counter::TablesRemoved, numbers.len() as u64);
+        let path = |number: &FileNumber| self.workshop.table_path(*number);
+        self.remove_files(numbers.iter().map(path).collect());
+    }
+
+    fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
+        if !paths.is_empty() {
+            self.scheduler.submit(Box::new(DeletionJob { inner: Arc::clone(self), paths }));
+        }
+    }
+
+    /// Switches and flushes the memtable of one family and waits until it is in tables.
+    pub(crate) fn flush_family(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
+        self.check_writable()?;
+        family.check_alive()?;
+        self.switch_memtables(&self.writer(), family);
+        self.wait_for_flush(std::slice::from_ref(family))
+    }
+
+    /// Switches and flushes all memtables and waits until they are in tables.
+    pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
+        self.check_writable()?;
+        let families: Vec<_> = self.families.load().values().cloned().collect();
+        {
+            let writer = self.writer();
+            for family in &families {
+                family.switch_memtable(&self.budget, writer.last_sequence);
+            }
+        }
+        self.schedule_all_flushes();
+        self.wait_for_flush(&families)
+    }
+
+    fn wait_for_flush(&self, families: &[Arc<Family>]) -> Result<()> {
+        let target = self.visible.load(Ordering::Acquire);
+        let waits_for = |family: &Arc<Family>| {
+            let view = family.view();
+            !family.is_dropped()
+                && view.immutable.iter().any(|memory| {
+                    memory.table.first_sequence().is_some_and(|first| first <= target)
+                })
+        };
+        self.wait(&self.state_changed, None, || {
+            self.check_writable().is_err() || !families.iter().any(waits_for)
+        });
+        self.check_writable()
+    }
+}
+
+/// The oldest log segment that a family needs apart from the memtables `taken`.
+fn oldest_segment_without(view: &View, taken: &[Arc<Memory>]) -> FileNumber {
+    let is_taken = |memory: &Arc<Memory>| taken.iter().any(|t| Arc::ptr_eq(t, memory));
+    view.memories()
+        .filter(|memory| !is_taken(memory))
+        .map(|memory| memory.oldest_segment())
+        .min()
+        .unwrap_or(FileNumber::MAX)
+}
+
+/// Hands the open files of new tables to the state that knows them now.
+pub(crate) fn adopt_readers(state: &ManifestState, tables: Vec<(ColumnFamilyId, NewTable)>) {
+    let mut readers: BTreeMap<FileNumber, _> =
+        tables.into_iter().map(|(_, table)| (table.metadata.number, table.reader)).collect();
+    for family in state.families.values() {
+        for (_, table) in family.version.tables() {
+            if let Some(reader) = readers.remove(&table.metadata.number) {
+                table.set_reader(reader);
+            }
+        }
+        if readers.is_empty() {
+            return;
+        }
+    }
+}
+
+pub(crate) fn table_options(options: &CfOptions, level: usize) -> TableOptions {
+    TableOptions {
+        block_size_bytes: options.block_size_bytes,
+        filter_bits_per_key: options.filter_bits_per_key,
+        prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),
+        level,
+        ..TableOptions::default()
+    }
+}
+
+/// Removes files, one a step. One that cannot be removed is an orphan until the next open.
+struct DeletionJob {
+    inner: Arc<DbInner>,
+    paths: Vec<PathBuf>,
+}
+
+impl Job for DeletionJob {
+    fn name(&self) -> String {
+        "removal of files".to_string()
+    }
+
+    fn cause(&self) -> Cause {
+        Cause::FileDeletion
+    }
+
+    fn level(&self) -> usize {
+        0
+    }
+
+    fn urgency(&self) -> Urgency {
+        Urgency::Deletion
+    }
+
+    fn step(&mut self, _: &mut StepContext<'_>) -> Step {
+        match self.paths.pop() {
+            Some(path) => {
+                let _ = self.inner.world.files.remove(&path);
+                Step::Progress
+            }
+            None => Step::Done(Ok(())),
+        }
+    }
+
+    fn end(self: Box<Self>, _: Ending, _: Spent) {}
+}

@@ -1,0 +1,253 @@
+//! Batches of writes, encoded as they are made: the bytes of a batch are what the WAL carries.
+//!
+//! ```text
+//! entry := kind u8, family varint, key length varint, key [, value length varint, value]
+//! ```
+//! A delete and a single delete have no value; a range delete has its first key as key and the
+//! first key behind the range as value. `docs/format/wal.md` has the whole payload.
+
+use super::family::ColumnFamily;
+use crate::base::{ColumnFamilyId, KEY_SIZE_MAX, VALUE_SIZE_MAX, ValueKind};
+use crate::format::{Decoder, put_varint};
+use crate::{Error, Result};
+
+/// One write of a batch, borrowed from its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub(crate) kind: ValueKind,
+    pub(crate) family: ColumnFamilyId,
+    pub(crate) key: &'a [u8],
+    /// The value of a put, the end of a range delete, else empty.
+    pub(crate) value: &'a [u8],
+}
+
+/// The encoded entries of a batch. Checks limits as entries come; the first violation is kept
+/// and given by [`BatchData::check`].
+#[derive(Debug, Default)]
+pub(crate) struct BatchData {
+    bytes: Vec<u8>,
+    count: u32,
+    error: Option<Error>,
+}
+
+impl BatchData {
+    pub(crate) fn push(&mut self, entry: Entry<'_>) {
+        if let Err(error) = check_entry(&entry) {
+            self.error.get_or_insert(error);
+            return;
+        }
+        self.bytes.push(entry.kind as u8);
+        put_varint(&mut self.bytes, u64::from(entry.family));
+        put_varint(&mut self.bytes, entry.key.len() as u64);
+        self.bytes.extend_from_slice(entry.key);
+        if matches!(entry.kind, ValueKind::Put | ValueKind::RangeDelete) {
+            put_varint(&mut self.bytes, entry.value.len() as u64);
+            self.bytes.extend_from_slice(entry.value);
+        }
+        self.count += 1;
+    }
+
+    /// Keeps an error that the commit will give.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    /// The first error met while the batch was made.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// A mark to come back to with [`BatchData::truncate`].
+    pub(crate) fn mark(&self) -> (usize, u32) {
+        (self.bytes.len(), self.count)
+    }
+
+    /// The entry that starts at an offset.
+    pub(crate) fn entry_at(&self, offset: usize) -> Result<Entry<'_>> {
+        let bytes = self.bytes.get(offset..).unwrap_or_default();
+        Entries { decoder: Decoder::new(bytes) }.decode()
+    }
+
+    /// Forgets that a write was refused.
+    pub(crate) fn forget_error(&mut self) {
+        self.error = None;
+    }
+
+    /// Forgets everything behind a mark.
+    pub(crate) fn truncate(&mut self, mark: (usize, u32)) {
+        self.bytes.truncate(mark.0);
+        self.count = mark.1;
+        self.error = None;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.truncate((0, 0));
+    }
+
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries::new(&self.bytes)
+    }
+}
+
+fn check_entry(entry: &Entry<'_>) -> Result<()> {
+    if entry.key.len() > KEY_SIZE_MAX {
+        return Err(Error::limit("a key is too long")
+            .expected(format_args!("at most {KEY_SIZE_MAX} bytes"), entry.key.len()));
+    }
+    match entry.kind {
+        ValueKind::RangeDelete if entry.value.len() > KEY_SIZE_MAX => {
+            Err(Error::limit("the end of a range delete is too long")
+                .expected(format_args!("at most {KEY_SIZE_MAX} bytes"), entry.value.len()))
+        }
+        ValueKind::RangeDelete if entry.key > entry.value => {
+            Err(Error::invalid("a range delete ends before it starts"))
+        }
+        _ if entry.value.len() > VALUE_SIZE_MAX => Err(Error::limit("a value is too long")
+            .expected(format_args!("at most {VALUE_SIZE_MAX} bytes"), entry.value.len())),
+        _ => Ok(()),
+    }
+}
+
+/// Decodes entries one after the other; damaged bytes give an error, once.
+pub(crate) struct Entries<'a> {
+    decoder: Decoder<'a>,
+}
+
+impl<'a> Entries<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Entries { decoder: Decoder::new(bytes) }
+    }
+
+    /// Where the next entry starts.
+    pub(crate) fn offset(&self) -> usize {
+        self.decoder.position()
+    }
+
+    fn decode(&mut self) -> Result<Entry<'a>> {
+        let kind_byte = self.decoder.u8()?;
+        let kind = ValueKind::from_u8(kind_byte).ok_or_else(|| {
+            Error::corruption("a logged write has an unknown kind").expected("0 to 3", kind_byte)
+        })?;
+        let family: ColumnFamilyId = self.decoder.varint_u32()?;
+        let key = self.decoder.sized_bytes(KEY_SIZE_MAX)?;
+        let value = match kind {
+            ValueKind::Put => self.decoder.sized_bytes(VALUE_SIZE_MAX)?,
+            ValueKind::RangeDelete => self.decoder.sized_bytes(KEY_SIZE_MAX)?,
+            ValueKind::Delete | ValueKind::SingleDelete => &[],
+        };
+        let entry = Entry { kind, family, key, value };
+        check_entry(&entry).map_err(|error| {
+            Error::corruption("a logged write is over the limits").because(error)
+        })?;
+        Ok(entry)
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<Entry<'a>>;
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.decoder.is_empty() {
+            return None;
+        }
+        let entry = self.decode();
+        if entry.is_err() {
+            self.decoder = Decoder::new(&[]);
+        }
+        Some(entry)
+    }
+}
+
+/// Writes that become visible together or not at all, across column families. Made by
+/// [`crate::Db::batch`]; a limit that a write exceeds is reported by the commit, and then
+/// nothing of the batch is written.
+pub struct Batch<'db> {
+    pub(crate) db: &'db crate::Db,
+    pub(crate) data: BatchData,
+}
+
+impl Batch<'_> {
+    /// Sets the value of a key.
+    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> &mut Self {
+        self.push(family, ValueKind::Put, key, value)
+    }
+
+    /// Removes a key.
+    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> &mut Self {
+        self.push(family, ValueKind::Delete, key, &[])
+    }
+
+    /// Removes a key that was put exactly once since it was last removed; see
+    /// [`ColumnFamily::single_delete`] for the contract.
+    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> &mut Self {
+        self.push(family, ValueKind::SingleDelete, key, &[])
+    }
+
+    /// Removes all keys from `start` on, up to but without `end`.
+    pub fn delete_range(&mut self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> &mut Self {
+        self.push(family, ValueKind::RangeDelete, start, end)
+    }
+
+    fn push(
+        &mut self,
+        family: &ColumnFamily,
+        kind: ValueKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
+        match family.check_belongs_to(self.db) {
+            Ok(()) => self.data.push(Entry { kind, family: family.id(), key, value }),
+            Err(error) => self.data.fail(error),
+        }
+        self
+    }
+
+    /// The number of writes so far.
+    pub fn len(&self) -> usize {
+        self.data.count() as usize
+    }
+
+    /// Whether there are no writes yet.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// The size of the batch as it will be logged, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.data.bytes().len()
+    }
+
+    /// Forgets all writes, so that the batch can be filled again.
+    pub fn clear(&mut self) {
+        self.data.clear();
+    }
+
+    /// Writes everything with the database's own durability.
+    ///
+    /// # Errors
+    /// The first limit exceeded while the batch was made; a dropped column family; anything that
+    /// the log or the disk refuses. After an error nothing of the batch is visible.
+    pub fn commit(self) -> Result<()> {
+        self.db.inner.write_plain(self.data, None)
+    }
+
+    /// Writes everything with a durability of its own; [`crate::Durability::Sync`] also makes all
+    /// earlier logged writes durable.
+    ///
+    /// # Errors
+    /// As [`Batch::commit`]; also a durability that can only be had per database.
+    pub fn commit_with(self, durability: crate::Durability) -> Result<()> {
+        self.db.inner.write_plain(self.data, Some(durability))
+    }
+}

@@ -1,0 +1,416 @@
+//! The write path: group commit with one leader.
+//!
+//! 1. A writer that finds no leader becomes one; the others queue and wait.
+//! 2. The leader is held back by flow control if there is debt; meanwhile the queue fills.
+//! 3. It takes the queue as one group, gives out sequence numbers, appends one record to the log,
+//!    syncs it if anyone in the group asks for it, and writes all memtables.
+//! 4. It publishes the group's last sequence number: the group becomes visible at once.
+//! 5. It wakes the group and hands over to the first of those that came meanwhile.
+//!
+//! So memtables have one writer, and a group costs one log write however many commits it holds.
+
+use super::batch::{BatchData, Entries, Entry};
+use super::family::Family;
+use super::inner::DbInner;
+use super::locks::{Grant, OwnerId, RowId};
+use super::wal_set::WalSet;
+use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
+use crate::memtable::MemTableWriter;
+use crate::options::Durability;
+use crate::stats::{Cause, Counter, WorkMeter};
+use crate::{Error, ErrorKind, Result};
+use std::io::IoSlice;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A group is closed when its batches reach this size.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+
+const WAITING: u8 = 0;
+const LEAD: u8 = 1;
+const DONE: u8 = 2;
+
+/// Where a queued writer waits for its outcome.
+struct Slot {
+    state: AtomicU8,
+    result: Mutex<Result<()>>,
+}
+
+/// A batch on its way.
+struct Pending {
+    data: BatchData,
+    sync: bool,
+    slot: Option<Arc<Slot>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Pending>,
+    has_leader: bool,
+}
+
+/// The queue in front of the leader.
+#[derive(Default)]
+pub(crate) struct CommitQueue {
+    queue: Mutex<Queue>,
+}
+
+impl CommitQueue {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What only the leader touches, or whoever stands in for it (a flush, a close).
+pub(crate) struct Writer {
+    pub(crate) wal: WalSet,
+    pub(crate) last_sequence: SequenceNumber,
+}
+
+/// Row locks that a plain write holds while it is committed.
+struct PlainLocks<'a> {
+    inner: &'a DbInner,
+    owner: OwnerId,
+    rows: Vec<RowId>,
+}
+
+impl Drop for PlainLocks<'_> {
+    fn drop(&mut self) {
+        for row in &self.rows {
+            self.inner.locks.release(self.owner, *row);
+        }
+    }
+}
+
+/// A plain write that needs no locks because there never was a transaction.
+struct Unlocked<'a>(&'a DbInner);
+
+impl Drop for Unlocked<'_> {
+    fn drop(&mut self) {
+        self.0.transactions.unlocked_writer_ends();
+    }
+}
+
+impl DbInner {
+    /// One write outside a transaction.
+    pub(crate) fn write_one(
+        self: &Arc<Self>,
+        family: &Family,
+        kind: ValueKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        family.check_alive()?;
+        let mut data = BatchData::default();
+        data.push(Entry { kind, family: family.id, key, value });
+        self.write_plain(data, None)
+    }
+
+    /// A batch outside a transaction: honours the row locks of transactions.
+    pub(crate) fn write_plain(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+    ) -> Result<()> {
+        data.check()?;
+        if self.transactions.unlocked_writer_begins() {
+            let _unlocked = Unlocked(self);
+            return self.commit(data, durability);
+        }
+        let _locks = self.lock_rows_of(&data)?;
+        self.commit(data, durability)
+    }
+
+    fn lock_rows_of(&self, data: &BatchData) -> Result<PlainLocks<'_>> {
+        let mut wanted = Vec::with_capacity(data.count() as usize);
+        for entry in data.entries() {
+            let entry = entry?;
+            if entry.kind != ValueKind::RangeDelete {
+                wanted.push(RowId::new(entry.family, entry.key));
+            }
+        }
+        // One order for all plain writes: they cannot wait for each other in a circle.
+        wanted.sort_unstable();
+        let owner = self.locks.new_owner();
+        let mut locks = PlainLocks { inner: self, owner, rows: Vec::with_capacity(wanted.len()) };
+        for row in wanted {
+            let timeout_us = self.options.row_lock_timeout_ms * 1000;
+            if self.lock_row(owner, row, timeout_us)? == Grant::New {
+                locks.rows.push(row);
+            }
+        }
+        Ok(locks)
+    }
+
+    /// Commits a batch whose rows are locked, or need no locks.
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+    ) -> Result<()> {
+        data.check()?;
+        self.check_writable()?;
+        let limit = self.options.batch_bytes_max();
+        if data.bytes().len() > limit {
+            return Err(Error::limit("a batch is larger than half of memory_budget_bytes")
+                .expected(format_args!("at most {limit} bytes"), data.bytes().len()));
+        }
+        let sync = self.wants_sync(durability)?;
+        if data.is_empty() && !sync {
+            return Ok(());
+        }
+        let clock = &*self.world.environment;
+        let stalls = self.ledger.stalls();
+        stalls.writer_begins(clock.now_us());
+        let result = self.enqueue(Pending { data, sync, slot: None });
+        stalls.writer_ends(clock.now_us());
+        result
+    }
+
+    /// Whether a commit with that durability syncs the log.
+    fn wants_sync(&self, durability: Option<Durability>) -> Result<bool> {
+        match (durability.unwrap_or(self.options.durability), self.options.durability) {
+            (Durability::Sync, Durability::None) => Err(Error::invalid(
+                "durability sync contradicts the database's durability none: there is no log",
+            )),
+            (Durability::Sync, _) => Ok(true),
+            (Durability::Buffered, Durability::None) => Err(Error::invalid(
+                "durability buffered contradicts the database's durability none: there is no log",
+            )),
+            (Durability::Buffered, _) => Ok(false),
+            (mode, of_database) if mode == of_database => Ok(false),
+            _ => Err(Error::invalid("durability interval and none are per database only")),
+        }
+    }
+
+    fn enqueue(self: &Arc<Self>, mut pending: Pending) -> Result<()> {
+        let slot = {
+            let mut queue = self.commits.lock();
+            if !queue.has_leader {
+                queue.has_leader = true;
+                drop(queue);
+                return self.lead(pending);
+            }
+            let slot = Arc::new(Slot { state: AtomicU8::new(WAITING), result: Mutex::new(Ok(())) });
+            pending.slot = Some(slot.clone());
+            queue.waiting.push(pending);
+            slot
+        };
+        self.wait(&self.commit_event, None, || slot.state.load(Ordering::Acquire) != WAITING);
+        if slot.state.load(Ordering::Acquire) == LEAD {
+            let own = {
+                let mut queue = self.commits.lock();
+                let is_own = |p: &Pending| p.slot.as_ref().is_some_and(|s| Arc::ptr_eq(s, &slot));
+                queue.waiting.iter().position(is_own).map(|index| queue.waiting.remove(index))
+            };
+            return match own {
+                Some(own) => self.lead(own),
+                None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
+            };
+        }
+        let result = slot.result.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        result
+    }
+
+    /// Leads one group, with `own` as its first batch, then hands over.
+    fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
+        let result_of_flow = self.hold_back(own.data.bytes().len());
+        let mut group = vec![own];
+        {
+            let mut queue = self.commits.lock();
+            let mut bytes = group[0].data.bytes().len();
+            let mut taken = 0;
+            for pending in &queue.waiting {
+                bytes += pending.data.bytes().len();
+                if bytes > GROUP_BYTES_MAX {
+                    break;
+                }
+                taken += 1;
+            }
+            group.extend(queue.waiting.drain(..taken));
+        }
+        let result = result_of_flow.and_then(|()| {
+            let mut writer = self.writer();
+            self.apply_group(&mut writer, &group)
+        });
+        self.finish_group(group, &result);
+        result
+    }
+
+    /// Gives a group its outcome and the queue its next leader.
+    fn finish_group(&self, group: Vec<Pending>, result: &Result<()>) {
+        let followers = group.len() > 1;
+        for pending in group {
+            if let Some(slot) = pending.slot {
+                *slot.result.lock().unwrap_or_else(PoisonError::into_inner) = result.clone();
+                slot.state.store(DONE, Ordering::Release);
+            }
+        }
+        let promoted = {
+            let mut queue = self.commits.lock();
+            let next = queue.waiting.first().and_then(|pending| pending.slot.as_ref());
+            if let Some(slot) = next {
+                slot.state.store(LEAD, Ordering::Release);
+            }
+            let promoted = next.is_some();
+            queue.has_leader = promoted;
+            promoted
+        };
+        if followers || promoted {
+            self.commit_event.notify_all();
+        }
+    }
+
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
+        self.check_writable()?;
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::CommitGroups, Cause::UserWrite, clock);
+        let mut meter = WorkMeter::default();
+        let count: u64 = group.iter().map(|pending| u64::from(pending.data.count())).sum();
+        let first_sequence = writer.last_sequence + 1;
+        let last_sequence = writer.last_sequence + count;
+        let sync = group.iter().any(|pending| pending.sync);
+        let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
+        let mut sequence = first_sequence;
+        let mut touched = Vec::new();
+        for pending in group {
+            let entries = pending.data.entries();
+            sequence = self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
+        }
+        writer.last_sequence = last_sequence;
+        self.visible.store(last_sequence, Ordering::Release);
+        self.ledger.count(Counter::Commits, group.len() as u64);
+        self.ledger.stalls().write_completed(clock.now_us());
+        self.after_insert(writer, &touched);
+        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, &mut meter);
+        Ok(())
+    }
+
+    /// Appends a group to the log; gives the number of the segment that holds it.
+    fn log_group(
+        &self,
+        writer: &mut Writer,
+        group: &[Pending],
+        first_sequence: SequenceNumber,
+        count: u32,
+        sync: bool,
+    ) -> Result<u64> {
+        if self.options.durability == Durability::None {
+            return Ok(u64::MAX);
+        }
+        let logged = (|| {
+            if count > 0 {
+                let header = group_header(first_sequence, count);
+                let mut pieces = Vec::with_capacity(group.len() + 1);
+                pieces.push(IoSlice::new(&header));
+                pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
+                writer.wal.append(self, &pieces)?;
+            }
+            if sync {
+                writer.wal.sync(self)?;
+            }
+            Ok(writer.wal.current_number())
+        })();
+        logged.inspect_err(|error: &Error| self.poison(error))
+    }
+
+    /// Writes entries to the active memtables, numbered from `sequence` on; gives the number
+    /// behind the last. Entries of families that were dropped meanwhile are passed over: a write
+    /// and then the drop leave the same. So are those up to what `flushed` says is in tables.
+    pub(crate) fn insert_entries(
+        &self,
+        entries: Entries<'_>,
+        mut sequence: SequenceNumber,
+        segment: u64,
+        touched: &mut Vec<ColumnFamilyId>,
+        flushed: &dyn Fn(&ColumnFamilyId) -> SequenceNumber,
+    ) -> Result<SequenceNumber> {
+        let mut tally = Tally::default();
+        let mut entries = entries.peekable();
+        while let Some(first) = entries.next().transpose()? {
+            let family = self.families.load().get(&first.family).cloned();
+            let Some(family) = family.filter(|family| !family.is_dropped()) else {
+                sequence += 1;
+                continue;
+            };
+            let flushed_through = flushed(&family.id);
+            let view = family.view();
+            let mut memtable = view.active.table.writer();
+            let mut next = Some(first);
+            while let Some(entry) = next {
+                if sequence > flushed_through {
+                    insert(&mut memtable, &entry, sequence);
+                    tally.add(&entry);
+                }
+                sequence += 1;
+                let same_family =
+                    |entry: &Result<Entry<'_>>| matches!(entry, Ok(e) if e.family == family.id);
+                next = entries.next_if(same_family).transpose()?;
+            }
+            if !view.active.table.is_empty() {
+                view.active.note_segment(segment);
+            }
+            if !touched.contains(&family.id) {
+                touched.push(family.id);
+            }
+        }
+        tally.book(self);
+        Ok(sequence)
+    }
+
+    /// Charges the memtables that were written to and starts flushes where one is due.
+    fn after_insert(self: &Arc<Self>, writer: &mut Writer, touched: &[ColumnFamilyId]) {
+        for id in touched {
+            let Some(family) = self.families.load().get(id).cloned() else { continue };
+            let bytes = family.view().active.recharge();
+            if bytes >= self.options.memtable_bytes {
+                self.switch_memtables(writer, &family);
+            }
+        }
+        self.enforce_bounds(writer);
+    }
+}
+
+fn insert(memtable: &mut MemTableWriter<'_>, entry: &Entry<'_>, sequence: SequenceNumber) {
+    match entry.kind {
+        ValueKind::RangeDelete => memtable.delete_range(entry.key, entry.value, sequence),
+        kind => memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value),
+    }
+}
+
+/// The head of a group's record: the sequence number of its first entry and their count.
+pub(crate) fn group_header(first_sequence: SequenceNumber, count: u32) -> [u8; 12] {
+    let mut header = [0; 12];
+    header[..8].copy_from_slice(&first_sequence.to_le_bytes());
+    header[8..].copy_from_slice(&count.to_le_bytes());
+    header
+}
+
+/// Counts of the entries of a group, booked together.
+#[derive(Default)]
+struct Tally {
+    kinds: [u64; 4],
+    bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.kinds[entry.kind as usize] += 1;
+        self.bytes += (entry.key.len() + entry.value.len()) as u64;
+    }
+
+    fn book(&self, inner: &DbInner) {
+        let counters =
+            [Counter::Deletes, Counter::Puts, Counter::SingleDeletes, Counter::RangeDeletes];
+        for (counter, count) in counters.into_iter().zip(self.kinds) {
+            if count > 0 {
+                inner.ledger.count(counter, count);
+            }
+        }
+        inner.ledger.count(Counter::IngestedBytes, self.bytes);
+    }
+}

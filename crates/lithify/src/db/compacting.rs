@@ -1,0 +1,496 @@
+//! Compactions as the database sees them: which to start, and making their outcome live.
+
+use super::background::{Gathered, adopt_readers, table_options};
+use super::family::Family;
+use super::inner::{DbInner, lock};
+use super::stall::{DrainShare, LEVEL0_TRIGGER};
+use crate::base::Level;
+use crate::compaction::flow::Drain;
+use crate::compaction::levels::{LevelTargets, TreeShape};
+use crate::compaction::picker::{
+    BusySet, Compaction, CompactionKind, ManualPick, PickOptions, Picker, Reason, SubRange,
+};
+use crate::compaction::scheduler::Urgency;
+use crate::compaction::{
+    Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
+    TableRun, clipped_tombstones, remove_tables,
+};
+use crate::manifest::{Change, KeyRange, Version, VersionEdit};
+use crate::options::CfOptions;
+use crate::stats::{Cause, JobRecord};
+use crate::table::ReadContext;
+use crate::{Error, ErrorKind, Result};
+use std::sync::{Arc, Mutex};
+
+/// A compaction larger than this is split into key sub-ranges when there are threads for it.
+const SPLIT_BYTES_MIN: u64 = 32 << 20;
+
+/// Gathers the parts of a compaction and installs them by one edit.
+struct CompactionReceiver {
+    inner: Arc<DbInner>,
+    family: Arc<Family>,
+    compaction: Compaction,
+    gathered: Mutex<Gathered>,
+    drain: DrainShare,
+}
+
+impl CompactionReceiver {
+    fn finish(&self) -> Result<()> {
+        let ((tables, mut record), is_failed) = {
+            let mut gathered = lock(&self.gathered);
+            (gathered.take(), gathered.is_failed)
+        };
+        let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
+        let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
+        if is_failed || result.is_err() {
+            remove_tables(&self.inner.workshop, numbers.into_iter());
+        } else {
+            self.inner.book_compaction(&self.compaction, &mut record);
+        }
+        self.inner.compaction_ended(&self.family, &self.compaction);
+        if let Err(error) = &result {
+            self.inner.poison(error);
+        }
+        self.drain.end();
+        self.inner.state_changed.notify_all();
+        if !is_failed && result.is_ok() {
+            self.inner.collect_garbage();
+            self.inner.schedule_all_compactions();
+        }
+        result
+    }
+}
+
+impl JobReceiver for CompactionReceiver {
+    fn part_progressed(&self, bytes: u64) {
+        self.drain.progressed(bytes);
+    }
+
+    fn part_done(&self, output: PartOutput) -> Result<()> {
+        let is_last = lock(&self.gathered).add(self.family.id, output);
+        if is_last { self.finish() } else { Ok(()) }
+    }
+
+    fn part_failed(&self, error: Option<Error>) {
+        // A full disk only means that the tree stays as it is; the next trigger tries again.
+        if let Some(error) = error.filter(|error| error.kind() != ErrorKind::NoSpace) {
+            self.inner.poison(&error);
+        }
+        if lock(&self.gathered).fail() {
+            // A failed compaction installs nothing, so there is nothing to fail at.
+            let _ = self.finish();
+        }
+    }
+}
+
+impl DbInner {
+    /// Starts compactions in all families while some are due and threads are free.
+    pub(crate) fn schedule_all_compactions(self: &Arc<Self>) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        for family in self.families.load().values() {
+            while self.schedule_compaction(family) {}
+        }
+    }
+
+    /// Starts one compaction of a family if one is due; true if it did.
+    fn schedule_compaction(self: &Arc<Self>, family: &Arc<Family>) -> bool {
+        let compaction = {
+            let mut background = self.background();
+            let running_max = self.options.background_threads.max(1);
+            if background.compaction_count >= running_max
+                || background.manual.contains(&family.id)
+                || family.is_dropped()
+            {
+                return false;
+            }
+            let idle = background.compaction_count == 0 && background.flushing.is_empty();
+            let busy = background.compacting.entry(family.id).or_default();
+            let Some(compaction) = self.pick(family, busy, idle) else { return false };
+            busy.add(&compaction);
+            background.compaction_count += 1;
+            compaction
+        };
+        self.run_compaction(family, compaction);
+        true
+    }
+
+    fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
+        let view = family.view();
+        let targets = self.level_targets(family, &view.version);
+        let cursors = lock(&family.cursors);
+        self.picker(family, &view.version, &targets, busy, &cursors, idle).pick()
+    }
+
+    pub(crate) fn level_targets(&self, family: &Family, version: &Version) -> LevelTargets {
+        LevelTargets::new(version, &tree_shape(&family.options()))
+    }
+
+    fn picker<'a>(
+        &self,
+        family: &Family,
+        version: &'a Version,
+        targets: &'a LevelTargets,
+        busy: &'a BusySet,
+        cursors: &'a crate::compaction::picker::Cursors,
+        idle: bool,
+    ) -> Picker<'a> {
+        let table_bytes = family.options().table_bytes;
+        let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
+        let options = PickOptions {
+            compaction_bytes_max: table_bytes.saturating_mul(25),
+            grandparent_bytes_max: table_bytes.saturating_mul(10),
+            idle,
+        };
+        Picker { version, targets, busy, cursors, oldest_snapshot, options }
+    }
+
+    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) {
+        if compaction.kind == CompactionKind::TrivialMove {
+            if let Err(error) = self.move_table(family, &compaction) {
+                self.poison(&error);
+            }
+            self.compaction_ended(family, &compaction);
+            self.update_flow();
+            self.state_changed.notify_all();
+            return;
+        }
+        let parts = match self.options.background_threads {
+            threads if threads > 1 && compaction.input_bytes() >= SPLIT_BYTES_MIN => threads,
+            _ => 1,
+        };
+        let ranges = compaction.split(parts);
+        let plans: Result<Vec<_>> = ranges
+            .into_iter()
+            .map(|range| self.compaction_plan(family, &compaction, range))
+            .collect();
+        let plans = match plans {
+            Ok(plans) => plans,
+            Err(error) => {
+                self.poison(&error);
+                self.compaction_ended(family, &compaction);
+                return;
+            }
+        };
+        let drain = self.drain_of(&compaction);
+        let receiver = Arc::new(CompactionReceiver {
+            inner: Arc::clone(self),
+            family: Arc::clone(family),
+            compaction,
+            gathered: Mutex::new(Gathered::new(plans.len())),
+            drain,
+        });
+        for plan in plans {
+            let receiver: Arc<dyn JobReceiver> = receiver.clone();
+            let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
+            self.scheduler.submit(Box::new(job));
+        }
+    }
+
+    fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
+        let mut totals = vec![(Drain::Compaction, compaction.input_bytes())];
+        let stored = |level: Level| -> u64 {
+            let of_level = compaction.input_tables().filter(|(at, _)| *at == level);
+            of_level.map(|(_, table)| table.metadata.size_bytes).sum()
+        };
+        if stored(0) > 0 {
+            totals.push((Drain::Level0, stored(0)));
+        }
+        let entry_bytes = compaction.input_tables().map(|(_, table)| table.metadata.raw_bytes);
+        DrainShare::begin(self, totals, entry_bytes.sum())
+    }
+
+    fn compaction_plan(
+        &self,
+        family: &Family,
+        compaction: &Compaction,
+        range: SubRange,
+    ) -> Result<MergePlan> {
+        let options = family.options();
+        let mut inputs = Vec::new();
+        let mut tombstones = Vec::new();
+        let mut context = ReadContext::new(&*self.world.environment);
+        for (level, tables) in &compaction.inputs {
+            for table in tables.iter().filter(|table| table.metadata.range_tombstones > 0) {
+                tombstones.push(table.reader()?.range_tombstones(&mut context)?);
+            }
+            if *level == 0 {
+                let runs = tables.iter().map(|table| vec![Arc::clone(table)]);
+                inputs.extend(runs.map(|run| Input::Tables(TableRun::new(run, range.clone()))));
+            } else {
+                inputs.push(Input::Tables(TableRun::new(tables.clone(), range.clone())));
+            }
+        }
+        let target = compaction.target_level;
+        let version = Arc::clone(&family.view().version);
+        let clipped = clipped_tombstones(
+            tombstones.iter().map(|run| &**run),
+            range.start.as_deref(),
+            range.end.as_deref(),
+        );
+        Ok(MergePlan {
+            name: format!("compaction of {} into level {target}", family.name),
+            urgency: urgency_of(compaction),
+            merge: Merge::new(inputs),
+            snapshots: self.snapshot_sequences(),
+            tombstones: clipped,
+            output: OutputPlan {
+                cause: Cause::Compaction,
+                level: target,
+                compression: options.compression.resolve(target, version.level_count()),
+                table: table_options(&options, target),
+                table_bytes: options.table_bytes,
+                boundaries: compaction.boundaries.iter().map(|b| b.key.clone()).collect(),
+            },
+            deeper: Deeper::levels(version, target + 1),
+        })
+    }
+
+    /// Gives a table to a deeper level as it is; if its codec is not the one asked for there,
+    /// that is recorded as debt.
+    fn move_table(self: &Arc<Self>, family: &Arc<Family>, compaction: &Compaction) -> Result<()> {
+        let mut manifest = self.manifest();
+        if family.is_dropped() {
+            return Ok(());
+        }
+        let mut changes = Vec::new();
+        let mut moved_bytes = 0;
+        let policy = family.options().compression;
+        let level_count = family.view().version.level_count();
+        let wanted = policy.resolve(compaction.target_level, level_count);
+        for (level, table) in compaction.input_tables() {
+            moved_bytes += table.metadata.size_bytes;
+            changes.push(Change::MoveFile {
+                family: family.id,
+                number: table.metadata.number,
+                from: level,
+                to: compaction.target_level,
+                codec_debt: table.metadata.compression != wanted,
+            });
+        }
+        self.push_cursor(family, compaction, &mut changes);
+        let state = manifest.append(VersionEdit { changes })?;
+        self.book_manifest(&manifest);
+        self.replace_version(family, &state, &[]);
+        self.ledger.book_job(&JobRecord {
+            target_level: compaction.target_level,
+            moved_bytes,
+            ..JobRecord::default()
+        });
+        Ok(())
+    }
+
+    fn push_cursor(&self, family: &Family, compaction: &Compaction, changes: &mut Vec<Change>) {
+        let mut cursors = lock(&family.cursors);
+        cursors.advance(compaction);
+        if let Some(key) = cursors.key(compaction.source_level) {
+            let level = compaction.source_level;
+            changes.push(Change::CompactionCursor { family: family.id, level, key: key.into() });
+        }
+    }
+
+    fn install_compaction(
+        self: &Arc<Self>,
+        receiver: &CompactionReceiver,
+        tables: Vec<(u32, NewTable)>,
+    ) -> Result<()> {
+        let (family, compaction) = (&receiver.family, &receiver.compaction);
+        self.world.files.sync_directory(&self.path)?;
+        let mut manifest = self.manifest();
+        if family.is_dropped() {
+            let numbers = tables.iter().map(|(_, table)| table.metadata.number);
+            remove_tables(&self.workshop, numbers);
+            return Ok(());
+        }
+        let mut changes = Vec::new();
+        for (level, table) in compaction.input_tables() {
+            let number = table.metadata.number;
+            changes.push(Change::RemoveFile { family: family.id, level, number });
+        }
+        for (_, table) in &tables {
+            let (level, metadata) = (compaction.target_level, table.metadata.clone());
+            changes.push(Change::AddFile { family: family.id, level, metadata });
+        }
+        self.push_cursor(family, compaction, &mut changes);
+        let state = manifest.append(VersionEdit { changes })?;
+        self.book_manifest(&manifest);
+        adopt_readers(&state, tables);
+        self.replace_version(family, &state, &[]);
+        self.background().garbage_is_held = true;
+        Ok(())
+    }
+
+    fn book_compaction(&self, compaction: &Compaction, record: &mut JobRecord) {
+        record.target_level = compaction.target_level;
+        for (level, table) in compaction.input_tables() {
+            if level == compaction.target_level && level != compaction.source_level {
+                record.read_target_bytes += table.metadata.size_bytes;
+            } else {
+                record.read_source_bytes += table.metadata.size_bytes;
+            }
+        }
+        self.ledger.book_job(record);
+    }
+
+    fn compaction_ended(&self, family: &Family, compaction: &Compaction) {
+        let mut background = self.background();
+        if let Some(busy) = background.compacting.get_mut(&family.id) {
+            busy.remove(compaction);
+        }
+        background.compaction_count = background.compaction_count.saturating_sub(1);
+    }
+
+    /// Compacts a range level by level down to the last one, which is rewritten in place.
+    pub(crate) fn compact_range(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        if let (Some(start), Some(end)) = (start, end)
+            && start > end
+        {
+            return Err(Error::invalid("the range to compact ends before it starts"));
+        }
+        self.flush_family(family)?;
+        let claimed = |inner: &DbInner| inner.background().manual.insert(family.id);
+        self.wait(&self.state_changed, None, || self.check_writable().is_err() || claimed(self));
+        let result = self.compact_levels(family, start, end);
+        self.background().manual.remove(&family.id);
+        self.state_changed.notify_all();
+        self.schedule_all_compactions();
+        result
+    }
+
+    fn compact_levels(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        let level_count = family.view().version.level_count();
+        for level in 0..level_count {
+            let is_last = level + 1 == level_count;
+            let mut from = start.map(<[u8]>::to_vec);
+            loop {
+                self.check_writable()?;
+                family.check_alive()?;
+                let view = family.view_full();
+                let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
+                    break;
+                };
+                match self.begin_manual(family, level, &range) {
+                    ManualPick::Nothing => break,
+                    ManualPick::Busy => self.wait_for_change(family),
+                    ManualPick::Compact(compaction) => {
+                        let done = compaction.range.largest.to_vec();
+                        self.run_and_wait(family, compaction)?;
+                        if is_last {
+                            // Behind what was just rewritten in place.
+                            from = Some([&done[..], &[0]].concat());
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_manual(&self, family: &Family, level: Level, range: &KeyRange) -> ManualPick {
+        let mut background = self.background();
+        let busy = background.compacting.entry(family.id).or_default();
+        let view = family.view();
+        let targets = self.level_targets(family, &view.version);
+        let pick = {
+            let cursors = lock(&family.cursors);
+            self.picker(family, &view.version, &targets, busy, &cursors, false)
+                .pick_manual(level, range)
+        };
+        if let ManualPick::Compact(compaction) = &pick {
+            busy.add(compaction);
+            background.compaction_count += 1;
+        }
+        pick
+    }
+
+    fn wait_for_change(&self, family: &Family) {
+        let before = Arc::as_ptr(&family.view().version) as usize;
+        self.wait(&self.state_changed, None, || {
+            let background = self.background();
+            let running = background.compacting.get(&family.id).map_or(0, BusySet::running);
+            self.has_failed()
+                || running == 0
+                || Arc::as_ptr(&family.view().version) as usize != before
+        });
+    }
+
+    fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
+        let inputs: Vec<_> =
+            compaction.input_tables().map(|(_, table)| table.metadata.number).collect();
+        let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
+        self.run_compaction(family, compaction);
+        self.wait(&self.state_changed, None, || {
+            let background = self.background();
+            let busy = background.compacting.get(&family.id);
+            let is_running = match (&probe, busy) {
+                (Some(table), Some(busy)) => busy.is_busy(table),
+                _ => false,
+            };
+            !is_running || self.has_failed()
+        });
+        self.check_writable()?;
+        let is_input =
+            |table: &Arc<crate::manifest::TableFile>| inputs.contains(&table.metadata.number);
+        let view = family.view();
+        let unchanged = view.version.tables().filter(|(_, table)| is_input(table)).count();
+        if unchanged == inputs.len() && !family.is_dropped() && inputs.len() > 1 {
+            return Err(Error::new(
+                ErrorKind::NoSpace,
+                "a compaction could not be finished; free space and try again",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The part of a level's keys from `start` to before `end`, as far as there are tables.
+fn range_of(
+    version: &Version,
+    level: Level,
+    start: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Option<KeyRange> {
+    let mut ranges = version.level(level).iter().map(|table| table.metadata.range.clone());
+    let first = ranges.next()?;
+    let mut range = ranges.fold(first, |all, one| all.union(&one));
+    if let Some(start) = start
+        && start > &range.smallest[..]
+    {
+        range.smallest = start.into();
+    }
+    if let Some(end) = end
+        && !range.ends_before(end)
+    {
+        range.largest = end.into();
+        range.largest_exclusive = true;
+    }
+    (!range.ends_before(&range.smallest)).then_some(range)
+}
+
+fn tree_shape(options: &CfOptions) -> TreeShape {
+    TreeShape {
+        base_level_bytes_max: options.base_level_bytes_max,
+        fanout: u64::from(options.fanout),
+        level0_trigger: LEVEL0_TRIGGER,
+    }
+}
+
+fn urgency_of(compaction: &Compaction) -> Urgency {
+    let score = (compaction.score * 1000.0).clamp(0.0, f64::from(u32::MAX)) as u32;
+    match compaction.reason {
+        Reason::Level0 => Urgency::Level0(score),
+        Reason::LevelSize | Reason::Manual => Urgency::Compaction(score),
+        Reason::SnapshotRelease | Reason::CodecDebt => Urgency::Idle,
+    }
+}

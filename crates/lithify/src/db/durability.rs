@@ -1,0 +1,67 @@
+//! Syncing the log at intervals, for [`Durability::Interval`].
+//!
+//! A thread of its own, so that no writer waits for the disk: it notes how far the log is, syncs
+//! beside the appends, and reports how far the log is durable then. With no background threads
+//! the commit that finds the interval over syncs itself.
+
+use super::inner::{DbInner, lock};
+use crate::Result;
+use crate::options::Durability;
+use crate::stats::Counter;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+impl DbInner {
+    /// Starts what runs beside the calls: the syncing thread, due flushes and compactions.
+    pub(crate) fn start_background(self: &Arc<Self>) -> Result<()> {
+        if let Durability::Interval { milliseconds } = self.options.durability
+            && self.options.background_threads > 0
+        {
+            let inner = Arc::downgrade(self);
+            let stop = Arc::clone(&self.stop_syncing);
+            let body = move || {
+                let mut seen = stop.generation();
+                while !stop.wait(seen, Some(u64::from(milliseconds) * 1000)) {
+                    if !Weak::upgrade(&inner).is_some_and(|inner| inner.sync_beside_appends()) {
+                        return;
+                    }
+                    seen = stop.generation();
+                }
+            };
+            let thread = self.world.environment.spawn("lithify-sync", Box::new(body))?;
+            *lock(&self.syncer) = Some(thread);
+        }
+        self.schedule_all_flushes();
+        self.schedule_all_compactions();
+        Ok(())
+    }
+
+    /// Syncs what is in the log now; false once there is nothing more to do.
+    fn sync_beside_appends(&self) -> bool {
+        if self.closed.load(Ordering::Acquire) || self.has_failed() {
+            return false;
+        }
+        let (number, pending) = match self.writer().wal.current_mut() {
+            Some(wal) if wal.synced_through() < wal.end_offset() => {
+                (wal.log_number(), wal.start_sync())
+            }
+            _ => return true,
+        };
+        let synced = pending.and_then(|pending| {
+            self.ledger.count(Counter::WalSyncs, 1);
+            let result = pending.run();
+            match self.writer().wal.current_mut() {
+                Some(wal) if wal.log_number() == number => wal.finish_sync(&pending, result),
+                // The segment was finished meanwhile, that is synced to its end.
+                _ => result,
+            }
+        });
+        match synced {
+            Ok(()) => true,
+            Err(error) => {
+                self.poison(&error);
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! A column family: what is in memory and which tables are live, as one immutable view that
+//! readers take without a lock; and the public handle.
+
+use super::cursor::{Cursor, ScanRange};
+use super::inner::DbInner;
+use super::snapshot::Snapshot;
+use crate::base::{
+    Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, ValueKind,
+};
+use crate::compaction::picker::Cursors;
+use crate::manifest::Version;
+use crate::memtable::MemTable;
+use crate::options::CfOptions;
+use crate::table::{FragmentedTombstones, TombstoneFragmenter};
+use crate::{Error, ErrorKind, Result};
+use arc_swap::{ArcSwap, Guard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A memtable with what the engine keeps beside it.
+pub(crate) struct Memory {
+    pub(crate) table: Arc<MemTable>,
+    charge: Mutex<Charge>,
+    /// The fragments of so many range tombstones.
+    fragments: Mutex<(usize, Arc<FragmentedTombstones>)>,
+    /// The WAL segment that holds its first write; `u64::MAX` while it is empty.
+    oldest_segment: AtomicU64,
+    /// All writes of the family up to here are in this memtable or in older ones. Set when it
+    /// becomes immutable.
+    complete_through: AtomicU64,
+}
+
+impl Memory {
+    pub(crate) fn new(budget: &Arc<MemoryBudget>) -> Arc<Self> {
+        Arc::new(Memory {
+            table: Arc::new(MemTable::new()),
+            charge: Mutex::new(budget.charge(MemoryUse::Memtable, 0)),
+            fragments: Mutex::default(),
+            oldest_segment: AtomicU64::new(u64::MAX),
+            complete_through: AtomicU64::new(0),
+        })
+    }
+
+    /// Brings the charge up to what the memtable holds, and gives it.
+    pub(crate) fn recharge(&self) -> usize {
+        let bytes = self.table.memory_bytes();
+        self.charge.lock().unwrap_or_else(PoisonError::into_inner).resize(bytes);
+        bytes
+    }
+
+    /// The range tombstones, cut into fragments once after each range delete.
+    pub(crate) fn tombstones(&self) -> Arc<FragmentedTombstones> {
+        let raw = self.table.range_tombstones();
+        let mut cached = self.fragments.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.0 != raw.len() {
+            let mut fragmenter = TombstoneFragmenter::new();
+            for tombstone in raw.iter() {
+                fragmenter.add(&tombstone.start, &tombstone.end, tombstone.sequence);
+            }
+            *cached = (raw.len(), Arc::new(fragmenter.finish()));
+        }
+        Arc::clone(&cached.1)
+    }
+
+    pub(crate) fn note_segment(&self, segment: u64) {
+        self.oldest_segment.fetch_min(segment, Ordering::AcqRel);
+    }
+
+    pub(crate) fn oldest_segment(&self) -> u64 {
+        self.oldest_segment.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_complete_through(&self, sequence: SequenceNumber) {
+        self.complete_through.store(sequence, Ordering::Release);
+    }
+
+    pub(crate) fn complete_through(&self) -> SequenceNumber {
+        self.complete_through.load(Ordering::Acquire)
+    }
+}
+
+/// Everything that a read of one family looks at.
+pub(crate) struct View {
+    /// Where writes go.
+    pub(crate) active: Arc<Memory>,
+    /// Full memtables that wait for their flush, newest first.
+    pub(crate) immutable: Vec<Arc<Memory>>,
+    /// The live tables.
+    pub(crate) version: Arc<Version>,
+}
+
+impl View {
+    /// All memtables, newest first.
+    pub(crate) fn memories(&self) -> impl Iterator<Item = &Arc<Memory>> {
+        std::iter::once(&self.active).chain(&self.immutable)
+    }
+}
+
+/// A column family inside the engine.
+pub(crate) struct Family {
+    pub(crate) id: ColumnFamilyId,
+    pub(crate) name: String,
+    options: ArcSwap<CfOptions>,
+    view: ArcSwap<View>,
+    /// Where each level was last compacted.
+    pub(crate) cursors: Mutex<Cursors>,
+    /// Held while the view is replaced.
+    replacing: Mutex<()>,
+    dropped: AtomicBool,
+}
+
+impl Family {
+    pub(crate) fn new(
+        id: ColumnFamilyId,
+        name: &str,
+        options: CfOptions,
+        version: Arc<Version>,
+        budget: &Arc<MemoryBudget>,
+    ) -> Arc<Self> {
+        let cursors = Cursors::new(version.level_count());
+        let view = View { active: Memory::new(budget), immutable: Vec::new(), version };
+        Arc::new(Family {
+            id,
+            name: name.to_string(),
+            options: ArcSwap::from_pointee(options),
+            view: ArcSwap::from_pointee(view),
+            cursors: Mutex::new(cursors),
+            replacing: Mutex::new(()),
+            dropped: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn options(&self) -> Arc<CfOptions> {
+        self.options.load_full()
+    }
+
+    pub(crate) fn set_options(&self, options: CfOptions) {
+        self.options.store(Arc::new(options));
+    }
+
+    pub(crate) fn view(&self) -> Guard<Arc<View>> {
+        self.view.load()
+    }
+
+    pub(crate) fn view_full(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// Replaces the view by what `change` makes of it.
+    pub(crate) fn replace_view(&self, change: impl FnOnce(&View) -> View) {
+        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = change(&self.view.load());
+        self.view.store(Arc::new(next));
+    }
+
+    /// Makes the active memtable immutable and starts a new one. Only the commit leader calls
+    /// this, so nobody writes meanwhile. False if there was nothing in it.
+    pub(crate) fn switch_memtable(
+        &self,
+        budget: &Arc<MemoryBudget>,
+        complete_through: SequenceNumber,
+    ) -> bool {
+        let mut switched = false;
+        self.replace_view(|view| {
+            if view.active.table.is_empty() {
+                return View { active: view.active.clone(), ..copy_of(view) };
+            }
+            switched = true;
+            view.active.recharge();
+            view.active.set_complete_through(complete_through);
+            let mut immutable = vec![view.active.clone()];
+            immutable.extend(view.immutable.iter().cloned());
+            View { active: Memory::new(budget), immutable, version: view.version.clone() }
+        });
+        switched
+    }
+
+    /// Lets go of all data of a dropped family; cursors that are open keep what they read.
+    pub(crate) fn forget_tables(&self, budget: &Arc<MemoryBudget>) {
+        self.replace_view(|view| View {
+            active: Memory::new(budget),
+            immutable: Vec::new(),
+            version: Arc::new(Version::empty(view.version.level_count())),
+        });
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// The oldest WAL segment that holds a write which is in no table yet; `u64::MAX` if none.
+    pub(crate) fn oldest_segment(&self) -> u64 {
+        self.view().memories().map(|memory| memory.oldest_segment()).min().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.is_dropped() {
+            return Err(Error::new(
+                ErrorKind::Closed,
+                format!("the column family {:?} was dropped", self.name),
+            ));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn copy_of(view: &View) -> View {
+    View {
+        active: view.active.clone(),
+        immutable: view.immutable.clone(),
+        version: view.version.clone(),
+    }
+}
+
+/// A handle on a column family: an ordered map of its own, with its own options, that shares
+/// log, snapshots, cache and memory budget with the others of its database. Cheap to clone, may
+/// be used from any thread. After the family is dropped or the database closed every call gives
+/// an error of kind [`ErrorKind::Closed`].
+#[derive(Clone)]
+pub struct ColumnFamily {
+    pub(crate) inner: Arc<DbInner>,
+    pub(crate) family: Arc<Family>,
+}
+
+impl ColumnFamily {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.family.name
+    }
+
+    /// The id, never reused within the database.
+    pub fn id(&self) -> ColumnFamilyId {
+        self.family.id
+    }
+
+    /// The options in force.
+    pub fn options(&self) -> CfOptions {
+        (*self.family.options()).clone()
+    }
+
+    pub(crate) fn check_belongs_to(&self, db: &crate::Db) -> Result<()> {
+        if !Arc::ptr_eq(&self.inner, &db.inner) {
+            return Err(Error::invalid(format!(
+                "the column family {:?} belongs to another database",
+                self.family.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// A key over 65,535 bytes or a value over 64 MiB ([`ErrorKind::LimitExceeded`]); a row lock
+    /// not granted in time; a closed database or dropped family; what the log refuses.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::Put, key, value)
+    }
+
+    /// Removes a key; no error if it is not there.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::put`].
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::Delete, key, &[])
+    }
+
+    /// Removes a key that was put **exactly once** since it was last single-deleted, and that is
+    /// never removed by [`ColumnFamily::delete`]. The tombstone then vanishes together with that
+    /// put at the first merge that sees both, instead of travelling to the bottom.
+    ///
+    /// If the key was put twice, an older value may show again; merges that find a second put
+    /// under a settled single delete count it (`single_delete_misuses` in the statistics).
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::put`].
+    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::SingleDelete, key, &[])
+    }
+
+    /// Removes all keys from `start` on, up to but without `end`, by one entry. Takes no row
+    /// locks.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `end` lies before `start`; else as [`ColumnFamily::put`].
+    pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::RangeDelete, start, end)
+    }
+
+    /// The value of a key. The slice points into a cached block where it can, and keeps that
+    /// block in memory while it lives.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Io`]; closed or dropped.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Slice>> {
+        self.inner.get(&self.family, key, None)
+    }
+
+    /// The value that a key had at a snapshot.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn get_at(&self, key: &[u8], snapshot: &Snapshot) -> Result<Option<Slice>> {
+        self.inner.get(&self.family, key, Some(self.sequence_of(snapshot)?))
+    }
+
+    /// The values of several keys, in their order, all at one point in time.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`]; the first error ends the call.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), None, |_, value| {
+            values.push(value)
+        })?;
+        Ok(values)
+    }
+
+    /// Whether a key has a value; reads no value.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// A cursor over the rows of a range of keys, as of now. It lends keys and values and
+    /// allocates nothing per row; [`Cursor::iter`] is there for convenience.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// rocks.put(b"basalt", b"igneous")?;
+    /// rocks.put(b"chalk", b"sedimentary")?;
+    /// let mut rows = rocks.cursor(b"b"..)?;
+    /// while rows.next()? {
+    ///     println!("{:?} is {:?}", rows.key(), rows.value());
+    /// }
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`].
+    pub fn cursor(&self, range: impl Into<ScanRange>) -> Result<Cursor> {
+        self.inner.open_cursor(&self.family, range.into(), None)
+    }
+
+    /// A cursor over a range of keys at a snapshot.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get_at`].
+    pub fn cursor_at(&self, range: impl Into<ScanRange>, snapshot: &Snapshot) -> Result<Cursor> {
+        let sequence = self.sequence_of(snapshot)?;
+        self.inner.open_cursor(&self.family, range.into(), Some(sequence))
+    }
+
+    /// A cursor over the keys that begin with `prefix`. Where the prefix is at least as long as
+    /// the family's `prefix_length_bytes`, tables whose filter excludes it are not read.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`].
+    pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
+        self.inner.open_prefix_cursor(&self.family, prefix, None)
+    }
+
+    /// [`ColumnFamily::prefix_cursor`] at a snapshot.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get_at`].
+    pub fn prefix_cursor_at(&self, prefix: &[u8], snapshot: &Snapshot) -> Result<Cursor> {
+        let sequence = self.sequence_of(snapshot)?;
+        self.inner.open_prefix_cursor(&self.family, prefix, Some(sequence))
+    }
+
+    fn sequence_of(&self, snapshot: &Snapshot) -> Result<SequenceNumber> {
+        if !Arc::ptr_eq(&snapshot.inner, &self.inner) {
+            return Err(Error::invalid("the snapshot belongs to another database"));
+        }
+        Ok(snapshot.sequence)
+    }
+
+    /// Writes the memtable of this family to a table and waits for it.
+    ///
+    /// # Errors
+    /// What the disk refuses; closed or dropped.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.flush_family(&self.family)
+    }
+
+    /// Compacts the tables that hold keys of a range, level by level down to the bottom, and
+    /// waits for it. Memtables are flushed first.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::flush`].
+    pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.inner.compact_range(&self.family, start, end)
+    }
+}

@@ -1,0 +1,240 @@
+//! The database behind its handles: what all paths share, and what is asked before any of them.
+
+use super::background::Background;
+use super::commit::{CommitQueue, Writer};
+use super::family::Family;
+use super::locks::{Grant, LockTable, OwnerId, RowId};
+use super::snapshot::{Snapshot, SnapshotList};
+use super::stall::Flow;
+use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
+use crate::cache::BlockCache;
+use crate::compaction::Workshop;
+use crate::compaction::scheduler::Scheduler;
+use crate::fs::{Event, FileLock, Thread, World};
+use crate::manifest::{FileNumbers, Manifest};
+use crate::options::Options;
+use crate::stats::{Cause, Counter, Ledger};
+use crate::wal::RecoveryReport;
+use crate::{Error, ErrorKind, Result};
+use arc_swap::ArcSwap;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The column families that are not dropped, by id.
+pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
+
+/// Whether plain writes have to take row locks: only once a transaction was ever begun.
+pub(crate) struct TransactionUse {
+    used: AtomicBool,
+    unlocked_writers: AtomicUsize,
+    drained: Arc<dyn Event>,
+}
+
+impl TransactionUse {
+    pub(crate) fn new(drained: Arc<dyn Event>) -> Self {
+        TransactionUse {
+            used: AtomicBool::new(false),
+            unlocked_writers: AtomicUsize::new(0),
+            drained,
+        }
+    }
+
+    /// Enters a plain write that takes no locks; false if it must take them.
+    pub(crate) fn unlocked_writer_begins(&self) -> bool {
+        // Both sides write first and look then, in one total order: either this write sees the
+        // flag, or the first transaction sees this write and waits for it.
+        self.unlocked_writers.fetch_add(1, Ordering::SeqCst);
+        if self.used.load(Ordering::SeqCst) {
+            self.unlocked_writer_ends();
+            return false;
+        }
+        true
+    }
+
+    pub(crate) fn unlocked_writer_ends(&self) {
+        self.unlocked_writers.fetch_sub(1, Ordering::SeqCst);
+        if self.used.load(Ordering::SeqCst) {
+            self.drained.notify_all();
+        }
+    }
+}
+
+/// See the module. Handles share it; background jobs hold it while they run.
+pub(crate) struct DbInner {
+    pub(crate) path: PathBuf,
+    pub(crate) options: Options,
+    pub(crate) world: World,
+    pub(crate) database_id: u128,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) file_numbers: Arc<FileNumbers>,
+    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) flow: Flow,
+    /// What slowed writers sleep at; notified only by a failure.
+    pub(crate) writer_event: Arc<dyn Event>,
+    pub(crate) families: ArcSwap<Families>,
+    pub(crate) manifest: Mutex<Manifest>,
+    pub(crate) commits: CommitQueue,
+    pub(crate) commit_event: Arc<dyn Event>,
+    pub(crate) writer: Mutex<Writer>,
+    /// Log segments from this number on are to come; the number of the current one, if any.
+    pub(crate) wal_number: AtomicU64,
+    /// What is committed: reads without a snapshot read here.
+    pub(crate) visible: AtomicU64,
+    pub(crate) snapshots: SnapshotList,
+    pub(crate) locks: LockTable,
+    pub(crate) transactions: TransactionUse,
+    pub(crate) background: Mutex<Background>,
+    /// Notified when a flush or compaction was installed, or failed.
+    pub(crate) state_changed: Arc<dyn Event>,
+    /// What opening found in the log.
+    pub(crate) recovery: OnceLock<Vec<RecoveryReport>>,
+    pub(crate) closed: AtomicBool,
+    pub(crate) failure: Mutex<Option<Error>>,
+    pub(crate) has_failed: AtomicBool,
+    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// The thread that syncs the log at intervals, and what ends it.
+    pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
+    pub(crate) stop_syncing: Arc<dyn Event>,
+    /// Manifest bytes that are in the ledger already.
+    pub(crate) manifest_booked_bytes: AtomicU64,
+}
+
+impl DbInner {
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed_error());
+        }
+        Ok(())
+    }
+
+    /// Whether writes are still possible: not after a close, nor after a failure that left the
+    /// state on disk unknown.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.has_failed()
+            && let Some(failure) = &*lock(&self.failure)
+        {
+            return Err(failure.clone());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Stops all writing because of `cause`; the first cause stays.
+    pub(crate) fn poison(&self, cause: &Error) {
+        let mut failure = lock(&self.failure);
+        if failure.is_none() {
+            let what = "writing stopped after a failure; close the database and open it again";
+            *failure = Some(Error::new(ErrorKind::Poisoned, what).because(cause.clone()));
+        }
+        drop(failure);
+        self.has_failed.store(true, Ordering::Release);
+        self.state_changed.notify_all();
+        self.writer_event.notify_all();
+    }
+
+    pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        lock(&self.manifest)
+    }
+
+    pub(crate) fn background(&self) -> MutexGuard<'_, Background> {
+        lock(&self.background)
+    }
+
+    /// Waits through the scheduler, so that with no background threads the waiter does the work.
+    /// The deadline is a time of the environment's clock.
+    pub(crate) fn wait(
+        &self,
+        event: &Arc<dyn Event>,
+        deadline_us: Option<u64>,
+        condition: impl FnMut() -> bool,
+    ) -> bool {
+        self.scheduler.wait_until(event, deadline_us, condition)
+    }
+
+    /// Takes a row lock, waiting for it at most so long.
+    pub(crate) fn lock_row(&self, owner: OwnerId, row: RowId, timeout_us: u64) -> Result<Grant> {
+        let mut grant = self.locks.try_acquire(owner, row);
+        if grant != Grant::Busy {
+            return Ok(grant);
+        }
+        self.ledger.count(Counter::LockWaits, 1);
+        let deadline_us = self.world.environment.now_us().saturating_add(timeout_us);
+        let granted = self.wait(self.locks.freed_event(row), Some(deadline_us), || {
+            grant = self.locks.try_acquire(owner, row);
+            grant != Grant::Busy
+        });
+        if granted {
+            return Ok(grant);
+        }
+        self.ledger.count(Counter::LockTimeouts, 1);
+        Err(Error::new(
+            ErrorKind::LockTimeout,
+            "a row lock was not granted in time: roll back and retry the transaction",
+        )
+        .expected(format_args!("a lock within {timeout_us} us"), "the row still locked"))
+    }
+
+    /// Makes plain writes take row locks from now on, and waits for those under way without.
+    pub(crate) fn begin_transactions(&self) {
+        if !self.transactions.used.swap(true, Ordering::SeqCst) {
+            self.wait(&self.transactions.drained, None, || {
+                self.transactions.unlocked_writers.load(Ordering::SeqCst) == 0
+            });
+        }
+    }
+
+    pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
+        let sequence = self.snapshots.register(|| self.visible.load(Ordering::Acquire));
+        Snapshot { inner: Arc::clone(self), sequence }
+    }
+
+    pub(crate) fn release_snapshot(self: &Arc<Self>, sequence: SequenceNumber) {
+        if self.snapshots.release(sequence) && self.check_writable().is_ok() {
+            self.schedule_all_compactions();
+        }
+    }
+
+    pub(crate) fn snapshot_sequences(&self) -> Vec<SequenceNumber> {
+        self.snapshots.all_and(|| self.visible.load(Ordering::Acquire))
+    }
+
+    /// A new log segment is started at this size, so that flushed ones can be recycled.
+    pub(crate) fn wal_segment_bytes(&self) -> u64 {
+        (self.options.memtable_bytes as u64).min(self.options.wal_bytes_max / 2).max(1 << 16)
+    }
+
+    pub(crate) fn note_wal_number(&self, number: FileNumber) {
+        self.wal_number.store(number, Ordering::Release);
+    }
+
+    /// Books what the manifest has written since the last call.
+    pub(crate) fn book_manifest(&self, manifest: &Manifest) {
+        let written_bytes = manifest.written_bytes();
+        let booked_bytes = self.manifest_booked_bytes.swap(written_bytes, Ordering::AcqRel);
+        let bytes = written_bytes.saturating_sub(booked_bytes);
+        self.ledger.book_written(Cause::Manifest, 0, 0, bytes);
+    }
+
+    pub(crate) fn cursor_dropped(self: &Arc<Self>, rows: u64, skipped_entries: u64) {
+        self.ledger.count(Counter::Nexts, rows);
+        self.ledger.count(Counter::SkippedEntries, skipped_entries);
+        self.collect_garbage();
+    }
+}
+
+pub(crate) fn closed_error() -> Error {
+    Error::new(ErrorKind::Closed, "the database is closed")
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

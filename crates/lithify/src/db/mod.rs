@@ -1,0 +1,272 @@
+//! Floor 7: the database.
+//!
+//! Owns: opening and closing, column families, the write path (batches, group commit, log,
+//! memtables), the read path, snapshots, row locks, transactions, and the bridge to background
+//! work. Everything below is handed what it needs; nothing below knows of this room.
+//!
+//! All handles may be used from any thread. Locks are taken in this order, and none is held while
+//! waiting: writer, manifest, a family's view, background.
+
+mod background;
+mod batch;
+mod commit;
+mod compacting;
+mod cursor;
+mod durability;
+mod family;
+mod inner;
+mod locks;
+mod open;
+mod read;
+mod snapshot;
+mod stall;
+mod statistics;
+mod transaction;
+mod wal_set;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, Rows, ScanRange};
+pub use family::ColumnFamily;
+pub use snapshot::Snapshot;
+pub use transaction::Transaction;
+
+use crate::fs::World;
+use crate::manifest::{Change, VersionEdit};
+use crate::options::{CfOptions, Options};
+use crate::stats::StatisticsSnapshot;
+use crate::wal::RecoveryReport;
+use crate::{Error, ErrorKind, Result};
+use batch::BatchData;
+use family::Family;
+use inner::DbInner;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The levels of every column family; level 0 and six sorted ones.
+pub(crate) const LEVEL_COUNT: usize = 7;
+
+/// An open database. Share it by reference or in an `Arc`; dropping it closes it, and
+/// [`Db::close`] also says how that went.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// use lithify::{CfOptions, Db, Options};
+/// let db = Db::open(directory.path(), Options::default())?;
+/// let rocks = db.column_family("rocks", CfOptions::default())?;
+/// rocks.put(b"basalt", b"igneous")?;
+/// assert_eq!(rocks.get(b"basalt")?.as_deref(), Some(&b"igneous"[..]));
+/// db.close()?;
+/// # Ok::<(), lithify::Error>(())
+/// ```
+pub struct Db {
+    pub(crate) inner: Arc<DbInner>,
+}
+
+impl Db {
+    /// Opens the database in a directory, or makes it there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] for options out of range or in contradiction, and for a
+    /// path that is a file; [`ErrorKind::Locked`] if another process has it open;
+    /// [`ErrorKind::NotFound`] if there is none and `create_if_missing` is off;
+    /// [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Unsupported`] for files of a
+    /// version that this one cannot read; [`ErrorKind::Io`], [`ErrorKind::NoSpace`],
+    /// [`ErrorKind::ReadOnly`].
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        Db::open_in(path, options, World::posix())
+    }
+
+    /// Opens a database in a world of the caller's: another file system, clock and threads. With
+    /// 0 background threads nothing happens but in the caller's own calls.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
+        open::open(path.as_ref(), options, world).map(|inner| Db { inner })
+    }
+
+    /// Closes the database: ends background work where it stands, makes the end of the log
+    /// known, gives up the lock. Without a log (durability none) everything is flushed first.
+    /// Handles that are left give errors of kind [`ErrorKind::Closed`].
+    ///
+    /// # Errors
+    /// What the last writes met; the failure that stopped writing, if there was one.
+    pub fn close(self) -> Result<()> {
+        self.inner.close()
+    }
+
+    /// The column family of that name; made with these options if there is none. If there is one,
+    /// it takes on these options for what is written from now on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] for options out of range or in contradiction, or an empty
+    /// name; [`ErrorKind::LimitExceeded`] for a name over 255 bytes; a closed database; what the
+    /// manifest meets.
+    pub fn column_family(&self, name: &str, options: CfOptions) -> Result<ColumnFamily> {
+        options.validate()?;
+        if name.is_empty() {
+            return Err(Error::invalid("a column family needs a name"));
+        }
+        let family = self.inner.open_family(name, options)?;
+        Ok(ColumnFamily { inner: Arc::clone(&self.inner), family })
+    }
+
+    /// The column family of that name, with the options it has, if there is one.
+    ///
+    /// # Errors
+    /// A closed database.
+    pub fn existing_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
+        self.inner.check_open()?;
+        let families = self.inner.families.load();
+        let family = families.values().find(|family| family.name == name).cloned();
+        Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
+    }
+
+    /// The names of all column families, in the order they were made.
+    pub fn column_family_names(&self) -> Vec<String> {
+        self.inner.families.load().values().map(|family| family.name.clone()).collect()
+    }
+
+    /// Drops a column family with everything in it, by one edit; its files go in the background
+    /// as their last readers do. Handles on it give errors of kind [`ErrorKind::Closed`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; a closed database; what the manifest meets.
+    pub fn drop_column_family(&self, name: &str) -> Result<()> {
+        self.inner.drop_family(name)
+    }
+
+    /// A new batch of writes.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { db: self, data: BatchData::default() }
+    }
+
+    /// A new transaction.
+    pub fn transaction(&self) -> Transaction {
+        self.inner.begin_transactions();
+        Transaction::new(Arc::clone(&self.inner))
+    }
+
+    /// The present, to be read later.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner.new_snapshot()
+    }
+
+    /// Makes all logged writes durable.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] if there is no log; what the sync meets.
+    pub fn sync(&self) -> Result<()> {
+        self.inner.commit(BatchData::default(), Some(crate::Durability::Sync))
+    }
+
+    /// Writes all memtables to tables and waits for it.
+    ///
+    /// # Errors
+    /// What the disk refuses; a closed database.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.flush_all()
+    }
+
+    /// Waits until nothing is left to flush or compact.
+    ///
+    /// # Errors
+    /// The failure that stopped background work; a closed database.
+    pub fn wait_for_compaction(&self) -> Result<()> {
+        self.inner.wait_until_settled()
+    }
+
+    /// What everything has cost so far; prints as the per-level table and the lines below it.
+    pub fn stats(&self) -> StatisticsSnapshot {
+        self.inner.statistics()
+    }
+
+    /// What opening found in the log: one report per segment, with what was dropped.
+    pub fn recovery(&self) -> &[RecoveryReport] {
+        self.inner.recovery.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`.
+        let _ = self.inner.close();
+    }
+}
+
+impl DbInner {
+    fn open_family(&self, name: &str, options: CfOptions) -> Result<Arc<Family>> {
+        self.check_writable()?;
+        let mut manifest = self.manifest();
+        let families = self.families.load();
+        if let Some(family) = families.values().find(|family| family.name == name) {
+            if *family.options() != options {
+                let options_text = options.to_text().into_bytes();
+                let changes = vec![Change::SetOptions { id: family.id, options: options_text }];
+                manifest.append(VersionEdit { changes })?;
+                self.book_manifest(&manifest);
+                family.set_options(options);
+            }
+            return Ok(Arc::clone(family));
+        }
+        let id = manifest.state().next_family_id;
+        let changes = vec![
+            Change::CreateFamily {
+                id,
+                name: name.to_string(),
+                level_count: LEVEL_COUNT,
+                log_number: self.wal_number.load(std::sync::atomic::Ordering::Acquire),
+                options: options.to_text().into_bytes(),
+            },
+            Change::NextFamilyId(id + 1),
+        ];
+        let state = manifest.append(VersionEdit { changes })?;
+        self.book_manifest(&manifest);
+        let Some(stored) = state.families.get(&id) else {
+            return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
+        };
+        let version = Arc::clone(&stored.version);
+        let family = Family::new(id, name, options, version, &self.budget);
+        let mut next = (**families).clone();
+        next.insert(id, Arc::clone(&family));
+        self.families.store(Arc::new(next));
+        Ok(family)
+    }
+
+    fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
+        self.check_writable()?;
+        // No group is being applied while the writer is held.
+        let writer = self.writer();
+        let mut manifest = self.manifest();
+        let families = self.families.load_full();
+        let Some(family) = families.values().find(|family| family.name == name) else {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("there is no column family {name:?}"),
+            ));
+        };
+        manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
+        self.book_manifest(&manifest);
+        family.mark_dropped();
+        let mut next = (*families).clone();
+        next.remove(&family.id);
+        self.families.store(Arc::new(next));
+        family.forget_tables(&self.budget);
+        drop(manifest);
+        drop(writer);
+        self.background().garbage_is_held = true;
+        self.state_changed.notify_all();
+        self.collect_garbage();
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! Opening: lock, manifest, tables, log; and closing.
+//!
+//! 1. The directory is made or found, and locked.
+//! 2. The manifest is read, or made for a new database. A directory with the engine's files but
+//!    without `CURRENT` is damage, not a new database.
+//! 3. Every live table is opened, so that a missing or damaged one is an error here.
+//! 4. The log is replayed into memtables; its segments stay until those are flushed.
+//! 5. What no state needs is removed, and background work begins.
+
+use super::background::Background;
+use super::batch::Entries;
+use super::commit::{CommitQueue, Writer};
+use super::family::Family;
+use super::inner::{DbInner, Families, TransactionUse, lock};
+use super::locks::LockTable;
+use super::snapshot::SnapshotList;
+use super::stall::Flow;
+use super::wal_set::WalSet;
+use crate::base::{MemoryBudget, SequenceNumber};
+use crate::cache::BlockCache;
+use crate::codec::ContextPool;
+use crate::compaction::Workshop;
+use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
+use crate::fs::{FileLock, World};
+use crate::manifest::{
+    Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
+};
+use crate::options::{CfOptions, Durability, Options};
+use crate::stats::Ledger;
+use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
+use crate::{Error, ErrorKind, Result};
+use arc_swap::ArcSwap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+/// The head of a logged group: first sequence number and count.
+const GROUP_HEADER_BYTES: usize = 12;
+
+/// Opens or makes the database in `path`.
+pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
+    options.validate()?;
+    prepare_directory(path, &options, &world)?;
+    let file_lock = world.files.lock(&FileName::Lock.path(path))?;
+    let listing = DirectoryListing::read(&*world.files, path)?;
+    let manifest = open_manifest(path, &options, &world, &listing)?;
+    let inner = assemble(path, options, world, manifest, file_lock)?;
+    let state = Arc::clone(inner.manifest().state());
+    let manifest_number = inner.manifest().number();
+    let started = open_families(&inner, &state).and_then(|()| {
+        let recovery = recover_log(&inner, &state, &listing)?;
+        for orphan in listing.orphans(&state, manifest_number) {
+            inner.world.files.remove(&orphan.path(path))?;
+        }
+        let _ = inner.recovery.set(recovery.reports);
+        Ok(())
+    });
+    if let Err(error) = started {
+        inner.closed.store(true, Ordering::Release);
+        inner.scheduler.shutdown(Shutdown::Abort);
+        return Err(error);
+    }
+    inner.update_flow();
+    inner.start_background()?;
+    Ok(inner)
+}
+
+fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
+    if world.files.exists(path)? {
+        if !world.files.is_directory(path)? {
+            return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
+        }
+        return Ok(());
+    }
+    if !options.create_if_missing {
+        return Err(no_database(path));
+    }
+    world.files.create_directory(path)?;
+    // The new name itself has to survive a power cut.
+    world.files.sync_directory(path.parent().unwrap_or(Path::new("")))
+}
+
+fn no_database(path: &Path) -> Error {
+    Error::new(ErrorKind::NotFound, "there is no database, and create_if_missing is off")
+        .in_file(path)
+}
+
+fn open_manifest(
+    path: &Path,
+    options: &Options,
+    world: &World,
+    listing: &DirectoryListing,
+) -> Result<Manifest> {
+    let files = &world.files;
+    if files.exists(&FileName::Current.path(path))? {
+        return Ok(Manifest::open(Arc::clone(files), path)?.manifest);
+    }
+    let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
+    if listing.names.iter().any(has_data) {
+        return Err(Error::corruption("there are tables or log segments, but no CURRENT")
+            .in_file(FileName::Current.path(path)));
+    }
+    if !options.create_if_missing {
+        return Err(no_database(path));
+    }
+    Manifest::create(Arc::clone(files), path, world.environment.random_u128())
+}
+
+fn assemble(
+    path: &Path,
+    options: Options,
+    world: World,
+    manifest: Manifest,
+    file_lock: Box<dyn FileLock>,
+) -> Result<Arc<DbInner>> {
+    let environment = Arc::clone(&world.environment);
+    let ledger = Ledger::new(&*environment);
+    let budget = MemoryBudget::new(options.memory_budget_bytes);
+    let cache = BlockCache::new(Arc::clone(&budget), options.memory_budget_bytes / 16);
+    let pool = ContextPool::new(Arc::clone(&budget));
+    let file_numbers = Arc::clone(manifest.file_numbers());
+    let workshop = Arc::new(Workshop {
+        world: world.clone(),
+        directory: path.to_path_buf(),
+        file_numbers: Arc::clone(&file_numbers),
+        pool,
+        cache: Arc::clone(&cache),
+        ledger: Arc::clone(&ledger),
+    });
+    let myself: Arc<OnceLock<Weak<DbInner>>> = Arc::default();
+    let for_panic = Arc::clone(&myself);
+    let on_panic = Box::new(move |message: &str| {
+        if let Some(inner) = for_panic.get().and_then(Weak::upgrade) {
+            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
+        }
+    });
+    let scheduler = Scheduler::new(
+        Arc::clone(&environment),
+        Arc::clone(&ledger),
+        SchedulerOptions { threads: options.background_threads, on_panic, order: None },
+    )?;
+    let inner = Arc::new(DbInner {
+        path: path.to_path_buf(),
+        database_id: manifest.database_id(),
+        ledger,
+        budget,
+        cache,
+        workshop,
+        scheduler,
+        flow: Flow::new(&options, environment.now_us()),
+        writer_event: environment.new_event(),
+        families: ArcSwap::from_pointee(Families::new()),
+        wal_number: AtomicU64::new(file_numbers.next()),
+        file_numbers,
+        commits: CommitQueue::default(),
+        commit_event: environment.new_event(),
+        writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
+        visible: AtomicU64::new(0),
+        snapshots: SnapshotList::default(),
+        locks: LockTable::new(&*environment),
+        transactions: TransactionUse::new(environment.new_event()),
+        background: Mutex::new(Background::default()),
+        state_changed: environment.new_event(),
+        recovery: OnceLock::new(),
+        closed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        has_failed: AtomicBool::new(false),
+        lock: Mutex::new(Some(file_lock)),
+        stop_syncing: environment.new_event(),
+        syncer: Mutex::new(None),
+        manifest_booked_bytes: AtomicU64::new(0),
+        manifest: Mutex::new(manifest),
+        options,
+        world,
+    });
+    let _ = myself.set(Arc::downgrade(&inner));
+    inner.book_manifest(&inner.manifest());
+    Ok(inner)
+}
+
+/// Makes the column families of a state and opens all of their tables.
+fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
+    let mut families = Families::new();
+    for (id, stored) in &state.families {
+        let text = std::str::from_utf8(&stored.options).map_err(|error| {
+            Error::corruption(format!("the options of column family {:?} are no text", stored.name))
+                .because(error)
+        })?;
+        let options = CfOptions::from_text(text)?;
+        for (_, table) in stored.version.tables() {
+            let metadata = &table.metadata;
+            let reader = inner.workshop.open_table(metadata.number)?;
+            if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes
+            {
+                return Err(Error::corruption("this is another table than the manifest names")
+                    .in_file(inner.workshop.table_path(metadata.number)));
+            }
+            table.set_reader(reader);
+        }
+        let version = Arc::clone(&stored.version);
+        families.insert(*id, Family::new(*id, &stored.name, options, version, &inner.budget));
+    }
+    inner.families.store(Arc::new(families));
+    Ok(())
+}
+
+/// Replays the log into the memtables.
+fn recover_log(
+    inner: &Arc<DbInner>,
+    state: &ManifestState,
+    listing: &DirectoryListing,
+) -> Result<Recovery> {
+    let needed = listing.needed_segments(state);
+    let segment = |number: &u64| SegmentFile {
+        log_number: *number,
+        path: FileName::Wal(*number).path(&inner.path),
+    };
+    let segments: Vec<_> = needed.iter().map(segment).collect();
+    let options = RecoveryOptions {
+        database_id: inner.database_id,
+        oldest_needed: state.oldest_log_needed(),
+        clean_close: state.clean_close.map(|close| close.log_end),
+        read_only: false,
+    };
+    let tables = state.families.values().flat_map(|family| family.version.tables());
+    let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
+    let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
+    let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
+    let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
+        replay(inner, state, &record, &mut last_sequence)
+    })?;
+    let mut writer = inner.writer();
+    writer.last_sequence = last_sequence;
+    writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
+    inner.visible.store(last_sequence, Ordering::Release);
+    Ok(recovery)
+}
+
+/// Replays one logged group. What is in tables already is passed over, family by family.
+fn replay(
+    inner: &Arc<DbInner>,
+    state: &ManifestState,
+    record: &LogRecord<'_>,
+    last_sequence: &mut SequenceNumber,
+) -> Result<()> {
+    let path = FileName::Wal(record.position.log_number).path(&inner.path);
+    let at = |error: Error| error.at(&path, record.position.offset);
+    let Some((header, entries)) = record.payload.split_at_checked(GROUP_HEADER_BYTES) else {
+        return Err(at(Error::corruption("a logged group is shorter than its head")
+            .expected(GROUP_HEADER_BYTES, record.payload.len())));
+    };
+    let (first, count) = header.split_at(8);
+    let first_sequence = first.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
+    let segment = record.position.log_number;
+    let next = inner
+        .insert_entries(Entries::new(entries), first_sequence, segment, &mut Vec::new(), &flushed)
+        .map_err(at)?;
+    if next != first_sequence + u64::from(count) {
+        return Err(at(Error::corruption("a logged group does not hold what its head says")
+            .expected(count, next - first_sequence)));
+    }
+    *last_sequence = (*last_sequence).max(next.saturating_sub(1));
+    Ok(())
+}
+
+impl DbInner {
+    /// Stops taking calls, ends background work and makes the end of the log known. A database
+    /// without a log is flushed first.
+    pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let flushed = match self.options.durability {
+            Durability::None if self.check_writable().is_ok() => self.flush_all(),
+            _ => Ok(()),
+        };
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.stop_syncing.notify_all();
+        if let Some(thread) = lock(&self.syncer).take() {
+            thread.join();
+        }
+        self.commit_event.notify_all();
+        self.state_changed.notify_all();
+        self.scheduler.shutdown(Shutdown::Abort);
+        let ended = self.end_log();
+        lock(&self.lock).take();
+        flushed.and(ended)
+    }
+
+    fn end_log(&self) -> Result<()> {
+        if self.has_failed() {
+            return lock(&self.failure).clone().map_or(Ok(()), Err);
+        }
+        let mut writer = self.writer();
+        let last_sequence = writer.last_sequence;
+        let mut changes = Vec::new();
+        match writer.wal.finish(self)? {
+            Some(log_end) => {
+                changes.push(Change::CleanClose(CleanClose { log_end, last_sequence }));
+            }
+            None => changes.push(Change::LastSequence(last_sequence)),
+        }
+        let mut manifest = self.manifest();
+        manifest.append(VersionEdit { changes })?;
+        self.book_manifest(&manifest);
+        Ok(())
+    }
+}

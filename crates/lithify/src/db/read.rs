@@ -1,0 +1,268 @@
+//! The read path: one view, one sequence number, newest run first.
+
+use super::cursor::{Cursor, ScanRange};
+use super::family::{Family, View};
+use super::inner::DbInner;
+use crate::Result;
+use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
+use crate::iter::{Bounds, LevelCursor, MergingCursor, RowCursor, Source, TombstoneSet};
+use crate::manifest::TableFile;
+use crate::stats::{Cause, Counter, WorkMeter};
+use crate::table::ReadContext;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What one run says of a key.
+enum Found {
+    /// Nothing: ask the next older run.
+    Nothing,
+    /// The newest entry is a tombstone.
+    Deleted,
+    Value(Slice),
+}
+
+impl DbInner {
+    pub(crate) fn get(
+        &self,
+        family: &Family,
+        key: &[u8],
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Option<Slice>> {
+        self.check_open()?;
+        family.check_alive()?;
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+        let mut meter = WorkMeter::default();
+        let view = family.view();
+        // The view first: what a later view has compacted away is still in this one.
+        let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        let found = self.get_in(&view, key, sequence, &mut meter)?;
+        if let Some(value) = &found {
+            self.ledger.count(Counter::GetHits, 1);
+            self.ledger.count(Counter::GetValueBytes, value.len() as u64);
+        }
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
+        Ok(found)
+    }
+
+    pub(crate) fn multi_get<'k>(
+        &self,
+        family: &Family,
+        keys: impl Iterator<Item = &'k [u8]>,
+        sequence: Option<SequenceNumber>,
+        mut each: impl FnMut(usize, Option<Slice>),
+    ) -> Result<()> {
+        self.check_open()?;
+        family.check_alive()?;
+        let view = family.view();
+        let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        for (index, key) in keys.enumerate() {
+            let clock = &*self.world.environment;
+            let sample = self.ledger.begin_user_call(Counter::MultiGetKeys, Cause::UserRead, clock);
+            let mut meter = WorkMeter::default();
+            let found = self.get_in(&view, key, sequence, &mut meter)?;
+            self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
+            each(index, found);
+        }
+        Ok(())
+    }
+
+    /// The value of a key in a view. Every entry of a key in a newer run is newer than those in
+    /// older runs, so the first run with an entry or a covering range tombstone decides.
+    fn get_in(
+        &self,
+        view: &View,
+        key: &[u8],
+        sequence: SequenceNumber,
+        meter: &mut WorkMeter,
+    ) -> Result<Option<Slice>> {
+        for memory in view.memories() {
+            let covering = match memory.table.range_tombstones().is_empty() {
+                true => 0,
+                false => memory.tombstones().covering_sequence(key, sequence),
+            };
+            if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
+                let live = kind == ValueKind::Put && trailer.sequence() >= covering;
+                return Ok(live.then(|| Slice::copy_from(value)));
+            }
+            if covering > 0 {
+                return Ok(None);
+            }
+        }
+        let mut context =
+            ReadContext { clock: &*self.world.environment, meter: Some(meter), fill_cache: true };
+        for table in view.version.level(0) {
+            if table.metadata.range.contains(key) {
+                match get_in_table(table, key, sequence, &mut context)? {
+                    Found::Nothing => {}
+                    Found::Deleted => return Ok(None),
+                    Found::Value(value) => return Ok(Some(value)),
+                }
+            }
+        }
+        for level in 1..view.version.level_count() {
+            if let Some(table) = view.version.table_for_key(level, key) {
+                match get_in_table(table, key, sequence, &mut context)? {
+                    Found::Nothing => {}
+                    Found::Deleted => return Ok(None),
+                    Found::Value(value) => return Ok(Some(value)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A cursor over the keys that begin with `prefix`.
+    pub(crate) fn open_prefix_cursor(
+        self: &Arc<Self>,
+        family: &Family,
+        prefix: &[u8],
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Cursor> {
+        self.open_cursor(family, ScanRange::prefix(prefix), sequence)
+    }
+
+    /// The sequence number of the newest entry of a key; 0 if there is none.
+    pub(crate) fn newest_sequence(&self, family: &Family, key: &[u8]) -> Result<SequenceNumber> {
+        let view = family.view();
+        for memory in view.memories() {
+            if let Some((_, trailer, _)) = memory.table.get(key, SEQUENCE_MAX) {
+                return Ok(trailer.sequence());
+            }
+        }
+        let mut context = ReadContext::new(&*self.world.environment);
+        let level0 = view.version.level(0).iter();
+        let deeper = (1..view.version.level_count())
+            .filter_map(|level| view.version.table_for_key(level, key));
+        for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
+            if let Some((trailer, _)) = table.reader()?.get(key, SEQUENCE_MAX, &mut context)? {
+                return Ok(trailer.sequence());
+            }
+        }
+        Ok(0)
+    }
+
+    pub(crate) fn open_cursor(
+        self: &Arc<Self>,
+        family: &Family,
+        range: ScanRange,
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Cursor> {
+        let rows = self.row_cursor(family, range, sequence, Vec::new())?;
+        self.ledger.count(Counter::Cursors, 1);
+        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0 })
+    }
+
+    /// The rows of a family; `overlay` are sources newer than all of its own.
+    pub(crate) fn row_cursor(
+        &self,
+        family: &Family,
+        range: ScanRange,
+        sequence: Option<SequenceNumber>,
+        overlay: Vec<Source>,
+    ) -> Result<RowCursor> {
+        self.check_open()?;
+        family.check_alive()?;
+        let view = family.view_full();
+        let snapshot = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        let bounds = Bounds { lower: range.lower, upper: range.upper };
+        let mut tombstones = TombstoneSet::default();
+        let mut sources = overlay;
+        for memory in view.memories() {
+            if !memory.table.is_empty() {
+                tombstones.push(memory.tombstones());
+                sources.push(Source::Memory(memory.table.cursor()));
+            }
+        }
+        let environment = &self.world.environment;
+        let mut finder = SourceFinder {
+            bounds: &bounds,
+            prefix: range.prefix.as_deref(),
+            context: ReadContext::new(&**environment),
+            sources,
+            tombstones,
+        };
+        finder.add_tables(&view)?;
+        let SourceFinder { sources, tombstones, .. } = finder;
+        let merge = MergingCursor::new(sources);
+        Ok(RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds))
+    }
+}
+
+fn get_in_table(
+    table: &TableFile,
+    key: &[u8],
+    sequence: SequenceNumber,
+    context: &mut ReadContext<'_>,
+) -> Result<Found> {
+    let reader = table.reader()?;
+    let covering = if table.metadata.range_tombstones == 0 {
+        0
+    } else {
+        reader.range_tombstones(context)?.covering_sequence(key, sequence)
+    };
+    Ok(match reader.get(key, sequence, context)? {
+        Some((trailer, value))
+            if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
+        {
+            Found::Value(value)
+        }
+        Some(_) => Found::Deleted,
+        None if covering > 0 => Found::Deleted,
+        None => Found::Nothing,
+    })
+}
+
+/// Gathers what a cursor reads from tables. Runs whose filter excludes the prefix are left out,
+/// but never their range tombstones: those cover keys that the filter does not know.
+struct SourceFinder<'a> {
+    bounds: &'a Bounds,
+    prefix: Option<&'a [u8]>,
+    context: ReadContext<'a>,
+    sources: Vec<Source>,
+    tombstones: TombstoneSet,
+}
+
+impl SourceFinder<'_> {
+    fn add_tables(&mut self, view: &View) -> Result<()> {
+        for table in view.version.level(0) {
+            if !self.bounds.may_overlap(&table.metadata.range) {
+                continue;
+            }
+            self.push_tombstones(table)?;
+            if !self.is_excluded(table)? {
+                self.sources.push(Source::Table(table.reader()?.cursor()));
+            }
+        }
+        for level in 1..view.version.level_count() {
+            let tables = self.bounds.clip(view.version.level(level));
+            for table in tables {
+                self.push_tombstones(table)?;
+            }
+            let nothing_there = match tables {
+                [] => true,
+                [table] => self.is_excluded(table)?,
+                _ => false,
+            };
+            if !nothing_there {
+                let cursor = LevelCursor::new(Arc::clone(&view.version), level);
+                self.sources.push(Source::Level(cursor));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_excluded(&mut self, table: &TableFile) -> Result<bool> {
+        match self.prefix {
+            Some(prefix) => Ok(!table.reader()?.prefix_may_match(prefix, &mut self.context)?),
+            None => Ok(false),
+        }
+    }
+
+    fn push_tombstones(&mut self, table: &TableFile) -> Result<()> {
+        if table.metadata.range_tombstones > 0 {
+            self.tombstones.push(table.reader()?.range_tombstones(&mut self.context)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! The statistics page: the ledger with the shape of the tree, the cache and the memory.
+
+use super::inner::DbInner;
+use crate::compaction::levels::level_sizes;
+use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
+
+impl DbInner {
+    /// Everything counted so far, with the tree as it is now, summed over column families.
+    pub(crate) fn statistics(&self) -> StatisticsSnapshot {
+        let mut snapshot =
+            StatisticsSnapshot::of_ledger(&self.ledger, self.world.environment.now_us())
+                .with_memory(&self.budget);
+        let cache = self.cache.statistics();
+        snapshot.cache = CacheFigures {
+            capacity_bytes: self.cache.capacity_bytes() as u64,
+            used_bytes: cache.used_bytes as u64,
+            hits: cache.hits,
+            misses: cache.misses,
+            evictions: cache.evicted,
+        };
+        snapshot.wal_live_bytes = self.writer().wal.bytes();
+        snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
+        for family in self.families.load().values() {
+            let view = family.view();
+            let targets = self.level_targets(family, &view.version);
+            let sizes = level_sizes(&view.version);
+            let scores = targets.scores(view.version.level(0).len(), &sizes);
+            let options = family.options();
+            let background = self.background();
+            let busy = background.compacting.get(&family.id);
+            snapshot.base_level = snapshot.base_level.max(targets.base_level);
+            snapshot.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);
+            for (level, shape) in snapshot.levels.iter_mut().enumerate() {
+                shape.target_bytes += targets.target_bytes.get(level).copied().unwrap_or(0);
+                shape.score = shape.score.max(scores.get(level).copied().unwrap_or(0.0));
+                let compression = options.compression.resolve(level, super::LEVEL_COUNT);
+                shape.compression = compression.to_string();
+            }
+            for (level, table) in view.version.tables() {
+                let Some(shape) = snapshot.levels.get_mut(level) else { continue };
+                shape.files += 1;
+                shape.files_busy += u64::from(busy.is_some_and(|busy| busy.is_busy(table)));
+                shape.size_bytes += table.metadata.size_bytes;
+                shape.raw_bytes += table.metadata.raw_bytes;
+                shape.codec_debt_files += u64::from(table.metadata.codec_debt);
+            }
+        }
+        snapshot
+    }
+}

@@ -1,0 +1,119 @@
+//! A virtual clock, no threads, and randomness from a seed.
+
+use super::random::{STEP, mix};
+use crate::base::Clock;
+use crate::fs::{Environment, Event, Thread};
+use crate::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Unix time at the start of every memory world, in seconds (2020-01-01).
+const UNIX_TIME_START_S: u64 = 1_577_836_800;
+
+/// An environment of one thread in virtual time. Time moves only by [`Self::advance_us`] and by
+/// waiting: a wait with a timeout moves it to the deadline and returns false at once, because
+/// with no other thread nothing can notify. A wait without a timeout would never end; it returns
+/// false too and is counted in [`Self::endless_waits`], which a test expects to stay 0.
+///
+/// It is safe from several threads, but does not make them wait for each other: for threads over
+/// a memory file system put a [`PosixEnvironment`](crate::fs::PosixEnvironment) beside it. CPU time and ticks
+/// follow the clock. A clone is the same environment.
+#[derive(Clone)]
+pub struct MemoryEnvironment {
+    state: Arc<State>,
+}
+
+struct State {
+    now_us: AtomicU64,
+    random_position: AtomicU64,
+    endless_waits: AtomicU64,
+}
+
+impl MemoryEnvironment {
+    /// A new environment at time 0.
+    pub fn new(seed: u64) -> Self {
+        MemoryEnvironment {
+            state: Arc::new(State {
+                now_us: AtomicU64::new(0),
+                random_position: AtomicU64::new(mix(seed)),
+                endless_waits: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Moves the clock on.
+    pub fn advance_us(&self, by_us: u64) {
+        self.state.now_us.fetch_add(by_us, Ordering::SeqCst);
+    }
+
+    /// How many waits would never have ended: each one is a lost wake-up or a deadlock.
+    pub fn endless_waits(&self) -> u64 {
+        self.state.endless_waits.load(Ordering::SeqCst)
+    }
+
+    fn random_u64(&self) -> u64 {
+        mix(self.state.random_position.fetch_add(STEP, Ordering::SeqCst))
+    }
+}
+
+impl Clock for MemoryEnvironment {
+    fn now_us(&self) -> u64 {
+        self.state.now_us.load(Ordering::SeqCst)
+    }
+
+    fn thread_cpu_ns(&self) -> u64 {
+        self.now_us().wrapping_mul(1000)
+    }
+
+    fn ticks(&self) -> u64 {
+        self.now_us()
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        UNIX_TIME_START_S + self.now_us() / 1_000_000
+    }
+}
+
+impl Environment for MemoryEnvironment {
+    fn new_event(&self) -> Arc<dyn Event> {
+        Arc::new(MemoryEvent { generation: AtomicU64::new(0), environment: self.clone() })
+    }
+
+    fn spawn(&self, name: &str, _body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>> {
+        let what =
+            format!("cannot start the thread {name}: a memory world has none; set 0 threads");
+        Err(Error::new(ErrorKind::Unsupported, what))
+    }
+
+    fn random_u128(&self) -> u128 {
+        u128::from(self.random_u64()) << 64 | u128::from(self.random_u64())
+    }
+}
+
+struct MemoryEvent {
+    generation: AtomicU64,
+    environment: MemoryEnvironment,
+}
+
+impl Event for MemoryEvent {
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    fn notify_all(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn wait(&self, seen: u64, timeout_us: Option<u64>) -> bool {
+        if self.generation() != seen {
+            return true;
+        }
+        match timeout_us {
+            Some(timeout_us) => self.environment.advance_us(timeout_us),
+            None => {
+                self.environment.state.endless_waits.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        self.generation() != seen
+    }
+}

@@ -1,0 +1,132 @@
+//! An open file of the memory world: counts the call, asks the fault hook, then acts.
+
+use super::Disk;
+use super::calls::FileCallKind;
+use super::inode::Inode;
+use crate::fs::{Advice, File};
+use crate::{Error, Result};
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) struct MemoryFile {
+    disk: Arc<Disk>,
+    inode: Arc<Inode>,
+    path: PathBuf,
+    writable: bool,
+}
+
+impl MemoryFile {
+    pub(super) fn new(disk: &Arc<Disk>, inode: Arc<Inode>, path: &Path, writable: bool) -> Self {
+        inode.hold();
+        MemoryFile { disk: Arc::clone(disk), inode, path: path.to_path_buf(), writable }
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        self.inode.release();
+    }
+}
+
+impl MemoryFile {
+    fn begin(&self, kind: FileCallKind, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.calls.begin(kind, &self.path, offset, length)
+    }
+
+    /// A call that changes the file.
+    fn change<T>(
+        &self,
+        (kind, what): (FileCallKind, &str),
+        (offset, length): (u64, u64),
+        change: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T> {
+        let changed = self.begin(kind, offset, length).and_then(|()| {
+            if !self.writable {
+                return Err(io::Error::other("the file is open for reading only"));
+            }
+            let _running = self.disk.between_crashes();
+            change()
+        });
+        changed.map_err(|e| Error::io(what, &self.path, e).at_offset(offset))
+    }
+}
+
+fn total_length(buffers: &[IoSlice<'_>]) -> u64 {
+    buffers.iter().map(|buffer| buffer.len() as u64).sum()
+}
+
+impl File for MemoryFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn length(&self) -> Result<u64> {
+        self.begin(FileCallKind::Length, 0, 0)
+            .map_err(|e| Error::io("cannot read the length", &self.path, e))?;
+        Ok(self.inode.content().bytes().len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.begin(FileCallKind::Read, offset, buffer.len() as u64)
+            .map_err(|e| Error::io("cannot read", &self.path, e).at_offset(offset))?;
+        let content = self.inode.content();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = content.bytes().get(start..).unwrap_or_default();
+        let count = found.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&found[..count]);
+        Ok(count)
+    }
+
+    fn write_at(&self, buffers: &[IoSlice<'_>], offset: u64) -> Result<()> {
+        let range = (offset, total_length(buffers));
+        self.change((FileCallKind::Write, "cannot write"), range, || {
+            self.inode.write(buffers, Some(offset)).map(drop)
+        })
+    }
+
+    fn append(&self, buffers: &[IoSlice<'_>]) -> Result<u64> {
+        let end = self.inode.content().bytes().len() as u64;
+        let range = (end, total_length(buffers));
+        self.change((FileCallKind::Append, "cannot append"), range, || {
+            self.inode.write(buffers, None)
+        })
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        let begun = self.begin(FileCallKind::SyncData, 0, 0);
+        let _running = self.disk.between_crashes();
+        match begun {
+            Ok(()) => self.inode.content_mut().sync(),
+            Err(e) => {
+                self.inode.content_mut().forfeit();
+                return Err(Error::io("cannot sync", &self.path, e));
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_range(&self, offset: u64, length: u64) -> Result<()> {
+        self.begin(FileCallKind::SyncRange, offset, length)
+            .map_err(|e| Error::io("cannot start writing back", &self.path, e).at_offset(offset))
+    }
+
+    fn preallocate(&self, offset: u64, length: u64) -> Result<()> {
+        let call = (FileCallKind::Preallocate, "cannot preallocate");
+        self.change(call, (offset, length), || self.inode.preallocate(offset, length))
+    }
+
+    fn truncate(&self, length: u64) -> Result<()> {
+        let call = (FileCallKind::Truncate, "cannot truncate");
+        self.change(call, (0, length), || self.inode.set_length(length))
+    }
+
+    fn advise(&self, offset: u64, length: u64, _advice: Advice) -> Result<()> {
+        self.begin(FileCallKind::Advise, offset, length)
+            .map_err(|e| Error::io("cannot give advice on", &self.path, e).at_offset(offset))
+    }
+
+    fn direct_io_alignment(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,287 @@
+//! An open file of the operating system.
+
+use super::machine;
+use crate::fs::{Advice, File};
+use crate::{Error, Result};
+use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
+use rustix::io::{Errno, retry_on_intr};
+use std::cell::RefCell;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The most buffers that one system call takes (`IOV_MAX`).
+const VECTOR_COUNT_MAX: usize = 1024;
+
+/// The largest piece that a direct read copies through its aligned buffer.
+const BOUNCE_BYTES_MAX: usize = 1 << 20;
+
+/// The alignment to use where the file is open for direct I/O but the system does not say which.
+const ALIGNMENT_DEFAULT: usize = 4096;
+
+thread_local! {
+    /// The memory of direct reads, kept so that a block read does not allocate.
+    static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(super) struct PosixFile {
+    file: std::fs::File,
+    path: PathBuf,
+    /// Where the next append goes. Held while appending, so that appends follow one another
+    /// without holes. A failed append leaves it: the next one overwrites what was half written.
+    end: Mutex<u64>,
+    /// The alignment of reads past the page cache, if opened so.
+    direct_alignment: Option<usize>,
+    /// Set when the system refused a direct read; from then on the page cache is used.
+    direct_refused: AtomicBool,
+}
+
+/// The alignment that direct I/O on a file needs; `None` if it is not to be had or not known.
+fn reported_alignment(file: &std::fs::File) -> Option<Option<usize>> {
+    let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    if status.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return None;
+    }
+    let alignment = status.stx_dio_mem_align.max(status.stx_dio_offset_align) as usize;
+    Some(alignment.is_power_of_two().then_some(alignment))
+}
+
+/// The alignment for a file that was opened for direct I/O.
+pub(super) fn alignment_of_direct_file(file: &std::fs::File) -> Option<usize> {
+    reported_alignment(file).unwrap_or(Some(ALIGNMENT_DEFAULT))
+}
+
+/// Writes all of the buffers by calls that may stop short anywhere, continuing where they did.
+pub(super) fn write_all_by(
+    buffers: &[IoSlice<'_>],
+    mut offset: u64,
+    mut write: impl FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut rest = buffers;
+    // How much of the first of the rest is written already.
+    let mut skip = 0;
+    while let Some(first) = rest.first() {
+        let written = if first.is_empty() {
+            0
+        } else {
+            let batch = &rest[..rest.len().min(VECTOR_COUNT_MAX)];
+            let tail = [IoSlice::new(&first[skip..])];
+            match write(if skip > 0 { &tail } else { batch }, offset)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => count,
+            }
+        };
+        offset += written as u64;
+        skip += written;
+        while let Some(first) = rest.first().filter(|first| first.len() <= skip) {
+            skip -= first.len();
+            rest = &rest[1..];
+        }
+    }
+    Ok(())
+}
+
+impl PosixFile {
+    pub(super) fn new(
+        file: std::fs::File,
+        path: &Path,
+        direct_alignment: Option<usize>,
+    ) -> Result<Self> {
+        let failed = |e| Error::io("cannot open", path, e);
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        Ok(PosixFile {
+            file,
+            path: path.to_path_buf(),
+            end: Mutex::new(metadata.len()),
+            direct_alignment,
+            direct_refused: AtomicBool::new(false),
+        })
+    }
+
+    fn failed(&self, what: &str, error: impl Into<io::Error>) -> Error {
+        Error::io(what, &self.path, error.into())
+    }
+
+    fn failed_at(&self, what: &str, offset: u64, error: impl Into<io::Error>) -> Error {
+        self.failed(what, error).at_offset(offset)
+    }
+
+    fn end(&self) -> std::sync::MutexGuard<'_, u64> {
+        self.end.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn write_all(&self, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        write_all_by(buffers, offset, |batch, offset| {
+            Ok(retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?)
+        })
+    }
+
+    fn read_cached(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut total = 0;
+        while total < buffer.len() {
+            let rest = &mut buffer[total..];
+            let count =
+                retry_on_intr(|| rustix::io::pread(&self.file, &mut *rest, offset + total as u64))?;
+            if count == 0 {
+                break;
+            }
+            total += count;
+        }
+        Ok(total)
+    }
+
+    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let Some(alignment) = self.direct_alignment else {
+            return self.read_cached(buffer, offset);
+        };
+        if !self.direct_refused.load(Ordering::Relaxed) {
+            match self.read_direct(buffer, offset, alignment) {
+                Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                    rustix::fs::fcntl_setfl(&self.file, OFlags::empty())?;
+                    self.direct_refused.store(true, Ordering::Relaxed);
+                }
+                done => return done,
+            }
+        }
+        self.read_cached(buffer, offset)
+    }
+
+    /// Reads whole aligned stretches into an aligned buffer and copies the wanted bytes out.
+    fn read_direct(&self, buffer: &mut [u8], offset: u64, alignment: usize) -> io::Result<usize> {
+        BOUNCE.with_borrow_mut(|memory| {
+            let mut total = 0;
+            while total < buffer.len() {
+                let position = offset + total as u64;
+                let skip = (position % alignment as u64) as usize;
+                let wanted = skip + (buffer.len() - total).min(BOUNCE_BYTES_MAX);
+                let stretch = wanted.next_multiple_of(alignment);
+                if memory.len() < stretch + alignment {
+                    memory.resize(stretch + alignment, 0);
+                }
+                let start = memory.as_ptr().align_offset(alignment);
+                let aligned = &mut memory[start..start + stretch];
+                let count = retry_on_intr(|| {
+                    rustix::io::pread(&self.file, &mut *aligned, position - skip as u64)
+                })?;
+                let copied = count.min(wanted).saturating_sub(skip);
+                buffer[total..total + copied].copy_from_slice(&aligned[skip..skip + copied]);
+                total += copied;
+                // Only the end of the file ends a direct read off the alignment.
+                if copied == 0 || !count.is_multiple_of(alignment) {
+                    break;
+                }
+            }
+            Ok(total)
+        })
+    }
+}
+
+impl File for PosixFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn length(&self) -> Result<u64> {
+        let metadata = self.file.metadata();
+        Ok(metadata.map_err(|e| self.failed("cannot read the length", e))?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.read(buffer, offset).map_err(|e| self.failed_at("cannot read", offset, e))
+    }
+
+    fn read_vectored_at(&self, buffers: &mut [&mut [u8]], offset: u64) -> Result<usize> {
+        if self.direct_alignment.is_some() {
+            let mut total = 0;
+            for buffer in buffers {
+                let count = self.read_at(buffer, offset + total as u64)?;
+                total += count;
+                if count < buffer.len() {
+                    break;
+                }
+            }
+            return Ok(total);
+        }
+        let filled = buffers.iter_mut().filter(|buffer| !buffer.is_empty());
+        let mut slices: Vec<IoSliceMut<'_>> = filled.map(|b| IoSliceMut::new(b)).collect();
+        let mut rest = &mut slices[..];
+        let mut total = 0;
+        while !rest.is_empty() {
+            let batch = rest.len().min(VECTOR_COUNT_MAX);
+            let position = offset + total as u64;
+            let count =
+                retry_on_intr(|| rustix::io::preadv(&self.file, &mut rest[..batch], position))
+                    .map_err(|e| self.failed_at("cannot read", position, e))?;
+            if count == 0 {
+                break;
+            }
+            total += count;
+            IoSliceMut::advance_slices(&mut rest, count);
+        }
+        Ok(total)
+    }
+
+    fn write_at(&self, buffers: &[IoSlice<'_>], offset: u64) -> Result<()> {
+        self.write_all(buffers, offset).map_err(|e| self.failed_at("cannot write", offset, e))?;
+        let after = offset + buffers.iter().map(|buffer| buffer.len() as u64).sum::<u64>();
+        let mut end = self.end();
+        *end = after.max(*end);
+        Ok(())
+    }
+
+    fn append(&self, buffers: &[IoSlice<'_>]) -> Result<u64> {
+        let mut end = self.end();
+        let offset = *end;
+        self.write_all(buffers, offset).map_err(|e| self.failed_at("cannot append", offset, e))?;
+        *end = offset + buffers.iter().map(|buffer| buffer.len() as u64).sum::<u64>();
+        Ok(offset)
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| self.failed("cannot sync", e))
+    }
+
+    fn sync_range(&self, offset: u64, length: u64) -> Result<()> {
+        machine::start_write_back(self.file.as_fd(), offset, length);
+        Ok(())
+    }
+
+    fn preallocate(&self, offset: u64, length: u64) -> Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::KEEP_SIZE;
+        match retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, length)) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(e) => Err(self.failed_at("cannot preallocate", offset, e)),
+        }
+    }
+
+    fn truncate(&self, length: u64) -> Result<()> {
+        let mut end = self.end();
+        self.file.set_len(length).map_err(|e| self.failed_at("cannot truncate", length, e))?;
+        *end = length;
+        Ok(())
+    }
+
+    fn advise(&self, offset: u64, length: u64, advice: Advice) -> Result<()> {
+        let advice = match advice {
+            Advice::Sequential => rustix::fs::Advice::Sequential,
+            Advice::Random => rustix::fs::Advice::Random,
+            Advice::DontNeed => rustix::fs::Advice::DontNeed,
+        };
+        // A hint: a file system that does not know it is no failure.
+        let _ = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(length), advice);
+        Ok(())
+    }
+
+    fn direct_io_alignment(&self) -> Option<usize> {
+        self.direct_alignment.or_else(|| reported_alignment(&self.file).flatten())
+    }
+}

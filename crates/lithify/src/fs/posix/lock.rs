@@ -1,0 +1,86 @@
+//! The lock file: one holder among all processes, and one within this process.
+//!
+//! `flock` belongs to the open file, so it also refuses a second open by the same process. The
+//! registry says so with the right words, and keeps a second attempt from opening the file at
+//! all: where `flock` is emulated by locks that belong to the process (network file systems),
+//! closing that second descriptor would release the first one's lock.
+
+use crate::fs::FileLock;
+use crate::{Error, ErrorKind, Result};
+use rustix::fs::FlockOperation;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+/// The locks that this process holds, by device and inode.
+static HELD: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+fn held() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
+    HELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub(super) struct PosixLock {
+    file: Option<File>,
+    identity: (u64, u64),
+}
+
+impl FileLock for PosixLock {}
+
+impl PosixLock {
+    pub(super) fn acquire(path: &Path) -> Result<Self> {
+        let failed = |e| Error::io("cannot lock", path, e);
+        // The registry stays locked until the outcome is known, so that two threads cannot both
+        // find the place free.
+        let mut held = held();
+        let present = std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        if present.is_ok_and(|identity| held.contains(&identity)) {
+            let what = "this process has it open already: close the other handle first";
+            return Err(Error::new(ErrorKind::Locked, what).in_file(path));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        let identity = (metadata.dev(), metadata.ino());
+        match rustix::io::retry_on_intr(|| {
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+        }) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(held_elsewhere(&file, path)),
+            Err(e) => return Err(failed(e.into())),
+        }
+        name_holder(&file).map_err(failed)?;
+        held.insert(identity);
+        Ok(PosixLock { file: Some(file), identity })
+    }
+}
+
+impl Drop for PosixLock {
+    fn drop(&mut self) {
+        let mut held = held();
+        // Closing releases the lock; only then may this process try again.
+        self.file = None;
+        held.remove(&self.identity);
+    }
+}
+
+/// Leaves this process's id in the file, for the message of whoever is refused.
+fn name_holder(file: &File) -> io::Result<()> {
+    let text = format!("{}\n", std::process::id());
+    file.set_len(0)?;
+    file.write_all_at(text.as_bytes(), 0)
+}
+
+fn held_elsewhere(file: &File, path: &Path) -> Error {
+    let mut text = [0; 16];
+    let count = file.read_at(&mut text, 0).unwrap_or(0);
+    let holder = text.get(..count).and_then(|bytes| str::from_utf8(bytes).ok());
+    let what = match holder.and_then(|text| text.trim().parse::<u32>().ok()) {
+        Some(process) => format!("process {process} has it open: stop it first"),
+        None => "another process has it open: stop it first".to_string(),
+    };
+    Error::new(ErrorKind::Locked, what).in_file(path)
+}

@@ -1,0 +1,212 @@
+//! What only the operating system does: locks among processes, direct reads, waiting threads.
+
+use super::*;
+use crate::ErrorKind;
+use crate::base::Clock;
+use crate::fs::{Environment, read_exact_at};
+use std::io::IoSlice;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn a_lock_held_through_another_open_file_names_the_holder() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("LOCK");
+    std::fs::write(&path, "4242\n").unwrap();
+    let other = std::fs::File::open(&path).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = PosixFileSystem.lock(&path).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    assert!(error.to_string().contains("process 4242"), "{error}");
+    drop(other);
+    let lock = PosixFileSystem.lock(&path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+
+    let other = std::fs::File::open(&path).unwrap();
+    let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    assert!(rustix::fs::flock(&other, operation).is_err(), "the lock is seen outside");
+    drop(lock);
+    rustix::fs::flock(&other, operation).unwrap();
+}
+
+#[test]
+fn a_lock_whose_holder_left_no_number_is_still_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("LOCK");
+    std::fs::write(&path, [0xff; 40]).unwrap();
+    let other = std::fs::File::open(&path).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = PosixFileSystem.lock(&path).err().unwrap();
+    assert!(error.to_string().contains("another process"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), [0xff; 40], "the holder's file is untouched");
+}
+
+#[test]
+fn a_lock_through_another_name_is_the_same_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, link) = (directory.path().join("LOCK"), directory.path().join("LINK"));
+    let _lock = PosixFileSystem.lock(&path).unwrap();
+    PosixFileSystem.link(&path, &link).unwrap();
+    assert_eq!(PosixFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
+}
+
+#[test]
+fn writes_that_stop_short_are_continued() {
+    let pieces = [&b""[..], b"0123", b"", b"456789", b"ab", b"", b"c", b""];
+    let buffers = pieces.map(IoSlice::new);
+    for stop in 1..=14 {
+        let mut written = Vec::new();
+        file::write_all_by(&buffers, 100, |batch, offset| {
+            assert_eq!(offset, 100 + written.len() as u64);
+            let offered: Vec<u8> = batch.iter().flat_map(|buffer| buffer.iter().copied()).collect();
+            let taken = offered.len().min(stop);
+            written.extend_from_slice(&offered[..taken]);
+            Ok(taken)
+        })
+        .unwrap();
+        assert_eq!(written, b"0123456789abc", "{stop} bytes a call");
+    }
+    let stuck = file::write_all_by(&buffers, 0, |_, _| Ok(0));
+    assert_eq!(stuck.unwrap_err().kind(), io::ErrorKind::WriteZero);
+    file::write_all_by(&[], 0, |_, _| Ok(0)).unwrap();
+}
+
+/// Whether this process has the file open for direct I/O.
+fn is_open_direct(path: &Path) -> bool {
+    let descriptors = PosixFileSystem.list(Path::new("/proc/self/fd")).unwrap();
+    descriptors.iter().any(|number| {
+        let status = std::fs::read_to_string(Path::new("/proc/self/fdinfo").join(number));
+        let status = status.unwrap_or_default();
+        let flags = status.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0);
+        let link = std::fs::read_link(Path::new("/proc/self/fd").join(number));
+        link.is_ok_and(|target| target == path) && flags & OFlags::DIRECT.bits() != 0
+    })
+}
+
+#[test]
+fn direct_reads_give_the_same_bytes_at_any_alignment() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("table");
+    let expected: Vec<u8> =
+        (0..2_500_123_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let file = PosixFileSystem.open(&path, OpenMode::CreateNew).unwrap();
+    file.append(&[IoSlice::new(&expected)]).unwrap();
+    file.sync_data().unwrap();
+    let direct = PosixFileSystem.open_direct(&path).unwrap();
+    let opened_direct = is_open_direct(&path);
+    assert!(opened_direct || file.direct_io_alignment().is_none());
+    let ranges = [
+        (0, 1),
+        (0, 4096),
+        (1, 4095),
+        (511, 2),
+        (4095, 8194),
+        (100_000, 1_500_000),
+        (2_498_560, 1563),
+        (2_500_122, 1),
+        (0, expected.len()),
+    ];
+    for (offset, length) in ranges {
+        let found = read_exact_at(&*direct, offset as u64, length).unwrap();
+        assert!(found == expected[offset..offset + length], "{length} bytes at {offset}");
+    }
+    let mut rest = [0; 100];
+    assert_eq!(direct.read_at(&mut rest, 2_500_100).unwrap(), 23);
+    assert_eq!(direct.read_at(&mut rest, 2_500_123).unwrap(), 0);
+    assert_eq!(direct.read_at(&mut rest, 9_000_000).unwrap(), 0);
+    let (mut first, mut second) = ([0; 700], [0; 60]);
+    assert_eq!(direct.read_vectored_at(&mut [&mut first, &mut second], 2_499_500).unwrap(), 623);
+    assert_eq!(first[..623], expected[2_499_500..]);
+    assert_eq!(is_open_direct(&path), opened_direct, "a direct read was refused");
+    assert!(direct.direct_io_alignment().is_none_or(usize::is_power_of_two));
+    let missing = PosixFileSystem.open_direct(&directory.path().join("missing"));
+    assert_eq!(missing.err().unwrap().kind(), ErrorKind::NotFound);
+}
+
+/// Two threads hand a turn back and forth; a lost wake-up would leave both waiting for ever.
+#[test]
+fn no_notification_is_lost() {
+    const ROUNDS: u64 = 20_000;
+    let event = PosixEnvironment.new_event();
+    let turn = Arc::new(AtomicU64::new(0));
+    let play = |me: u64| {
+        let (event, turn) = (Arc::clone(&event), Arc::clone(&turn));
+        let body = move || {
+            for round in 0..ROUNDS {
+                loop {
+                    let seen = event.generation();
+                    if turn.load(Ordering::SeqCst) == 2 * round + me {
+                        break;
+                    }
+                    assert!(event.wait(seen, None));
+                }
+                turn.fetch_add(1, Ordering::SeqCst);
+                event.notify_all();
+            }
+        };
+        PosixEnvironment.spawn("player\0", Box::new(body)).unwrap()
+    };
+    let players = [play(0), play(1)];
+    players.into_iter().for_each(|player| player.join());
+    assert_eq!(turn.load(Ordering::SeqCst), 2 * ROUNDS);
+    assert_eq!(event.generation(), 2 * ROUNDS);
+}
+
+#[test]
+fn one_notification_wakes_all_waiters() {
+    let event = PosixEnvironment.new_event();
+    let woken = Arc::new(AtomicU64::new(0));
+    let waiter = || {
+        let (event, woken) = (Arc::clone(&event), Arc::clone(&woken));
+        let body = move || {
+            if event.wait(0, None) {
+                woken.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        PosixEnvironment.spawn("waiter", Box::new(body)).unwrap()
+    };
+    let waiters: Vec<_> = (0..4).map(|_| waiter()).collect();
+    event.notify_all();
+    waiters.into_iter().for_each(|thread| thread.join());
+    assert_eq!(woken.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn a_wait_ends_at_its_deadline() {
+    let event = PosixEnvironment.new_event();
+    let before = PosixEnvironment.now_us();
+    assert!(!event.wait(0, Some(2000)));
+    assert!(PosixEnvironment.now_us() >= before + 2000);
+    assert!(!event.wait(0, Some(0)));
+    event.notify_all();
+    assert!(event.wait(0, Some(u64::MAX)), "a generation that moved on is not waited for");
+    assert!(!event.wait(1, Some(1)));
+}
+
+#[test]
+fn a_thread_that_panics_can_be_joined() {
+    let thread = PosixEnvironment.spawn("doomed", Box::new(|| std::panic::panic_any(1)));
+    thread.unwrap().join();
+}
+
+#[test]
+fn clocks_move_and_randomness_differs() {
+    let world = World::posix();
+    let environment = world.environment;
+    let (now, cpu, ticks) =
+        (environment.now_us(), environment.thread_cpu_ns(), environment.ticks());
+    let mut sum = 0_u64;
+    while environment.thread_cpu_ns() == cpu || environment.ticks() == ticks {
+        sum = std::hint::black_box(sum.wrapping_add(1));
+    }
+    assert!(environment.thread_cpu_ns() > cpu && environment.now_us() >= now);
+    assert!(environment.unix_time_s() > 1_700_000_000);
+    assert_ne!(environment.random_u128(), environment.random_u128());
+}
+
+#[test]
+fn the_empty_path_is_the_working_directory() {
+    PosixFileSystem.sync_directory(Path::new("")).unwrap();
+    assert!(PosixFileSystem.is_directory(Path::new("")).unwrap());
+    assert!(PosixFileSystem.list(Path::new("")).unwrap().contains(&PathBuf::from("Cargo.toml")));
+}

@@ -1,0 +1,254 @@
+//! Several ordered runs as one: a binary heap of cursors.
+//!
+//! 1. Every source stands on an entry; the heap orders those that are valid, smallest first when
+//!    going forward, largest first when going back.
+//! 2. A move advances the top source and sifts it down.
+//! 3. A change of direction puts all other sources on the far side of the current entry first.
+//!
+//! Sources are told apart by an enum, not by a trait object: the calls are in the inner loop.
+
+use super::LevelCursor;
+use crate::Result;
+use crate::base::{Trailer, compare_internal};
+use crate::memtable::MemCursor;
+use crate::table::{ReadContext, TableCursor};
+use std::cmp::Ordering;
+
+/// One ordered run.
+pub(crate) enum Source {
+    /// A memtable.
+    Memory(MemCursor),
+    /// A table of level 0.
+    Table(TableCursor),
+    /// A deeper level: tables one after the other.
+    Level(LevelCursor),
+}
+
+macro_rules! dispatch {
+    ($self:expr, $cursor:ident => $memory:expr, $other:expr) => {
+        match $self {
+            Source::Memory($cursor) => $memory,
+            Source::Table($cursor) => $other,
+            Source::Level($cursor) => $other,
+        }
+    };
+}
+
+/// A move of a source: memtables cannot fail, tables read blocks in a context.
+macro_rules! moves {
+    ($($name:ident($($argument:ident: $kind:ty),*);)+) => {
+        $(fn $name(
+            &mut self,
+            $($argument: $kind,)*
+            context: &mut ReadContext<'_>,
+        ) -> Result<()> {
+            match self {
+                Source::Memory(cursor) => {
+                    cursor.$name($($argument),*);
+                    Ok(())
+                }
+                Source::Table(cursor) => cursor.$name($($argument,)* context),
+                Source::Level(cursor) => cursor.$name($($argument,)* context),
+            }
+        })+
+    };
+}
+
+impl Source {
+    fn valid(&self) -> bool {
+        dispatch!(self, cursor => cursor.valid(), cursor.valid())
+    }
+    fn key(&self) -> &[u8] {
+        dispatch!(self, cursor => cursor.key(), cursor.key())
+    }
+    fn trailer(&self) -> Trailer {
+        dispatch!(self, cursor => cursor.trailer(), cursor.trailer())
+    }
+    fn value(&self) -> &[u8] {
+        dispatch!(self, cursor => cursor.value(), cursor.value())
+    }
+
+    moves! {
+        seek(key: &[u8], trailer: Trailer);
+        seek_for_prev(key: &[u8], trailer: Trailer);
+        seek_to_first();
+        seek_to_last();
+        next();
+        prev();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// The merge of several sources, in the order of internal keys. Entries of equal key and trailer
+/// do not exist: a sequence number is given once.
+pub(crate) struct MergingCursor {
+    sources: Vec<Source>,
+    /// Indices of the valid sources; the first is the current one.
+    heap: Vec<u32>,
+    direction: Direction,
+}
+
+impl MergingCursor {
+    pub(crate) fn new(sources: Vec<Source>) -> Self {
+        let heap = Vec::with_capacity(sources.len());
+        MergingCursor { sources, heap, direction: Direction::Forward }
+    }
+
+    pub(crate) fn valid(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    fn current(&self) -> &Source {
+        &self.sources[self.heap[0] as usize]
+    }
+
+    /// The key of the current entry. The cursor must be valid.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.current().key()
+    }
+
+    pub(crate) fn trailer(&self) -> Trailer {
+        self.current().trailer()
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        self.current().value()
+    }
+
+    /// To the first entry at or behind (key, trailer).
+    pub(crate) fn seek(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        self.position(Direction::Forward, |source| source.seek(key, trailer, context))
+    }
+
+    /// To the last entry at or before (key, trailer).
+    pub(crate) fn seek_for_prev(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        self.position(Direction::Backward, |source| source.seek_for_prev(key, trailer, context))
+    }
+
+    pub(crate) fn seek_to_first(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.position(Direction::Forward, |source| source.seek_to_first(context))
+    }
+
+    pub(crate) fn seek_to_last(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        self.position(Direction::Backward, |source| source.seek_to_last(context))
+    }
+
+    /// To the next entry. The cursor must be valid.
+    pub(crate) fn next(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        if self.direction == Direction::Backward {
+            self.turn(Direction::Forward, context)?;
+        }
+        let top = self.heap[0] as usize;
+        self.sources[top].next(context)?;
+        self.settle_top();
+        Ok(())
+    }
+
+    /// To the previous entry. The cursor must be valid.
+    pub(crate) fn prev(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
+        if self.direction == Direction::Forward {
+            self.turn(Direction::Backward, context)?;
+        }
+        let top = self.heap[0] as usize;
+        self.sources[top].prev(context)?;
+        self.settle_top();
+        Ok(())
+    }
+
+    /// Moves every source by `place`, then builds the heap. After an error the cursor is invalid.
+    fn position(
+        &mut self,
+        direction: Direction,
+        mut place: impl FnMut(&mut Source) -> Result<()>,
+    ) -> Result<()> {
+        self.heap.clear();
+        self.direction = direction;
+        for source in &mut self.sources {
+            place(source)?;
+        }
+        self.build_heap();
+        Ok(())
+    }
+
+    /// Puts all sources but the current one on the far side of the current entry.
+    fn turn(&mut self, direction: Direction, context: &mut ReadContext<'_>) -> Result<()> {
+        let current = self.heap[0] as usize;
+        let key = self.sources[current].key().to_vec();
+        let trailer = self.sources[current].trailer();
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            if index != current {
+                match direction {
+                    Direction::Forward => source.seek(&key, trailer, context)?,
+                    Direction::Backward => source.seek_for_prev(&key, trailer, context)?,
+                }
+            }
+        }
+        self.direction = direction;
+        self.build_heap();
+        Ok(())
+    }
+
+    fn build_heap(&mut self) {
+        self.heap.clear();
+        for (index, source) in self.sources.iter().enumerate() {
+            if source.valid() {
+                self.heap.push(index as u32);
+            }
+        }
+        for index in (0..self.heap.len() / 2).rev() {
+            self.sift_down(index);
+        }
+    }
+
+    /// After the top source moved: drop it if it ended, else restore the order.
+    fn settle_top(&mut self) {
+        if !self.sources[self.heap[0] as usize].valid() {
+            self.heap.swap_remove(0);
+        }
+        if self.heap.len() > 1 {
+            self.sift_down(0);
+        }
+    }
+
+    fn precedes(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (&self.sources[a as usize], &self.sources[b as usize]);
+        let order = compare_internal((a.key(), a.trailer()), (b.key(), b.trailer()));
+        match self.direction {
+            Direction::Forward => order == Ordering::Less,
+            Direction::Backward => order == Ordering::Greater,
+        }
+    }
+
+    fn sift_down(&mut self, mut index: usize) {
+        loop {
+            let mut child = 2 * index + 1;
+            if child >= self.heap.len() {
+                return;
+            }
+            if child + 1 < self.heap.len() && self.precedes(self.heap[child + 1], self.heap[child])
+            {
+                child += 1;
+            }
+            if !self.precedes(self.heap[child], self.heap[index]) {
+                return;
+            }
+            self.heap.swap(index, child);
+            index = child;
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The cursor over rows: of every user key the newest entry that a snapshot sees, unless that
+//! is a tombstone or a range tombstone covers it.
+//!
+//! Going forward the value is lent straight from the source that holds it. Going back, the
+//! entries of a key come oldest first, so the cursor has passed the row when it knows it: there
+//! the value is copied into a buffer that is reused. Neither way allocates per row.
+
+use super::{MergingCursor, TombstoneSet};
+use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::fs::Environment;
+use crate::manifest::{KeyRange, TableFile};
+use crate::table::ReadContext;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// The keys that a cursor may show: from `lower` on, up to but without `upper`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) lower: Option<Box<[u8]>>,
+    pub(crate) upper: Option<Box<[u8]>>,
+}
+
+impl Bounds {
+    fn before_lower(&self, key: &[u8]) -> bool {
+        self.lower.as_ref().is_some_and(|lower| key < &lower[..])
+    }
+
+    fn behind_upper(&self, key: &[u8]) -> bool {
+        self.upper.as_ref().is_some_and(|upper| key >= &upper[..])
+    }
+
+    /// Whether a table's range may hold keys within the bounds.
+    pub(crate) fn may_overlap(&self, range: &KeyRange) -> bool {
+        !self.behind_upper(&range.smallest)
+            && !self.lower.as_ref().is_some_and(|lower| range.ends_before(lower))
+    }
+
+    /// The tables of a sorted level that may hold keys within the bounds.
+    pub(crate) fn clip<'t>(&self, tables: &'t [Arc<TableFile>]) -> &'t [Arc<TableFile>] {
+        let start = match &self.lower {
+            Some(lower) => tables.partition_point(|table| table.metadata.range.ends_before(lower)),
+            None => 0,
+        };
+        let end = match &self.upper {
+            Some(upper) => {
+                tables.partition_point(|table| table.metadata.range.smallest[..] < upper[..])
+            }
+            None => tables.len(),
+        };
+        tables.get(start..end).unwrap_or(&[])
+    }
+}
+
+/// What a move of the merge reads with; borrows the clock beside the merge.
+macro_rules! context {
+    ($self:expr) => {
+        &mut ReadContext::new(&*$self.environment)
+    };
+}
+
+/// Sequence numbers from here on are a transaction's own writes, which it always sees.
+pub(crate) const OWN_SEQUENCE_MIN: SequenceNumber = 1 << 55;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// Not placed yet: `next` goes to the first row, `prev` to the last.
+    Fresh,
+    /// On a row; the merge stands on its entry.
+    Forward,
+    /// On a row, saved in the buffers; the merge stands before its key.
+    Backward,
+    /// Behind the last row.
+    AtEnd,
+    /// Before the first row.
+    AtStart,
+}
+
+/// A cursor over the rows that one snapshot sees.
+pub(crate) struct RowCursor {
+    environment: Arc<dyn Environment>,
+    merge: MergingCursor,
+    tombstones: TombstoneSet,
+    snapshot: SequenceNumber,
+    bounds: Bounds,
+    position: Position,
+    /// The key of the current row, or the last one resolved.
+    key: Vec<u8>,
+    /// The value of the current row when going back.
+    value: Vec<u8>,
+    /// Entries passed that were no row: tombstones, shadowed and invisible ones.
+    skipped_entries: u64,
+}
+
+impl RowCursor {
+    pub(crate) fn new(
+        environment: Arc<dyn Environment>,
+        merge: MergingCursor,
+        tombstones: TombstoneSet,
+        snapshot: SequenceNumber,
+        bounds: Bounds,
+    ) -> Self {
+        RowCursor {
+            environment,
+            merge,
+            tombstones,
+            snapshot,
+            bounds,
+            position: Position::Fresh,
+            key: Vec::new(),
+            value: Vec::new(),
+            skipped_entries: 0,
+        }
+    }
+
+    fn sees(&self, sequence: SequenceNumber) -> bool {
+        sequence <= self.snapshot || sequence >= OWN_SEQUENCE_MIN
+    }
+
+    pub(crate) fn valid(&self) -> bool {
+        matches!(self.position, Position::Forward | Position::Backward)
+    }
+
+    /// The key of the current row; empty when there is none.
+    pub(crate) fn key(&self) -> &[u8] {
+        if self.valid() { &self.key } else { &[] }
+    }
+
+    /// The value of the current row; empty when there is none.
+    pub(crate) fn value(&self) -> &[u8] {
+        match self.position {
+            Position::Forward => self.merge.value(),
+            Position::Backward => &self.value,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn skipped_entries(&self) -> u64 {
+        self.skipped_entries
+    }
+
+    /// To the first row at or behind `key`.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.position = Position::AtEnd;
+        if self.bounds.behind_upper(key) {
+            return Ok(false);
+        }
+        match &self.bounds.lower {
+            Some(lower) if key < &lower[..] => {
+                let lower = lower.clone();
+                self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?;
+            }
+            _ => self.merge.seek(key, Trailer(u64::MAX), context!(self))?,
+        }
+        self.find_next(false)
+    }
+
+    /// To the last row at or before `key`.
+    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        self.position = Position::AtStart;
+        if self.bounds.before_lower(key) {
+            return Ok(false);
+        }
+        if self.bounds.behind_upper(key) {
+            return self.seek_to_last();
+        }
+        // All versions of the key itself come before its smallest trailer.
+        self.merge.seek_for_prev(key, Trailer(0), context!(self))?;
+        self.find_prev()
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<bool> {
+        self.position = Position::AtEnd;
+        match self.bounds.lower.clone() {
+            Some(lower) => self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?,
+            None => self.merge.seek_to_first(context!(self))?,
+        }
+        self.find_next(false)
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<bool> {
+        self.position = Position::AtStart;
+        match self.bounds.upper.clone() {
+            // The largest trailer sorts first: this is the last entry before the upper bound.
+            Some(upper) => self.merge.seek_for_prev(&upper, Trailer(u64::MAX), context!(self))?,
+            None => self.merge.seek_to_last(context!(self))?,
+        }
+        self.find_prev()
+    }
+
+    pub(crate) fn next(&mut self) -> Result<bool> {
+        match self.position {
+            Position::Fresh | Position::AtStart => self.seek_to_first(),
+            Position::AtEnd => Ok(false),
+            Position::Forward => {
+                self.position = Position::AtEnd;
+                self.merge.next(context!(self))?;
+                self.find_next(true)
+            }
+            Position::Backward => {
+                self.position = Position::AtEnd;
+                let key = std::mem::take(&mut self.key);
+                self.merge.seek(&key, Trailer(0), context!(self))?;
+                self.key = key;
+                self.find_next(true)
+            }
+        }
+    }
+
+    pub(crate) fn prev(&mut self) -> Result<bool> {
+        match self.position {
+            Position::Fresh | Position::AtEnd => self.seek_to_last(),
+            Position::AtStart => Ok(false),
+            Position::Forward => {
+                self.position = Position::AtStart;
+                let key = std::mem::take(&mut self.key);
+                self.merge.seek_for_prev(&key, Trailer(u64::MAX), context!(self))?;
+                self.key = key;
+                self.find_prev()
+            }
+            Position::Backward => {
+                self.position = Position::AtStart;
+                self.find_prev()
+            }
+        }
+    }
+
+    /// Forward from the merge's entry to the next row; `resolved` says that `self.key` was dealt
+    /// with, so its older entries are passed over.
+    fn find_next(&mut self, mut resolved: bool) -> Result<bool> {
+        while self.merge.valid() {
+            let key = self.merge.key();
+            let trailer = self.merge.trailer();
+            let sequence = trailer.sequence();
+            if self.sees(sequence) && !(resolved && key == &self.key[..]) {
+                if self.bounds.behind_upper(key) {
+                    break;
+                }
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                resolved = true;
+                if is_put(trailer)? && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
+                    self.position = Position::Forward;
+                    return Ok(true);
+                }
+            }
+            self.skipped_entries += 1;
+            self.merge.next(context!(self))?;
+        }
+        self.position = Position::AtEnd;
+        Ok(false)
+    }
+
+    /// Back from the merge's entry to the row before it.
+    fn find_prev(&mut self) -> Result<bool> {
+        let mut live = false;
+        let mut started = false;
+        while self.merge.valid() {
+            let key = self.merge.key();
+            if started && key != &self.key[..] {
+                if live {
+                    break;
+                }
+                started = false;
+            }
+            if self.bounds.before_lower(key) {
+                break;
+            }
+            let trailer = self.merge.trailer();
+            if self.sees(trailer.sequence()) {
+                if !started {
+                    self.key.clear();
+                    self.key.extend_from_slice(key);
+                    started = true;
+                }
+                live = is_put(trailer)?
+                    && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
+                if live {
+                    self.value.clear();
+                    self.value.extend_from_slice(self.merge.value());
+                }
+            }
+            self.skipped_entries += 1;
+            self.merge.prev(context!(self))?;
+        }
+        self.position = if live { Position::Backward } else { Position::AtStart };
+        Ok(live)
+    }
+}
+
+fn is_put(trailer: Trailer) -> Result<bool> {
+    match trailer.kind() {
+        Some(kind) => Ok(kind == ValueKind::Put),
+        None => {
+            Err(Error::corruption("an entry has an unknown kind")
+                .expected("0 to 3", trailer.0 & 0xff))
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The memory of one memtable: chunks that are bumped through, never moved, and freed all at once.
+//!
+//! Chunks start small, because a database may have many families with a few rows each, and double
+//! until they are as large as a huge page. From then on each is one aligned huge page, asked for
+//! as such: a memtable is read and written in random order, and with small pages every access
+//! costs an address translation on top of the cache miss. Large chunks are mapped directly, so
+//! that dropping a memtable returns its memory to the system at once. An allocation that would
+//! waste much of a chunk gets one of its own.
+//!
+//! Called by the single writer only. Values placed here are not dropped.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// The first chunk: room for the first leaf and a few dozen small rows.
+const CHUNK_BYTES_MIN: usize = 8 << 10;
+
+/// The largest chunk: one huge page of the common processors.
+const CHUNK_BYTES_MAX: usize = 2 << 20;
+
+/// An allocation above this share of the largest chunk gets a chunk of its own.
+const LARGE_BYTES: usize = CHUNK_BYTES_MAX / 8;
+
+/// The alignment of chunks, enough for everything the tree allocates. Nodes start at a cache line.
+const ALIGN: usize = 64;
+
+/// See the module header.
+pub(super) struct Arena {
+    next: *mut u8,
+    free_bytes: usize,
+    allocated_bytes: usize,
+    chunks: Vec<Chunk>,
+}
+
+struct Chunk {
+    start: NonNull<u8>,
+    size_bytes: usize,
+    mapped: bool,
+}
+
+// SAFETY: the arena is the only owner of its chunks, and plain memory has no thread affinity.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    pub(super) fn new() -> Self {
+        let next = std::ptr::without_provenance_mut(ALIGN);
+        Arena { next, free_bytes: 0, allocated_bytes: 0, chunks: Vec::new() }
+    }
+
+    /// Bytes of all chunks and of the list of them.
+    pub(super) fn allocated_bytes(&self) -> usize {
+        self.allocated_bytes + self.chunks.capacity() * size_of::<Chunk>()
+    }
+
+    /// Uninitialised memory that stays in place until the arena is dropped.
+    pub(super) fn allocate(&mut self, layout: Layout) -> NonNull<u8> {
+        assert!(layout.align() <= ALIGN && layout.size() <= isize::MAX as usize - ALIGN);
+        let padding = self.next.align_offset(layout.align());
+        if padding.saturating_add(layout.size()) > self.free_bytes {
+            return self.allocate_in_new_chunk(layout);
+        }
+        // SAFETY: padding and size together fit into what is left of the chunk at `next`.
+        let (place, next) = unsafe {
+            let place = self.next.add(padding);
+            (NonNull::new_unchecked(place), place.add(layout.size()))
+        };
+        self.free_bytes -= padding + layout.size();
+        self.next = next;
+        place
+    }
+
+    /// Moves `value` into the arena. It is never dropped.
+    pub(super) fn place<T>(&mut self, value: T) -> NonNull<T> {
+        let place = self.allocate(Layout::new::<T>()).cast::<T>();
+        // SAFETY: the memory is fresh, of the right size and alignment.
+        unsafe { place.write(value) };
+        place
+    }
+
+    /// Moves the values of an iterator into one array in the arena. They are never dropped.
+    pub(super) fn place_all<T>(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+    ) -> NonNull<[T]> {
+        let expected = values.len();
+        let layout = match Layout::array::<T>(expected) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!("arrays in nodes have a bounded length"),
+        };
+        let first = self.allocate(layout).cast::<T>();
+        let mut count = 0;
+        for value in values.take(expected) {
+            // SAFETY: `take` keeps `count` below the length the memory was allocated for.
+            unsafe { first.add(count).write(value) };
+            count += 1;
+        }
+        NonNull::slice_from_raw_parts(first, count)
+    }
+
+    #[cold]
+    fn allocate_in_new_chunk(&mut self, layout: Layout) -> NonNull<u8> {
+        if layout.size() > LARGE_BYTES.min(self.chunk_size_bytes() / 2) {
+            return self.add_chunk(layout.size().next_multiple_of(ALIGN));
+        }
+        let size_bytes = self.chunk_size_bytes();
+        let start = self.add_chunk(size_bytes);
+        // SAFETY: the allocation is at most half of the chunk.
+        self.next = unsafe { start.add(layout.size()) }.as_ptr();
+        self.free_bytes = size_bytes - layout.size();
+        start
+    }
+
+    /// The next chunk doubles what there is, within the bounds.
+    fn chunk_size_bytes(&self) -> usize {
+        self.allocated_bytes
+            .checked_next_power_of_two()
+            .unwrap_or(CHUNK_BYTES_MAX)
+            .clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+    }
+
+    fn add_chunk(&mut self, size_bytes: usize) -> NonNull<u8> {
+        let chunk = Chunk::new(size_bytes);
+        let start = chunk.start;
+        self.chunks.push(chunk);
+        self.allocated_bytes += size_bytes;
+        start
+    }
+}
+
+impl Chunk {
+    fn new(size_bytes: usize) -> Self {
+        if size_bytes == CHUNK_BYTES_MAX
+            && let Some(start) = map_huge_page()
+        {
+            return Chunk { start, size_bytes, mapped: true };
+        }
+        let layout = Chunk::layout(size_bytes);
+        // SAFETY: the layout's size is not zero.
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
+            handle_alloc_error(layout);
+        };
+        Chunk { start, size_bytes, mapped: false }
+    }
+
+    fn layout(size_bytes: usize) -> Layout {
+        match Layout::from_size_align(size_bytes.max(ALIGN), ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!("the size was bounded by the first layout"),
+        }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if self.mapped {
+            unmap(self.start.as_ptr(), self.size_bytes);
+        } else {
+            // SAFETY: allocated in `new` with the same layout.
+            unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size_bytes)) };
+        }
+    }
+}
+
+/// Maps one aligned huge page; `None` when the system has no such memory to give, in which case
+/// the caller takes the ordinary allocator. That the pages are huge is a wish, not a condition.
+fn map_huge_page() -> Option<NonNull<u8>> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+    let mapped_bytes = 2 * CHUNK_BYTES_MAX;
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new private mapping at an address of the system's choice touches nothing.
+    let mapped = unsafe {
+        mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, MapFlags::PRIVATE)
+    };
+    let mapped = mapped.ok()?.cast::<u8>();
+    let before = mapped.align_offset(CHUNK_BYTES_MAX);
+    // SAFETY: the next aligned address and one chunk after it lie within the two chunks mapped.
+    let (start, end) = unsafe { (mapped.add(before), mapped.add(before + CHUNK_BYTES_MAX)) };
+    unmap(mapped, before);
+    unmap(end, CHUNK_BYTES_MAX - before);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: advice about a range that was just mapped. A refusal changes speed only.
+        let _ = unsafe { madvise(start.cast(), CHUNK_BYTES_MAX, Advice::LinuxHugepage) };
+    }
+    NonNull::new(start)
+}
+
+/// Returns whole pages that `map_huge_page` mapped and nobody refers to.
+fn unmap(start: *mut u8, size_bytes: usize) {
+    if size_bytes > 0 {
+        // SAFETY: private to this file: every caller owns the range and forgets it here. An error
+        // means that the range was not ours, which cannot be mended; the memory stays mapped.
+        let _ = unsafe { rustix::mm::munmap(start.cast(), size_bytes) };
+    }
+}

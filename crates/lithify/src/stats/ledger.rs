@@ -1,0 +1,200 @@
+//! The shared ledger: every room books here, under relaxed atomics.
+
+use super::figures::{
+    FIGURE_COUNT, Figures, codec_index, counter_index, cpu_index, delay_index, job_index,
+    stop_index, traffic_index, unit_index,
+};
+use super::names::{
+    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
+};
+use super::stall::Stalls;
+use super::{PART_COUNT, WorkMeter};
+use crate::base::{Clock, Level};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What one finished flush, compaction or trivial move adds to the table of its target level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobRecord {
+    /// The level that it wrote into; 0 for a flush.
+    pub target_level: Level,
+    /// Bytes of input tables from other levels.
+    pub read_source_bytes: u64,
+    /// Bytes of input tables from the target level.
+    pub read_target_bytes: u64,
+    /// Bytes of tables written.
+    pub written_bytes: u64,
+    /// The same data before compression.
+    pub written_raw_bytes: u64,
+    /// Bytes moved without rewriting; a job with any is counted as a move.
+    pub moved_bytes: u64,
+    /// Wall time from its first step to its last.
+    pub wall_us: u64,
+    /// CPU time of all its steps.
+    pub cpu_ns: u64,
+    /// Entries read.
+    pub entries_in: u64,
+    /// Entries not written again.
+    pub entries_dropped: u64,
+}
+
+/// CPU nanoseconds and the ticks that passed meanwhile, of the sampled calls of one cause.
+#[derive(Default)]
+pub(super) struct Calibration {
+    pub(super) cpu_ns: AtomicU64,
+    pub(super) ticks: AtomicU64,
+}
+
+/// Every cost, where it arises: bytes, CPU time and counts by cause, level and codec, and who
+/// waited how long for what. Shared by all rooms of one database; all methods may be called from
+/// any thread and never block for long (only the rare units of a millisecond take a lock).
+pub struct Ledger {
+    figures: Box<[AtomicU64]>,
+    pub(super) calibrations: [Calibration; Cause::COUNT],
+    stalls: Stalls,
+    start_us: u64,
+    start_ticks: u64,
+}
+
+impl Ledger {
+    /// An empty ledger that starts now.
+    pub fn new(clock: &dyn Clock) -> Arc<Self> {
+        let start_us = clock.now_us();
+        Arc::new(Ledger {
+            figures: (0..FIGURE_COUNT).map(|_| AtomicU64::new(0)).collect(),
+            calibrations: Default::default(),
+            stalls: Stalls::new(start_us),
+            start_us,
+            start_ticks: clock.ticks(),
+        })
+    }
+
+    fn add(&self, index: usize, amount: u64) {
+        if amount != 0 {
+            self.figures[index].fetch_add(amount, Relaxed);
+        }
+    }
+
+    /// Who was kept waiting, for how long, and when nothing was completed.
+    pub fn stalls(&self) -> &Stalls {
+        &self.stalls
+    }
+
+    /// Microseconds from the ledger's start to `now_us`.
+    pub fn uptime_us(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.start_us)
+    }
+
+    /// Nanoseconds of one tick, measured since the ledger began; `None` in its first millisecond.
+    pub(super) fn ns_per_tick(&self, now_us: u64, ticks: u64) -> Option<f64> {
+        let elapsed_us = self.uptime_us(now_us);
+        let elapsed_ticks = ticks.wrapping_sub(self.start_ticks);
+        (elapsed_us >= 1_000 && elapsed_ticks > 0)
+            .then(|| elapsed_us as f64 * 1_000.0 / elapsed_ticks as f64)
+    }
+
+    /// Books bytes written to a file. `codec` is the number of the codec that the bytes are
+    /// stored in; 0 where there is none (log, manifest) or the codec is "none".
+    pub fn book_written(&self, cause: Cause, level: Level, codec: u8, bytes: u64) {
+        self.add(traffic_index(cause, level, codec, TrafficFigure::WrittenBytes), bytes);
+        self.add(traffic_index(cause, level, codec, TrafficFigure::Writes), 1);
+    }
+
+    /// Books bytes read from a file; `codec` as for [`Ledger::book_written`].
+    pub fn book_read(&self, cause: Cause, level: Level, codec: u8, bytes: u64) {
+        self.add(traffic_index(cause, level, codec, TrafficFigure::ReadBytes), bytes);
+        self.add(traffic_index(cause, level, codec, TrafficFigure::Reads), 1);
+    }
+
+    /// Books CPU time of one part.
+    pub fn book_cpu(&self, cause: Cause, level: Level, part: CpuPart, cpu_ns: u64) {
+        self.add(cpu_index(cause, level, part), cpu_ns);
+    }
+
+    /// Books what went through the codecs; `ns_per_tick` turns the meter's ticks to CPU time.
+    pub fn book_codecs(&self, cause: Cause, level: Level, meter: &WorkMeter, ns_per_tick: f64) {
+        let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
+        for codec in 0..CODEC_NAMES.len() {
+            let book = |figure, amount| {
+                self.add(codec_index(cause, level, codec as u8, figure), amount);
+            };
+            book(CodecFigure::CompressedRawBytes, meter.compressed_raw_bytes[codec]);
+            book(CodecFigure::CompressedStoredBytes, meter.compressed_stored_bytes[codec]);
+            book(CodecFigure::CompressNs, ns(meter.compress_ticks[codec]));
+            book(CodecFigure::DecompressedRawBytes, meter.decompressed_raw_bytes[codec]);
+            book(CodecFigure::DecompressNs, ns(meter.decompress_ticks[codec]));
+        }
+        self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
+    }
+
+    /// Books a span of CPU time split into parts; the last is the merge.
+    pub(super) fn book_parts(
+        &self,
+        cause: Cause,
+        level: Level,
+        parts_ns: &[u64; PART_COUNT + 1],
+        weight: u64,
+    ) {
+        for (part, ns) in CpuPart::ALL.iter().zip(parts_ns) {
+            self.book_cpu(cause, level, *part, ns * weight);
+        }
+    }
+
+    /// Adds to a counter and returns what it was before.
+    pub fn count(&self, counter: Counter, amount: u64) -> u64 {
+        if amount == 0 {
+            return 0;
+        }
+        self.figures[counter_index(counter)].fetch_add(amount, Relaxed)
+    }
+
+    /// The value of a counter.
+    pub fn counter(&self, counter: Counter) -> u64 {
+        self.figures[counter_index(counter)].load(Relaxed)
+    }
+
+    /// Books a finished job in the table of its target level.
+    pub fn book_job(&self, record: &JobRecord) {
+        let add = |figure, amount| self.add(job_index(record.target_level, figure), amount);
+        add(JobFigure::ReadSourceBytes, record.read_source_bytes);
+        add(JobFigure::ReadTargetBytes, record.read_target_bytes);
+        add(JobFigure::WrittenBytes, record.written_bytes);
+        add(JobFigure::WrittenRawBytes, record.written_raw_bytes);
+        add(JobFigure::MovedBytes, record.moved_bytes);
+        add(JobFigure::WallUs, record.wall_us);
+        add(JobFigure::CpuNs, record.cpu_ns);
+        add(JobFigure::EntriesIn, record.entries_in);
+        add(JobFigure::EntriesDropped, record.entries_dropped);
+        let kind = if record.moved_bytes > 0 { JobFigure::Moves } else { JobFigure::Jobs };
+        add(kind, 1);
+    }
+
+    /// Books a unit of work that held its thread for `wall_us`; shorter ones than a millisecond
+    /// are not recorded.
+    pub fn book_unit(&self, cause: Cause, level: Level, wall_us: u64, cpu_us: u64, now_us: u64) {
+        if wall_us < super::stall::UNIT_US_MIN {
+            return;
+        }
+        self.add(unit_index(cause), 1);
+        self.add(unit_index(cause) + 1, wall_us);
+        let at_us = self.uptime_us(now_us);
+        self.stalls.record_unit(super::stall::Unit { at_us, cause, level, wall_us, cpu_us });
+    }
+
+    /// Books that a writer was slowed.
+    pub fn book_delay(&self, cause: DelayCause, delay_us: u64) {
+        self.add(delay_index(cause), 1);
+        self.add(delay_index(cause) + 1, delay_us);
+    }
+
+    /// Books that a writer was stopped until the state changed.
+    pub fn book_stop(&self, cause: DelayCause, stop_us: u64) {
+        self.add(stop_index(cause), 1);
+        self.add(stop_index(cause) + 1, stop_us);
+    }
+
+    /// A copy of all figures.
+    pub fn figures(&self) -> Figures {
+        Figures(self.figures.iter().map(|figure| figure.load(Relaxed)).collect())
+    }
+}

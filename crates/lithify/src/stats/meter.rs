@@ -1,0 +1,187 @@
+//! Turns clock readings into booked CPU time: steps exactly, users' calls by samples.
+//!
+//! A reading of the thread's CPU clock costs about half a microsecond, a reading of the tick
+//! counter some nanoseconds. A step reads the former once, at its end (the end of one step is the
+//! start of the next), and is split inside by the latter. One user call in 64 is timed in ticks,
+//! one in 512 also in CPU time; the ratio of the two turns all ticks to CPU time.
+
+use super::ledger::Ledger;
+use super::names::{Cause, Counter};
+use super::{PART_COUNT, Part, WorkMeter};
+use crate::base::{Clock, Level};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One user call in so many is timed.
+pub const SAMPLE_PERIOD: u64 = 64;
+/// One user call in so many is timed with the CPU clock too.
+const CALIBRATION_PERIOD: u64 = 512;
+
+/// What a finished step took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCost {
+    /// CPU time of the thread.
+    pub cpu_ns: u64,
+    /// Wall time.
+    pub wall_us: u64,
+}
+
+/// The clocks of one thread at the end of its last step. Not shared between threads.
+#[derive(Clone, Copy, Debug)]
+pub struct StepClock {
+    cpu_ns: u64,
+    ticks: u64,
+    now_us: u64,
+}
+
+impl StepClock {
+    /// Starts here.
+    pub fn start(clock: &dyn Clock) -> Self {
+        let (now_us, ticks) = (clock.now_us(), clock.ticks());
+        StepClock { cpu_ns: clock.thread_cpu_ns(), ticks, now_us }
+    }
+
+    /// Ends a step: books its CPU time under `cause` and `level`, split by what `meter` has seen,
+    /// empties the meter, and records the step if it took a millisecond or more. The parts booked
+    /// add up to the step's CPU time exactly. The next step starts here.
+    pub fn finish(
+        &mut self,
+        clock: &dyn Clock,
+        ledger: &Ledger,
+        cause: Cause,
+        level: Level,
+        meter: &mut WorkMeter,
+    ) -> StepCost {
+        let end = StepClock::start(clock);
+        let cpu_ns = end.cpu_ns.saturating_sub(self.cpu_ns);
+        let elapsed_ticks = end.ticks.saturating_sub(self.ticks);
+        let wall_us = end.now_us.saturating_sub(self.now_us);
+        *self = end;
+        let meter = meter.take();
+        let rate = ledger.ns_per_tick(end.now_us, end.ticks);
+        let split = Split::of_step(&meter, cpu_ns, elapsed_ticks, rate);
+        ledger.book_parts(cause, level, &split.parts_ns, 1);
+        ledger.book_codecs(cause, level, &meter, split.ns_per_tick);
+        ledger.book_unit(cause, level, wall_us, cpu_ns / 1_000, end.now_us);
+        StepCost { cpu_ns, wall_us }
+    }
+}
+
+/// CPU time divided over the parts, with the rate that was used.
+struct Split {
+    parts_ns: [u64; PART_COUNT + 1],
+    ns_per_tick: f64,
+}
+
+impl Split {
+    /// Splits a step. Ticks run on while the thread waits, CPU time does not; file calls are where
+    /// a step waits, so the time off the CPU is taken from them first.
+    fn of_step(
+        meter: &WorkMeter,
+        cpu_ns: u64,
+        elapsed_ticks: u64,
+        ns_per_tick: Option<f64>,
+    ) -> Self {
+        let mut ticks = meter.ticks;
+        let off_cpu_ticks = match ns_per_tick {
+            Some(rate) => elapsed_ticks.saturating_sub((cpu_ns as f64 / rate) as u64),
+            None => 0,
+        };
+        let io = &mut ticks[Part::Io as usize];
+        let waited_ticks = off_cpu_ticks.min(*io);
+        *io -= waited_ticks;
+        Split::by_ticks(&ticks, cpu_ns, elapsed_ticks - waited_ticks)
+    }
+
+    /// Splits in proportion to ticks; what no part claims is the merge.
+    fn by_ticks(ticks: &[u64; PART_COUNT], cpu_ns: u64, elapsed_ticks: u64) -> Self {
+        // Clocks are not read at one instant: never give out more than there is.
+        let claimed = ticks.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
+        let whole = elapsed_ticks.max(claimed).max(1);
+        let mut parts_ns = [0; PART_COUNT + 1];
+        let mut left_ns = cpu_ns;
+        for (part_ns, part_ticks) in parts_ns.iter_mut().zip(ticks) {
+            let share_ns = u128::from(cpu_ns) * u128::from(*part_ticks) / u128::from(whole);
+            *part_ns = (share_ns as u64).min(left_ns);
+            left_ns -= *part_ns;
+        }
+        parts_ns[PART_COUNT] = left_ns;
+        Split { parts_ns, ns_per_tick: cpu_ns as f64 / whole as f64 }
+    }
+}
+
+/// A user call that is being timed; it stands for `SAMPLE_PERIOD` calls.
+#[derive(Debug)]
+pub struct UserSample {
+    cause: Cause,
+    ticks: u64,
+    cpu_ns: Option<u64>,
+}
+
+impl Ledger {
+    /// Counts a user call under `counter` and decides whether it is timed: 1 in 64, spread so
+    /// that no pattern of calls falls in step with the samples, and the same in every run.
+    #[inline]
+    pub fn begin_user_call(
+        &self,
+        counter: Counter,
+        cause: Cause,
+        clock: &dyn Clock,
+    ) -> Option<UserSample> {
+        let spread = (self.count(counter, 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
+        if !spread.is_multiple_of(SAMPLE_PERIOD) {
+            return None;
+        }
+        let calibrates = spread.is_multiple_of(CALIBRATION_PERIOD);
+        let cpu_ns = calibrates.then(|| clock.thread_cpu_ns());
+        Some(UserSample { cause, ticks: clock.ticks(), cpu_ns })
+    }
+
+    /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
+    /// What went through the codecs is booked for every call, not only for timed ones. Empties
+    /// the meter. `level` is where the call ended, or 0.
+    #[inline]
+    pub fn end_user_call(
+        &self,
+        sample: Option<UserSample>,
+        cause: Cause,
+        level: Level,
+        clock: &dyn Clock,
+        meter: &mut WorkMeter,
+    ) {
+        let metered = meter.ticks.iter().any(|ticks| *ticks != 0);
+        if sample.is_some() || metered {
+            self.book_user_call(sample, cause, level, clock, &meter.take());
+        }
+    }
+
+    #[cold]
+    fn book_user_call(
+        &self,
+        sample: Option<UserSample>,
+        cause: Cause,
+        level: Level,
+        clock: &dyn Clock,
+        meter: &WorkMeter,
+    ) {
+        let calibration = &self.calibrations[cause as usize];
+        if let Some(UserSample { cause, ticks, cpu_ns }) = sample {
+            let elapsed_ticks = clock.ticks().saturating_sub(ticks);
+            if let Some(cpu_ns) = cpu_ns {
+                let cpu_ns = clock.thread_cpu_ns().saturating_sub(cpu_ns);
+                calibration.cpu_ns.fetch_add(cpu_ns, Relaxed);
+                calibration.ticks.fetch_add(elapsed_ticks.max(1), Relaxed);
+            }
+            let cpu_ns = (elapsed_ticks as f64 * calibration.ns_per_tick()) as u64;
+            let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
+            self.book_parts(cause, level, &split.parts_ns, SAMPLE_PERIOD);
+        }
+        self.book_codecs(cause, level, meter, calibration.ns_per_tick());
+    }
+}
+
+impl super::ledger::Calibration {
+    fn ns_per_tick(&self) -> f64 {
+        let ticks = self.ticks.load(Relaxed);
+        if ticks == 0 { 0.0 } else { self.cpu_ns.load(Relaxed) as f64 / ticks as f64 }
+    }
+}

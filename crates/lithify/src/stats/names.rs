@@ -1,0 +1,265 @@
+//! The one list from which the statistics' names, units and descriptions come.
+//!
+//! A name is written here once; the ledger's cells, the page, the JSON and `docs/stats.md` are
+//! made from it.
+
+/// An enum whose variants carry a name, a unit and a description, in a fixed order.
+macro_rules! named_list {
+    ($(#[$attribute:meta])* $list:ident {
+        $($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $unit:literal;)+
+    }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(usize)]
+        pub enum $list { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl $list {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &'static [$list] = &[$($list::$variant,)+];
+            /// How many there are.
+            pub const COUNT: usize = $list::ALL.len();
+
+            /// The name in the page, the JSON and the documentation.
+            pub fn name(self) -> &'static str {
+                match self { $($list::$variant => $name,)+ }
+            }
+
+            /// The unit that its figures are in.
+            pub fn unit(self) -> &'static str {
+                match self { $($list::$variant => $unit,)+ }
+            }
+
+            /// What it stands for.
+            pub fn description(self) -> &'static str {
+                match self { $($list::$variant => concat!($($doc,)+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+named_list! {
+    /// Why a cost arose.
+    Cause {
+        /// Records written to the write-ahead log.
+        Wal = "wal", "bytes, ns";
+        /// Space reserved or zero-filled in log segments ahead of the records.
+        WalPreallocation = "wal-preallocation", "bytes, ns";
+        /// Version edits and the files that name the current manifest.
+        Manifest = "manifest", "bytes, ns";
+        /// Memtables written to tables of level 0.
+        Flush = "flush", "bytes, ns";
+        /// Tables merged or rewritten into a level.
+        Compaction = "compaction", "bytes, ns";
+        /// Gets and cursors of the user; CPU is sampled.
+        UserRead = "user-read", "bytes, ns";
+        /// Commits of the user: log encoding and memtable inserts; CPU is sampled.
+        UserWrite = "user-write", "bytes, ns";
+        /// Opening: replay of the manifest and the log.
+        Recovery = "recovery", "bytes, ns";
+        /// Removing files that no version holds.
+        FileDeletion = "file-deletion", "bytes, ns";
+        /// Reading files only to check them.
+        Verification = "verification", "bytes, ns";
+        /// Identity, lock and option files, and what no other cause covers.
+        Other = "other", "bytes, ns";
+    }
+}
+
+named_list! {
+    /// A part of the CPU time of a cause. The parts of a cause add up to its CPU time.
+    CpuPart {
+        /// Compressing blocks.
+        Compress = "compress", "ns";
+        /// Decompressing blocks.
+        Decompress = "decompress", "ns";
+        /// Checksums, made or checked.
+        Checksum = "checksum", "ns";
+        /// Hashing keys and building filters.
+        Filter = "filter", "ns";
+        /// Calls of the file system.
+        Io = "io", "ns";
+        /// All the rest: merging, copying, searching.
+        Merge = "merge", "ns";
+    }
+}
+
+named_list! {
+    /// Counts of operations and of what became of them.
+    Counter {
+        /// Point reads.
+        Gets = "gets", "count";
+        /// Point reads that found a value.
+        GetHits = "get-hits", "count";
+        /// Bytes of values that point reads returned.
+        GetValueBytes = "get-value-bytes", "bytes";
+        /// Keys asked for by multi-gets.
+        MultiGetKeys = "multi-get-keys", "count";
+        /// Cursors opened.
+        Cursors = "cursors", "count";
+        /// Cursor positionings.
+        Seeks = "seeks", "count";
+        /// Rows that cursors moved over.
+        Nexts = "nexts", "count";
+        /// Entries that cursors passed over and that were no rows: tombstones, older versions.
+        SkippedEntries = "skipped-entries", "count";
+        /// Puts committed.
+        Puts = "puts", "count";
+        /// Deletes committed.
+        Deletes = "deletes", "count";
+        /// Single deletes committed.
+        SingleDeletes = "single-deletes", "count";
+        /// Range deletes committed.
+        RangeDeletes = "range-deletes", "count";
+        /// Bytes of keys and values committed: the denominator of write amplification.
+        IngestedBytes = "ingested-bytes", "bytes";
+        /// Batches committed.
+        Commits = "commits", "count";
+        /// Groups of batches that one leader committed.
+        CommitGroups = "commit-groups", "count";
+        /// Writes to the log, one or more batches each.
+        WalWrites = "wal-writes", "count";
+        /// Syncs of the log.
+        WalSyncs = "wal-syncs", "count";
+        /// Single deletes that met a second older put: the contract was broken.
+        SingleDeleteMisuses = "single-delete-misuses", "count";
+        /// Filters asked whether a key may be in a table.
+        FilterChecks = "filter-checks", "count";
+        /// Filters that said no.
+        FilterNegatives = "filter-negatives", "count";
+        /// Filters that said maybe where the table then had no such key.
+        FilterFalsePositives = "filter-false-positives", "count";
+        /// Transactions committed.
+        TransactionCommits = "transaction-commits", "count";
+        /// Transactions rolled back.
+        TransactionRollbacks = "transaction-rollbacks", "count";
+        /// Row locks that had to be waited for.
+        LockWaits = "lock-waits", "count";
+        /// Row locks that were not granted in time.
+        LockTimeouts = "lock-timeouts", "count";
+        /// Transactions refused because a row had changed.
+        Conflicts = "conflicts", "count";
+        /// Blocks stored raw because they did not shrink enough.
+        RawFallbackBlocks = "raw-fallback-blocks", "count";
+        /// Steps of background jobs.
+        Steps = "steps", "count";
+        /// Background jobs that ended with an error.
+        JobsFailed = "jobs-failed", "count";
+        /// Tables removed.
+        TablesRemoved = "tables-removed", "count";
+    }
+}
+
+named_list! {
+    /// Why a writer was slowed or stopped.
+    DelayCause {
+        /// Memtables hold too much that is not flushed.
+        Memtable = "memtable", "us";
+        /// Level 0 has too many runs.
+        Level0 = "level0", "us";
+        /// Compaction is behind by too many bytes.
+        PendingCompaction = "pending-compaction", "us";
+        /// The memory budget is used up.
+        MemoryBudget = "memory-budget", "us";
+        /// The log is larger than its bound.
+        WalSize = "wal-size", "us";
+    }
+}
+
+named_list! {
+    /// What is summed up over the jobs that wrote into a level.
+    JobFigure {
+        /// Bytes read from levels above.
+        ReadSourceBytes = "read-source-bytes", "bytes";
+        /// Bytes read from the level itself.
+        ReadTargetBytes = "read-target-bytes", "bytes";
+        /// Bytes of tables written.
+        WrittenBytes = "written-bytes", "bytes";
+        /// The same data before compression.
+        WrittenRawBytes = "written-raw-bytes", "bytes";
+        /// Bytes of tables moved into the level without being rewritten.
+        MovedBytes = "moved-bytes", "bytes";
+        /// Wall time of the jobs.
+        WallUs = "wall", "us";
+        /// CPU time of the jobs.
+        CpuNs = "cpu", "ns";
+        /// Jobs, trivial moves not counted.
+        Jobs = "jobs", "count";
+        /// Trivial moves.
+        Moves = "moves", "count";
+        /// Entries read.
+        EntriesIn = "entries-in", "count";
+        /// Entries not written again: shadowed, deleted.
+        EntriesDropped = "entries-dropped", "count";
+    }
+}
+
+named_list! {
+    /// What is summed up over the blocks that went through a codec.
+    CodecFigure {
+        /// Bytes given to the encoder.
+        CompressedRawBytes = "compressed-raw-bytes", "bytes";
+        /// Bytes that came out of it and were kept.
+        CompressedStoredBytes = "compressed-stored-bytes", "bytes";
+        /// CPU time in the encoder.
+        CompressNs = "compress-cpu", "ns";
+        /// Bytes that came out of the decoder.
+        DecompressedRawBytes = "decompressed-raw-bytes", "bytes";
+        /// CPU time in the decoder.
+        DecompressNs = "decompress-cpu", "ns";
+    }
+}
+
+named_list! {
+    /// What is summed up over the reads and writes of files.
+    TrafficFigure {
+        /// Bytes written to files.
+        WrittenBytes = "written-bytes", "bytes";
+        /// Bookings of written bytes.
+        Writes = "writes", "count";
+        /// Bytes read from files.
+        ReadBytes = "read-bytes", "bytes";
+        /// Bookings of read bytes.
+        Reads = "reads", "count";
+    }
+}
+
+named_list! {
+    /// What is computed from the figures.
+    Derived {
+        /// (flush + compaction: written bytes) / ingested-bytes.
+        WriteAmplificationTables = "w-amp-flush", "ratio";
+        /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
+        WriteAmplificationWal = "w-amp-wal", "ratio";
+        /// (all causes: written bytes) / ingested-bytes.
+        WriteAmplificationTotal = "w-amp-total", "ratio";
+        /// (user-read: reads) / (gets + multi-get-keys + seeks).
+        FileReadsPerLookup = "file-reads-per-lookup", "ratio";
+        /// (bytes of live tables and log) / (bytes of the newest visible keys and values), where
+        /// the caller has counted the latter.
+        SpaceAmplification = "space-amp", "ratio";
+        /// (bytes of live tables) / (the same data blocks before compression).
+        StoredToRaw = "stored-to-raw", "ratio";
+        /// cache hits / (cache hits + misses).
+        CacheHitShare = "cache-hit-share", "share";
+        /// filter-false-positives / (filter-checks - filter-negatives): how often a maybe was
+        /// wrong.
+        FilterFalseShare = "filter-false-share", "share";
+        /// CPU time of user-read per get, multi-get key and seek.
+        CpuPerLookup = "cpu-per-lookup", "us";
+        /// CPU time of wal, user-write, flush and compaction per put and delete.
+        CpuPerWrite = "cpu-per-write", "us";
+        /// Time in which at least one writer was held back / uptime.
+        SlowedShare = "slowed-share", "share";
+        /// Windows of 100 ms all through which a writer wanted to complete a write and none was
+        /// completed / windows of the uptime.
+        GapShare = "gap-share", "share";
+        /// The longest time for which a writer wanted to and nothing was completed.
+        LongestGap = "longest-gap", "us";
+    }
+}
+
+/// Levels that are told apart; what is booked for a deeper one counts for the last.
+pub const LEVEL_SLOTS: usize = 8;
+
+/// Names of the codecs by their numbers on disk; the ledger knows no codec, only its number.
+pub const CODEC_NAMES: [&str; 5] = ["none", "snappy", "zlib", "lz4", "zstd"];

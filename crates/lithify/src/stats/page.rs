@@ -1,0 +1,352 @@
+//! The statistics page: the table of the levels in the columns that the field uses, then lines.
+
+use super::LEVEL_SLOTS;
+use super::figures::Figures;
+use super::names::{
+    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
+    TrafficFigure,
+};
+use super::snapshot::{LevelShape, StatisticsSnapshot};
+use std::fmt::{self, Display, Formatter};
+
+const MIB: f64 = (1 << 20) as f64;
+const GIB: f64 = (1 << 30) as f64;
+
+/// Bytes in a unit that keeps the number short.
+fn human(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    match bytes {
+        _ if bytes >= GIB => format!("{:.2} GB", bytes / GIB),
+        _ if bytes >= MIB => format!("{:.2} MB", bytes / MIB),
+        _ => format!("{:.2} KB", bytes / 1024.0),
+    }
+}
+
+fn quotient(dividend: f64, divisor: f64) -> f64 {
+    if divisor > 0.0 { dividend / divisor } else { 0.0 }
+}
+
+/// One row of the table of the levels.
+struct Row {
+    name: String,
+    shape: Option<LevelShape>,
+    read_source: f64,
+    read_target: f64,
+    written: f64,
+    written_raw: f64,
+    moved: f64,
+    /// What the bytes written are divided by for the write amplification.
+    amplified: f64,
+    wall_s: f64,
+    cpu_s: f64,
+    jobs: u64,
+    entries_in: u64,
+    entries_dropped: u64,
+}
+
+impl Row {
+    fn new(name: String, of: impl Fn(JobFigure) -> u64) -> Self {
+        let bytes = |figure| of(figure) as f64;
+        Row {
+            name,
+            shape: None,
+            read_source: bytes(JobFigure::ReadSourceBytes),
+            read_target: bytes(JobFigure::ReadTargetBytes),
+            written: bytes(JobFigure::WrittenBytes),
+            written_raw: bytes(JobFigure::WrittenRawBytes),
+            moved: bytes(JobFigure::MovedBytes),
+            amplified: bytes(JobFigure::ReadSourceBytes),
+            wall_s: bytes(JobFigure::WallUs) / 1e6,
+            cpu_s: bytes(JobFigure::CpuNs) / 1e9,
+            jobs: of(JobFigure::Jobs),
+            entries_in: of(JobFigure::EntriesIn),
+            entries_dropped: of(JobFigure::EntriesDropped),
+        }
+    }
+
+    /// A row over all levels. What was flushed is what entered the tree.
+    fn sum(name: &str, figures: &Figures) -> Self {
+        let mut row = Row::new(name.into(), |figure| figures.job_total(figure));
+        row.amplified = figures.job(0, JobFigure::WrittenBytes) as f64;
+        row
+    }
+
+    fn level(level: usize, snapshot: &StatisticsSnapshot) -> Self {
+        let figures = &snapshot.figures;
+        let of = |figure| if level < LEVEL_SLOTS { figures.job(level, figure) } else { 0 };
+        let mut row = Row::new(format!("L{level}"), of);
+        if level == 0 {
+            row.amplified = row.written;
+        }
+        row.shape = snapshot.levels.get(level).cloned();
+        row
+    }
+}
+
+const HEADER: &str = "Level   Files      Size Score Read(GB)   Rn(GB) Rnp1(GB) Write(GB) \
+    WPreComp(GB) Wnew(GB) Moved(GB)  W-Amp Rd(MB/s) Wr(MB/s) Comp(sec) CompMergeCPU(sec) \
+    Comp(cnt) Avg(sec)     KeyIn   KeyDrop  Codec";
+
+impl Display for Row {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let shape = self.shape.clone().unwrap_or_default();
+        let files = format!("{}/{}", shape.files, shape.files_busy);
+        let size = human(shape.size_bytes);
+        write!(f, "{:>5} {files:>7} {size:>9} {:>5.2} ", self.name, shape.score)?;
+        let read = self.read_source + self.read_target;
+        for (bytes, width) in [
+            (read, 8),
+            (self.read_source, 8),
+            (self.read_target, 8),
+            (self.written, 9),
+            (self.written_raw, 12),
+            (self.written - self.read_target, 8),
+            (self.moved, 9),
+        ] {
+            write!(f, "{:>width$.3} ", bytes / GIB)?;
+        }
+        let amplification = quotient(self.written, self.amplified);
+        let read_mb_s = quotient(read / MIB, self.wall_s);
+        let written_mb_s = quotient(self.written / MIB, self.wall_s);
+        let average_s = quotient(self.wall_s, self.jobs as f64);
+        write!(f, "{amplification:>6.2} {read_mb_s:>8.1} {written_mb_s:>8.1} ")?;
+        write!(f, "{:>9.2} {:>17.2} {:>9} ", self.wall_s, self.cpu_s, self.jobs)?;
+        write!(f, "{average_s:>8.3} {:>9} {:>9}  ", self.entries_in, self.entries_dropped)?;
+        if shape.codec_debt_files > 0 {
+            write!(f, "{} ({} in debt)", shape.compression, shape.codec_debt_files)
+        } else {
+            write!(f, "{}", if shape.compression.is_empty() { "-" } else { &shape.compression })
+        }
+    }
+}
+
+impl Display for StatisticsSnapshot {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.table(f)?;
+        self.lines(f, "Cumulative", &self.figures, self.uptime_us)?;
+        if let Some(previous) = &self.previous {
+            let interval_us = self.uptime_us.saturating_sub(previous.uptime_us);
+            self.lines(f, "Interval", &self.figures.since(&previous.figures), interval_us)?;
+        }
+        self.costs(f)?;
+        self.codecs(f)?;
+        self.stall_lines(f)?;
+        self.memory_lines(f)?;
+        writeln!(f, "\n** Computed **")?;
+        for derived in Derived::ALL {
+            match self.derived(*derived) {
+                Some(value) => writeln!(f, "{:<22} {value:.3} {}", derived.name(), derived.unit())?,
+                None => writeln!(f, "{:<22} -", derived.name())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StatisticsSnapshot {
+    fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "** Levels (base level L{}) **", self.base_level)?;
+        writeln!(f, "{HEADER}")?;
+        for level in 0..self.levels.len() {
+            let row = Row::level(level, self);
+            let shape = &self.levels[level];
+            if shape.files > 0 || row.jobs > 0 || row.moved > 0.0 {
+                writeln!(f, "{row}")?;
+            }
+        }
+        let mut sum = Row::sum("Sum", &self.figures);
+        sum.shape = Some(LevelShape {
+            files: self.levels.iter().map(|level| level.files).sum(),
+            files_busy: self.levels.iter().map(|level| level.files_busy).sum(),
+            size_bytes: self.table_bytes(),
+            codec_debt_files: 0,
+            ..LevelShape::default()
+        });
+        writeln!(f, "{sum}")?;
+        if let Some(previous) = &self.previous {
+            writeln!(f, "{}", Row::sum("Int", &self.figures.since(&previous.figures)))?;
+        }
+        writeln!(f, "\nUptime(secs): {:.1} total", self.uptime_us as f64 / 1e6)?;
+        let pending = human(self.pending_compaction_bytes);
+        writeln!(f, "Estimated pending compaction bytes: {pending}")
+    }
+
+    /// What was done in all, or since an earlier snapshot.
+    fn lines(
+        &self,
+        f: &mut Formatter<'_>,
+        title: &str,
+        figures: &Figures,
+        span_us: u64,
+    ) -> fmt::Result {
+        let counter = |counter| figures.counter(counter);
+        let count = |wanted| counter(wanted) as f64;
+        let gib = |bytes: u64| bytes as f64 / GIB;
+        let rate = |bytes: u64| quotient(bytes as f64 / MIB, span_us as f64 / 1e6);
+        let flushed = figures.job(0, JobFigure::WrittenBytes);
+        writeln!(f, "{title} flush: {:.3} GB, {:.2} MB/s", gib(flushed), rate(flushed))?;
+        let written = figures.job_total(JobFigure::WrittenBytes);
+        let read = figures.job_total(JobFigure::ReadSourceBytes)
+            + figures.job_total(JobFigure::ReadTargetBytes);
+        writeln!(
+            f,
+            "{title} compaction: {:.3} GB write, {:.2} MB/s write, {:.3} GB read, {:.2} MB/s read, \
+             {:.1} seconds",
+            gib(written),
+            rate(written),
+            gib(read),
+            rate(read),
+            figures.job_total(JobFigure::WallUs) as f64 / 1e6,
+        )?;
+        let ingested = counter(Counter::IngestedBytes);
+        let keys = counter(Counter::Puts)
+            + counter(Counter::Deletes)
+            + counter(Counter::SingleDeletes)
+            + counter(Counter::RangeDeletes);
+        writeln!(
+            f,
+            "{title} writes: {} writes, {keys} keys, {} commit groups, {:.1} writes per commit \
+             group, ingest: {:.3} GB, {:.2} MB/s",
+            counter(Counter::Commits),
+            counter(Counter::CommitGroups),
+            quotient(count(Counter::Commits), count(Counter::CommitGroups)),
+            gib(ingested),
+            rate(ingested),
+        )?;
+        let logged = figures.traffic_of_cause(Cause::Wal, TrafficFigure::WrittenBytes);
+        writeln!(
+            f,
+            "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.3} GB, \
+             {:.2} MB/s",
+            counter(Counter::WalWrites),
+            counter(Counter::WalSyncs),
+            quotient(count(Counter::WalWrites), count(Counter::WalSyncs)),
+            gib(logged),
+            rate(logged),
+        )?;
+        writeln!(
+            f,
+            "{title} reads: {} gets, {} found, {} multi-get keys, {} seeks, {} rows",
+            counter(Counter::Gets),
+            counter(Counter::GetHits),
+            counter(Counter::MultiGetKeys),
+            counter(Counter::Seeks),
+            counter(Counter::Nexts),
+        )
+    }
+
+    fn costs(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n** Cost by cause **")?;
+        write!(f, "{:<17} {:>10} {:>10} {:>10}", "Cause", "Write(MB)", "Read(MB)", "CPU(sec)")?;
+        for part in CpuPart::ALL {
+            write!(f, " {:>10}", part.name())?;
+        }
+        writeln!(f)?;
+        let figures = &self.figures;
+        for cause in Cause::ALL {
+            let traffic = |figure| figures.traffic_of_cause(*cause, figure) as f64 / MIB;
+            let cpu_ns = figures.cpu_ns_of_cause(*cause);
+            let written = traffic(TrafficFigure::WrittenBytes);
+            let read = traffic(TrafficFigure::ReadBytes);
+            if cpu_ns == 0 && written + read == 0.0 {
+                continue;
+            }
+            let cpu_s = cpu_ns as f64 / 1e9;
+            write!(f, "{:<17} {written:>10.3} {read:>10.3} {cpu_s:>10.3}", cause.name())?;
+            for part in CpuPart::ALL {
+                write!(f, " {:>10.3}", figures.cpu_ns_of_part(*cause, *part) as f64 / 1e9)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    fn codecs(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n** Codecs **")?;
+        writeln!(
+            f,
+            "{:<7} {:>9} {:>10} {:>7} {:>14} {:>11} {:>16}",
+            "Codec",
+            "Raw(MB)",
+            "Stored(MB)",
+            "Ratio",
+            "Compress(MB/s)",
+            "Output(MB)",
+            "Decompress(MB/s)"
+        )?;
+        for (codec, name) in CODEC_NAMES.iter().enumerate() {
+            let of = |figure| self.figures.codec_total(codec as u8, figure) as f64;
+            let raw = of(CodecFigure::CompressedRawBytes) / MIB;
+            let stored = of(CodecFigure::CompressedStoredBytes) / MIB;
+            let output = of(CodecFigure::DecompressedRawBytes) / MIB;
+            if raw + output == 0.0 {
+                continue;
+            }
+            writeln!(
+                f,
+                "{name:<7} {raw:>9.3} {stored:>10.3} {:>7.3} {:>14.1} {output:>11.3} {:>16.1}",
+                quotient(stored, raw),
+                quotient(raw, of(CodecFigure::CompressNs) / 1e9),
+                quotient(output, of(CodecFigure::DecompressNs) / 1e9),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn stall_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n** Stalls **")?;
+        for cause in DelayCause::ALL {
+            let (delays, stops) = (self.figures.delays(*cause), self.figures.stops(*cause));
+            writeln!(
+                f,
+                "{}: {} delays of {:.3} s, {} stops of {:.3} s",
+                cause.name(),
+                delays.count,
+                delays.sum_us as f64 / 1e6,
+                stops.count,
+                stops.sum_us as f64 / 1e6,
+            )?;
+        }
+        let stalls = &self.stalls;
+        writeln!(
+            f,
+            "Writers slowed: {:.3} s; windows of 100 ms without a completion: {} of {}; longest \
+             gap: {:.1} ms",
+            stalls.slowed_us as f64 / 1e6,
+            stalls.gap_windows,
+            stalls.windows,
+            stalls.longest_gap_us as f64 / 1e3,
+        )?;
+        for cause in Cause::ALL {
+            let units = self.figures.units(*cause);
+            if units.count > 0 {
+                writeln!(
+                    f,
+                    "Units of 1 ms and more, {}: {} of {:.3} s, longest {:.1} ms",
+                    cause.name(),
+                    units.count,
+                    units.sum_us as f64 / 1e6,
+                    stalls.longest_unit_us[*cause as usize] as f64 / 1e3,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n** Memory (limit {}) **", human(self.memory_limit_bytes))?;
+        for figure in &self.memory {
+            writeln!(f, "{:<11} {}", figure.memory_use.name(), human(figure.used_bytes))?;
+        }
+        let cache = &self.cache;
+        writeln!(
+            f,
+            "Block cache: {} of {}, {} hits, {} misses, {} evictions",
+            human(cache.used_bytes),
+            human(cache.capacity_bytes),
+            cache.hits,
+            cache.misses,
+            cache.evictions,
+        )
+    }
+}

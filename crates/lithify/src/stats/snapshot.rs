@@ -1,0 +1,300 @@
+//! The statistics at one moment as plain data, the arithmetic on them, and their JSON.
+
+use super::figures::{Figures, Tally};
+use super::ledger::Ledger;
+use super::names::{
+    CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
+    TrafficFigure,
+};
+use super::stall::StallSummary;
+use super::{JsonWriter, LEVEL_SLOTS};
+use crate::base::{MemoryBudget, MemoryUse};
+
+/// What a level holds; filled in by the database from its current version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LevelShape {
+    /// Tables.
+    pub files: u64,
+    /// Tables that are inputs of running jobs.
+    pub files_busy: u64,
+    /// Stored bytes.
+    pub size_bytes: u64,
+    /// Bytes of the data blocks before compression.
+    pub raw_bytes: u64,
+    /// The size from which on the level is compacted; 0 where there is none.
+    pub target_bytes: u64,
+    /// The need for compaction: 1 and more is due.
+    pub score: f64,
+    /// Tables whose codec is not the one that the policy asks for.
+    pub codec_debt_files: u64,
+    /// The codec that the policy asks for, as text.
+    pub compression: String,
+}
+
+/// What the block cache has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheFigures {
+    /// The most it may hold.
+    pub capacity_bytes: u64,
+    /// What it holds.
+    pub used_bytes: u64,
+    /// Blocks found.
+    pub hits: u64,
+    /// Blocks not found.
+    pub misses: u64,
+    /// Blocks pushed out.
+    pub evictions: u64,
+}
+
+/// Bytes in memory for one use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFigure {
+    /// For what.
+    pub memory_use: MemoryUse,
+    /// How much.
+    pub used_bytes: u64,
+}
+
+/// All statistics of a database at one moment. `Display` prints the page, `to_json` the same
+/// data for programs. The ledger fills in what it has; the rest is the database's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatisticsSnapshot {
+    /// Microseconds since the ledger's start.
+    pub uptime_us: u64,
+    /// The ledger's figures.
+    pub figures: Figures,
+    /// The stall figures.
+    pub stalls: StallSummary,
+    /// The levels, from 0 on.
+    pub levels: Vec<LevelShape>,
+    /// The level that level 0 is compacted into.
+    pub base_level: usize,
+    /// Bytes that compactions still have to rewrite to bring every level to its target.
+    pub pending_compaction_bytes: u64,
+    /// Bytes of log segments on disk.
+    pub wal_live_bytes: u64,
+    /// Bytes of the newest visible keys and values, where somebody has counted them.
+    pub logical_live_bytes: Option<u64>,
+    /// The memory budget.
+    pub memory_limit_bytes: u64,
+    /// Memory in use.
+    pub memory: Vec<MemoryFigure>,
+    /// The block cache.
+    pub cache: CacheFigures,
+    /// An earlier snapshot: the page then shows the interval since it, too.
+    pub previous: Option<Box<StatisticsSnapshot>>,
+}
+
+/// A quotient that is undefined where the divisor is 0.
+fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
+    (divisor != 0).then(|| dividend as f64 / divisor as f64)
+}
+
+impl StatisticsSnapshot {
+    /// What the ledger knows at `now_us`; the database adds levels, cache and the like.
+    pub fn of_ledger(ledger: &Ledger, now_us: u64) -> Self {
+        StatisticsSnapshot {
+            uptime_us: ledger.uptime_us(now_us),
+            figures: ledger.figures(),
+            stalls: ledger.stalls().summary(now_us),
+            levels: Vec::new(),
+            base_level: 0,
+            pending_compaction_bytes: 0,
+            wal_live_bytes: 0,
+            logical_live_bytes: None,
+            memory_limit_bytes: 0,
+            memory: Vec::new(),
+            cache: CacheFigures::default(),
+            previous: None,
+        }
+    }
+
+    /// Adds the memory in use.
+    #[must_use]
+    pub fn with_memory(mut self, budget: &MemoryBudget) -> Self {
+        self.memory_limit_bytes = budget.limit_bytes() as u64;
+        self.memory = MemoryUse::ALL
+            .iter()
+            .map(|memory_use| MemoryFigure {
+                memory_use: *memory_use,
+                used_bytes: budget.used_bytes(*memory_use) as u64,
+            })
+            .collect();
+        self
+    }
+
+    /// Stored bytes of all live tables.
+    pub fn table_bytes(&self) -> u64 {
+        self.levels.iter().map(|level| level.size_bytes).sum()
+    }
+
+    /// A computed figure; `None` where it is not defined, for want of operations or data.
+    pub fn derived(&self, derived: Derived) -> Option<f64> {
+        let figures = &self.figures;
+        let counter = |counter| figures.counter(counter);
+        let written = |cause| figures.traffic_of_cause(cause, TrafficFigure::WrittenBytes);
+        let ingested = counter(Counter::IngestedBytes);
+        let lookups =
+            counter(Counter::Gets) + counter(Counter::MultiGetKeys) + counter(Counter::Seeks);
+        match derived {
+            Derived::WriteAmplificationTables => {
+                ratio(written(Cause::Flush) + written(Cause::Compaction), ingested)
+            }
+            Derived::WriteAmplificationWal => ratio(written(Cause::Wal), ingested),
+            Derived::WriteAmplificationTotal => {
+                ratio(figures.traffic_total(TrafficFigure::WrittenBytes), ingested)
+            }
+            Derived::FileReadsPerLookup => {
+                ratio(figures.traffic_of_cause(Cause::UserRead, TrafficFigure::Reads), lookups)
+            }
+            Derived::SpaceAmplification => {
+                ratio(self.table_bytes() + self.wal_live_bytes, self.logical_live_bytes?)
+            }
+            Derived::StoredToRaw => {
+                ratio(self.table_bytes(), self.levels.iter().map(|level| level.raw_bytes).sum())
+            }
+            Derived::CacheHitShare => ratio(self.cache.hits, self.cache.hits + self.cache.misses),
+            Derived::FilterFalseShare => {
+                let maybes = counter(Counter::FilterChecks)
+                    .saturating_sub(counter(Counter::FilterNegatives));
+                ratio(counter(Counter::FilterFalsePositives), maybes)
+            }
+            Derived::CpuPerLookup => {
+                ratio(figures.cpu_ns_of_cause(Cause::UserRead), lookups * 1_000)
+            }
+            Derived::CpuPerWrite => {
+                let causes = [Cause::Wal, Cause::UserWrite, Cause::Flush, Cause::Compaction];
+                let writes = [Counter::Puts, Counter::Deletes, Counter::SingleDeletes];
+                let cpu_ns: u64 = causes.iter().map(|cause| figures.cpu_ns_of_cause(*cause)).sum();
+                ratio(cpu_ns, writes.iter().map(|write| counter(*write)).sum::<u64>() * 1_000)
+            }
+            Derived::SlowedShare => ratio(self.stalls.slowed_us, self.uptime_us),
+            Derived::GapShare => ratio(self.stalls.gap_windows, self.stalls.windows),
+            Derived::LongestGap => Some(self.stalls.longest_gap_us as f64),
+        }
+    }
+
+    /// The snapshot as one JSON object, with the names of `docs/stats.md`.
+    pub fn to_json(&self) -> String {
+        let mut json = JsonWriter::new();
+        json.object(|json| {
+            json.key("uptime_us").number(self.uptime_us);
+            json.key("base_level").number(self.base_level as u64);
+            json.key("pending_compaction_bytes").number(self.pending_compaction_bytes);
+            json.key("wal_live_bytes").number(self.wal_live_bytes);
+            json.key("counters").object(|json| {
+                for counter in Counter::ALL {
+                    json.key(counter.name()).number(self.figures.counter(*counter));
+                }
+            });
+            json.key("derived").object(|json| {
+                for derived in Derived::ALL {
+                    let value = self.derived(*derived).unwrap_or(f64::NAN);
+                    json.key(derived.name()).real(value);
+                }
+            });
+            json.key("levels").array(|json| {
+                for level in 0..self.levels.len() {
+                    self.level_json(json, level);
+                }
+            });
+            json.key("causes").object(|json| self.causes_json(json));
+            json.key("codecs").object(|json| self.codecs_json(json));
+            json.key("stalls").object(|json| self.stalls_json(json));
+            json.key("memory").object(|json| {
+                json.key("limit_bytes").number(self.memory_limit_bytes);
+                for figure in &self.memory {
+                    json.key(figure.memory_use.name()).number(figure.used_bytes);
+                }
+            });
+            json.key("cache").object(|json| {
+                json.key("capacity_bytes").number(self.cache.capacity_bytes);
+                json.key("used_bytes").number(self.cache.used_bytes);
+                json.key("hits").number(self.cache.hits);
+                json.key("misses").number(self.cache.misses);
+                json.key("evictions").number(self.cache.evictions);
+            });
+        });
+        json.finish()
+    }
+
+    fn level_json(&self, json: &mut JsonWriter, level: usize) {
+        let shape = &self.levels[level];
+        json.object(|json| {
+            json.key("level").number(level as u64);
+            json.key("files").number(shape.files);
+            json.key("files_busy").number(shape.files_busy);
+            json.key("size_bytes").number(shape.size_bytes);
+            json.key("raw_bytes").number(shape.raw_bytes);
+            json.key("target_bytes").number(shape.target_bytes);
+            json.key("score").real(shape.score);
+            json.key("codec_debt_files").number(shape.codec_debt_files);
+            json.key("compression").string(&shape.compression);
+            for figure in JobFigure::ALL.iter().filter(|_| level < LEVEL_SLOTS) {
+                json.key(figure.name()).number(self.figures.job(level, *figure));
+            }
+            json.key("codecs").object(|json| {
+                for (codec, name) in CODEC_NAMES.iter().enumerate() {
+                    let of = |figure| self.figures.codec_of_level(level, codec as u8, figure);
+                    if level < LEVEL_SLOTS && CodecFigure::ALL.iter().any(|figure| of(*figure) > 0)
+                    {
+                        json.key(name).object(|json| codec_json(json, of));
+                    }
+                }
+            });
+        });
+    }
+
+    fn causes_json(&self, json: &mut JsonWriter) {
+        for cause in Cause::ALL {
+            json.key(cause.name()).object(|json| {
+                for figure in TrafficFigure::ALL {
+                    let amount = self.figures.traffic_of_cause(*cause, *figure);
+                    json.key(figure.name()).number(amount);
+                }
+                json.key("cpu_ns").object(|json| {
+                    for part in CpuPart::ALL {
+                        json.key(part.name()).number(self.figures.cpu_ns_of_part(*cause, *part));
+                    }
+                });
+            });
+        }
+    }
+
+    fn codecs_json(&self, json: &mut JsonWriter) {
+        for (codec, name) in CODEC_NAMES.iter().enumerate() {
+            json.key(name)
+                .object(|json| codec_json(json, |f| self.figures.codec_total(codec as u8, f)));
+        }
+    }
+
+    fn stalls_json(&self, json: &mut JsonWriter) {
+        fn tally(json: &mut JsonWriter, tally: Tally) {
+            json.key("count").number(tally.count);
+            json.key("sum_us").number(tally.sum_us);
+        }
+        json.key("slowed_us").number(self.stalls.slowed_us);
+        json.key("gap_windows").number(self.stalls.gap_windows);
+        json.key("windows").number(self.stalls.windows);
+        for cause in DelayCause::ALL {
+            json.key(cause.name()).object(|json| {
+                json.key("delays").object(|json| tally(json, self.figures.delays(*cause)));
+                json.key("stops").object(|json| tally(json, self.figures.stops(*cause)));
+            });
+        }
+        json.key("units").object(|json| {
+            for cause in Cause::ALL.iter().filter(|cause| self.figures.units(**cause).count > 0) {
+                json.key(cause.name()).object(|json| {
+                    tally(json, self.figures.units(*cause));
+                    json.key("max_us").number(self.stalls.longest_unit_us[*cause as usize]);
+                });
+            }
+        });
+    }
+}
+
+fn codec_json(json: &mut JsonWriter, of: impl Fn(CodecFigure) -> u64) {
+    for figure in CodecFigure::ALL {
+        json.key(figure.name()).number(of(*figure));
+    }
+}

@@ -1,0 +1,447 @@
+//! Tests of the ledger under a clock that stands still until it is moved.
+
+use super::*;
+use crate::base::Clock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A clock whose every hand is set by the test.
+#[derive(Default)]
+pub(crate) struct HandClock {
+    pub(crate) now_us: AtomicU64,
+    pub(crate) cpu_ns: AtomicU64,
+    pub(crate) ticks: AtomicU64,
+}
+
+impl HandClock {
+    /// Moves on by a span of wall time, of which `cpu_us` were on the CPU; a tick is a third of
+    /// a nanosecond.
+    pub(crate) fn advance(&self, wall_us: u64, cpu_us: u64) {
+        self.now_us.fetch_add(wall_us, Relaxed);
+        self.cpu_ns.fetch_add(cpu_us * 1_000, Relaxed);
+        self.ticks.fetch_add(wall_us * 3_000, Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now_us(&self) -> u64 {
+        self.now_us.load(Relaxed)
+    }
+    fn thread_cpu_ns(&self) -> u64 {
+        self.cpu_ns.load(Relaxed)
+    }
+    fn ticks(&self) -> u64 {
+        self.ticks.load(Relaxed)
+    }
+    fn unix_time_s(&self) -> u64 {
+        1_700_000_000
+    }
+}
+
+fn parts(figures: &Figures, cause: Cause, level: usize) -> Vec<u64> {
+    CpuPart::ALL.iter().map(|part| figures.cpu_ns(cause, level, *part)).collect()
+}
+
+#[test]
+fn a_step_is_split_into_parts_that_add_up() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.advance(10_000, 0);
+    let mut step = StepClock::start(&clock);
+    let mut meter = WorkMeter::default();
+    meter.time(&clock, Part::Compress, || clock.advance(300, 300));
+    meter.time(&clock, Part::Checksum, || clock.advance(100, 100));
+    // A file call that takes 5 ms, of which 50 us on the CPU.
+    meter.time(&clock, Part::Io, || clock.advance(5_000, 50));
+    meter.compress_ticks[4] = 900_000;
+    meter.compressed_raw_bytes[4] = 16_384;
+    meter.compressed_stored_bytes[4] = 7_000;
+    meter.raw_fallback_blocks = 2;
+    clock.advance(50, 50);
+    let cost = step.finish(&clock, &ledger, Cause::Compaction, 3, &mut meter);
+    assert_eq!(cost, StepCost { cpu_ns: 500_000, wall_us: 5_450 });
+    assert_eq!(meter.compressed_raw_bytes[4], 0, "the meter was emptied");
+
+    let figures = ledger.figures();
+    let parts = parts(&figures, Cause::Compaction, 3);
+    assert_eq!(parts.iter().sum::<u64>(), 500_000);
+    assert_eq!(parts, [300_000, 0, 100_000, 0, 50_000, 50_000]);
+    let codec = |figure| figures.codec(Cause::Compaction, 3, 4, figure);
+    assert_eq!(codec(CodecFigure::CompressedRawBytes), 16_384);
+    assert_eq!(codec(CodecFigure::CompressedStoredBytes), 7_000);
+    assert_eq!(codec(CodecFigure::CompressNs), 300_000);
+    assert_eq!(figures.counter(Counter::RawFallbackBlocks), 2);
+    // The step held its thread for more than a millisecond.
+    assert_eq!(figures.units(Cause::Compaction), Tally { count: 1, sum_us: 5_450 });
+    assert_eq!(ledger.stalls().summary(clock.now_us()).latest_units[0].cpu_us, 500);
+}
+
+#[test]
+fn the_end_of_a_step_is_the_start_of_the_next() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let mut step = StepClock::start(&clock);
+    let mut meter = WorkMeter::default();
+    for level in 1..4 {
+        clock.advance(200, 150);
+        step.finish(&clock, &ledger, Cause::Compaction, level, &mut meter);
+    }
+    let figures = ledger.figures();
+    assert_eq!(figures.cpu_ns_of_cause(Cause::Compaction), 450_000);
+    assert_eq!(figures.cpu_ns(Cause::Compaction, 2, CpuPart::Merge), 150_000);
+    assert_eq!(figures.units(Cause::Compaction).count, 0);
+}
+
+#[test]
+fn meters_that_claim_more_than_the_step_still_add_up() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let mut step = StepClock::start(&clock);
+    let ticks = [u64::MAX / 16; PART_COUNT];
+    let mut meter = WorkMeter { ticks, ..WorkMeter::default() };
+    clock.advance(100, 77);
+    step.finish(&clock, &ledger, Cause::Flush, 0, &mut meter);
+    assert_eq!(parts(&ledger.figures(), Cause::Flush, 0).iter().sum::<u64>(), 77_000);
+}
+
+#[test]
+fn samples_stand_for_all_calls() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let mut meter = WorkMeter::default();
+    let calls = 64_000;
+    let mut sampled = 0;
+    for _ in 0..calls {
+        let sample = ledger.begin_user_call(Counter::Gets, Cause::UserRead, &clock);
+        sampled += u64::from(sample.is_some());
+        meter.time(&clock, Part::Decompress, || clock.advance(2, 2));
+        meter.decompressed_raw_bytes[3] += 100;
+        meter.decompress_ticks[3] += 6_000;
+        clock.advance(3, 1);
+        ledger.end_user_call(sample, Cause::UserRead, 2, &clock, &mut meter);
+    }
+    let figures = ledger.figures();
+    assert_eq!(figures.counter(Counter::Gets), calls);
+    assert!(sampled.abs_diff(calls / SAMPLE_PERIOD) <= calls / SAMPLE_PERIOD / 20, "{sampled}");
+    // 3 us of CPU in 5 us of time each; 2 of the 5 us are decompression.
+    let cpu_ns = figures.cpu_ns_of_cause(Cause::UserRead);
+    assert!(cpu_ns.abs_diff(calls * 3_000) < calls * 3_000 / 20, "{cpu_ns}");
+    let decompress_ns = figures.cpu_ns(Cause::UserRead, 2, CpuPart::Decompress);
+    assert!(decompress_ns.abs_diff(cpu_ns * 2 / 5) < cpu_ns / 100);
+    // Bytes are of all calls, not of samples.
+    let raw = figures.codec(Cause::UserRead, 2, 3, CodecFigure::DecompressedRawBytes);
+    assert_eq!(raw, calls * 100);
+}
+
+#[test]
+fn samples_do_not_fall_in_step_with_a_pattern_of_calls() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let mut sampled = [0; 8];
+    for call in 0..64_000 {
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserRead, &clock);
+        sampled[call % 8] += u32::from(sample.is_some());
+    }
+    assert!(sampled.iter().all(|count| (75..175).contains(count)), "{sampled:?}");
+}
+
+#[test]
+fn traffic_is_booked_by_cause_level_and_codec() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    ledger.book_written(Cause::Flush, 0, 0, 1_000);
+    ledger.book_written(Cause::Compaction, 6, 4, 500);
+    ledger.book_written(Cause::Compaction, 60, 200, 7);
+    ledger.book_read(Cause::UserRead, 6, 4, 40);
+    ledger.book_read(Cause::UserRead, 6, 4, 2);
+    let figures = ledger.figures();
+    let of = |cause, level, codec, figure| figures.traffic(cause, level, codec, figure);
+    assert_eq!(of(Cause::Compaction, 6, 4, TrafficFigure::WrittenBytes), 500);
+    assert_eq!(of(Cause::UserRead, 6, 4, TrafficFigure::Reads), 2);
+    // Beyond the slots nothing is lost: it counts for the last level, without a codec.
+    assert_eq!(of(Cause::Compaction, LEVEL_SLOTS - 1, 0, TrafficFigure::WrittenBytes), 7);
+    assert_eq!(figures.traffic_total(TrafficFigure::WrittenBytes), 1_507);
+    assert_eq!(figures.traffic_of_cause(Cause::UserRead, TrafficFigure::ReadBytes), 42);
+
+    ledger.book_written(Cause::Flush, 0, 0, 11);
+    let interval = ledger.figures().since(&figures);
+    assert_eq!(interval.traffic_total(TrafficFigure::WrittenBytes), 11);
+}
+
+#[test]
+fn jobs_are_booked_at_their_target_level() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let job = JobRecord {
+        target_level: 4,
+        read_source_bytes: 10,
+        read_target_bytes: 90,
+        written_bytes: 80,
+        entries_in: 7,
+        entries_dropped: 3,
+        ..JobRecord::default()
+    };
+    ledger.book_job(&job);
+    ledger.book_job(&job);
+    ledger.book_job(&JobRecord { target_level: 4, moved_bytes: 5, ..JobRecord::default() });
+    let figures = ledger.figures();
+    assert_eq!(figures.job(4, JobFigure::WrittenBytes), 160);
+    assert_eq!(figures.job(4, JobFigure::Jobs), 2);
+    assert_eq!(figures.job(4, JobFigure::Moves), 1);
+    assert_eq!(figures.job_total(JobFigure::EntriesDropped), 6);
+}
+
+#[test]
+fn only_long_units_are_recorded_and_the_latest_kept() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    ledger.book_unit(Cause::Flush, 0, UNIT_US_MIN - 1, 1, 10);
+    for index in 0..300 {
+        ledger.book_unit(Cause::Flush, 0, 1_000 + index, 1, 10 + index);
+    }
+    let summary = ledger.stalls().summary(20);
+    assert_eq!(summary.latest_units.len(), 256);
+    assert_eq!(summary.latest_units[0].wall_us, 1_044);
+    assert_eq!(summary.longest_unit_us[Cause::Flush as usize], 1_299);
+    assert_eq!(ledger.figures().units(Cause::Flush).count, 300);
+}
+
+#[test]
+fn slowed_time_is_counted_once_for_overlapping_writers() {
+    let stalls = Stalls::new(1_000);
+    stalls.writer_slowed(2_000);
+    stalls.writer_slowed(3_000);
+    stalls.writer_released(4_000);
+    stalls.writer_released(7_000);
+    stalls.writer_slowed(9_000);
+    assert_eq!(stalls.summary(9_500).slowed_us, 5_500);
+}
+
+#[test]
+fn gaps_count_only_while_a_writer_wants_to_write() {
+    let at = |ms: u64| ms * 1_000;
+    let stalls = Stalls::new(0);
+    // A writer that completes at once, then nobody for a second: no gap.
+    stalls.writer_begins(at(0));
+    stalls.write_completed(at(1));
+    stalls.writer_ends(at(1));
+    stalls.writer_begins(at(1_050));
+    assert_eq!(stalls.summary(at(1_060)).longest_gap_us, 10_000);
+    // Held up until 1420: the windows 1100, 1200 and 1300 passed without a completion.
+    stalls.write_completed(at(1_420));
+    let summary = stalls.summary(at(1_999));
+    assert_eq!((summary.gap_windows, summary.windows), (3 + 4, 19), "1500 to 1900 is still open");
+    stalls.writer_ends(at(1_430));
+    let summary = stalls.summary(at(2_000));
+    assert_eq!((summary.gap_windows, summary.windows), (3, 20));
+    assert_eq!(summary.longest_gap_us, 370_000);
+    assert_eq!(summary.gap_share(), 0.15);
+}
+
+#[test]
+fn a_writer_that_gives_up_leaves_its_gap() {
+    let stalls = Stalls::new(0);
+    stalls.writer_begins(0);
+    stalls.writer_ends(350_000);
+    let summary = stalls.summary(400_000);
+    assert_eq!((summary.gap_windows, summary.longest_gap_us), (3, 350_000));
+}
+
+/// Books something in every place of the page but the steps.
+fn book_activity(ledger: &Ledger) {
+    for (counter, amount) in [
+        (Counter::Puts, 100_000),
+        (Counter::Deletes, 1_000),
+        (Counter::IngestedBytes, 20 << 20),
+        (Counter::Commits, 50_000),
+        (Counter::CommitGroups, 40_000),
+        (Counter::WalWrites, 40_000),
+        (Counter::WalSyncs, 400),
+        (Counter::Gets, 10_000),
+        (Counter::GetHits, 9_000),
+        (Counter::FilterChecks, 30_000),
+        (Counter::FilterNegatives, 20_000),
+        (Counter::FilterFalsePositives, 300),
+    ] {
+        ledger.count(counter, amount);
+    }
+    ledger.book_written(Cause::Wal, 0, 0, 22 << 20);
+    ledger.book_written(Cause::WalPreallocation, 0, 0, 64 << 20);
+    ledger.book_written(Cause::Flush, 0, 3, 16 << 20);
+    ledger.book_written(Cause::Compaction, 6, 4, 30 << 20);
+    ledger.book_read(Cause::Compaction, 6, 4, 44 << 20);
+    ledger.book_read(Cause::UserRead, 6, 4, 4_000);
+    ledger.book_job(&JobRecord {
+        written_bytes: 16 << 20,
+        written_raw_bytes: 30 << 20,
+        wall_us: 200_000,
+        cpu_ns: 150_000_000,
+        entries_in: 101_000,
+        ..JobRecord::default()
+    });
+    ledger.book_job(&JobRecord {
+        target_level: 6,
+        read_source_bytes: 16 << 20,
+        read_target_bytes: 28 << 20,
+        written_bytes: 30 << 20,
+        written_raw_bytes: 90 << 20,
+        wall_us: 1_500_000,
+        cpu_ns: 1_500_000_000,
+        entries_in: 300_000,
+        entries_dropped: 40_000,
+        ..JobRecord::default()
+    });
+    ledger.book_job(&JobRecord { target_level: 6, moved_bytes: 3 << 20, ..JobRecord::default() });
+    ledger.book_delay(DelayCause::Level0, 1_500);
+    ledger.book_stop(DelayCause::Memtable, 20_000);
+    ledger.stalls().writer_slowed(2_100_000);
+    ledger.stalls().writer_released(2_400_000);
+    ledger.stalls().writer_begins(2_050_000);
+    ledger.stalls().write_completed(2_330_000);
+    ledger.stalls().writer_ends(2_330_000);
+}
+
+/// A snapshot with something in every place of the page.
+fn full_snapshot() -> StatisticsSnapshot {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.advance(2_000_000, 0);
+    ledger.count(Counter::Puts, 900);
+    ledger.count(Counter::IngestedBytes, 1 << 20);
+    let earlier = StatisticsSnapshot::of_ledger(&ledger, clock.now_us());
+
+    let mut step = StepClock::start(&clock);
+    let mut meter = WorkMeter::default();
+    meter.time(&clock, Part::Compress, || clock.advance(900_000, 900_000));
+    meter.compress_ticks[4] = 2_700_000_000;
+    meter.compressed_raw_bytes[4] = 90 << 20;
+    meter.compressed_stored_bytes[4] = 30 << 20;
+    clock.advance(600_000, 600_000);
+    step.finish(&clock, &ledger, Cause::Compaction, 6, &mut meter);
+    book_activity(&ledger);
+
+    let budget = crate::base::MemoryBudget::new(256 << 20);
+    let _cache = budget.charge(crate::base::MemoryUse::Cache, 8 << 20);
+    let mut snapshot = StatisticsSnapshot::of_ledger(&ledger, clock.now_us()).with_memory(&budget);
+    snapshot.levels = vec![LevelShape::default(); 7];
+    snapshot.levels[0] = LevelShape {
+        files: 3,
+        files_busy: 1,
+        size_bytes: 12 << 20,
+        raw_bytes: 20 << 20,
+        score: 0.75,
+        compression: "none".into(),
+        ..LevelShape::default()
+    };
+    snapshot.levels[6] = LevelShape {
+        files: 9,
+        size_bytes: 40 << 20,
+        raw_bytes: 120 << 20,
+        target_bytes: 64 << 20,
+        score: 0.62,
+        codec_debt_files: 2,
+        compression: "zstd-1".into(),
+        ..LevelShape::default()
+    };
+    snapshot.base_level = 6;
+    snapshot.pending_compaction_bytes = 33 << 20;
+    snapshot.wal_live_bytes = 8 << 20;
+    snapshot.logical_live_bytes = Some(50 << 20);
+    snapshot.cache = CacheFigures {
+        capacity_bytes: 64 << 20,
+        used_bytes: 8 << 20,
+        hits: 750,
+        misses: 250,
+        evictions: 7,
+    };
+    snapshot.previous = Some(Box::new(earlier));
+    snapshot
+}
+
+/// Compares `actual` with a committed file; `LITHIFY_REWRITE=1` writes the file instead.
+fn assert_golden(path: &str, actual: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("LITHIFY_REWRITE").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "{}: LITHIFY_REWRITE=1 writes it anew", path.display());
+}
+
+#[test]
+fn the_page_is_as_it_was() {
+    assert_golden("src/stats/testdata/page.txt", &full_snapshot().to_string());
+}
+
+#[test]
+fn the_json_is_as_it_was() {
+    // One member per line, so that a difference can be read.
+    let json = full_snapshot().to_json().replace(",\"", ",\n\"");
+    assert_golden("src/stats/testdata/snapshot.json", &format!("{json}\n"));
+}
+
+#[test]
+fn a_page_without_any_work_has_no_broken_numbers() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let snapshot = StatisticsSnapshot::of_ledger(&ledger, 0);
+    let page = snapshot.to_string();
+    assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    assert!(!snapshot.to_json().contains("NaN"));
+}
+
+#[test]
+fn json_escapes_what_must_be_escaped() {
+    let mut json = JsonWriter::new();
+    json.object(|json| {
+        json.key("a\"b").string("line\n\\ \u{1} é");
+        json.key("empty").array(|_| {});
+        json.key("none").real(f64::INFINITY);
+        json.key("nested").object(|json| json.key("n").number(1));
+        json.key("last").real(0.25);
+    });
+    let expected =
+        r#"{"a\"b":"line\n\\ \u0001 é","empty":[],"none":null,"nested":{"n":1},"last":0.25}"#;
+    assert_eq!(json.finish(), expected);
+}
+
+#[test]
+fn codec_names_are_those_of_the_registry() {
+    for codec in crate::codec::CodecId::ALL {
+        assert_eq!(CODEC_NAMES[codec as usize], codec.name());
+    }
+}
+
+/// The documentation of one list as a table.
+fn document(text: &mut String, title: &str, rows: &[(&str, &str, &str)]) {
+    text.push_str(&format!("\n## {title}\n\n| name | unit | meaning |\n|---|---|---|\n"));
+    for (name, unit, description) in rows {
+        text.push_str(&format!("| `{name}` | {unit} | {description} |\n"));
+    }
+}
+
+#[test]
+fn the_documentation_lists_every_name() {
+    macro_rules! rows {
+        ($list:ident) => {
+            &$list::ALL
+                .iter()
+                .map(|item| (item.name(), item.unit(), item.description()))
+                .collect::<Vec<_>>()
+        };
+    }
+    let mut text = String::from(
+        "# Statistics\n\nEvery name that the statistics page and its JSON use. This page is made \
+         from the list in the code;\na test compares the two.\n\nBytes and CPU time are booked by \
+         cause, level and codec. CPU time is that of the thread, never wall\ntime. A share is \
+         between 0 and 1.\n",
+    );
+    document(&mut text, "Counters", rows!(Counter));
+    document(&mut text, "Causes of bytes and CPU time", rows!(Cause));
+    document(&mut text, "Per cause, level and codec: files", rows!(TrafficFigure));
+    document(&mut text, "Per cause, level and codec: blocks", rows!(CodecFigure));
+    document(&mut text, "Parts of the CPU time of a cause", rows!(CpuPart));
+    document(&mut text, "Per level: the jobs that wrote into it", rows!(JobFigure));
+    document(&mut text, "Causes of delays and stops of writers", rows!(DelayCause));
+    document(&mut text, "Computed figures", rows!(Derived));
+    assert_golden("../../docs/stats.md", &text);
+}

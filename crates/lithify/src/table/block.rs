@@ -1,0 +1,151 @@
+//! The envelope of every block: a payload and a trailer of 16 bytes that says how the payload is
+//! encoded and proves that it is whole and in its place.
+//!
+//! ```text
+//! payload | layout 1 | codec 1 | reserved 2 | dictionary 4 | raw size 4 | checksum 4
+//! ```
+
+use crate::base::{KEY_SIZE_MAX, TableId, VALUE_SIZE_MAX};
+use crate::codec::CodecId;
+use crate::format::{Checksum, Decoder, put_u16, put_u32};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes behind every payload.
+pub(super) const TRAILER_SIZE: usize = 16;
+
+/// The largest data block: one value and one key of the largest size; the slack holds header,
+/// lengths, word and restart of that one entry many times over.
+const DATA_RAW_SIZE_MAX: usize = VALUE_SIZE_MAX + (KEY_SIZE_MAX + 1) + (64 << 10);
+
+/// How the bytes of a block are laid out. The numbers are part of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Layout {
+    Data = 1,
+    FlatIndex = 2,
+    BlockedBloom = 3,
+    Tombstones = 4,
+    Properties = 5,
+}
+
+impl Layout {
+    fn is_known(byte: u8) -> bool {
+        (Layout::Data as u8..=Layout::Properties as u8).contains(&byte)
+    }
+
+    /// The bound on decoded bytes, checked before they are allocated.
+    pub(super) fn raw_size_max(self) -> usize {
+        match self {
+            Layout::Data => DATA_RAW_SIZE_MAX,
+            Layout::FlatIndex | Layout::BlockedBloom | Layout::Tombstones => 256 << 20,
+            Layout::Properties => 1 << 20,
+        }
+    }
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BlockHandle {
+    pub(super) offset: u64,
+    /// With the trailer.
+    pub(super) stored_size: u32,
+}
+
+impl BlockHandle {
+    /// The first byte behind the block; `None` if that is over 64 bits.
+    pub(super) fn end(self) -> Option<u64> {
+        self.offset.checked_add(u64::from(self.stored_size))
+    }
+}
+
+/// Appends the trailer to a payload that starts at `payload_start` in `output` and at `offset`
+/// in the file.
+pub(super) fn seal(
+    output: &mut Vec<u8>,
+    payload_start: usize,
+    layout: Layout,
+    codec: CodecId,
+    raw_size: u32,
+    place: (&TableId, u64),
+) {
+    output.extend_from_slice(&[layout as u8, codec as u8]);
+    put_u16(output, 0);
+    put_u32(output, 0);
+    put_u32(output, raw_size);
+    let checksum = checksum(&output[payload_start..], place);
+    put_u32(output, checksum);
+}
+
+fn checksum(covered: &[u8], (table_id, offset): (&TableId, u64)) -> u32 {
+    Checksum::new().bytes(covered).bytes(table_id).u64(offset).value()
+}
+
+/// A block whose checksum was right, not yet decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckedBlock<'a> {
+    pub(super) payload: &'a [u8],
+    pub(super) codec: CodecId,
+    /// Within the layout's bound.
+    pub(super) raw_size: usize,
+}
+
+/// Checks stored bytes against their trailer and place. `stored` is payload and trailer.
+pub(super) fn open<'a>(
+    stored: &'a [u8],
+    layout: Layout,
+    place: (&TableId, u64),
+) -> Result<CheckedBlock<'a>> {
+    let Some((covered, stored_checksum)) = stored.split_last_chunk::<4>() else {
+        return Err(Error::corruption("block is smaller than its trailer"));
+    };
+    let expected = u32::from_le_bytes(*stored_checksum);
+    let found = checksum(covered, place);
+    if expected != found {
+        return Err(Error::corruption("block checksum")
+            .expected(format_args!("{expected:#010x}"), format_args!("{found:#010x}")));
+    }
+    let Some((payload, trailer)) = covered.split_last_chunk::<{ TRAILER_SIZE - 4 }>() else {
+        return Err(Error::corruption("block is smaller than its trailer"));
+    };
+    let mut decoder = Decoder::new(trailer);
+    let found_layout = decoder.u8()?;
+    if found_layout != layout as u8 {
+        return Err(wrong_layout(layout, found_layout));
+    }
+    let codec_number = decoder.u8()?;
+    let codec = CodecId::from_u8(codec_number)
+        .ok_or_else(|| unsupported(format!("block is encoded with codec {codec_number}")))?;
+    if decoder.u16()? != 0 {
+        return Err(unsupported("block trailer has reserved bits set"));
+    }
+    match decoder.u32()? {
+        0 => {}
+        dictionary => return Err(unsupported(format!("block needs dictionary {dictionary}"))),
+    }
+    let raw_size = decoder.u32()? as usize;
+    if raw_size > layout.raw_size_max() {
+        return Err(Error::corruption("raw size of a block is over its bound")
+            .expected(format_args!("at most {}", layout.raw_size_max()), raw_size));
+    }
+    if codec == CodecId::None && raw_size != payload.len() {
+        return Err(
+            Error::corruption("size of a block stored raw").expected(raw_size, payload.len())
+        );
+    }
+    Ok(CheckedBlock { payload, codec, raw_size })
+}
+
+#[cold]
+fn wrong_layout(expected: Layout, found: u8) -> Error {
+    if Layout::is_known(found) {
+        Error::corruption("block layout").expected(expected as u8, found)
+    } else {
+        unsupported(format!("block has layout {found}"))
+    }
+}
+
+#[cold]
+fn unsupported(what: impl Into<String>) -> Error {
+    let what = what.into();
+    Error::new(ErrorKind::Unsupported, format!("{what}, which this version does not know"))
+}

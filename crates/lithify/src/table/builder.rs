@@ -1,0 +1,492 @@
+//! Makes the bytes of a table in memory, block by block.
+//!
+//! The caller takes finished bytes whenever there are enough for a write, so that a job writes in
+//! pieces of its own size and the builder holds little more than one block, the index, and eight
+//! bytes per key for the filter.
+
+use super::TABLE_FORMAT_VERSION;
+use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
+use super::data_block_builder::DataBlockBuilder;
+use super::filter::{FilterBuilder, hash_key};
+use super::footer::{FOOTER_SIZE, Footer};
+use super::index::{
+    FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexBuilder, IndexRecord,
+};
+use super::properties::TableProperties;
+use super::tombstones::TombstoneFragmenter;
+use crate::base::{
+    Clock, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, VALUE_SIZE_MAX,
+    ValueKind,
+};
+use crate::codec::{CodecId, PooledCompressor};
+use crate::format::Features;
+use crate::stats::{Part, WorkMeter};
+use crate::{Error, Result};
+
+/// The shape of a table. The codec is not in it: that comes with the compressor.
+#[derive(Clone, Debug)]
+pub struct TableOptions {
+    /// Where data blocks are cut, in raw bytes. Default 16 KiB, at most 16 MiB.
+    pub block_size_bytes: usize,
+    /// Entries per restart point of a data block. Default 16.
+    pub restart_interval: u16,
+    /// Filter bits per key; 0: no filter. Default 10.
+    pub filter_bits_per_key: u32,
+    /// Key prefixes of this length, in bytes, go into the filter too; keys shorter than that have
+    /// none. Default none.
+    pub prefix_length: Option<usize>,
+    /// The level that the table is made for; a property only.
+    pub level: Level,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        TableOptions {
+            block_size_bytes: 16 << 10,
+            restart_interval: 16,
+            filter_bits_per_key: 10,
+            prefix_length: None,
+            level: 0,
+        }
+    }
+}
+
+const BLOCK_SIZE_MAX: usize = 16 << 20;
+
+/// A finished table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSummary {
+    /// Its random identity.
+    pub table_id: TableId,
+    /// Its length in bytes.
+    pub size_bytes: u64,
+    /// Everything else, as written into it.
+    pub properties: TableProperties,
+}
+
+/// See the module. Belongs to one thread at a time.
+pub struct TableBuilder {
+    options: TableOptions,
+    sink: BlockSink,
+    block: DataBlockBuilder,
+    index: IndexBuilder,
+    filter: Option<FilterBuilder>,
+    tombstones: TombstoneFragmenter,
+    /// The exclusive end of the range tombstone that reaches furthest.
+    tombstone_end: Option<Vec<u8>>,
+    properties: TableProperties,
+    is_finished: bool,
+}
+
+/// Where blocks go: the compressor and the bytes not taken yet.
+struct BlockSink {
+    table_id: TableId,
+    compressor: PooledCompressor,
+    output: Vec<u8>,
+    /// Where `output` starts in the file.
+    output_offset: u64,
+    /// What the next output is written into.
+    spare: Vec<u8>,
+}
+
+struct Written {
+    handle: BlockHandle,
+    codec: CodecId,
+    is_fallback: bool,
+}
+
+impl BlockSink {
+    fn offset(&self) -> u64 {
+        self.output_offset + self.output.len() as u64
+    }
+
+    /// Encodes a block if `encode` is set and it shrinks enough, and seals it.
+    fn write(
+        &mut self,
+        layout: Layout,
+        raw: &[u8],
+        encode: bool,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Written> {
+        if raw.len() > layout.raw_size_max() {
+            return Err(Error::limit("a block of the table is too large; cut tables earlier")
+                .expected(format_args!("at most {}", layout.raw_size_max()), raw.len()));
+        }
+        let offset = self.offset();
+        let start = self.output.len();
+        let mut codec = self.compressor.compression().codec;
+        let mut is_fallback = false;
+        if encode && codec != CodecId::None {
+            is_fallback = !self.compress(raw, start, codec, meter, clock)?;
+        }
+        if is_fallback || !encode || codec == CodecId::None {
+            codec = CodecId::None;
+            self.output.extend_from_slice(raw);
+        }
+        let (output, place) = (&mut self.output, (&self.table_id, offset));
+        meter.time(clock, Part::Checksum, || {
+            block::seal(output, start, layout, codec, raw.len() as u32, place);
+        });
+        let stored_size = (self.output.len() - start) as u32;
+        Ok(Written { handle: BlockHandle { offset, stored_size }, codec, is_fallback })
+    }
+
+    /// Appends the encoded block; false, and nothing appended, if it is over 7/8 of `raw`.
+    fn compress(
+        &mut self,
+        raw: &[u8],
+        start: usize,
+        codec: CodecId,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<bool> {
+        let started = clock.ticks();
+        let result = self.compressor.compress(raw, &mut self.output);
+        let ticks = clock.ticks().wrapping_sub(started);
+        result?;
+        let mut stored_size = self.output.len() - start;
+        let shrinks = stored_size <= raw.len() / 8 * 7;
+        if !shrinks {
+            self.output.truncate(start);
+            stored_size = raw.len();
+            meter.raw_fallback_blocks += 1;
+        }
+        let number = codec as usize;
+        meter.ticks[Part::Compress as usize] += ticks;
+        meter.compress_ticks[number] += ticks;
+        meter.compressed_raw_bytes[number] += raw.len() as u64;
+        // A block that stays raw counts with what it takes: that is what trying the codec gained.
+        meter.compressed_stored_bytes[number] += stored_size as u64;
+        Ok(shrinks)
+    }
+}
+
+impl TableBuilder {
+    /// A builder of the table `table_id`, which must be random, with blocks encoded by
+    /// `compressor`.
+    pub fn new(options: TableOptions, table_id: TableId, compressor: PooledCompressor) -> Self {
+        let compression = compressor.compression();
+        let prefix_length = options.prefix_length.unwrap_or(0);
+        let properties = TableProperties {
+            codec: compression.codec as u64,
+            effort: i64::from(compression.effort),
+            encoder: compression.encoder as u64,
+            filter_bits_per_key: u64::from(options.filter_bits_per_key),
+            level: options.level as u64,
+            prefix_length: prefix_length as u64,
+            smallest_sequence: SEQUENCE_MAX,
+            ..TableProperties::default()
+        };
+        let has_filter = options.filter_bits_per_key > 0;
+        TableBuilder {
+            sink: BlockSink {
+                table_id,
+                compressor,
+                output: Vec::new(),
+                output_offset: 0,
+                spare: Vec::new(),
+            },
+            block: DataBlockBuilder::new(options.restart_interval),
+            index: IndexBuilder::default(),
+            filter: has_filter.then(|| FilterBuilder::new(options.filter_bits_per_key)),
+            tombstones: TombstoneFragmenter::new(),
+            tombstone_end: None,
+            properties,
+            is_finished: false,
+            options,
+        }
+    }
+
+    /// Adds an entry behind all others in internal order. Fails with
+    /// [`crate::ErrorKind::InvalidArgument`] if it does not ascend and with
+    /// [`crate::ErrorKind::LimitExceeded`] if key or value is too long.
+    pub fn add(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        value: &[u8],
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        let relation = self.block.relation(key, trailer);
+        if !relation.ascends || self.is_finished {
+            return Err(out_of_order(self.is_finished));
+        }
+        check_sizes(key, value)?;
+        match trailer.kind() {
+            Some(ValueKind::Put) => {}
+            Some(ValueKind::Delete) => self.properties.deletes += 1,
+            Some(ValueKind::SingleDelete) => self.properties.single_deletes += 1,
+            _ => return Err(Error::invalid("kind of an entry of a table")),
+        }
+        if !self.block.is_empty() {
+            let size = self.block.raw_size() + DataBlockBuilder::entry_size(relation, key, value);
+            if size > self.options.block_size_bytes.min(BLOCK_SIZE_MAX) {
+                self.cut_block(Some(key), meter, clock)?;
+            }
+        }
+        if self.properties.entries == 0 {
+            self.properties.smallest_key = key.to_vec();
+        }
+        self.block.add(relation, key, trailer, value);
+        self.properties.entries += 1;
+        self.properties.key_bytes += key.len() as u64;
+        self.properties.value_bytes += value.len() as u64;
+        Ok(())
+    }
+
+    /// Adds the deletion, at `sequence`, of the keys from `start` to before `end`, in any order.
+    /// The caller has cut it to what the table may cover.
+    pub fn add_range_tombstone(
+        &mut self,
+        start: &[u8],
+        end: &[u8],
+        sequence: SequenceNumber,
+    ) -> Result<()> {
+        if start >= end || sequence > SEQUENCE_MAX || self.is_finished {
+            return Err(Error::invalid("range tombstone is empty, or the table is finished"));
+        }
+        check_sizes(start, &[])?;
+        check_sizes(end, &[])?;
+        self.tombstones.add(start, end, sequence);
+        if self.tombstone_end.as_deref().is_none_or(|furthest| furthest < end) {
+            self.tombstone_end = Some(end.to_vec());
+        }
+        self.properties.range_tombstones += 1;
+        self.note_sequences(sequence, sequence);
+        Ok(())
+    }
+
+    /// The largest sequence number at which an entry of this table became obsolete while a
+    /// snapshot still needed it. To be set before the end.
+    pub fn set_newest_obsolete_sequence(&mut self, sequence: SequenceNumber) {
+        self.properties.newest_obsolete_sequence = sequence;
+    }
+
+    /// The thread CPU time booked for the table so far, in nanoseconds. To be set before the end.
+    pub fn set_cpu_ns(&mut self, cpu_ns: u64) {
+        self.properties.cpu_ns = cpu_ns;
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.properties.entries == 0 && self.tombstones.is_empty()
+    }
+
+    /// Entries added so far.
+    pub fn entries(&self) -> u64 {
+        self.properties.entries
+    }
+
+    /// The last key added; empty before the first.
+    pub fn last_key(&self) -> &[u8] {
+        self.block.last_key()
+    }
+
+    /// Finished bytes that were not taken yet.
+    pub fn output_bytes(&self) -> usize {
+        self.sink.output.len()
+    }
+
+    /// Takes the finished bytes, to be appended to the file.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        self.sink.output_offset = self.sink.offset();
+        let next = std::mem::take(&mut self.sink.spare);
+        std::mem::replace(&mut self.sink.output, next)
+    }
+
+    /// Gives a buffer back, such as one that was taken and written, for later output.
+    pub fn recycle(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        if buffer.capacity() > self.sink.spare.capacity() {
+            self.sink.spare = buffer;
+        }
+    }
+
+    /// What the file would be long if the table ended here, a little too much: the block at hand
+    /// is not encoded yet.
+    pub fn estimated_size_bytes(&self) -> u64 {
+        let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::finished_bytes);
+        let rest = self.block.raw_size() + self.index.size() + FOOTER_SIZE + 1024;
+        self.sink.offset() + (filter_bytes + rest) as u64
+    }
+
+    /// Ends the table; what is left of it is in the output. Fails with
+    /// [`crate::ErrorKind::InvalidArgument`] if nothing was added.
+    pub fn finish(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<TableSummary> {
+        if self.is_finished || self.is_empty() {
+            return Err(Error::invalid("a table needs an entry, and ends once"));
+        }
+        self.is_finished = true;
+        if !self.block.is_empty() {
+            self.cut_block(None, meter, clock)?;
+        }
+        let filter = self.write_filter(meter, clock)?;
+        let tombstones = self.write_tombstones(meter, clock)?;
+        let index = self.index.encode();
+        let index = self.sink.write(Layout::FlatIndex, &index, true, meter, clock)?.handle;
+        self.note_bounds();
+        self.properties.created_unix_s = clock.unix_time_s();
+        let properties = self.properties.encode();
+        let properties =
+            self.sink.write(Layout::Properties, &properties, false, meter, clock)?.handle;
+        let footer = Footer {
+            table_id: self.sink.table_id,
+            filter,
+            tombstones,
+            index,
+            properties,
+            file_size: self.sink.offset() + FOOTER_SIZE as u64,
+            features: Features::NONE,
+            version: TABLE_FORMAT_VERSION,
+        };
+        footer.encode(&mut self.sink.output);
+        Ok(TableSummary {
+            table_id: self.sink.table_id,
+            size_bytes: footer.file_size,
+            properties: self.properties.clone(),
+        })
+    }
+
+    fn write_filter(
+        &mut self,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Option<BlockHandle>> {
+        let Some(mut filter) = self.filter.take().filter(|filter| filter.hash_count() > 0) else {
+            return Ok(None);
+        };
+        let mut raw = Vec::new();
+        meter.time(clock, Part::Filter, || filter.finish(&mut raw));
+        let written = self.sink.write(Layout::BlockedBloom, &raw, false, meter, clock)?;
+        Ok(Some(written.handle))
+    }
+
+    fn write_tombstones(
+        &mut self,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Option<BlockHandle>> {
+        if self.tombstones.is_empty() {
+            return Ok(None);
+        }
+        let fragments = self.tombstones.finish();
+        let raw = fragments.encoded();
+        if self.properties.entries == 0 || fragments.fragment(0).start < self.smallest_key() {
+            self.properties.smallest_key = fragments.fragment(0).start.to_vec();
+        }
+        let written = self.sink.write(Layout::Tombstones, raw, true, meter, clock)?;
+        Ok(Some(written.handle))
+    }
+
+    fn smallest_key(&self) -> &[u8] {
+        &self.properties.smallest_key
+    }
+
+    /// Sets the largest key: of the last entry, or where the range tombstones end.
+    fn note_bounds(&mut self) {
+        let last_key = (self.properties.entries > 0).then(|| self.block.last_key());
+        match &self.tombstone_end {
+            Some(end) if last_key.is_none_or(|last_key| last_key < &end[..]) => {
+                self.properties.largest_key = end.clone();
+                self.properties.largest_key_exclusive = 1;
+            }
+            _ => self.properties.largest_key = last_key.unwrap_or_default().to_vec(),
+        }
+    }
+
+    fn note_sequences(&mut self, smallest: SequenceNumber, largest: SequenceNumber) {
+        let properties = &mut self.properties;
+        properties.smallest_sequence = properties.smallest_sequence.min(smallest);
+        properties.largest_sequence = properties.largest_sequence.max(largest);
+    }
+
+    fn cut_block(
+        &mut self,
+        next_first: Option<&[u8]>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        self.hash_keys(meter, clock);
+        let (raw, facts) = self.block.encode();
+        let raw_size = raw.len();
+        let written = self.sink.write(Layout::Data, raw, true, meter, clock)?;
+        let mut flags = 0;
+        if facts.all_puts {
+            flags |= FLAG_ALL_PUTS;
+        }
+        if facts.largest_sequence == 0 {
+            flags |= FLAG_SEQUENCES_ZERO;
+        }
+        if written.is_fallback {
+            flags |= FLAG_RAW_FALLBACK;
+            self.properties.fallback_blocks += 1;
+        }
+        let record = IndexRecord {
+            handle: written.handle,
+            raw_size: raw_size as u32,
+            entry_count: facts.entry_count,
+            largest_sequence: facts.largest_sequence,
+            codec: written.codec,
+            flags,
+        };
+        let last_trailer = self.block.last_trailer().unwrap_or(Trailer(0));
+        let last = (self.block.last_key(), last_trailer);
+        self.index.add(&record, self.block.first_key(), last, next_first);
+        self.properties.data_blocks += 1;
+        self.properties.data_raw_bytes += raw_size as u64;
+        self.properties.data_stored_bytes += u64::from(written.handle.stored_size);
+        self.note_sequences(facts.smallest_sequence, facts.largest_sequence);
+        self.block.clear();
+        if self.index.size() > Layout::FlatIndex.raw_size_max() - (1 << 20) {
+            return Err(Error::limit("the index of a table is full; cut tables earlier"));
+        }
+        Ok(())
+    }
+
+    /// Hashes the keys of the block into the filter, in one go so that it can be metered.
+    fn hash_keys(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) {
+        let Some(filter) = &mut self.filter else {
+            return;
+        };
+        let started = clock.ticks();
+        let prefix_length = self.options.prefix_length.unwrap_or(0);
+        let mut is_first = self.properties.data_blocks == 0;
+        for (key, shared) in self.block.keys() {
+            // A key that shares all of itself with the one before is another version of it.
+            if shared < key.len() || is_first {
+                filter.add_hash(hash_key(key));
+            }
+            let has_prefix = prefix_length > 0 && key.len() >= prefix_length;
+            if has_prefix && (shared < prefix_length || is_first) {
+                filter.add_hash(hash_key(&key[..prefix_length]));
+            }
+            is_first = false;
+        }
+        meter.ticks[Part::Filter as usize] += clock.ticks().wrapping_sub(started);
+    }
+}
+
+#[cold]
+fn out_of_order(is_finished: bool) -> Error {
+    Error::invalid(if is_finished {
+        "the table is finished"
+    } else {
+        "entries of a table must ascend"
+    })
+}
+
+#[inline]
+fn check_sizes(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_SIZE_MAX || value.len() > VALUE_SIZE_MAX {
+        return Err(Error::limit("key or value is too long").expected(
+            format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX} bytes"),
+            format_args!("{} and {}", key.len(), value.len()),
+        ));
+    }
+    Ok(())
+}
+
+/// The smallest table that can be: a properties block and a footer at least.
+pub(super) const TABLE_SIZE_MIN: u64 = (FOOTER_SIZE + TRAILER_SIZE) as u64;

@@ -1,0 +1,105 @@
+//! The last 104 bytes of a table: what it is, whether it can be read, where its parts lie.
+
+use super::TABLE_FORMAT_VERSION;
+use super::block::{BlockHandle, TRAILER_SIZE};
+use crate::base::TableId;
+use crate::format::{Checksum, Decoder, Features, put_u32, put_u64};
+use crate::{Error, Result};
+
+pub(super) const FOOTER_SIZE: usize = 104;
+const MAGIC: &[u8; 8] = b"lithtabl";
+const CHECKSUM_OFFSET: usize = 92;
+
+/// See docs/format/table.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Footer {
+    pub(super) table_id: TableId,
+    pub(super) filter: Option<BlockHandle>,
+    pub(super) tombstones: Option<BlockHandle>,
+    pub(super) index: BlockHandle,
+    pub(super) properties: BlockHandle,
+    pub(super) file_size: u64,
+    pub(super) features: Features,
+    pub(super) version: u32,
+}
+
+impl Footer {
+    pub(super) fn encode(&self, target: &mut Vec<u8>) {
+        let start = target.len();
+        target.extend_from_slice(&self.table_id);
+        let handles = [
+            self.filter.unwrap_or_default(),
+            self.tombstones.unwrap_or_default(),
+            self.index,
+            self.properties,
+        ];
+        for handle in handles {
+            put_u64(target, handle.offset);
+            put_u32(target, handle.stored_size);
+        }
+        put_u64(target, self.file_size);
+        self.features.encode(target);
+        put_u32(target, self.version);
+        put_u32(target, 0);
+        let checksum = Checksum::of(&target[start..]);
+        put_u32(target, checksum);
+        target.extend_from_slice(MAGIC);
+    }
+
+    /// Decodes the footer of a file of `file_size` bytes.
+    pub(super) fn decode(bytes: &[u8; FOOTER_SIZE], file_size: u64) -> Result<Self> {
+        let (covered, end) = bytes.split_at(CHECKSUM_OFFSET);
+        let mut end = Decoder::new(end);
+        let (checksum, magic) = (end.u32()?, end.array::<8>()?);
+        if &magic != MAGIC {
+            return Err(Error::corruption("not a table, or its end is missing").expected(
+                format_args!("{:?}", MAGIC.escape_ascii().to_string()),
+                format_args!("{:?}", magic.escape_ascii().to_string()),
+            ));
+        }
+        let found = Checksum::of(covered);
+        if checksum != found {
+            return Err(Error::corruption("footer checksum")
+                .expected(format_args!("{checksum:#010x}"), format_args!("{found:#010x}")));
+        }
+        let mut decoder = Decoder::new(covered);
+        let table_id = decoder.array()?;
+        let mut handles = [BlockHandle::default(); 4];
+        for handle in &mut handles {
+            *handle = BlockHandle { offset: decoder.u64()?, stored_size: decoder.u32()? };
+        }
+        let footer = Footer {
+            table_id,
+            filter: Some(handles[0]).filter(|handle| *handle != BlockHandle::default()),
+            tombstones: Some(handles[1]).filter(|handle| *handle != BlockHandle::default()),
+            index: handles[2],
+            properties: handles[3],
+            file_size: decoder.u64()?,
+            features: Features::decode(&mut decoder)?,
+            version: decoder.u32()?,
+        };
+        footer.features.check_readable(
+            Features::NONE,
+            "table",
+            footer.version,
+            TABLE_FORMAT_VERSION,
+        )?;
+        footer.check(file_size)?;
+        Ok(footer)
+    }
+
+    fn check(&self, file_size: u64) -> Result<()> {
+        if self.file_size != file_size {
+            return Err(Error::corruption("size of the table").expected(self.file_size, file_size));
+        }
+        let limit = file_size - FOOTER_SIZE as u64;
+        let handles = [self.filter, self.tombstones, Some(self.index), Some(self.properties)];
+        for handle in handles.into_iter().flatten() {
+            let inside = handle.end().is_some_and(|end| end <= limit);
+            if !inside || (handle.stored_size as usize) < TRAILER_SIZE {
+                return Err(Error::corruption("footer points outside the table"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! The flat index: one record per data block, searched in place by separator.
+//!
+//! ```text
+//! block_count u32 | separators_size u32 | first_keys_size u32 | 0 u32
+//! record (52)* | separators | first keys
+//! ```
+
+use super::block::{BlockHandle, TRAILER_SIZE};
+use super::data_block::common_prefix;
+use crate::base::{Trailer, compare_internal};
+use crate::codec::CodecId;
+use crate::format::{Decoder, put_u16, put_u32, put_u64, read_u32, read_u64};
+use crate::{Error, Result};
+use std::cmp::Ordering;
+
+const HEADER_SIZE: usize = 16;
+const RECORD_SIZE: usize = 52;
+
+/// All entries of the block are puts.
+pub(super) const FLAG_ALL_PUTS: u8 = 1;
+/// All sequence numbers of the block are zero.
+pub(super) const FLAG_SEQUENCES_ZERO: u8 = 2;
+/// Stored raw because the encoding did not shrink enough.
+pub(super) const FLAG_RAW_FALLBACK: u8 = 4;
+
+/// What the index says of a data block, beside its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndexRecord {
+    pub(super) handle: BlockHandle,
+    pub(super) raw_size: u32,
+    pub(super) entry_count: u32,
+    pub(super) largest_sequence: u64,
+    pub(super) codec: CodecId,
+    pub(super) flags: u8,
+}
+
+/// Collects the index of a table.
+#[derive(Debug, Default)]
+pub(super) struct IndexBuilder {
+    records: Vec<u8>,
+    separators: Vec<u8>,
+    first_keys: Vec<u8>,
+    block_count: u32,
+}
+
+impl IndexBuilder {
+    /// Adds a block. `next_first` is the first key of the block behind it, if there is one.
+    pub(super) fn add(
+        &mut self,
+        record: &IndexRecord,
+        first_key: &[u8],
+        last: (&[u8], Trailer),
+        next_first: Option<&[u8]>,
+    ) {
+        let separator_trailer = if next_first == Some(last.0) {
+            self.separators.extend_from_slice(last.0);
+            last.1
+        } else {
+            append_separator(&mut self.separators, last.0, next_first);
+            Trailer(0)
+        };
+        self.first_keys.extend_from_slice(first_key);
+        let target = &mut self.records;
+        put_u64(target, record.handle.offset);
+        put_u32(target, record.handle.stored_size);
+        put_u32(target, record.raw_size);
+        put_u32(target, record.entry_count);
+        put_u32(target, 0);
+        put_u64(target, record.largest_sequence);
+        put_u64(target, separator_trailer.0);
+        put_u32(target, self.separators.len() as u32);
+        put_u32(target, self.first_keys.len() as u32);
+        target.extend_from_slice(&[record.codec as u8, record.flags]);
+        put_u16(target, 0);
+        self.block_count += 1;
+    }
+
+    /// Bytes of the index so far.
+    pub(super) fn size(&self) -> usize {
+        HEADER_SIZE + self.records.len() + self.separators.len() + self.first_keys.len()
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut target = Vec::with_capacity(self.size());
+        put_u32(&mut target, self.block_count);
+        put_u32(&mut target, self.separators.len() as u32);
+        put_u32(&mut target, self.first_keys.len() as u32);
+        put_u32(&mut target, 0);
+        target.extend_from_slice(&self.records);
+        target.extend_from_slice(&self.separators);
+        target.extend_from_slice(&self.first_keys);
+        target
+    }
+}
+
+/// Appends the shortest key that is not smaller than `last` and smaller than `next`.
+fn append_separator(target: &mut Vec<u8>, last: &[u8], next: Option<&[u8]>) {
+    let Some(next) = next else {
+        target.extend_from_slice(last);
+        return;
+    };
+    let shared = common_prefix(last, next);
+    // The byte behind the common part can be raised if that stays below `next`: it does if the
+    // two bytes differ by more than one, or if `next` goes on behind its own.
+    match (last.get(shared), next.get(shared)) {
+        (Some(low), Some(high))
+            if last.len() > shared + 1 && (high - low > 1 || next.len() > shared + 1) =>
+        {
+            target.extend_from_slice(&last[..shared]);
+            target.push(low + 1);
+        }
+        _ => target.extend_from_slice(last),
+    }
+}
+
+/// A parsed index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexBlock<'a> {
+    records: &'a [u8],
+    separators: &'a [u8],
+    first_keys: &'a [u8],
+    /// Data blocks lie before this offset.
+    limit: u64,
+}
+
+#[cold]
+fn damaged(what: &'static str) -> Error {
+    Error::corruption(what)
+}
+
+impl<'a> IndexBlock<'a> {
+    /// Parses an index whose data blocks lie before `limit`. Costs a few comparisons.
+    #[inline]
+    pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self> {
+        let mut decoder = Decoder::new(bytes);
+        let block_count = decoder.u32()? as usize;
+        let (separators_size, first_keys_size) = (decoder.u32()? as usize, decoder.u32()?);
+        if decoder.u32()? != 0 {
+            return Err(damaged("reserved bytes of the index"));
+        }
+        let Some(records_size) = block_count.checked_mul(RECORD_SIZE) else {
+            return Err(damaged("block count of the index"));
+        };
+        let records = decoder.bytes(records_size)?;
+        let separators = decoder.bytes(separators_size)?;
+        let first_keys = decoder.bytes(first_keys_size as usize)?;
+        decoder.finish()?;
+        Ok(IndexBlock { records, separators, first_keys, limit })
+    }
+
+    pub(super) fn block_count(&self) -> usize {
+        self.records.len() / RECORD_SIZE
+    }
+
+    #[inline]
+    fn word(&self, block: usize, at: usize) -> Result<u32> {
+        read_u32(self.records, block * RECORD_SIZE + at)
+            .ok_or_else(|| damaged("record of the index"))
+    }
+
+    #[inline]
+    fn piece(&self, block: usize, at: usize, bytes: &'a [u8]) -> Result<&'a [u8]> {
+        let start = if block == 0 { 0 } else { self.word(block - 1, at)? };
+        let end = self.word(block, at)?;
+        bytes.get(start as usize..end as usize).ok_or_else(|| damaged("key of the index"))
+    }
+
+    /// The separator of a block: not smaller than its last entry.
+    #[inline]
+    pub(super) fn separator(&self, block: usize) -> Result<(&'a [u8], Trailer)> {
+        let trailer = read_u64(self.records, block * RECORD_SIZE + 32)
+            .ok_or_else(|| damaged("record of the index"))?;
+        Ok((self.piece(block, 40, self.separators)?, Trailer(trailer)))
+    }
+
+    /// The first user key of a block.
+    pub(super) fn first_key(&self, block: usize) -> Result<&'a [u8]> {
+        self.piece(block, 44, self.first_keys)
+    }
+
+    /// What the index says of a block.
+    pub(super) fn record(&self, block: usize) -> Result<IndexRecord> {
+        let start = block * RECORD_SIZE;
+        let Some(record) = self.records.get(start..start + RECORD_SIZE) else {
+            return Err(damaged("record of the index"));
+        };
+        let mut decoder = Decoder::new(record);
+        let handle = BlockHandle { offset: decoder.u64()?, stored_size: decoder.u32()? };
+        let (raw_size, entry_count) = (decoder.u32()?, decoder.u32()?);
+        let dictionary = decoder.u32()?;
+        let largest_sequence = decoder.u64()?;
+        decoder.bytes(16)?;
+        let (codec, flags) = (CodecId::from_u8(decoder.u8()?), decoder.u8()?);
+        let in_place = handle.end().is_some_and(|end| end <= self.limit)
+            && handle.stored_size as usize >= TRAILER_SIZE;
+        match codec {
+            Some(codec) if in_place && dictionary == 0 && decoder.u16()? == 0 => {
+                Ok(IndexRecord { handle, raw_size, entry_count, largest_sequence, codec, flags })
+            }
+            _ => Err(damaged("record of the index")),
+        }
+    }
+
+    /// The first block whose separator does not sort before the target: the only one that can
+    /// hold it. The number of blocks if there is none.
+    pub(super) fn find(&self, key: &[u8], trailer: Trailer) -> Result<usize> {
+        let (mut low, mut high) = (0, self.block_count());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let separator = self.separator(middle)?;
+            if compare_internal(separator, (key, trailer)) == Ordering::Less {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
+        let mut target = Vec::new();
+        append_separator(&mut target, last, Some(next));
+        target
+    }
+
+    #[test]
+    fn separators_are_short_and_between() {
+        assert_eq!(separator(b"granite", b"slate"), b"h");
+        assert_eq!(separator(b"granite", b"gravel"), b"grao");
+        assert_eq!(separator(b"ab", b"b"), b"ab");
+        assert_eq!(separator(b"abc", b"b0"), b"b");
+        assert_eq!(separator(b"ab", b"abc"), b"ab");
+        assert_eq!(separator(b"", b"x"), b"");
+        let keys: Vec<Vec<u8>> = (0..400_u32)
+            .map(|i| {
+                (i.wrapping_mul(2_654_435_761) % 65_536).to_be_bytes()[2 + (i % 2) as usize..]
+                    .to_vec()
+            })
+            .collect();
+        for a in &keys {
+            for b in keys.iter().filter(|b| a < *b) {
+                let middle = separator(a, b);
+                assert!(*a <= middle && middle < *b && middle.len() <= a.len(), "{a:?} {b:?}");
+            }
+        }
+    }
+}

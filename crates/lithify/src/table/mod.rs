@@ -1,0 +1,49 @@
+//! Floor 3: the sorted-table file.
+//!
+//! Owns: the layout of a table (docs/format/table.md), [`TableBuilder`] that makes its bytes in
+//! memory, [`TableReader`] that answers point reads from it, [`TableCursor`] that moves over it
+//! for users, [`TableScanner`] that streams it to compactions.
+//!
+//! The way of an entry:
+//! 1. [`TableBuilder::add`] appends key, value and trailer to columns; at the target size the
+//!    block is encoded, handed to the compressor and sealed with a trailer that names table and
+//!    place. Finished bytes wait for [`TableBuilder::take_output`]; the caller writes them.
+//! 2. [`TableReader::get`] asks the filter, searches the index for the one block that may hold
+//!    the key, takes it from the cache or reads, checks and decodes it straight into its frame,
+//!    and searches the frame in place. The value points into the frame.
+//! 3. [`TableScanner::poll`] submits reads of up to 256 KiB and decodes one block per call into
+//!    a buffer that it keeps; it never touches the block cache.
+//!
+//! Promises: readers are shared by threads, cursors and builders belong to one. No content of a
+//! file makes this room panic or allocate more than the bounds of the format. Nothing is decoded
+//! before its checksum was compared.
+//!
+//! It does not know levels' policies (it is handed a compressor), versions of the tree, file
+//! numbers or names, and it never writes to a file.
+
+mod block;
+mod builder;
+mod cursor;
+mod data_block;
+mod data_block_builder;
+mod filter;
+mod footer;
+mod index;
+mod properties;
+mod reader;
+mod scanner;
+#[cfg(test)]
+mod tests;
+mod tombstones;
+mod verify;
+
+pub use builder::{TableBuilder, TableOptions, TableSummary};
+pub use cursor::TableCursor;
+pub use filter::{FilterBuilder, FilterReader, hash_key};
+pub use properties::TableProperties;
+pub use reader::{ReadContext, TableReader, Verification};
+pub use scanner::{ScanPoll, TableScanner};
+pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
+
+/// The version of the format that this program writes.
+pub const TABLE_FORMAT_VERSION: u32 = 1;

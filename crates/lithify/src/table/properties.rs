@@ -1,0 +1,209 @@
+//! What a table says of itself: a list of named, typed values. Unknown names are skipped, so that
+//! an older program reads a newer table's properties.
+
+use crate::base::SequenceNumber;
+use crate::format::{Decoder, put_bytes, put_u64};
+use crate::{Error, ErrorKind, Result};
+
+/// The properties of a table. Names on disk are the names of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableProperties {
+    /// The number of the codec that data blocks were to be encoded with.
+    pub codec: u64,
+    /// Thread CPU time, in nanoseconds, booked for this table before its end was written.
+    pub cpu_ns: u64,
+    /// Creation time in seconds since 1970.
+    pub created_unix_s: u64,
+    /// Data blocks.
+    pub data_blocks: u64,
+    /// Their bytes before encoding.
+    pub data_raw_bytes: u64,
+    /// Their bytes in the file, trailers included.
+    pub data_stored_bytes: u64,
+    /// Delete entries.
+    pub deletes: u64,
+    /// The codec's strength.
+    pub effort: i64,
+    /// Which encoder: 0 reference, 1 fast.
+    pub encoder: u64,
+    /// Point entries.
+    pub entries: u64,
+    /// Data blocks stored raw because they did not shrink enough.
+    pub fallback_blocks: u64,
+    /// Bits per key of the filter; 0: no filter.
+    pub filter_bits_per_key: u64,
+    /// Bytes of all user keys.
+    pub key_bytes: u64,
+    /// The largest user key, or the exclusive end of the last range tombstone.
+    pub largest_key: Vec<u8>,
+    /// 1 if `largest_key` is such an end.
+    pub largest_key_exclusive: u64,
+    /// The largest sequence number of entries and range tombstones.
+    pub largest_sequence: SequenceNumber,
+    /// The level that it was created for.
+    pub level: u64,
+    /// The largest sequence number at which an entry became obsolete while a snapshot needed it.
+    pub newest_obsolete_sequence: SequenceNumber,
+    /// Length in bytes of the key prefixes in the filter; 0: none.
+    pub prefix_length: u64,
+    /// Range tombstones given to the builder.
+    pub range_tombstones: u64,
+    /// Single-delete entries.
+    pub single_deletes: u64,
+    /// The smallest user key, of entries and range tombstones.
+    pub smallest_key: Vec<u8>,
+    /// The smallest sequence number of entries and range tombstones.
+    pub smallest_sequence: SequenceNumber,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value<'a> {
+    Unsigned(u64),
+    Signed(i64),
+    Bytes(&'a [u8]),
+}
+
+enum Slot<'a> {
+    Unsigned(&'a mut u64),
+    Signed(&'a mut i64),
+    Bytes(&'a mut Vec<u8>),
+}
+
+impl TableProperties {
+    /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 24] {
+        use Slot::{Bytes, Signed, Unsigned};
+        [
+            ("codec", Unsigned(&mut self.codec)),
+            ("cpu_ns", Unsigned(&mut self.cpu_ns)),
+            ("created_unix_s", Unsigned(&mut self.created_unix_s)),
+            ("data_blocks", Unsigned(&mut self.data_blocks)),
+            ("data_raw_bytes", Unsigned(&mut self.data_raw_bytes)),
+            ("data_stored_bytes", Unsigned(&mut self.data_stored_bytes)),
+            ("deletes", Unsigned(&mut self.deletes)),
+            ("effort", Signed(&mut self.effort)),
+            ("encoder", Unsigned(&mut self.encoder)),
+            ("entries", Unsigned(&mut self.entries)),
+            ("fallback_blocks", Unsigned(&mut self.fallback_blocks)),
+            ("filter_bits_per_key", Unsigned(&mut self.filter_bits_per_key)),
+            ("key_bytes", Unsigned(&mut self.key_bytes)),
+            ("largest_key", Bytes(&mut self.largest_key)),
+            ("largest_key_exclusive", Unsigned(&mut self.largest_key_exclusive)),
+            ("largest_sequence", Unsigned(&mut self.largest_sequence)),
+            ("level", Unsigned(&mut self.level)),
+            ("newest_obsolete_sequence", Unsigned(&mut self.newest_obsolete_sequence)),
+            ("prefix_length", Unsigned(&mut self.prefix_length)),
+            ("range_tombstones", Unsigned(&mut self.range_tombstones)),
+            ("single_deletes", Unsigned(&mut self.single_deletes)),
+            ("smallest_key", Bytes(&mut self.smallest_key)),
+            ("smallest_sequence", Unsigned(&mut self.smallest_sequence)),
+            ("value_bytes", Unsigned(&mut self.value_bytes)),
+        ]
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut target = Vec::new();
+        for (name, slot) in self.clone().slots() {
+            let value = match &slot {
+                Slot::Unsigned(value) => Value::Unsigned(**value),
+                Slot::Signed(value) => Value::Signed(**value),
+                Slot::Bytes(value) => Value::Bytes(value),
+            };
+            put_property(&mut target, name, value);
+        }
+        target
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut decoder = Decoder::new(bytes);
+        let mut values: Vec<(&[u8], Value<'_>)> = Vec::new();
+        while !decoder.is_empty() {
+            let property = take_property(&mut decoder)?;
+            if values.last().is_some_and(|last| last.0 >= property.0) {
+                return Err(Error::corruption("properties do not ascend"));
+            }
+            values.push(property);
+        }
+        let mut properties = TableProperties::default();
+        for (name, slot) in properties.slots() {
+            let found = values.binary_search_by(|value| value.0.cmp(name.as_bytes()));
+            match (slot, found.ok().map(|index| values[index].1)) {
+                (Slot::Unsigned(target), Some(Value::Unsigned(value))) => *target = value,
+                (Slot::Signed(target), Some(Value::Signed(value))) => *target = value,
+                (Slot::Bytes(target), Some(Value::Bytes(value))) => *target = value.to_vec(),
+                _ => {
+                    let what = format!("property {name} is missing or of another kind");
+                    return Err(Error::corruption(what));
+                }
+            }
+        }
+        Ok(properties)
+    }
+}
+
+fn put_property(target: &mut Vec<u8>, name: &str, value: Value<'_>) {
+    target.push(name.len() as u8);
+    target.extend_from_slice(name.as_bytes());
+    match value {
+        Value::Unsigned(value) => {
+            target.push(1);
+            put_u64(target, value);
+        }
+        Value::Signed(value) => {
+            target.push(2);
+            put_u64(target, value.cast_unsigned());
+        }
+        Value::Bytes(value) => {
+            target.push(3);
+            put_bytes(target, value);
+        }
+    }
+}
+
+fn take_property<'a>(decoder: &mut Decoder<'a>) -> Result<(&'a [u8], Value<'a>)> {
+    let name_size = decoder.u8()?;
+    let name = decoder.bytes(usize::from(name_size))?;
+    let value = match decoder.u8()? {
+        1 => Value::Unsigned(decoder.u64()?),
+        2 => Value::Signed(decoder.u64()?.cast_signed()),
+        3 => Value::Bytes(decoder.sized_bytes(usize::MAX)?),
+        kind => {
+            let what = format!("a property is of kind {kind}, which this version does not know");
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
+    };
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_properties_are_skipped_and_known_ones_must_be_there() {
+        let mut properties = TableProperties { effort: -3, entries: 7, ..Default::default() };
+        properties.largest_key = b"z".to_vec();
+        for (index, (_, slot)) in properties.slots().into_iter().enumerate() {
+            if let Slot::Unsigned(value) = slot {
+                *value = index as u64;
+            }
+        }
+        let bytes = properties.encode();
+        assert_eq!(TableProperties::decode(&bytes).unwrap(), properties);
+
+        let mut newer = Vec::new();
+        put_property(&mut newer, "aardvark", Value::Bytes(b"unknown"));
+        newer.extend_from_slice(&bytes);
+        put_property(&mut newer, "zebra", Value::Signed(-1));
+        assert_eq!(TableProperties::decode(&newer).unwrap(), properties);
+
+        assert!(TableProperties::decode(&bytes[..bytes.len() - 1]).is_err());
+        let last = "value_bytes".len() + 10;
+        let error = TableProperties::decode(&bytes[..bytes.len() - last]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        let unordered = [&bytes[..], &bytes[..]].concat();
+        assert!(TableProperties::decode(&unordered).is_err());
+    }
+}

@@ -1,0 +1,453 @@
+//! Streams a table, or a range of its keys, to a compaction.
+//!
+//! Reads whole blocks in chunks of up to 256 KiB, past the block cache, and asks for the next
+//! chunk when it begins with one. Two chunk buffers and one block buffer are kept for the whole
+//! scan: nothing is allocated per row or, once they have grown, per block. A block stored raw is
+//! walked where it was read to.
+//!
+//! A poll does a bounded piece of work: it decodes at most one block and submits at most two
+//! reads. It never waits; when a read is under way it returns the ticket.
+
+use super::block::{self, Layout};
+use super::data_block::{DataBlock, DataBlockLayout, Place};
+use super::index::{IndexBlock, IndexRecord};
+use super::reader::{TableReader, book_decompression, check_data_block};
+use crate::base::{Clock, SEQUENCE_MAX, Trailer};
+use crate::codec::{CodecId, PooledDecompressor};
+use crate::fs::{IoOutcome, IoRequest, Submission, Ticket};
+use crate::stats::{Part, WorkMeter};
+use crate::{Error, Result};
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Stored bytes that are read at once, unless one block is larger.
+const CHUNK_SIZE: u64 = 256 << 10;
+
+/// The answer to [`TableScanner::poll`].
+pub enum ScanPoll {
+    /// The scanner is at an entry.
+    Ready,
+    /// A read is under way; poll again when the ticket is complete.
+    Waiting(Ticket),
+    /// There are no more entries.
+    End,
+}
+
+/// A read that was submitted.
+struct Flight {
+    offset: u64,
+    size: usize,
+    /// The blocks that it covers; none for the index.
+    blocks: Range<usize>,
+    submission: Submission,
+}
+
+/// Whole blocks as they are stored.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    offset: u64,
+    blocks: Range<usize>,
+}
+
+/// Where the raw bytes of the block at hand are.
+#[derive(Clone)]
+enum Frame {
+    Decoded,
+    InChunk(Range<usize>),
+}
+
+/// See the module. Belongs to one thread at a time. After an error it is to be dropped.
+pub struct TableScanner {
+    table: Arc<TableReader>,
+    start: Option<Box<[u8]>>,
+    end: Option<Box<[u8]>>,
+    decompressor: PooledDecompressor,
+    index: Option<Bytes>,
+    /// The next block to decode, to the end of the scan.
+    blocks: Range<usize>,
+    chunk: Chunk,
+    flight: Option<Flight>,
+    /// A chunk buffer that is not in use.
+    spare: Vec<u8>,
+    decoded: Vec<u8>,
+    frame: Frame,
+    layout: Option<DataBlockLayout>,
+    place: Place,
+    key: Vec<u8>,
+    trailer: Trailer,
+    /// Whether the block at hand may hold keys from `end` on.
+    checks_end: bool,
+    is_at_entry: bool,
+}
+
+impl TableScanner {
+    pub(super) fn new(table: Arc<TableReader>, start: Option<&[u8]>, end: Option<&[u8]>) -> Self {
+        TableScanner {
+            decompressor: table.pool().decompressor(),
+            table,
+            start: start.map(Box::from),
+            end: end.map(Box::from),
+            index: None,
+            blocks: 0..0,
+            chunk: Chunk::default(),
+            flight: None,
+            spare: Vec::new(),
+            decoded: Vec::new(),
+            frame: Frame::Decoded,
+            layout: None,
+            place: Place::default(),
+            key: Vec::new(),
+            trailer: Trailer(0),
+            checks_end: false,
+            is_at_entry: false,
+        }
+    }
+
+    /// Gets to an entry: the one at hand, or the first of the next block. To be called first, and
+    /// whenever [`TableScanner::advance`] returned false.
+    pub fn poll(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<ScanPoll> {
+        loop {
+            if self.is_at_entry {
+                return Ok(ScanPoll::Ready);
+            }
+            let Some(index) = self.index.clone() else {
+                if let Some(ticket) = self.fetch_index(meter, clock)? {
+                    return Ok(ScanPoll::Waiting(ticket));
+                }
+                continue;
+            };
+            if self.blocks.is_empty() {
+                return Ok(ScanPoll::End);
+            }
+            let table = Arc::clone(&self.table);
+            let index = table.parse_index(&index)?;
+            if !self.chunk.blocks.contains(&self.blocks.start)
+                && let Some(ticket) = self.fetch_chunk(&index, meter, clock)?
+            {
+                return Ok(ScanPoll::Waiting(ticket));
+            }
+            let record = table.in_index(index.record(self.blocks.start))?;
+            self.load(&record, meter, clock)
+                .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
+        }
+    }
+
+    /// The user key of the entry; meaningful after `Ready` and after `advance` returned true.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Sequence number and kind of the entry.
+    #[inline]
+    pub fn trailer(&self) -> Trailer {
+        self.trailer
+    }
+
+    /// The value of the entry.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.frame_bytes().get(self.place.value_range()).unwrap_or_default()
+    }
+
+    /// Moves to the next entry of the block; false at its end: poll again.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool> {
+        let result = self.step();
+        result.map_err(|error| error.in_file(self.table.file().path()))
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<bool> {
+        if !self.is_at_entry {
+            return Ok(false);
+        }
+        self.is_at_entry = false;
+        let place = self.place;
+        let next = match self.data() {
+            Some((data, built)) => data.next(&place, built)?,
+            None => None,
+        };
+        match next {
+            Some(place) => self.arrive(place),
+            None => Ok(false),
+        }
+    }
+
+    /// Takes `place`, unless it lies behind the end of the scan.
+    #[inline]
+    fn arrive(&mut self, place: Place) -> Result<bool> {
+        if self.checks_end && self.end.as_deref().is_some_and(|end| &self.key[..] >= end) {
+            self.blocks.start = self.blocks.end;
+            return Ok(false);
+        }
+        self.trailer = match self.data() {
+            Some((data, _)) => data.trailer(place.index())?,
+            None => Trailer(0),
+        };
+        self.place = place;
+        self.is_at_entry = true;
+        Ok(true)
+    }
+
+    #[inline]
+    fn frame_bytes(&self) -> &[u8] {
+        match &self.frame {
+            Frame::Decoded => &self.decoded,
+            Frame::InChunk(range) => &self.chunk.bytes[range.clone()],
+        }
+    }
+
+    #[inline]
+    fn data(&mut self) -> Option<(DataBlock<'_>, &mut Vec<u8>)> {
+        let layout = self.layout?;
+        let bytes = match &self.frame {
+            Frame::Decoded => &self.decoded[..],
+            Frame::InChunk(range) => &self.chunk.bytes[range.clone()],
+        };
+        Some((DataBlock::known(bytes, layout), &mut self.key))
+    }
+
+    /// Gets the index and sets out the blocks of the scan.
+    fn fetch_index(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<Option<Ticket>> {
+        let bytes = match self.table.resident_index() {
+            Some(bytes) => bytes,
+            None => {
+                let handle = self.table.footer().index;
+                if self.flight.is_none() {
+                    self.submit(handle.offset, handle.stored_size as usize, 0..0, meter, clock);
+                }
+                let Some(flight) = self.flight.take() else {
+                    return Ok(None);
+                };
+                let (flight, stored) = match self.land(flight)? {
+                    Landing::Pending(ticket) => return Ok(Some(ticket)),
+                    Landing::Landed(flight, stored) => (flight, stored),
+                };
+                let raw = self.decode_index(&stored, flight.offset, meter, clock)?;
+                self.spare = stored;
+                Bytes::from(raw)
+            }
+        };
+        let table = Arc::clone(&self.table);
+        let index = table.parse_index(&bytes)?;
+        self.blocks = table.in_index(self.scanned_blocks(&index))?;
+        self.index = Some(bytes);
+        Ok(None)
+    }
+
+    fn decode_index(
+        &mut self,
+        stored: &[u8],
+        offset: u64,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Vec<u8>> {
+        let place = (&self.table.table_id(), offset);
+        let mut raw = Vec::new();
+        meter
+            .time(clock, Part::Checksum, || block::open(stored, Layout::FlatIndex, place))
+            .and_then(|block| self.decode(&block, &mut raw, meter, clock))
+            .map_err(|error| error.at(self.table.file().path(), offset))?;
+        Ok(raw)
+    }
+
+    /// The blocks that may hold keys of the scan.
+    fn scanned_blocks(&self, index: &IndexBlock<'_>) -> Result<Range<usize>> {
+        let newest = Trailer::seek(SEQUENCE_MAX);
+        let start = match &self.start {
+            Some(key) => index.find(key, newest)?,
+            None => 0,
+        };
+        let end = match &self.end {
+            Some(key) => (index.find(key, newest)? + 1).min(index.block_count()),
+            None => index.block_count(),
+        };
+        Ok(start..end.max(start))
+    }
+
+    /// Makes the chunk with the next block the one at hand and asks for the one behind it.
+    fn fetch_chunk(
+        &mut self,
+        index: &IndexBlock<'_>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Option<Ticket>> {
+        if self.flight.is_none() {
+            self.submit_chunk(index, self.blocks.start, meter, clock)?;
+        }
+        let Some(flight) = self.flight.take() else {
+            return Ok(None);
+        };
+        match self.land(flight)? {
+            Landing::Pending(ticket) => Ok(Some(ticket)),
+            Landing::Landed(flight, bytes) => {
+                // The frame may lie in the old chunk.
+                (self.frame, self.layout) = (Frame::Decoded, None);
+                let next = flight.blocks.end;
+                let chunk = Chunk { bytes, offset: flight.offset, blocks: flight.blocks };
+                self.spare = std::mem::replace(&mut self.chunk, chunk).bytes;
+                if next < self.blocks.end {
+                    self.submit_chunk(index, next, meter, clock)?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Asks for the blocks from `first` on that fit a chunk; one at least.
+    fn submit_chunk(
+        &mut self,
+        index: &IndexBlock<'_>,
+        first: usize,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        let start = self.table.in_index(index.record(first))?.handle;
+        let mut size = u64::from(start.stored_size);
+        let mut last = first + 1;
+        while last < self.blocks.end {
+            let handle = self.table.in_index(index.record(last))?.handle;
+            let longer = size + u64::from(handle.stored_size);
+            if handle.offset != start.offset + size || longer > CHUNK_SIZE {
+                break;
+            }
+            (size, last) = (longer, last + 1);
+        }
+        // Blocks lie inside the file, so this is bounded by its size; one block fits 32 bits.
+        self.submit(start.offset, size as usize, first..last, meter, clock);
+        Ok(())
+    }
+
+    fn submit(
+        &mut self,
+        offset: u64,
+        size: usize,
+        blocks: Range<usize>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) {
+        let mut buffer = std::mem::take(&mut self.spare);
+        buffer.resize(size, 0);
+        let file = self.table.file();
+        let request = IoRequest::Read { offset, buffer };
+        let submission = meter.time(clock, Part::Io, || file.submit(request));
+        self.flight = Some(Flight { offset, size, blocks, submission });
+    }
+
+    /// The bytes of a read that has ended; one that has not goes on.
+    fn land(&mut self, mut flight: Flight) -> Result<Landing> {
+        let outcome = match flight.submission {
+            Submission::Done(outcome) => outcome,
+            Submission::Pending(ticket) => match ticket.take() {
+                Some(outcome) => outcome,
+                None => {
+                    flight.submission = Submission::Pending(ticket.clone());
+                    self.flight = Some(flight);
+                    return Ok(Landing::Pending(ticket));
+                }
+            },
+        };
+        let IoOutcome { buffer, result } = outcome;
+        result?;
+        if buffer.len() != flight.size {
+            return Err(Error::corruption("table ends early")
+                .at(self.table.file().path(), flight.offset)
+                .expected(flight.size, buffer.len()));
+        }
+        let landed = Landed { offset: flight.offset, blocks: flight.blocks };
+        Ok(Landing::Landed(landed, buffer))
+    }
+
+    /// Checks and decodes the next block, and goes to its first entry in the range, if any.
+    fn load(
+        &mut self,
+        record: &IndexRecord,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        let handle = record.handle;
+        let start = (handle.offset - self.chunk.offset) as usize;
+        let chunk = std::mem::take(&mut self.chunk.bytes);
+        let loaded = self.load_from(&chunk, start, record, meter, clock);
+        self.chunk.bytes = chunk;
+        self.frame = loaded?;
+        check_data_block(self.frame_bytes(), record)?;
+        self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
+        self.blocks.start += 1;
+        self.checks_end = self.end.is_some() && self.blocks.is_empty();
+        self.place_first()
+    }
+
+    fn load_from(
+        &mut self,
+        chunk: &[u8],
+        start: usize,
+        record: &IndexRecord,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Frame> {
+        let Some(stored) = chunk.get(start..start + record.handle.stored_size as usize) else {
+            return Err(Error::corruption("data block lies outside what was read"));
+        };
+        let place = (&self.table.table_id(), record.handle.offset);
+        let block =
+            meter.time(clock, Part::Checksum, || block::open(stored, Layout::Data, place))?;
+        if block.codec == CodecId::None {
+            return Ok(Frame::InChunk(start..start + block.payload.len()));
+        }
+        let mut decoded = std::mem::take(&mut self.decoded);
+        decoded.clear();
+        let result = self.decode(&block, &mut decoded, meter, clock);
+        self.decoded = decoded;
+        result?;
+        Ok(Frame::Decoded)
+    }
+
+    fn decode(
+        &mut self,
+        block: &block::CheckedBlock<'_>,
+        raw: &mut Vec<u8>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        let started = clock.ticks();
+        self.decompressor.decompress_into(block.codec, block.payload, block.raw_size, raw)?;
+        if block.codec != CodecId::None {
+            let ticks = clock.ticks().wrapping_sub(started);
+            book_decompression(meter, block.codec, raw.len(), ticks);
+        }
+        Ok(())
+    }
+
+    /// Goes to the block's first entry that is not before the start of the scan.
+    fn place_first(&mut self) -> Result<()> {
+        // Only the first block can hold keys before the start.
+        let start = self.start.take();
+        let Some((data, built)) = self.data() else {
+            return Ok(());
+        };
+        let newest = Trailer::seek(SEQUENCE_MAX);
+        let place = match &start {
+            Some(key) => data.seek::<true>(key, newest, built)?.map(|(place, _)| place),
+            None => Some(data.first(built)?),
+        };
+        if let Some(place) = place {
+            self.arrive(place)?;
+        }
+        Ok(())
+    }
+}
+
+/// A read that has ended.
+struct Landed {
+    offset: u64,
+    blocks: Range<usize>,
+}
+
+enum Landing {
+    Pending(Ticket),
+    Landed(Landed, Vec<u8>),
+}

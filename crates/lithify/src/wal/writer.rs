@@ -1,0 +1,242 @@
+//! Writes one log: a segment of the write-ahead log, or a manifest.
+//!
+//! The order of things is what makes recovery decidable: the name is durable, then the header,
+//! then records are written; the next segment is created only with the end of this one in hand,
+//! and an end is only handed out after a sync.
+
+use super::frame::stored_size_bytes;
+use super::frame::{ALIGNMENT, FRAME_SIZE_BYTES, Frame, PAYLOAD_SIZE_MAX, identity};
+use super::header::{FORMAT_VERSION, HEADER_SIZE_BYTES, LogHeader, LogKind, SegmentEnd};
+use crate::format::{Checksum, Features};
+use crate::fs::{File, FileSystem, OpenMode};
+use crate::{Error, ErrorKind, Result};
+use std::io::IoSlice;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalPosition {
+    /// The segment.
+    pub log_number: u64,
+    /// The offset of its frame.
+    pub offset: u64,
+    /// The offset behind it.
+    pub end_offset: u64,
+}
+
+/// What a new log is.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentOptions {
+    /// What it is for.
+    pub kind: LogKind,
+    /// The database that it belongs to.
+    pub database_id: u128,
+    /// Its number; must never have been used before in this database.
+    pub log_number: u64,
+    /// The durable end of the segment before it.
+    pub previous: Option<SegmentEnd>,
+    /// Space to reserve from the start, in bytes; 0 for none.
+    pub preallocate_bytes: u64,
+}
+
+/// A log being written. One thread at a time.
+pub struct WalWriter {
+    file: Arc<dyn File>,
+    identity: Checksum,
+    log_number: u64,
+    end_offset: u64,
+    synced_through: u64,
+    preallocated_bytes: u64,
+    finished: bool,
+    poison: Option<Error>,
+}
+
+/// A sync of everything appended before [`WalWriter::start_sync`]; runs on any thread while
+/// appends go on.
+#[derive(Clone)]
+pub struct PendingSync {
+    file: Arc<dyn File>,
+    through: u64,
+}
+
+impl PendingSync {
+    /// The offset up to which the log will be durable.
+    pub fn through(&self) -> u64 {
+        self.through
+    }
+
+    /// The file, for a caller that submits the sync instead of running it.
+    pub fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
+    /// Does it.
+    pub fn run(&self) -> Result<()> {
+        self.file.sync_data()
+    }
+}
+
+impl WalWriter {
+    /// Creates the log at `path`, which must not exist, or overwrites the file `recycled_from`
+    /// in place after renaming it to `path`. On return its name and header are durable.
+    ///
+    /// After a full disk a new try needs a new number. [`ErrorKind::Poisoned`] after a failed
+    /// sync: the header may be durable, and another segment with the same predecessor would break
+    /// the chain; only opening the database again finds out.
+    pub fn create(
+        file_system: &dyn FileSystem,
+        path: &Path,
+        options: SegmentOptions,
+        recycled_from: Option<&Path>,
+    ) -> Result<Self> {
+        let file = match recycled_from {
+            Some(old_path) => {
+                file_system.rename(old_path, path)?;
+                file_system.open(path, OpenMode::ReadWrite)?
+            }
+            None => file_system.open(path, OpenMode::CreateNew)?,
+        };
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // The name first: a durable header under a recycled segment's old name would make that
+        // name's number a lie.
+        file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
+        let present_bytes = file.length()?;
+        let preallocated_bytes = options.preallocate_bytes.saturating_sub(present_bytes);
+        if preallocated_bytes > 0 {
+            file.preallocate(present_bytes, preallocated_bytes)?;
+        }
+        let header = LogHeader {
+            kind: options.kind,
+            format_version: FORMAT_VERSION,
+            features: Features::NONE,
+            database_id: options.database_id,
+            log_number: options.log_number,
+            previous: options.previous,
+        };
+        file.write_at(&[IoSlice::new(&header.encode())], 0)?;
+        file.sync_data().map_err(|error| poisoned(&*file, 0, &error))?;
+        Ok(WalWriter {
+            file,
+            identity: identity(options.database_id),
+            log_number: options.log_number,
+            end_offset: HEADER_SIZE_BYTES as u64,
+            synced_through: HEADER_SIZE_BYTES as u64,
+            preallocated_bytes,
+            finished: false,
+            poison: None,
+        })
+    }
+
+    /// Appends one record whose payload is the pieces, one after the other, without copying them.
+    /// It is not durable yet.
+    ///
+    /// A full disk leaves the log as it was, and the next append writes over what may have been
+    /// written of this record. Any other failure is [`ErrorKind::Poisoned`], and so is every call
+    /// from then on.
+    pub fn append(&mut self, pieces: &[IoSlice<'_>]) -> Result<WalPosition> {
+        self.check_usable()?;
+        if self.finished {
+            return Err(Error::new(ErrorKind::Closed, "the log segment is finished")
+                .at(self.file.path(), self.end_offset));
+        }
+        let payload_size: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if payload_size > PAYLOAD_SIZE_MAX {
+            return Err(Error::limit("record is too long for the log")
+                .expected(format_args!("at most {PAYLOAD_SIZE_MAX} bytes"), payload_size));
+        }
+        let offset = self.end_offset;
+        let frame = Frame {
+            payload_length: payload_size as u32,
+            log_number: self.log_number,
+            offset,
+            synced_through: self.synced_through,
+        };
+        let frame = frame.encode(self.identity, pieces.iter().map(|piece| &piece[..]));
+        let stored_bytes = stored_size_bytes(payload_size);
+        let padding = [0; ALIGNMENT as usize];
+        let padding_size = stored_bytes as usize - FRAME_SIZE_BYTES - payload_size;
+        let mut buffers = Vec::with_capacity(pieces.len() + 2);
+        buffers.push(IoSlice::new(&frame));
+        buffers.extend_from_slice(pieces);
+        buffers.push(IoSlice::new(&padding[..padding_size]));
+        match self.file.write_at(&buffers, offset) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
+            Err(error) => return Err(self.poison(&error)),
+        }
+        self.end_offset += stored_bytes;
+        Ok(WalPosition { log_number: self.log_number, offset, end_offset: self.end_offset })
+    }
+
+    /// Makes everything appended so far durable. A failure poisons the log: what the system did
+    /// with the unsynced pages is unknown, and a second sync would not tell.
+    pub fn sync(&mut self) -> Result<()> {
+        self.check_usable()?;
+        if self.synced_through == self.end_offset {
+            return Ok(());
+        }
+        let pending = self.start_sync()?;
+        let result = pending.run();
+        self.finish_sync(&pending, result)
+    }
+
+    /// A sync of everything appended so far, to be run elsewhere and given back to
+    /// [`WalWriter::finish_sync`] before any other sync is started: of two at once the system may
+    /// tell only one that writes were lost.
+    pub fn start_sync(&self) -> Result<PendingSync> {
+        self.check_usable()?;
+        Ok(PendingSync { file: Arc::clone(&self.file), through: self.end_offset })
+    }
+
+    /// Takes note of what became of a sync.
+    pub fn finish_sync(&mut self, pending: &PendingSync, result: Result<()>) -> Result<()> {
+        if let Err(error) = result {
+            return Err(self.poison(&error));
+        }
+        self.synced_through = self.synced_through.max(pending.through);
+        self.check_usable()
+    }
+
+    /// Syncs the log and gives its end, which the next segment's header or the clean close names.
+    /// Nothing can be appended behind an end that was given out: [`ErrorKind::Closed`].
+    pub fn finish(&mut self) -> Result<SegmentEnd> {
+        self.sync()?;
+        self.finished = true;
+        Ok(SegmentEnd { log_number: self.log_number, end_offset: self.end_offset })
+    }
+
+    /// The number of the log.
+    pub fn log_number(&self) -> u64 {
+        self.log_number
+    }
+
+    /// The offset behind the last record: all bytes written, the header included.
+    pub fn end_offset(&self) -> u64 {
+        self.end_offset
+    }
+
+    /// The offset up to which the log is known to be durable.
+    pub fn synced_through(&self) -> u64 {
+        self.synced_through
+    }
+
+    /// Space that creating the log reserved beyond what a recycled file had, in bytes.
+    pub fn preallocated_bytes(&self) -> u64 {
+        self.preallocated_bytes
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        self.poison.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    fn poison(&mut self, cause: &Error) -> Error {
+        let (file, offset) = (&*self.file, self.end_offset);
+        self.poison.get_or_insert_with(|| poisoned(file, offset, cause)).clone()
+    }
+}
+
+fn poisoned(file: &dyn File, offset: u64, cause: &Error) -> Error {
+    let what = "the log takes nothing after a failed write or sync; reopen the database";
+    Error::new(ErrorKind::Poisoned, what).at(file.path(), offset).because(cause.clone())
+}
