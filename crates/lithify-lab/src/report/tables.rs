@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{Figures, cpu_us_per_operation, figure, figure_or_dash};
+use super::figures::{
+    Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation, table_gb,
+};
 use crate::adapter::EngineStatistics;
 use crate::experiment::{Experiment, Phase};
 use crate::run::RunRecord;
@@ -114,6 +116,7 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
         ("process rKB/o", Align::Right),
         ("process wKB/o", Align::Right),
         ("settled size", Align::Right),
+        ("its tables", Align::Right),
         ("rss max", Align::Right),
     ];
     let rates: Vec<String> = rate_names(record, phase);
@@ -147,6 +150,7 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
             median(&|r| per_operation(r, io(r).read_device_bytes)),
             median(&|r| per_operation(r, io(r).written_device_bytes)),
             median(&|r| r.phase(phase).settle.directory.allocated_bytes as f64 / 1e9),
+            figure_or_dash(figures.spread(arm, |r| table_gb(r.phase(phase))).map(|s| s.median)),
             median(&|r| r.phase(phase).usage.memory.resident_max_bytes as f64 / 1e9),
         ];
         row.extend(rates.iter().map(|name| {
@@ -161,12 +165,6 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
         rows.push(row);
     }
     table(&columns, &rows)
-}
-
-/// CPU per operation, the background work that the phase left behind included, microseconds.
-fn settled_cpu_us_per_operation(phase: &PhaseResult) -> f64 {
-    let settle_us = phase.settle.process_cpu.total_us() as f64;
-    cpu_us_per_operation(phase) + settle_us / phase.operations as f64
 }
 
 /// Time in which the engine says that it slowed or stopped writers, of the phase.

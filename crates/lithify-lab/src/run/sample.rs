@@ -66,7 +66,11 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         },
         engine_name: "sample 1".into(),
         capabilities: Capabilities::default(),
-        engine_options: json!({"codec_libraries": {"zlib": "1.3", "zstd": "1.5"}}),
+        engine_options: json!({}),
+        block_cache_bytes: 20 << 20,
+        codec_libraries: [("none", "none"), ("lz4", "lz4 1.10")]
+            .map(|(codec, library)| (codec.to_owned(), library.to_owned()))
+            .into(),
         graph: json!({"links_per_node": 4.27}),
         load: phase(437_000, cpu, size, spec.purpose),
         query: phase(200_000, cpu, size, spec.purpose),
@@ -125,6 +129,7 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         latencies: names.map(|name| LatencySummary::new(name, &latencies)).into(),
         statistics_before: EngineStatistics::default(),
         statistics: statistics(size_bytes, purpose),
+        statistics_settled: statistics(size_bytes, purpose),
         observed_stalls: ObservedStalls { windows: 100, empty_windows: 2, runs: 1, longest_run: 2 },
         driver: serde_json::Value::Null,
     }
