@@ -91,7 +91,7 @@ fn libraries(record: &RunRecord) -> String {
     let libraries: BTreeMap<_, _> = measured.flat_map(|r| r.codec_libraries.iter()).collect();
     let parts: Vec<String> = libraries
         .iter()
-        .filter(|(codec, _)| *codec != "none")
+        .filter(|(codec, _)| codec.as_str() != "none")
         .map(|(codec, library)| format!("{codec} by {library}"))
         .collect();
     parts.join("; ")
