@@ -179,15 +179,20 @@ impl DbInner {
     /// starts the flush. The caller holds the writer.
     pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &Writer, family: &Arc<Family>) {
         if self.options.durability == Durability::None {
-            for family in self.families.load().values() {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
+            self.switch_all_memtables(writer);
         } else {
             family.switch_memtable(&self.budget, writer.last_sequence);
         }
         self.schedule_all_flushes();
         self.update_flow();
         self.cache.shrink_to_budget();
+    }
+
+    fn switch_all_memtables(&self, writer: &Writer) {
+        for family in self.families.load().values() {
+            family.switch_memtable(&self.budget, writer.last_sequence);
+        }
+        self.switched_through.store(writer.last_sequence, Ordering::Release);
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
@@ -224,8 +229,15 @@ impl DbInner {
             if is_atomic && !background.flushing.is_empty() {
                 return;
             }
+            // Read before the families: what was switched by then is immutable in all of them. A
+            // switch under way may have reached some families only, which a flush that has to be
+            // atomic must not see.
+            let switched_through = self.switched_through.load(Ordering::Acquire);
             for family in self.families.load().values() {
-                let memories = family.view().immutable.clone();
+                let mut memories = family.view().immutable.clone();
+                if is_atomic {
+                    memories.retain(|memory| memory.complete_through() <= switched_through);
+                }
                 if !memories.is_empty() && background.flushing.insert(family.id) {
                     due.push(FamilyFlush { family: Arc::clone(family), memories });
                 }
@@ -294,6 +306,7 @@ impl DbInner {
         flush: &FlushReceiver,
         tables: Vec<(ColumnFamilyId, NewTable)>,
     ) -> Result<()> {
+        self.sync_log(&mut self.writer())?;
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
         let wal_number = self.wal_number.load(Ordering::Acquire);
@@ -395,12 +408,7 @@ impl DbInner {
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
         self.check_writable()?;
         let families: Vec<_> = self.families.load().values().cloned().collect();
-        {
-            let writer = self.writer();
-            for family in &families {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
-        }
+        self.switch_all_memtables(&self.writer());
         self.schedule_all_flushes();
         self.wait_for_flush(&families)
     }

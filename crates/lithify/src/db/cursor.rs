@@ -4,6 +4,7 @@ use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
+use crate::stats::{Cause, UserSample};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
@@ -96,6 +97,8 @@ pub struct Cursor {
     pub(crate) inner: Arc<DbInner>,
     pub(crate) rows: RowCursor,
     pub(crate) returned: u64,
+    /// Set on one cursor in 64: its calls are timed.
+    pub(crate) sample: Option<UserSample>,
 }
 
 impl Cursor {
@@ -105,8 +108,7 @@ impl Cursor {
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
-        let found = self.rows.next();
-        self.count(found)
+        self.timed(|rows| rows.next())
     }
 
     /// To the previous row; false before the first one.
@@ -114,8 +116,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
-        let found = self.rows.prev();
-        self.count(found)
+        self.timed(|rows| rows.prev())
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -123,8 +124,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek(key);
-        self.count(found)
+        self.timed(|rows| rows.seek(key))
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -132,8 +132,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek_for_prev(key);
-        self.count(found)
+        self.timed(|rows| rows.seek_for_prev(key))
     }
 
     /// To the first row.
@@ -141,8 +140,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_first();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_first())
     }
 
     /// To the last row.
@@ -150,12 +148,18 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_last();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_last())
     }
 
-    fn count(&mut self, found: Result<bool>) -> Result<bool> {
+    fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
+        if let Some(sample) = &mut self.sample {
+            sample.resume(&*self.inner.world.environment);
+        }
+        let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
+        if let Some(sample) = &mut self.sample {
+            sample.pause(&*self.inner.world.environment);
+        }
         found
     }
 
@@ -182,6 +186,9 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
+        let meter = self.rows.meter();
+        let clock = &*self.inner.world.environment;
+        self.inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
         self.inner.cursor_dropped(self.returned, self.rows.skipped_entries());
     }
 }

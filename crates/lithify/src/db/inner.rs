@@ -85,6 +85,8 @@ pub(crate) struct DbInner {
     pub(crate) wal_number: AtomicU64,
     /// What is committed: reads without a snapshot read here.
     pub(crate) visible: AtomicU64,
+    /// The memtables of all families were last switched together at this sequence number.
+    pub(crate) switched_through: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,

@@ -21,7 +21,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{FileLock, World};
+use crate::fs::{FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
@@ -75,9 +75,33 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
     if !options.create_if_missing {
         return Err(no_database(path));
     }
-    world.files.create_directory(path)?;
-    // The new name itself has to survive a power cut.
-    world.files.sync_directory(path.parent().unwrap_or(Path::new("")))
+    make_directory(path, &*world.files)
+}
+
+/// Makes a directory and those above it, each name durable before the next one is made. The
+/// deepest one that is there may be what a process left that was killed in here: its name is
+/// made durable too.
+fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    if path.as_os_str().is_empty() || files.exists(path)? {
+        return sync_name(path, files);
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    make_directory(parent, files)?;
+    files.create_directory(path)?;
+    files.sync_directory(parent)
+}
+
+/// Makes the name of a directory that was there durable, where its parent may be opened.
+fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    files.sync_directory(parent).or_else(|error| {
+        let source = std::error::Error::source(&error);
+        let cause = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+        match cause.map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::PermissionDenied) => Ok(()),
+            _ => Err(error),
+        }
+    })
 }
 
 fn no_database(path: &Path) -> Error {
@@ -103,6 +127,7 @@ fn open_manifest(
     if !options.create_if_missing {
         return Err(no_database(path));
     }
+    sync_name(path, &**files)?;
     Manifest::create(Arc::clone(files), path, world.environment.random_u128())
 }
 
@@ -156,6 +181,7 @@ fn assemble(
         commit_event: environment.new_event(),
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
+        switched_through: AtomicU64::new(0),
         snapshots: SnapshotList::default(),
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),

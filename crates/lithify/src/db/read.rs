@@ -148,9 +148,13 @@ impl DbInner {
         range: ScanRange,
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
+        let clock = &*self.world.environment;
+        let mut sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
         let rows = self.row_cursor(family, range, sequence, Vec::new())?;
-        self.ledger.count(Counter::Cursors, 1);
-        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0 })
+        if let Some(sample) = &mut sample {
+            sample.pause(clock);
+        }
+        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0, sample })
     }
 
     /// The rows of a family; `overlay` are sources newer than all of its own.
