@@ -63,34 +63,114 @@ macro_rules! option {
 /// The settings of a database.
 pub const DATABASE_OPTIONS: &[OptionInfo] = &[
     option!("create_if_missing", "true", "boolean", 0, 1, "Make a new database if there is none."),
-    option!("memory_budget_bytes", "268435456", "bytes", MIB, 1 << 46,
-        "One budget for block cache, memtables, filters, codec contexts and compaction buffers; the cache gets what the others leave."),
-    option!("memtable_bytes", "16777216", "bytes", 65_536, 1 << 32,
-        "A memtable of this size is flushed."),
-    option!("wal_bytes_max", "268435456", "bytes", 65_536, 1 << 46,
-        "More log than this makes the column family that pins the oldest segment flush."),
-    option!("background_threads", "2", "threads", 0, 64,
-        "Threads that flush and compact. With 0, a caller that has to wait does the work, step by step."),
-    option!("durability", "buffered", "mode", 0, 0,
-        "sync, buffered, interval(ms) or none; see docs/durability.md."),
-    option!("row_lock_timeout_ms", "1000", "milliseconds", 0, 3_600_000,
-        "How long a transaction or a plain write waits for a row lock."),
+    option!(
+        "memory_budget_bytes",
+        "268435456",
+        "bytes",
+        MIB,
+        1 << 46,
+        "One budget for block cache, memtables, filters, codec contexts and compaction buffers; the cache gets what the others leave."
+    ),
+    option!(
+        "memtable_bytes",
+        "16777216",
+        "bytes",
+        65_536,
+        1 << 32,
+        "A memtable of this size is flushed."
+    ),
+    option!(
+        "wal_bytes_max",
+        "268435456",
+        "bytes",
+        65_536,
+        1 << 46,
+        "More log than this makes the column family that pins the oldest segment flush."
+    ),
+    option!(
+        "background_threads",
+        "2",
+        "threads",
+        0,
+        64,
+        "Threads that flush and compact. With 0, a caller that has to wait does the work, step by step."
+    ),
+    option!(
+        "durability",
+        "buffered",
+        "mode",
+        0,
+        0,
+        "sync, buffered, interval(ms) or none; see docs/durability.md."
+    ),
+    option!(
+        "row_lock_timeout_ms",
+        "1000",
+        "milliseconds",
+        0,
+        3_600_000,
+        "How long a transaction or a plain write waits for a row lock."
+    ),
 ];
 
 /// The settings of a column family.
 pub const FAMILY_OPTIONS: &[OptionInfo] = &[
-    option!("compression", "none,lz4,zstd-1", "policy", 0, 0,
-        "Codec by distance from the bottom: small levels and L0, middle (one above the bottom), bottom."),
-    option!("block_size_bytes", "16384", "bytes", 512, 4 * MIB,
-        "Data blocks are cut at this size before compression."),
-    option!("table_bytes", "16777216", "bytes", 65_536, 1 << 34,
-        "Tables written by compactions are cut at about this size."),
-    option!("base_level_bytes_max", "67108864", "bytes", 65_536, 1 << 40,
-        "The first level below L0 is kept at or below this size; targets are derived from the bottom up."),
-    option!("fanout", "8", "factor", 2, 64, "A level's target is this many times that of the level above."),
-    option!("filter_bits_per_key", "10", "bits", 0, 64, "Bits of the Bloom filter per key; 0 for none."),
-    option!("prefix_length_bytes", "0", "bytes", 0, 1024,
-        "Keys' first bytes that the filter also holds, so that scans of a prefix skip tables; 0 for none."),
+    option!(
+        "compression",
+        "none,lz4,zstd-1",
+        "policy",
+        0,
+        0,
+        "Codec by distance from the bottom: small levels and L0, middle (one above the bottom), bottom."
+    ),
+    option!(
+        "block_size_bytes",
+        "16384",
+        "bytes",
+        512,
+        4 * MIB,
+        "Data blocks are cut at this size before compression."
+    ),
+    option!(
+        "table_bytes",
+        "16777216",
+        "bytes",
+        65_536,
+        1 << 34,
+        "Tables written by compactions are cut at about this size."
+    ),
+    option!(
+        "base_level_bytes_max",
+        "67108864",
+        "bytes",
+        65_536,
+        1 << 40,
+        "The first level below L0 is kept at or below this size; targets are derived from the bottom up."
+    ),
+    option!(
+        "fanout",
+        "8",
+        "factor",
+        2,
+        64,
+        "A level's target is this many times that of the level above."
+    ),
+    option!(
+        "filter_bits_per_key",
+        "10",
+        "bits",
+        0,
+        64,
+        "Bits of the Bloom filter per key; 0 for none."
+    ),
+    option!(
+        "prefix_length_bytes",
+        "0",
+        "bytes",
+        0,
+        1024,
+        "Keys' first bytes that the filter also holds, so that scans of a prefix skip tables; 0 for none."
+    ),
 ];
 
 /// The settings of a database. Read them all with `Debug`; [`DATABASE_OPTIONS`] has units and
@@ -314,8 +394,11 @@ mod tests {
     #[test]
     fn the_table_of_options_lists_every_field() {
         let fields = |debug: String| -> Vec<String> {
-            debug.split(['{', ',']).filter_map(|part| part.split_once(": "))
-                .map(|(name, _)| name.trim().to_string()).collect()
+            debug
+                .split(['{', ','])
+                .filter_map(|part| part.split_once(": "))
+                .map(|(name, _)| name.trim().to_string())
+                .collect()
         };
         let stored = fields(format!("{:?}", Options::default()));
         for row in DATABASE_OPTIONS {

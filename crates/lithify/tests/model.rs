@@ -1,7 +1,7 @@
 //! Random operations against an ordered map, with flushes, compactions, snapshots and reopening.
 
-use lithify::{CfOptions, CodecPolicy, ColumnFamily, Db, Durability, Options, Snapshot};
 use lithify::fs::World;
+use lithify::{CfOptions, CodecPolicy, ColumnFamily, Db, Durability, Options, Snapshot};
 use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -147,9 +147,8 @@ fn run(seed: u64, operations: usize, world: World, threads: usize) {
     while operation < operations {
         let db = Db::open_in(path, database.clone(), world.clone()).unwrap();
         let names = ["a", "b"];
-        let families: Vec<_> = (0..2)
-            .map(|i| db.column_family(names[i], shapes[i].clone()).unwrap())
-            .collect();
+        let families: Vec<_> =
+            (0..2).map(|i| db.column_family(names[i], shapes[i].clone()).unwrap()).collect();
         for i in 0..2 {
             check_all(&families[i], &models[i], None);
         }

@@ -4,5 +4,6 @@
 //! lends transactions to engines that have none.
 
 pub mod external_lock;
+pub mod lithify;
 pub mod model;
 pub mod null;

@@ -162,11 +162,7 @@ impl Merge {
     }
 
     /// Leaves the current entry; call [`Merge::poll`] for the next one.
-    pub(crate) fn advance(
-        &mut self,
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) -> Result<()> {
+    pub(crate) fn advance(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
         let index = self.heap[0].input;
         let input = &mut self.inputs[index as usize];
         input.advance()?;

@@ -8,6 +8,7 @@
 //! of their own. The scheduler is the only part with threads. The room does not know of families,
 //! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
 
+pub mod flow;
 mod job;
 pub mod levels;
 mod merge;
@@ -18,7 +19,7 @@ mod rules;
 pub mod scheduler;
 
 pub(crate) use job::{
-    Deeper, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
+    Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
 pub(crate) use merge::{Input, Merge, TableRun};
 pub(crate) use output::{NewTable, OutputPlan, Workshop, remove_tables};

@@ -247,8 +247,7 @@ impl TableSink {
         if !open.sync_submitted {
             open.sync_submitted = true;
             let clock = &*self.workshop.world.environment;
-            let submission =
-                meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
+            let submission = meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
             return self.settle(submission).map(CloseProgress::of);
         }
         self.finish_table()?;

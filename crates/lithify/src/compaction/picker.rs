@@ -212,7 +212,7 @@ impl BusySet {
         self.outputs.len()
     }
 
-    fn from_level0(&self) -> bool {
+    fn reads_level0(&self) -> bool {
         self.outputs.iter().any(|output| output.source_level == 0)
     }
 
@@ -353,7 +353,7 @@ impl Picker<'_> {
     }
 
     fn pick_level0(&self) -> Option<Compaction> {
-        if self.busy.from_level0() {
+        if self.busy.reads_level0() {
             return None;
         }
         let oldest = self.version.level(0).last()?;
@@ -537,7 +537,7 @@ impl Picker<'_> {
         }
         let bottom = self.version.level_count() - 1;
         let picked = if level == 0 {
-            if self.busy.from_level0() {
+            if self.busy.reads_level0() {
                 return ManualPick::Busy;
             }
             let Some(union) = union_of(tables.iter()) else { return ManualPick::Nothing };

@@ -123,7 +123,8 @@ impl Rules {
             }
         }
         let shadowed = self.shadowing_stripe == Some(stripe);
-        let newest_tombstone = covering(self.snapshots.get(stripe).copied().unwrap_or(SEQUENCE_MAX));
+        let newest_tombstone =
+            covering(self.snapshots.get(stripe).copied().unwrap_or(SEQUENCE_MAX));
         let covered = newest_tombstone > sequence;
         self.shadowing_stripe = Some(stripe);
         let gone = covered || (shadowed && kind != ValueKind::SingleDelete);

@@ -401,8 +401,6 @@ impl Scheduler {
         if let Some(index) = state.drivers.iter().position(|driver| Arc::ptr_eq(driver, event)) {
             state.drivers.swap_remove(index);
         }
-        // A job that this caller was woken for may still be there for another one.
-        self.shared.wake_drivers(&state);
         met
     }
 

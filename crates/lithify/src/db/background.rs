@@ -4,15 +4,17 @@
 //! With no log it takes those of all families, and one edit makes all of it live: a crash then
 //! finds every family at the same point in time.
 
-use super::family::{Family, Memory, View, copy_of};
 use super::commit::Writer;
+use super::family::{Family, Memory, View, copy_of};
 use super::inner::{DbInner, lock};
+use super::stall::DrainShare;
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
+use crate::compaction::flow::Drain;
 use crate::compaction::picker::BusySet;
 use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::compaction::{
-    Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
-    clipped_tombstones, remove_tables,
+    Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
+    OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
 use crate::manifest::{Change, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
@@ -58,6 +60,7 @@ struct FlushReceiver {
     inner: Arc<DbInner>,
     flushes: Vec<FamilyFlush>,
     gathered: Mutex<Gathered>,
+    drain: DrainShare,
 }
 
 /// What has come of a job's parts so far.
@@ -120,6 +123,9 @@ impl FlushReceiver {
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
+            let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
+            let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
+            self.inner.flow.note_flush(memory_bytes as u64, record.written_bytes);
             self.inner.ledger.book_job(&record);
         }
         {
@@ -131,6 +137,7 @@ impl FlushReceiver {
         if let Err(error) = &result {
             self.inner.poison(error);
         }
+        self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
             self.inner.schedule_all_flushes();
@@ -147,6 +154,10 @@ struct FlushPart {
 }
 
 impl JobReceiver for FlushPart {
+    fn part_progressed(&self, bytes: u64) {
+        self.whole.drain.progressed(bytes);
+    }
+
     fn part_done(&self, output: PartOutput) -> Result<()> {
         let is_last = lock(&self.whole.gathered).add(self.family, output);
         if is_last { self.whole.finish() } else { Ok(()) }
@@ -175,6 +186,8 @@ impl DbInner {
             family.switch_memtable(&self.budget, writer.last_sequence);
         }
         self.schedule_all_flushes();
+        self.update_flow();
+        self.cache.shrink_to_budget();
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
@@ -230,7 +243,14 @@ impl DbInner {
 
     fn submit_flush(self: &Arc<Self>, flushes: Vec<FamilyFlush>) {
         let gathered = Mutex::new(Gathered::new(flushes.len()));
-        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered });
+        let memories = || flushes.iter().flat_map(|flush| &flush.memories);
+        let memory_bytes: usize = memories().map(|memory| memory.table.memory_bytes()).sum();
+        let entry_bytes: u64 = memories()
+            .map(|m| m.table.data_bytes() as u64 + m.table.entries() * ENTRY_OVERHEAD_BYTES)
+            .sum();
+        let drained = vec![(Drain::Flush, memory_bytes as u64)];
+        let drain = DrainShare::begin(self, drained, entry_bytes);
+        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered, drain });
         for flush in &whole.flushes {
             let plan = self.flush_plan(flush);
             let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };

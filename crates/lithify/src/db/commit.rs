@@ -107,7 +107,11 @@ impl DbInner {
     }
 
     /// A batch outside a transaction: honours the row locks of transactions.
-    pub(crate) fn write_plain(self: &Arc<Self>, data: BatchData, durability: Option<Durability>) -> Result<()> {
+    pub(crate) fn write_plain(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+    ) -> Result<()> {
         data.check()?;
         if self.transactions.unlocked_writer_begins() {
             let _unlocked = Unlocked(self);
@@ -139,7 +143,11 @@ impl DbInner {
     }
 
     /// Commits a batch whose rows are locked, or need no locks.
-    pub(crate) fn commit(self: &Arc<Self>, data: BatchData, durability: Option<Durability>) -> Result<()> {
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+    ) -> Result<()> {
         data.check()?;
         self.check_writable()?;
         let limit = self.options.batch_bytes_max();
@@ -271,8 +279,7 @@ impl DbInner {
         let mut touched = Vec::new();
         for pending in group {
             let entries = pending.data.entries();
-            sequence =
-                self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
+            sequence = self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
         }
         writer.last_sequence = last_sequence;
         self.visible.store(last_sequence, Ordering::Release);

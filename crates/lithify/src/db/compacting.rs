@@ -3,7 +3,9 @@
 use super::background::{Gathered, adopt_readers, table_options};
 use super::family::Family;
 use super::inner::{DbInner, lock};
+use super::stall::{DrainShare, LEVEL0_TRIGGER};
 use crate::base::Level;
+use crate::compaction::flow::Drain;
 use crate::compaction::levels::{LevelTargets, TreeShape};
 use crate::compaction::picker::{
     BusySet, Compaction, CompactionKind, ManualPick, PickOptions, Picker, Reason, SubRange,
@@ -20,9 +22,6 @@ use crate::table::ReadContext;
 use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
-/// Runs of level 0 that make a compaction due.
-const LEVEL0_TRIGGER: usize = 4;
-
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
 const SPLIT_BYTES_MIN: u64 = 32 << 20;
 
@@ -32,6 +31,7 @@ struct CompactionReceiver {
     family: Arc<Family>,
     compaction: Compaction,
     gathered: Mutex<Gathered>,
+    drain: DrainShare,
 }
 
 impl CompactionReceiver {
@@ -41,8 +41,7 @@ impl CompactionReceiver {
             (gathered.take(), gathered.is_failed)
         };
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
-        let result =
-            if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
+        let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
@@ -52,6 +51,7 @@ impl CompactionReceiver {
         if let Err(error) = &result {
             self.inner.poison(error);
         }
+        self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
             self.inner.collect_garbage();
@@ -62,6 +62,10 @@ impl CompactionReceiver {
 }
 
 impl JobReceiver for CompactionReceiver {
+    fn part_progressed(&self, bytes: u64) {
+        self.drain.progressed(bytes);
+    }
+
     fn part_done(&self, output: PartOutput) -> Result<()> {
         let is_last = lock(&self.gathered).add(self.family.id, output);
         if is_last { self.finish() } else { Ok(()) }
@@ -148,6 +152,7 @@ impl DbInner {
                 self.poison(&error);
             }
             self.compaction_ended(family, &compaction);
+            self.update_flow();
             self.state_changed.notify_all();
             return;
         }
@@ -156,8 +161,10 @@ impl DbInner {
             _ => 1,
         };
         let ranges = compaction.split(parts);
-        let plans: Result<Vec<_>> =
-            ranges.into_iter().map(|range| self.compaction_plan(family, &compaction, range)).collect();
+        let plans: Result<Vec<_>> = ranges
+            .into_iter()
+            .map(|range| self.compaction_plan(family, &compaction, range))
+            .collect();
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
@@ -166,17 +173,32 @@ impl DbInner {
                 return;
             }
         };
+        let drain = self.drain_of(&compaction);
         let receiver = Arc::new(CompactionReceiver {
             inner: Arc::clone(self),
             family: Arc::clone(family),
             compaction,
             gathered: Mutex::new(Gathered::new(plans.len())),
+            drain,
         });
         for plan in plans {
             let receiver: Arc<dyn JobReceiver> = receiver.clone();
             let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
             self.scheduler.submit(Box::new(job));
         }
+    }
+
+    fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
+        let mut totals = vec![(Drain::Compaction, compaction.input_bytes())];
+        let stored = |level: Level| -> u64 {
+            let of_level = compaction.input_tables().filter(|(at, _)| *at == level);
+            of_level.map(|(_, table)| table.metadata.size_bytes).sum()
+        };
+        if stored(0) > 0 {
+            totals.push((Drain::Level0, stored(0)));
+        }
+        let entry_bytes = compaction.input_tables().map(|(_, table)| table.metadata.raw_bytes);
+        DrainShare::begin(self, totals, entry_bytes.sum())
     }
 
     fn compaction_plan(
@@ -418,9 +440,8 @@ impl DbInner {
             !is_running || self.has_failed()
         });
         self.check_writable()?;
-        let is_input = |table: &Arc<crate::manifest::TableFile>| {
-            inputs.contains(&table.metadata.number)
-        };
+        let is_input =
+            |table: &Arc<crate::manifest::TableFile>| inputs.contains(&table.metadata.number);
         let view = family.view();
         let unchanged = view.version.tables().filter(|(_, table)| is_input(table)).count();
         if unchanged == inputs.len() && !family.is_dropped() && inputs.len() > 1 {

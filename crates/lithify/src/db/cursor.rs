@@ -1,9 +1,9 @@
 //! The public cursor and the ranges it takes.
 
 use super::inner::DbInner;
+use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
-use crate::Result;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 

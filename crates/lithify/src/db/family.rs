@@ -314,12 +314,9 @@ impl ColumnFamily {
     /// As [`ColumnFamily::get`]; the first error ends the call.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
         let mut values = Vec::with_capacity(keys.len());
-        self.inner.multi_get(
-            &self.family,
-            keys.iter().map(AsRef::as_ref),
-            None,
-            |_, value| values.push(value),
-        )?;
+        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), None, |_, value| {
+            values.push(value)
+        })?;
         Ok(values)
     }
 

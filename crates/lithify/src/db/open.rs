@@ -14,6 +14,7 @@ use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
 use super::locks::LockTable;
 use super::snapshot::SnapshotList;
+use super::stall::Flow;
 use super::wal_set::WalSet;
 use crate::base::{MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
@@ -59,6 +60,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
+    inner.update_flow();
     inner.start_background()?;
     Ok(inner)
 }
@@ -121,7 +123,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
-        pool: Arc::clone(&pool),
+        pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
@@ -143,9 +145,10 @@ fn assemble(
         ledger,
         budget,
         cache,
-        pool,
         workshop,
         scheduler,
+        flow: Flow::new(&options, environment.now_us()),
+        writer_event: environment.new_event(),
         families: ArcSwap::from_pointee(Families::new()),
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
@@ -187,7 +190,8 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
         for (_, table) in stored.version.tables() {
             let metadata = &table.metadata;
             let reader = inner.workshop.open_table(metadata.number)?;
-            if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes {
+            if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes
+            {
                 return Err(Error::corruption("this is another table than the manifest names")
                     .in_file(inner.workshop.table_path(metadata.number)));
             }
@@ -221,8 +225,7 @@ fn recover_log(
     let tables = state.families.values().flat_map(|family| family.version.tables());
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
     let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
-    let mut last_sequence =
-        state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
+    let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
     let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
     })?;

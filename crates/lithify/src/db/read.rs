@@ -89,11 +89,8 @@ impl DbInner {
                 return Ok(None);
             }
         }
-        let mut context = ReadContext {
-            clock: &*self.world.environment,
-            meter: Some(meter),
-            fill_cache: true,
-        };
+        let mut context =
+            ReadContext { clock: &*self.world.environment, meter: Some(meter), fill_cache: true };
         for table in view.version.level(0) {
             if table.metadata.range.contains(key) {
                 match get_in_table(table, key, sequence, &mut context)? {

@@ -37,10 +37,7 @@ impl SnapshotList {
 
     /// All sequence numbers in use, ascending, followed by `current`: what a compaction that
     /// starts now has to keep readable.
-    pub(crate) fn all_and(
-        &self,
-        current: impl FnOnce() -> SequenceNumber,
-    ) -> Vec<SequenceNumber> {
+    pub(crate) fn all_and(&self, current: impl FnOnce() -> SequenceNumber) -> Vec<SequenceNumber> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sequences: Vec<_> = counts.keys().copied().collect();
         let current = current();
@@ -48,10 +45,6 @@ impl SnapshotList {
             sequences.push(current);
         }
         sequences
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
 }
 

@@ -5,8 +5,8 @@
 //! changed after the snapshot is refused. There is no protection against phantoms: rows that
 //! others add to a range are seen by a later scan.
 
-use super::cursor::{Cursor, ScanRange};
 use super::batch::{BatchData, Entry};
+use super::cursor::{Cursor, ScanRange};
 use super::family::ColumnFamily;
 use super::inner::DbInner;
 use super::locks::{Grant, OwnerId, RowId};

@@ -96,7 +96,9 @@ impl LevelCursor {
 
     pub(crate) fn seek_to_last(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         match self.version.level(self.level).len().checked_sub(1) {
-            Some(index) if self.open(index)? => self.with_table(|table| table.seek_to_last(context))?,
+            Some(index) if self.open(index)? => {
+                self.with_table(|table| table.seek_to_last(context))?
+            }
             _ => self.table = None,
         }
         self.skip_backward(context)
@@ -125,7 +127,9 @@ impl LevelCursor {
     fn skip_backward(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         while self.table.is_some() && !self.valid() {
             match self.index.checked_sub(1) {
-                Some(index) if self.open(index)? => self.with_table(|table| table.seek_to_last(context))?,
+                Some(index) if self.open(index)? => {
+                    self.with_table(|table| table.seek_to_last(context))?
+                }
                 _ => self.table = None,
             }
         }

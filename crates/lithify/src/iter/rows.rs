@@ -290,7 +290,9 @@ impl RowCursor {
 fn is_put(trailer: Trailer) -> Result<bool> {
     match trailer.kind() {
         Some(kind) => Ok(kind == ValueKind::Put),
-        None => Err(Error::corruption("an entry has an unknown kind")
-            .expected("0 to 3", trailer.0 & 0xff)),
+        None => {
+            Err(Error::corruption("an entry has an unknown kind")
+                .expected("0 to 3", trailer.0 & 0xff))
+        }
     }
 }

@@ -23,11 +23,7 @@ impl TombstoneSet {
     }
 
     /// The largest sequence number, at most `snapshot`, of a tombstone over `key`; 0 if none.
-    pub(crate) fn covering_sequence(
-        &self,
-        key: &[u8],
-        snapshot: SequenceNumber,
-    ) -> SequenceNumber {
+    pub(crate) fn covering_sequence(&self, key: &[u8], snapshot: SequenceNumber) -> SequenceNumber {
         self.runs.iter().map(|run| run.covering_sequence(key, snapshot)).max().unwrap_or(0)
     }
 

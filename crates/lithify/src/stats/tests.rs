@@ -246,23 +246,8 @@ fn a_writer_that_gives_up_leaves_its_gap() {
     assert_eq!((summary.gap_windows, summary.longest_gap_us), (3, 350_000));
 }
 
-/// A snapshot with something in every place of the page.
-fn full_snapshot() -> StatisticsSnapshot {
-    let clock = HandClock::default();
-    let ledger = Ledger::new(&clock);
-    clock.advance(2_000_000, 0);
-    ledger.count(Counter::Puts, 900);
-    ledger.count(Counter::IngestedBytes, 1 << 20);
-    let earlier = StatisticsSnapshot::of_ledger(&ledger, clock.now_us());
-
-    let mut step = StepClock::start(&clock);
-    let mut meter = WorkMeter::default();
-    meter.time(&clock, Part::Compress, || clock.advance(900_000, 900_000));
-    meter.compress_ticks[4] = 2_700_000_000;
-    meter.compressed_raw_bytes[4] = 90 << 20;
-    meter.compressed_stored_bytes[4] = 30 << 20;
-    clock.advance(600_000, 600_000);
-    step.finish(&clock, &ledger, Cause::Compaction, 6, &mut meter);
+/// Books something in every place of the page but the steps.
+fn book_activity(ledger: &Ledger) {
     for (counter, amount) in [
         (Counter::Puts, 100_000),
         (Counter::Deletes, 1_000),
@@ -313,6 +298,26 @@ fn full_snapshot() -> StatisticsSnapshot {
     ledger.stalls().writer_begins(2_050_000);
     ledger.stalls().write_completed(2_330_000);
     ledger.stalls().writer_ends(2_330_000);
+}
+
+/// A snapshot with something in every place of the page.
+fn full_snapshot() -> StatisticsSnapshot {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.advance(2_000_000, 0);
+    ledger.count(Counter::Puts, 900);
+    ledger.count(Counter::IngestedBytes, 1 << 20);
+    let earlier = StatisticsSnapshot::of_ledger(&ledger, clock.now_us());
+
+    let mut step = StepClock::start(&clock);
+    let mut meter = WorkMeter::default();
+    meter.time(&clock, Part::Compress, || clock.advance(900_000, 900_000));
+    meter.compress_ticks[4] = 2_700_000_000;
+    meter.compressed_raw_bytes[4] = 90 << 20;
+    meter.compressed_stored_bytes[4] = 30 << 20;
+    clock.advance(600_000, 600_000);
+    step.finish(&clock, &ledger, Cause::Compaction, 6, &mut meter);
+    book_activity(&ledger);
 
     let budget = crate::base::MemoryBudget::new(256 << 20);
     let _cache = budget.charge(crate::base::MemoryUse::Cache, 8 << 20);

@@ -271,6 +271,53 @@ fn callers_without_workers_take_over_from_each_other() {
 }
 
 #[test]
+fn a_caller_that_has_what_it_wanted_leaves_the_job_to_the_next() {
+    let environment = TestEnvironment::new(true);
+    let ledger = Ledger::new(&*environment);
+    let options = SchedulerOptions { threads: 0, on_panic: Box::new(|_| {}), order: None };
+    let outside: Arc<dyn Environment> = Arc::clone(&environment) as _;
+    let scheduler = Arc::new(Scheduler::new(outside, ledger, options).unwrap());
+    let (first_is_in, second_may_start) = std::sync::mpsc::channel();
+    let (second_waits, first_may_go_on) = std::sync::mpsc::channel();
+    let left = Arc::new(Mutex::new(3));
+    let counts = Arc::clone(&left);
+    scheduler.submit(Box::new(TestJob {
+        name: "job",
+        urgency: Urgency::Flush,
+        steps: 3,
+        body: Box::new(move |steps| {
+            if steps == 2 {
+                // The first caller is in the first step: the second finds nothing to run.
+                first_is_in.send(()).unwrap();
+                first_may_go_on.recv().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            *counts.lock().unwrap() = steps;
+            None
+        }),
+        log: Log::default(),
+    }));
+    let (finished, both) = std::sync::mpsc::channel();
+    let caller = |wanted: u32, waits: Option<std::sync::mpsc::Sender<()>>| {
+        let (left, scheduler, finished) = (left.clone(), scheduler.clone(), finished.clone());
+        let event = environment.new_event();
+        std::thread::spawn(move || {
+            let met = scheduler.wait_until(&event, None, || {
+                waits.as_ref().map(|waits| waits.send(()));
+                *left.lock().unwrap() <= wanted
+            });
+            let _ = finished.send(met);
+        });
+    };
+    caller(2, None);
+    second_may_start.recv().unwrap();
+    caller(0, Some(second_waits));
+    for _ in 0..2 {
+        assert_eq!(both.recv_timeout(std::time::Duration::from_secs(20)), Ok(true));
+    }
+}
+
+#[test]
 fn workers_run_everything_and_book_it() {
     let world = world(2);
     for _ in 0..20 {

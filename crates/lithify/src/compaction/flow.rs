@@ -1,0 +1,382 @@
+//! Slows writers in proportion to what is left to do, so that they never have to be stopped.
+//!
+//! 1. Three debts are watched: bytes in memtables, runs in level 0, and the backlog of
+//!    compaction (as bytes of users' writes that it stands for). Each is a *pressure* between 0
+//!    (at its soft limit or below) and 1 (at its hard limit).
+//! 2. For each the rate of its drain is measured while it drains: flushes empty memtables,
+//!    compactions level 0 and the backlog.
+//! 3. Writers may write `drain rate × (1 − p) / p`: without pressure as fast as they like, at half
+//!    pressure exactly as fast as the debt drains, and ever less towards 1. So an overloaded
+//!    database comes to rest near half pressure and writes at the rate that it can sustain; a
+//!    wrong estimate of the drain only moves the point of rest.
+//! 4. The tightest of the three rates counts and gives a delay its cause. What a writer wrote
+//!    beyond the rate is owed, and is waited off in sleeps of at most 10 ms.
+//!
+//! What a running job has done already counts, so that debts fall smoothly and not in lumps when
+//! a flush or compaction ends; what remains of lumps is smoothed in time. Pure under the times
+//! that are passed in; any thread may call. It does not sleep itself.
+
+use crate::stats::DelayCause;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+/// The longest single sleep: pressure may fall, and a writer should hear of it.
+pub const DELAY_US_MAX: u64 = 10_000;
+/// Shorter debts of time are carried on: a sleep is hardly ever shorter than this.
+const DELAY_US_MIN: u64 = 500;
+/// A writer that kept still may catch up on so much.
+const BURST_US: f64 = 2_000.0;
+/// Pressures follow their debts within about so much time, in the order of [`Drain`]. Memtables
+/// fill steadily but can be full within a tenth of a second; the others grow in lumps, slowly.
+const SMOOTHING_US: [f64; DRAINS] = [30_000.0, 300_000.0, 300_000.0];
+/// Drain rates are averages over about so much time of draining.
+const RATE_MEMORY_US: f64 = 5_000_000.0;
+/// However high the pressure short of a stop, so much may be written.
+const BYTES_PER_SECOND_MIN: f64 = 256.0 * 1024.0;
+
+/// Where a debt begins to slow writers, and where it stops them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Up to here nobody is slowed.
+    pub soft: f64,
+    /// From here on nobody writes.
+    pub hard: f64,
+}
+
+impl Limits {
+    fn pressure(&self, debt: f64) -> f64 {
+        ((debt - self.soft) / (self.hard - self.soft).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+    }
+}
+
+/// The limits of the three debts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowOptions {
+    /// Bytes in memtables that are not flushed.
+    pub memtable_bytes: Limits,
+    /// Runs in level 0.
+    pub level0_runs: Limits,
+    /// Bytes of users' writes that the pending compactions stand for.
+    pub backlog_bytes: Limits,
+    /// The drain rates until they have been measured.
+    pub initial_bytes_per_second: f64,
+}
+
+impl FlowOptions {
+    /// Limits that follow from the size of a memtable, the most that all memtables may hold, and
+    /// the runs that make a compaction of level 0 due.
+    ///
+    /// One memtable that fills while another is flushed is no debt. The hard limit lies two
+    /// memtables above the soft one at least, or a memtable being flushed would stop writers.
+    pub fn new(memtable_bytes: u64, memtables_bytes_max: u64, level0_trigger: usize) -> Self {
+        let memtable = memtable_bytes as f64;
+        let runs = level0_trigger.max(1) as f64;
+        let level0_bytes = memtable * runs;
+        let hard = (memtables_bytes_max as f64).clamp(memtable * 3.0, memtable * 6.0);
+        FlowOptions {
+            memtable_bytes: Limits { soft: memtable, hard },
+            level0_runs: Limits { soft: runs, hard: runs * 5.0 },
+            // A full level 0 is a backlog that comes and goes.
+            backlog_bytes: Limits { soft: level0_bytes * 2.0, hard: level0_bytes * 8.0 },
+            initial_bytes_per_second: 16.0 * 1024.0 * 1024.0,
+        }
+    }
+}
+
+/// The debts as the database sees them, without regard to jobs in progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Debt {
+    /// Bytes in active and immutable memtables.
+    pub memtable_bytes: u64,
+    /// Runs in level 0 (of the family that has most).
+    pub level0_runs: usize,
+    /// Stored bytes in level 0.
+    pub level0_bytes: u64,
+    /// See [`super::levels::LevelTargets::pending_compaction_bytes`].
+    pub pending_compaction_bytes: u64,
+    /// See [`super::levels::LevelTargets::work_per_flushed_byte`]; at least 1.
+    pub work_per_flushed_byte: f64,
+    /// Bytes that flushes write per byte of users' writes; 1 if unknown.
+    pub flushed_per_written_byte: f64,
+}
+
+impl Debt {
+    /// Bytes that compactions rewrite for each byte of users' writes.
+    fn work_per_written_byte(&self) -> f64 {
+        self.work_per_flushed_byte.max(1.0) * self.flushed_per_written()
+    }
+
+    fn flushed_per_written(&self) -> f64 {
+        if self.flushed_per_written_byte > 0.0 { self.flushed_per_written_byte } else { 1.0 }
+    }
+}
+
+/// What makes a debt smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// A flush; counted in bytes of memtables.
+    Flush = 0,
+    /// A compaction from level 0; counted in stored bytes of level 0 that it has read.
+    Level0 = 1,
+    /// Any compaction, those from level 0 too; counted in bytes read.
+    Compaction = 2,
+}
+
+const DRAINS: usize = 3;
+
+/// In the order of [`Drain`].
+const CAUSES: [DelayCause; DRAINS] =
+    [DelayCause::Memtable, DelayCause::Level0, DelayCause::PendingCompaction];
+
+/// The answer to a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Write now; the bytes have been counted.
+    Go,
+    /// Sleep for so long, then ask again. Nothing has been counted.
+    Delay {
+        /// Microseconds, at most [`DELAY_US_MAX`].
+        us: u64,
+        /// The debt that is the reason.
+        cause: DelayCause,
+    },
+    /// Wait until a flush or compaction has ended, then ask again. Nothing has been counted.
+    Stop(DelayCause),
+}
+
+/// Bytes per time of draining, an average that forgets, and the progress of running jobs.
+#[derive(Clone, Copy)]
+struct DrainMeter {
+    running: u32,
+    last_us: u64,
+    bytes: f64,
+    busy_us: f64,
+    /// Bytes that jobs have drained which have not ended.
+    progress_bytes: u64,
+}
+
+impl DrainMeter {
+    /// As if it had drained at that rate for a second.
+    fn new(bytes_per_second: f64, now_us: u64) -> Self {
+        DrainMeter {
+            running: 0,
+            last_us: now_us,
+            bytes: bytes_per_second,
+            busy_us: 1e6,
+            progress_bytes: 0,
+        }
+    }
+
+    fn advance(&mut self, now_us: u64) {
+        let passed_us = now_us.saturating_sub(self.last_us) as f64;
+        self.last_us = self.last_us.max(now_us);
+        if self.running > 0 {
+            let kept = (-passed_us / RATE_MEMORY_US).exp();
+            self.bytes *= kept;
+            self.busy_us = self.busy_us * kept + passed_us;
+        }
+    }
+
+    fn bytes_per_second(&self) -> f64 {
+        self.bytes / self.busy_us.max(1.0) * 1e6
+    }
+}
+
+struct State {
+    options: FlowOptions,
+    debt: Debt,
+    drains: [DrainMeter; DRAINS],
+    pressures: [f64; DRAINS],
+    /// What writers have written beyond the rate; negative for what they may catch up on.
+    owed_bytes: f64,
+    last_us: u64,
+    /// What `room` was at the last update.
+    room_start: i64,
+}
+
+/// Decides how fast may be written. One for a database.
+pub struct FlowController {
+    state: Mutex<State>,
+    /// Bytes that may be written before anybody has to look closer.
+    room: AtomicI64,
+}
+
+impl FlowController {
+    /// No debt yet.
+    pub fn new(options: FlowOptions, now_us: u64) -> Self {
+        let state = State {
+            options,
+            debt: Debt::default(),
+            drains: [DrainMeter::new(options.initial_bytes_per_second, now_us); DRAINS],
+            pressures: [0.0; DRAINS],
+            owed_bytes: 0.0,
+            last_us: now_us,
+            room_start: 0,
+        };
+        let controller = FlowController { state: Mutex::new(state), room: AtomicI64::new(0) };
+        controller.update(Debt::default(), now_us);
+        controller
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Tells the debts as they are now: after a change of memtables or of the version.
+    pub fn update(&self, debt: Debt, now_us: u64) {
+        self.update_locked(&mut self.lock(), debt, now_us);
+    }
+
+    fn update_locked(&self, state: &mut State, debt: Debt, now_us: u64) {
+        state.advance(self.admitted_bytes(state), now_us);
+        state.debt = debt;
+        state.room_start = state.room_bytes();
+        self.room.store(state.room_start, Relaxed);
+    }
+
+    /// Bytes written since the last update.
+    fn admitted_bytes(&self, state: &State) -> u64 {
+        u64::try_from(state.room_start.saturating_sub(self.room.load(Relaxed))).unwrap_or(0)
+    }
+
+    /// A flush or compaction starts.
+    pub fn drain_begins(&self, drain: Drain, now_us: u64) {
+        let meter = &mut self.lock().drains[drain as usize];
+        meter.advance(now_us);
+        meter.running += 1;
+    }
+
+    /// A running job has drained so many bytes more; once per step.
+    pub fn drained(&self, drain: Drain, bytes: u64, now_us: u64) {
+        let meter = &mut self.lock().drains[drain as usize];
+        meter.advance(now_us);
+        meter.bytes += bytes as f64;
+        meter.progress_bytes = meter.progress_bytes.saturating_add(bytes);
+    }
+
+    /// A job has ended that drained `job_bytes` in all, and these are the debts without it. If
+    /// it failed, its work was for nothing and the debts are what they were.
+    pub fn drain_ends(&self, drain: Drain, job_bytes: u64, debt: Debt, now_us: u64) {
+        let mut state = self.lock();
+        let meter = &mut state.drains[drain as usize];
+        meter.advance(now_us);
+        meter.running = meter.running.saturating_sub(1);
+        meter.progress_bytes = meter.progress_bytes.saturating_sub(job_bytes);
+        self.update_locked(&mut state, debt, now_us);
+    }
+
+    /// Asks whether `bytes` may be written now. One atomic operation where there is no debt.
+    #[inline]
+    pub fn admit(&self, bytes: u64, now_us: u64) -> Admission {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        if self.room.load(Relaxed) > bytes && self.room.fetch_sub(bytes, Relaxed) > bytes {
+            return Admission::Go;
+        }
+        self.admit_slowly(bytes as u64, now_us)
+    }
+
+    #[cold]
+    fn admit_slowly(&self, bytes: u64, now_us: u64) -> Admission {
+        let mut state = self.lock();
+        let admitted_bytes = self.admitted_bytes(&state);
+        let admission = state.admit(admitted_bytes, bytes, now_us);
+        if admission == Admission::Go {
+            self.room.fetch_sub(i64::try_from(bytes).unwrap_or(i64::MAX), Relaxed);
+        }
+        admission
+    }
+}
+
+impl State {
+    /// The three debts, less what running jobs have done.
+    fn debts(&self, admitted_bytes: u64) -> [f64; DRAINS] {
+        let progress = |drain: Drain| self.drains[drain as usize].progress_bytes;
+        let memtable = self.debt.memtable_bytes.saturating_add(admitted_bytes);
+        let memtable_bytes = memtable.saturating_sub(progress(Drain::Flush));
+        let level0_bytes = self.debt.level0_bytes.max(1) as f64;
+        let level0_left = (1.0 - progress(Drain::Level0) as f64 / level0_bytes).max(0.0);
+        let pending = self.debt.pending_compaction_bytes;
+        let pending_bytes = pending.saturating_sub(progress(Drain::Compaction)) as f64;
+        [
+            memtable_bytes as f64,
+            self.debt.level0_runs as f64 * level0_left,
+            pending_bytes / self.debt.work_per_written_byte(),
+        ]
+    }
+
+    fn limits(&self) -> [Limits; DRAINS] {
+        [self.options.memtable_bytes, self.options.level0_runs, self.options.backlog_bytes]
+    }
+
+    /// Bytes that may be written without looking closer: none while anything presses.
+    fn room_bytes(&self) -> i64 {
+        let debts = self.debts(0);
+        let presses = self.limits().iter().zip(debts).any(|(limits, debt)| debt > limits.soft);
+        if presses || self.pressures.iter().any(|pressure| *pressure > 0.01) {
+            return 0;
+        }
+        (self.options.memtable_bytes.soft - debts[Drain::Flush as usize]) as i64
+    }
+
+    /// Lets time pass: pressures follow their debts, what is owed is paid.
+    fn advance(&mut self, admitted_bytes: u64, now_us: u64) {
+        let passed_us = now_us.saturating_sub(self.last_us) as f64;
+        self.last_us = self.last_us.max(now_us);
+        let rate = self.rate().0;
+        let paid_bytes = rate * passed_us / 1e6;
+        self.owed_bytes = (self.owed_bytes - paid_bytes).max(-rate * BURST_US / 1e6);
+        if !self.owed_bytes.is_finite() {
+            self.owed_bytes = 0.0;
+        }
+        let debts = self.debts(admitted_bytes);
+        let limits = self.limits();
+        for (index, pressure) in self.pressures.iter_mut().enumerate() {
+            let gained = 1.0 - (-passed_us / SMOOTHING_US[index]).exp();
+            *pressure += (limits[index].pressure(debts[index]) - *pressure) * gained;
+        }
+    }
+
+    /// Bytes per second that may be written, infinite without pressure, and why.
+    fn rate(&self) -> (f64, DelayCause) {
+        let written_per_drained =
+            [1.0, 1.0 / self.debt.flushed_per_written(), 1.0 / self.debt.work_per_written_byte()];
+        let mut tightest = (f64::INFINITY, DelayCause::Memtable);
+        for (index, cause) in CAUSES.iter().enumerate() {
+            let pressure = self.pressures[index];
+            if pressure <= 0.0 {
+                continue;
+            }
+            let drain = self.drains[index].bytes_per_second() * written_per_drained[index];
+            let rate = (drain * (1.0 - pressure) / pressure).max(BYTES_PER_SECOND_MIN);
+            if rate < tightest.0 {
+                tightest = (rate, *cause);
+            }
+        }
+        tightest
+    }
+
+    /// The first debt at its hard limit. Memory counts in full until a flush has given it back.
+    fn stop(&self, admitted_bytes: u64) -> Option<DelayCause> {
+        let mut debts = self.debts(admitted_bytes);
+        let memtable = self.debt.memtable_bytes.saturating_add(admitted_bytes);
+        debts[Drain::Flush as usize] = memtable as f64;
+        let mut checked = self.limits().into_iter().zip(debts).zip(CAUSES);
+        checked.find(|((limits, debt), _)| *debt >= limits.hard).map(|(_, cause)| cause)
+    }
+
+    fn admit(&mut self, admitted_bytes: u64, bytes: u64, now_us: u64) -> Admission {
+        self.advance(admitted_bytes, now_us);
+        if let Some(cause) = self.stop(admitted_bytes) {
+            return Admission::Stop(cause);
+        }
+        let (rate, cause) = self.rate();
+        let owed_us = (self.owed_bytes / rate * 1e6) as u64;
+        if owed_us >= DELAY_US_MIN {
+            return Admission::Delay { us: owed_us.min(DELAY_US_MAX), cause };
+        }
+        if rate.is_finite() {
+            self.owed_bytes += bytes as f64;
+        }
+        Admission::Go
+    }
+}
