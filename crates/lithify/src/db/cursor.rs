@@ -4,6 +4,7 @@ use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
+use crate::manifest::Version;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
@@ -95,7 +96,9 @@ impl From<RangeFull> for ScanRange {
 pub struct Cursor {
     rows: RowCursor,
     returned: u64,
-    /// Behind the rows: dropped once they hold no table any more.
+    /// Keeps the tables from being removed.
+    _version: Arc<Version>,
+    /// Behind the version: dropped once the cursor holds no table any more.
     end: CursorEnd,
 }
 
@@ -109,8 +112,8 @@ impl Drop for CursorEnd {
 }
 
 impl Cursor {
-    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor) -> Self {
-        Cursor { rows, returned: 0, end: CursorEnd(Arc::clone(inner)) }
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+        Cursor { rows, returned: 0, _version: version, end: CursorEnd(Arc::clone(inner)) }
     }
 
     /// To the next row; false behind the last one.
