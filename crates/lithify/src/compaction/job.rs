@@ -116,7 +116,6 @@ pub(crate) struct MergeJob {
     cause: Cause,
     level: Level,
     workshop: Arc<Workshop>,
-    receiver: Arc<dyn JobReceiver>,
     phase: Phase,
     merge: Merge,
     rules: Rules,
@@ -130,6 +129,9 @@ pub(crate) struct MergeJob {
     entries_in: u64,
     entries_out: u64,
     is_reported: bool,
+    /// Last of the fields, so last to be dropped: whoever hears of its end may count on the job
+    /// holding no table any more.
+    receiver: Arc<dyn JobReceiver>,
 }
 
 impl MergeJob {
@@ -149,7 +151,6 @@ impl MergeJob {
             level: plan.output.level,
             sink: TableSink::new(workshop.clone(), plan.output),
             workshop,
-            receiver,
             phase: Phase::Merge,
             merge: plan.merge,
             rules,
@@ -162,6 +163,7 @@ impl MergeJob {
             entries_in: 0,
             entries_out: 0,
             is_reported: false,
+            receiver,
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Background {
     pub(crate) manual: BTreeSet<ColumnFamilyId>,
     /// Whether removed tables wait for their last reader.
     pub(crate) garbage_is_held: bool,
+    /// Compactions that still hold their input tables.
+    pub(crate) receivers: usize,
     /// Jobs under way that remove files.
     pub(crate) deletions: usize,
     /// How often a full disk refused a flush or compaction, and what it said last.
@@ -143,6 +145,7 @@ impl FlushReceiver {
         self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
+            self.inner.collect_garbage();
             self.inner.schedule_all_flushes();
             self.inner.schedule_all_compactions();
         }

@@ -32,6 +32,26 @@ struct CompactionReceiver {
     compaction: Compaction,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
+    /// Behind the compaction: dropped once its input tables are let go.
+    _end: CompactionEnd,
+}
+
+/// Removes what a compaction replaced, when nobody reads it any more.
+struct CompactionEnd(Arc<DbInner>);
+
+impl CompactionEnd {
+    fn new(inner: &Arc<DbInner>) -> Self {
+        inner.background().receivers += 1;
+        CompactionEnd(Arc::clone(inner))
+    }
+}
+
+impl Drop for CompactionEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+        self.0.background().receivers -= 1;
+        self.0.state_changed.notify_all();
+    }
 }
 
 impl CompactionReceiver {
@@ -54,7 +74,6 @@ impl CompactionReceiver {
         self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
-            self.inner.collect_garbage();
             self.inner.schedule_all_compactions();
         }
         result
@@ -181,6 +200,7 @@ impl DbInner {
             compaction,
             gathered: Mutex::new(Gathered::new(plans.len())),
             drain,
+            _end: CompactionEnd::new(self),
         });
         for plan in plans {
             let receiver: Arc<dyn JobReceiver> = receiver.clone();

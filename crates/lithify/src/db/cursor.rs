@@ -4,6 +4,7 @@ use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
+use crate::manifest::Version;
 use crate::stats::{Cause, UserSample};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
@@ -98,7 +99,9 @@ pub struct Cursor {
     returned: u64,
     /// Set on one cursor in 64: its calls are timed.
     sample: Option<UserSample>,
-    /// Behind the rows: dropped once they hold no table any more.
+    /// Keeps the tables from being removed.
+    _version: Arc<Version>,
+    /// Behind the version: dropped once the cursor holds no table any more.
     end: CursorEnd,
 }
 
@@ -112,8 +115,13 @@ impl Drop for CursorEnd {
 }
 
 impl Cursor {
-    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, sample: Option<UserSample>) -> Self {
-        Cursor { rows, returned: 0, sample, end: CursorEnd(Arc::clone(inner)) }
+    pub(crate) fn new(
+        inner: &Arc<DbInner>,
+        rows: RowCursor,
+        version: Arc<Version>,
+        sample: Option<UserSample>,
+    ) -> Self {
+        Cursor { rows, returned: 0, _version: version, sample, end: CursorEnd(Arc::clone(inner)) }
     }
 
     /// To the next row; false behind the last one.

@@ -8,7 +8,7 @@
 //! 5. What no state needs is removed, and background work begins.
 
 use super::background::Background;
-use super::batch::GroupHead;
+use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
@@ -41,6 +41,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let manifest = open_manifest(path, &options, &world, &listing)?;
+    check_never_empty(path, manifest.state(), &listing)?;
     let inner = assemble(path, options, world, manifest, file_lock)?;
     let state = Arc::clone(inner.manifest().state());
     let manifest_number = inner.manifest().number();
@@ -123,6 +124,20 @@ fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
         )
         .in_file(path.join(other))),
         None => Ok(()),
+    }
+}
+
+/// Tables and log segments come after the first column family, durably. A manifest that knows of
+/// none ever made, beside them, has lost its end, and they must not go as orphans.
+fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryListing) -> Result<()> {
+    let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
+    let is_new = state.next_family_id == ManifestState::default().next_family_id;
+    match listing.names.iter().find(|name| has_data(name)) {
+        Some(name) if is_new => Err(Error::corruption(
+            "there are data, but the manifest knows of no column family that was ever made",
+        )
+        .in_file(name.path(path))),
+        _ => Ok(()),
     }
 }
 
@@ -274,9 +289,10 @@ fn recover_log(
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
     let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
     let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
-    let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
+    let recovered = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
-    })?;
+    });
+    let recovery = recovered.map_err(|error| error.in_file(&inner.path))?;
     let mut writer = inner.writer();
     writer.last_sequence = last_sequence;
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
@@ -297,7 +313,7 @@ fn replay(
     let GroupHead { first_sequence, entry_count } = head;
     let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
     let segment = record.position.log_number;
-    check_families_known(entries, state).map_err(at)?;
+    check_families_known(entries.clone(), state).map_err(at)?;
     let next = inner
         .insert_entries(entries, first_sequence, segment, &mut Vec::new(), &flushed)
         .map_err(at)?;
@@ -310,8 +326,8 @@ fn replay(
 
 /// A family is in the manifest, durably, before any write to it is logged. One that was dropped
 /// since has an id below the next; any other one means that the manifest has lost its end.
-fn check_families_known(entries: &[u8], state: &ManifestState) -> Result<()> {
-    for entry in Entries::new(entries) {
+fn check_families_known(entries: Entries<'_>, state: &ManifestState) -> Result<()> {
+    for entry in entries {
         let family = entry?.family;
         if family >= state.next_family_id {
             return Err(Error::corruption(

@@ -190,6 +190,7 @@ impl DbInner {
             self.check_writable().is_err()
                 || (background.flushing.is_empty()
                     && background.compaction_count == 0
+                    && background.receivers == 0
                     && background.deletions == 0)
         });
         self.check_writable()?;
