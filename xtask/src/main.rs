@@ -1,2 +1,55 @@
 //! Checks of the repository's own rules.
-fn main() {}
+//!
+//! `cargo xtask tidy` (or `cargo run -p xtask -- tidy`) reads the repository and names every place
+//! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers.
+//! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: xtask tidy [DIRECTORY]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["tidy"] => tidy(&repository()),
+        ["tidy", directory] => tidy(Path::new(directory)),
+        ["-h" | "--help"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("error: {USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository that this program was built from.
+fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+fn tidy(directory: &Path) -> ExitCode {
+    let tree = match tidy::Tree::read(directory) {
+        Ok(tree) => tree,
+        Err(error) => {
+            eprintln!("error: {}: {error}", directory.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let complaints = tidy::check(&tree);
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    if complaints.is_empty() {
+        println!("tidy: {} files, nothing to complain about", tree.files.len());
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: {} places break a rule of the repository", complaints.len());
+    ExitCode::FAILURE
+}

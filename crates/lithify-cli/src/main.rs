@@ -1,2 +1,61 @@
 //! The `lithify` command.
-fn main() {}
+//!
+//! Owns: the command line, its help, and the exit codes. Every command is a file in `commands`;
+//! what it does is done by the libraries. An error is one line on standard error that begins with
+//! `error: `.
+
+mod commands;
+mod fault;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use fault::Fault;
+
+/// Exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    something failed: the error says what and where
+  2    the command line or an experiment file is wrong; nothing was done
+  130  stopped by Ctrl-C or SIGTERM; what was measured is kept, the same command goes on";
+
+/// An embedded LSM key-value store whose compression is set per level, and its laboratory.
+#[derive(Debug, Parser)]
+#[command(name = "lithify", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    match commands::run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fault.report(),
+    }
+}
+
+/// Help and version go where they belong; anything else is one line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            fault::print(&error.render().to_string()).map_or_else(|f| f.report(), |()| 0.into())
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{error}");
+            ExitCode::from(fault::USAGE)
+        }
+        _ => {
+            let text = error.render().to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or_default();
+            let words: Vec<&str> = paragraph.split_whitespace().collect();
+            Fault::usage(words.join(" ").trim_start_matches("error: ")).report()
+        }
+    }
+}

@@ -1,6 +1,20 @@
-//! Workloads, meters and reports.
+//! Workloads, meters and reports: the laboratory that runs published experiments on engines.
+//!
+//! | room | owns |
+//! |---|---|
+//! | [`adapter`] | what an engine must offer to be measured |
+//! | [`engines`] | the engines that can be measured |
+//! | [`linkbench`], [`latency`] | the social-graph workload and its latencies |
+//! | [`experiment`] | experiment files: question, scales, arms, published figures |
+//! | [`meter`] | what a phase cost the process, the machine and the device |
+//! | [`run`] | the plan, one process per cell, results that are kept |
+//! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
 pub mod engines;
+pub mod experiment;
 pub mod latency;
 pub mod linkbench;
+pub mod meter;
+pub mod report;
+pub mod run;

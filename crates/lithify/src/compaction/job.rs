@@ -13,7 +13,7 @@ use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, NewTable, OutputPlan, TableSink, Workshop};
 use super::rules::{RangeTombstoneSpan, Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
-use crate::base::{Level, SequenceNumber, Trailer};
+use crate::base::{Clock, Level, SequenceNumber, Trailer};
 use crate::manifest::Version;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
@@ -22,6 +22,9 @@ use std::sync::Arc;
 
 /// A merge step ends after so many bytes of entries.
 const STEP_BYTES: usize = 128 << 10;
+
+/// What an entry counts beside its key and value when work is measured in bytes.
+pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 16;
 
 /// Tells whether levels below a target may hold a key. Keys are asked in ascending order.
 pub(crate) enum Deeper {
@@ -77,6 +80,8 @@ pub(crate) struct PartOutput {
 
 /// Takes the parts of a flush or compaction and makes them live together.
 pub(crate) trait JobReceiver: Send + Sync {
+    /// A step has handled so many bytes of entries more.
+    fn part_progressed(&self, bytes: u64);
     /// A part is done; the last one installs all of them. The part's own files are the
     /// receiver's from here on, also if it fails.
     fn part_done(&self, output: PartOutput) -> Result<()>;
@@ -181,7 +186,19 @@ impl MergeJob {
         let workshop = Arc::clone(&self.workshop);
         let clock = &*workshop.world.environment;
         let mut bytes = 0;
-        while bytes < STEP_BYTES {
+        let step = self.merge_bytes(&mut bytes, context, clock);
+        self.receiver.part_progressed(bytes as u64);
+        step
+    }
+
+    /// Merges until a step's worth of entries is through or there is something to wait for.
+    fn merge_bytes(
+        &mut self,
+        bytes: &mut usize,
+        context: &mut StepContext<'_>,
+        clock: &dyn Clock,
+    ) -> Result<Step> {
+        while *bytes < STEP_BYTES {
             match self.merge.poll(context.meter, clock)? {
                 MergePoll::Waiting(ticket) => return Ok(Step::Waiting(ticket)),
                 MergePoll::End => {
@@ -202,7 +219,7 @@ impl MergeJob {
                 }
                 self.begin_key();
             }
-            bytes += self.key.len() + self.merge.value().len() + 16;
+            *bytes += self.key.len() + self.merge.value().len() + ENTRY_OVERHEAD_BYTES as usize;
             self.place_entry(context.meter)?;
             self.merge.advance(context.meter, clock)?;
             if let Some(ticket) = self.sink.poll_write(context.meter)? {

@@ -18,7 +18,9 @@ mod policy;
 mod rules;
 pub mod scheduler;
 
-pub(crate) use job::{Deeper, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones};
+pub(crate) use job::{
+    Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
+};
 pub(crate) use merge::{Input, Merge, TableRun};
 pub(crate) use output::{NewTable, OutputPlan, Workshop, remove_tables};
 pub use policy::CodecPolicy;

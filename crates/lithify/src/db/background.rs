@@ -7,12 +7,14 @@
 use super::commit::Writer;
 use super::family::{Family, Memory, View, copy_of};
 use super::inner::{DbInner, lock};
+use super::stall::DrainShare;
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
+use crate::compaction::flow::Drain;
 use crate::compaction::picker::BusySet;
 use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::compaction::{
-    Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
-    clipped_tombstones, remove_tables,
+    Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
+    OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
 use crate::manifest::{Change, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
@@ -63,6 +65,7 @@ struct FlushReceiver {
     inner: Arc<DbInner>,
     flushes: Vec<FamilyFlush>,
     gathered: Mutex<Gathered>,
+    drain: DrainShare,
 }
 
 /// What has come of a job's parts so far.
@@ -125,6 +128,9 @@ impl FlushReceiver {
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
+            let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
+            let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
+            self.inner.flow.note_flush(memory_bytes as u64, record.written_bytes);
             self.inner.ledger.book_job(&record);
         }
         {
@@ -136,6 +142,7 @@ impl FlushReceiver {
         if let Err(error) = &result {
             self.inner.background_failed(error);
         }
+        self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
             self.inner.collect_garbage();
@@ -153,6 +160,10 @@ struct FlushPart {
 }
 
 impl JobReceiver for FlushPart {
+    fn part_progressed(&self, bytes: u64) {
+        self.whole.drain.progressed(bytes);
+    }
+
     fn part_done(&self, output: PartOutput) -> Result<()> {
         let is_last = lock(&self.whole.gathered).add(self.family, output);
         if is_last { self.whole.finish() } else { Ok(()) }
@@ -200,13 +211,20 @@ impl DbInner {
     /// starts the flush. The caller holds the writer.
     pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &Writer, family: &Arc<Family>) {
         if self.options.durability == Durability::None {
-            for family in self.families.load().values() {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
+            self.switch_all_memtables(writer);
         } else {
             family.switch_memtable(&self.budget, writer.last_sequence);
         }
         self.schedule_all_flushes();
+        self.update_flow();
+        self.cache.shrink_to_budget();
+    }
+
+    fn switch_all_memtables(&self, writer: &Writer) {
+        for family in self.families.load().values() {
+            family.switch_memtable(&self.budget, writer.last_sequence);
+        }
+        self.switched_through.store(writer.last_sequence, Ordering::Release);
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
@@ -243,8 +261,15 @@ impl DbInner {
             if is_atomic && !background.flushing.is_empty() {
                 return;
             }
+            // Read before the families: what was switched by then is immutable in all of them. A
+            // switch under way may have reached some families only, which a flush that has to be
+            // atomic must not see.
+            let switched_through = self.switched_through.load(Ordering::Acquire);
             for family in self.families.load().values() {
-                let memories = family.view().immutable.clone();
+                let mut memories = family.view().immutable.clone();
+                if is_atomic {
+                    memories.retain(|memory| memory.complete_through() <= switched_through);
+                }
                 if !memories.is_empty() && background.flushing.insert(family.id) {
                     due.push(FamilyFlush { family: Arc::clone(family), memories });
                 }
@@ -262,7 +287,14 @@ impl DbInner {
 
     fn submit_flush(self: &Arc<Self>, flushes: Vec<FamilyFlush>) {
         let gathered = Mutex::new(Gathered::new(flushes.len()));
-        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered });
+        let memories = || flushes.iter().flat_map(|flush| &flush.memories);
+        let memory_bytes: usize = memories().map(|memory| memory.table.memory_bytes()).sum();
+        let entry_bytes: u64 = memories()
+            .map(|m| m.table.data_bytes() as u64 + m.table.entries() * ENTRY_OVERHEAD_BYTES)
+            .sum();
+        let drained = vec![(Drain::Flush, memory_bytes as u64)];
+        let drain = DrainShare::begin(self, drained, entry_bytes);
+        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered, drain });
         for flush in &whole.flushes {
             let plan = self.flush_plan(flush);
             let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };
@@ -306,6 +338,7 @@ impl DbInner {
         flush: &FlushReceiver,
         tables: Vec<(ColumnFamilyId, NewTable)>,
     ) -> Result<()> {
+        self.sync_log(&mut self.writer())?;
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
         let wal_number = self.wal_number.load(Ordering::Acquire);
@@ -413,12 +446,7 @@ impl DbInner {
         self.check_writable()?;
         let families: Vec<_> = self.families.load().values().cloned().collect();
         let refusals = self.refusals();
-        {
-            let writer = self.writer();
-            for family in &families {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
-        }
+        self.switch_all_memtables(&self.writer());
         self.schedule_all_flushes();
         self.wait_for_flush(&families, refusals)
     }

@@ -161,9 +161,12 @@ impl DbInner {
         }
         let clock = &*self.world.environment;
         let stalls = self.ledger.stalls();
+        let sample = self.ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
         stalls.writer_begins(clock.now_us());
         let result = self.enqueue(Pending { data, sync, slot: None });
         stalls.writer_ends(clock.now_us());
+        let meter = &mut WorkMeter::default();
+        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
         result
     }
 
@@ -268,8 +271,6 @@ impl DbInner {
     fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
         self.check_writable()?;
         let clock = &*self.world.environment;
-        let sample = self.ledger.begin_user_call(Counter::CommitGroups, Cause::UserWrite, clock);
-        let mut meter = WorkMeter::default();
         let count: u64 = group.iter().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
         let last_sequence = writer.last_sequence + count;
@@ -283,10 +284,9 @@ impl DbInner {
         }
         writer.last_sequence = last_sequence;
         self.visible.store(last_sequence, Ordering::Release);
-        self.ledger.count(Counter::Commits, group.len() as u64);
+        self.ledger.count(Counter::CommitGroups, 1);
         self.ledger.stalls().write_completed(clock.now_us());
         self.after_insert(writer, &touched);
-        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, &mut meter);
         Ok(())
     }
 
@@ -310,7 +310,7 @@ impl DbInner {
                 pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
-            if sync {
+            if sync || self.interval_is_over(writer) {
                 writer.wal.sync(self)?;
             }
             Ok(writer.wal.current_number())

@@ -3,7 +3,9 @@
 use super::background::{Gathered, adopt_readers, table_options};
 use super::family::Family;
 use super::inner::{DbInner, lock};
+use super::stall::{DrainShare, LEVEL0_TRIGGER};
 use crate::base::Level;
+use crate::compaction::flow::Drain;
 use crate::compaction::levels::{LevelTargets, TreeShape};
 use crate::compaction::picker::{
     BusySet, Compaction, CompactionKind, ManualPick, PickOptions, Picker, Reason, SubRange,
@@ -20,9 +22,6 @@ use crate::table::ReadContext;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 
-/// Runs of level 0 that make a compaction due.
-const LEVEL0_TRIGGER: usize = 4;
-
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
 const SPLIT_BYTES_MIN: u64 = 32 << 20;
 
@@ -32,6 +31,7 @@ struct CompactionReceiver {
     family: Arc<Family>,
     compaction: Compaction,
     gathered: Mutex<Gathered>,
+    drain: DrainShare,
     /// Behind the compaction: dropped once its input tables are let go.
     _end: CompactionEnd,
 }
@@ -71,6 +71,7 @@ impl CompactionReceiver {
         if let Err(error) = &result {
             self.inner.background_failed(error);
         }
+        self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
             self.inner.schedule_all_compactions();
@@ -80,6 +81,10 @@ impl CompactionReceiver {
 }
 
 impl JobReceiver for CompactionReceiver {
+    fn part_progressed(&self, bytes: u64) {
+        self.drain.progressed(bytes);
+    }
+
     fn part_done(&self, output: PartOutput) -> Result<()> {
         let is_last = lock(&self.gathered).add(self.family.id, output);
         if is_last { self.finish() } else { Ok(()) }
@@ -166,6 +171,7 @@ impl DbInner {
                 self.background_failed(error);
             }
             self.compaction_ended(family, &compaction);
+            self.update_flow();
             self.state_changed.notify_all();
             return moved.is_ok();
         }
@@ -187,11 +193,13 @@ impl DbInner {
                 return false;
             }
         };
+        let drain = self.drain_of(&compaction);
         let receiver = Arc::new(CompactionReceiver {
             inner: Arc::clone(self),
             family: Arc::clone(family),
             compaction,
             gathered: Mutex::new(Gathered::new(plans.len())),
+            drain,
             _end: CompactionEnd::new(self),
         });
         for plan in plans {
@@ -200,6 +208,19 @@ impl DbInner {
             self.scheduler.submit(Box::new(job));
         }
         true
+    }
+
+    fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
+        let mut totals = vec![(Drain::Compaction, compaction.input_bytes())];
+        let stored = |level: Level| -> u64 {
+            let of_level = compaction.input_tables().filter(|(at, _)| *at == level);
+            of_level.map(|(_, table)| table.metadata.size_bytes).sum()
+        };
+        if stored(0) > 0 {
+            totals.push((Drain::Level0, stored(0)));
+        }
+        let entry_bytes = compaction.input_tables().map(|(_, table)| table.metadata.raw_bytes);
+        DrainShare::begin(self, totals, entry_bytes.sum())
     }
 
     fn compaction_plan(

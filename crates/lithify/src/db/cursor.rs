@@ -5,6 +5,7 @@ use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
+use crate::stats::{Cause, UserSample};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
@@ -96,6 +97,8 @@ impl From<RangeFull> for ScanRange {
 pub struct Cursor {
     rows: RowCursor,
     returned: u64,
+    /// Set on one cursor in 64: its calls are timed.
+    sample: Option<UserSample>,
     /// Keeps the tables from being removed.
     _version: Arc<Version>,
     /// Behind the version: dropped once the cursor holds no table any more.
@@ -113,7 +116,13 @@ impl Drop for CursorEnd {
 
 impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
-        Cursor { rows, returned: 0, _version: version, end: CursorEnd(Arc::clone(inner)) }
+        let end = CursorEnd(Arc::clone(inner));
+        Cursor { rows, returned: 0, sample: None, _version: version, end }
+    }
+
+    /// Times the cursor's calls from now on.
+    pub(crate) fn set_sample(&mut self, sample: Option<UserSample>) {
+        self.sample = sample;
     }
 
     /// To the next row; false behind the last one.
@@ -122,8 +131,7 @@ impl Cursor {
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
-        let found = self.rows.next();
-        self.count(found)
+        self.timed(|rows| rows.next())
     }
 
     /// To the previous row; false before the first one.
@@ -131,8 +139,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
-        let found = self.rows.prev();
-        self.count(found)
+        self.timed(|rows| rows.prev())
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -140,8 +147,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek(key);
-        self.count(found)
+        self.timed(|rows| rows.seek(key))
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -149,8 +155,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek_for_prev(key);
-        self.count(found)
+        self.timed(|rows| rows.seek_for_prev(key))
     }
 
     /// To the first row.
@@ -158,8 +163,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_first();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_first())
     }
 
     /// To the last row.
@@ -167,12 +171,18 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_last();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_last())
     }
 
-    fn count(&mut self, found: Result<bool>) -> Result<bool> {
+    fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
+        if let Some(sample) = &mut self.sample {
+            sample.resume(&*self.end.0.world.environment);
+        }
+        let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
+        if let Some(sample) = &mut self.sample {
+            sample.pause(&*self.end.0.world.environment);
+        }
         found
     }
 
@@ -199,7 +209,11 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.end.0.book_cursor(self.returned, self.rows.skipped_entries());
+        let inner = &self.end.0;
+        let meter = self.rows.meter();
+        let clock = &*inner.world.environment;
+        inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
+        inner.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

@@ -5,9 +5,9 @@ use super::commit::{CommitQueue, Writer};
 use super::family::Family;
 use super::locks::{Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
+use super::stall::Flow;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
-use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
@@ -70,10 +70,12 @@ pub(crate) struct DbInner {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) cache: Arc<BlockCache>,
-    pub(crate) pool: Arc<ContextPool>,
     pub(crate) file_numbers: Arc<FileNumbers>,
     pub(crate) workshop: Arc<Workshop>,
     pub(crate) scheduler: Scheduler,
+    pub(crate) flow: Flow,
+    /// What slowed writers sleep at; notified only by a failure.
+    pub(crate) writer_event: Arc<dyn Event>,
     pub(crate) families: ArcSwap<Families>,
     pub(crate) manifest: Mutex<Manifest>,
     pub(crate) commits: CommitQueue,
@@ -83,6 +85,8 @@ pub(crate) struct DbInner {
     pub(crate) wal_number: AtomicU64,
     /// What is committed: reads without a snapshot read here.
     pub(crate) visible: AtomicU64,
+    /// The memtables of all families were last switched together at this sequence number.
+    pub(crate) switched_through: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
@@ -136,6 +140,7 @@ impl DbInner {
         drop(failure);
         self.has_failed.store(true, Ordering::Release);
         self.state_changed.notify_all();
+        self.writer_event.notify_all();
     }
 
     pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {

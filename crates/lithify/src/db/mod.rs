@@ -207,6 +207,7 @@ impl Drop for Db {
 impl DbInner {
     fn open_family(&self, name: &str, options: CfOptions) -> Result<Arc<Family>> {
         self.check_writable()?;
+        let mut writer = self.writer();
         let mut manifest = self.manifest();
         let families = self.families.load();
         if let Some(family) = families.values().find(|family| family.name == name) {
@@ -219,6 +220,7 @@ impl DbInner {
             }
             return Ok(Arc::clone(family));
         }
+        self.sync_log(&mut writer)?;
         let id = manifest.state().next_family_id;
         let changes = vec![
             Change::CreateFamily {
@@ -246,7 +248,7 @@ impl DbInner {
     fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
         self.check_writable()?;
         // No group is being applied while the writer is held.
-        let writer = self.writer();
+        let mut writer = self.writer();
         let mut manifest = self.manifest();
         let families = self.families.load_full();
         let Some(family) = families.values().find(|family| family.name == name) else {
@@ -255,6 +257,7 @@ impl DbInner {
                 format!("there is no column family {name:?}"),
             ));
         };
+        self.sync_log(&mut writer)?;
         let state =
             manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
         self.book_manifest(&manifest);

@@ -14,13 +14,14 @@ use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
 use super::locks::LockTable;
 use super::snapshot::SnapshotList;
+use super::stall::Flow;
 use super::wal_set::WalSet;
 use crate::base::{MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{FileLock, World};
+use crate::fs::{FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
@@ -53,6 +54,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
             inner.world.files.remove(&orphan.path(path))?;
         }
         let _ = inner.recovery.set(recovery.reports);
+        inner.update_flow();
         inner.start_background()
     });
     if let Err(error) = started {
@@ -73,9 +75,33 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
     if !options.create_if_missing {
         return Err(no_database(path));
     }
-    world.files.create_directory(path)?;
-    // The new name itself has to survive a power cut.
-    world.files.sync_directory(path.parent().unwrap_or(Path::new("")))
+    make_directory(path, &*world.files)
+}
+
+/// Makes a directory and those above it, each name durable before the next one is made. The
+/// deepest one that is there may be what a process left that was killed in here: its name is
+/// made durable too.
+fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    if path.as_os_str().is_empty() || files.exists(path)? {
+        return sync_name(path, files);
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    make_directory(parent, files)?;
+    files.create_directory(path)?;
+    files.sync_directory(parent)
+}
+
+/// Makes the name of a directory that was there durable, where its parent may be opened.
+fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    files.sync_directory(parent).or_else(|error| {
+        let source = std::error::Error::source(&error);
+        let cause = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+        match cause.map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::PermissionDenied) => Ok(()),
+            _ => Err(error),
+        }
+    })
 }
 
 /// Refuses a directory that holds no database and is no place for a new one, before anything is
@@ -146,6 +172,7 @@ fn open_manifest(
     if !options.create_if_missing {
         return Err(no_database(path));
     }
+    sync_name(path, &**files)?;
     Manifest::create(Arc::clone(files), path, world.environment.random_u128())
 }
 
@@ -166,7 +193,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
-        pool: Arc::clone(&pool),
+        pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
@@ -188,9 +215,10 @@ fn assemble(
         ledger,
         budget,
         cache,
-        pool,
         workshop,
         scheduler,
+        flow: Flow::new(&options, environment.now_us()),
+        writer_event: environment.new_event(),
         families: ArcSwap::from_pointee(Families::new()),
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
@@ -198,6 +226,7 @@ fn assemble(
         commit_event: environment.new_event(),
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
+        switched_through: AtomicU64::new(0),
         snapshots: SnapshotList::default(),
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),

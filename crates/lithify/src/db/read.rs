@@ -159,8 +159,14 @@ impl DbInner {
         range: ScanRange,
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
-        self.ledger.count(Counter::Cursors, 1);
-        self.cursor_over(family, range, sequence, Vec::new())
+        let clock = &*self.world.environment;
+        let mut sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
+        let mut cursor = self.cursor_over(family, range, sequence, Vec::new())?;
+        if let Some(sample) = &mut sample {
+            sample.pause(clock);
+        }
+        cursor.set_sample(sample);
+        Ok(cursor)
     }
 
     /// A cursor over a family; `overlay` are sources newer than all of its own.

@@ -15,7 +15,7 @@ use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;
-use crate::stats::Counter;
+use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -211,7 +211,6 @@ impl Transaction {
     fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
         self.inner.commit(std::mem::take(&mut self.data), durability)?;
         self.is_committed = true;
-        self.inner.ledger.count(Counter::TransactionCommits, 1);
         Ok(())
     }
 
@@ -262,7 +261,12 @@ impl Transaction {
     fn lock(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.check_family(family)?;
         let row = RowId::new(family.id(), key);
-        match self.inner.lock_row(self.owner, row, self.lock_timeout_us)? {
+        let (inner, clock) = (&self.inner, &*self.inner.world.environment);
+        let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
+        let grant = inner.lock_row(self.owner, row, self.lock_timeout_us)?;
+        let meter = &mut WorkMeter::default();
+        inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
+        match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
@@ -282,9 +286,11 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if !self.is_committed {
-            self.inner.ledger.count(Counter::TransactionRollbacks, 1);
-        }
+        let counter = match self.is_committed {
+            true => Counter::TransactionCommits,
+            false => Counter::TransactionRollbacks,
+        };
+        self.inner.ledger.count(counter, 1);
         for row in self.locks.drain(..) {
             self.inner.locks.release(self.owner, row);
         }

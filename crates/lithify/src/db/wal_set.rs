@@ -36,6 +36,8 @@ pub(crate) struct WalSet {
     recyclable: Vec<PathBuf>,
     previous: Option<SegmentEnd>,
     written_back_through: u64,
+    /// When everything appended by then was made durable, by the environment's clock.
+    synced_at_us: u64,
 }
 
 impl WalSet {
@@ -81,13 +83,20 @@ impl WalSet {
 
     /// Makes everything appended so far durable.
     pub(crate) fn sync(&mut self, inner: &DbInner) -> Result<()> {
+        let now_us = inner.world.environment.now_us();
         if let Some(wal) = &mut self.current {
             if wal.synced_through() < wal.end_offset() {
                 inner.ledger.count(Counter::WalSyncs, 1);
             }
             wal.sync()?;
         }
+        self.synced_at_us = now_us;
         Ok(())
+    }
+
+    /// When the last sync of everything began.
+    pub(crate) fn synced_at_us(&self) -> u64 {
+        self.synced_at_us
     }
 
     /// The current writer, for a sync that runs beside appends.

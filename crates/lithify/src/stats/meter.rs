@@ -5,7 +5,7 @@
 //! start of the next), and is split inside by the latter. One user call in 64 is timed in ticks,
 //! one in 512 also in CPU time; the ratio of the two turns all ticks to CPU time.
 
-use super::ledger::Ledger;
+use super::ledger::{Calibration, Ledger};
 use super::names::{Cause, Counter};
 use super::{PART_COUNT, Part, WorkMeter};
 use crate::base::{Clock, Level};
@@ -113,8 +113,35 @@ impl Split {
 #[derive(Debug)]
 pub struct UserSample {
     cause: Cause,
+    /// When it began, or went on.
     ticks: u64,
+    /// Ticks before the last pause.
+    spent_ticks: u64,
+    is_paused: bool,
     cpu_ns: Option<u64>,
+}
+
+impl UserSample {
+    /// The call hands control back for a while, as a cursor does between two moves.
+    pub fn pause(&mut self, clock: &dyn Clock) {
+        self.spent_ticks += clock.ticks().saturating_sub(self.ticks);
+        self.is_paused = true;
+        self.cpu_ns = None;
+    }
+
+    /// The call goes on after a [`UserSample::pause`].
+    pub fn resume(&mut self, clock: &dyn Clock) {
+        self.ticks = clock.ticks();
+        self.is_paused = false;
+    }
+
+    fn elapsed_ticks(&self, clock: &dyn Clock) -> u64 {
+        let running = match self.is_paused {
+            true => 0,
+            false => clock.ticks().saturating_sub(self.ticks),
+        };
+        self.spent_ticks + running
+    }
 }
 
 impl Ledger {
@@ -133,7 +160,7 @@ impl Ledger {
         }
         let calibrates = spread.is_multiple_of(CALIBRATION_PERIOD);
         let cpu_ns = calibrates.then(|| clock.thread_cpu_ns());
-        Some(UserSample { cause, ticks: clock.ticks(), cpu_ns })
+        Some(UserSample { cause, ticks: clock.ticks(), spent_ticks: 0, is_paused: false, cpu_ns })
     }
 
     /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
@@ -164,22 +191,31 @@ impl Ledger {
         meter: &WorkMeter,
     ) {
         let calibration = &self.calibrations[cause as usize];
-        if let Some(UserSample { cause, ticks, cpu_ns }) = sample {
-            let elapsed_ticks = clock.ticks().saturating_sub(ticks);
-            if let Some(cpu_ns) = cpu_ns {
-                let cpu_ns = clock.thread_cpu_ns().saturating_sub(cpu_ns);
+        if let Some(sample) = sample {
+            let elapsed_ticks = sample.elapsed_ticks(clock);
+            if let Some(cpu_ns) = sample.cpu_ns {
+                let cpu_ns = clock.thread_cpu_ns().saturating_sub(cpu_ns + self.clock_read_ns);
                 calibration.cpu_ns.fetch_add(cpu_ns, Relaxed);
                 calibration.ticks.fetch_add(elapsed_ticks.max(1), Relaxed);
             }
-            let cpu_ns = (elapsed_ticks as f64 * calibration.ns_per_tick()) as u64;
+            let cpu_ns = (elapsed_ticks as f64 * self.user_ns_per_tick(calibration, clock)) as u64;
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
-            self.book_parts(cause, level, &split.parts_ns, SAMPLE_PERIOD);
+            self.book_parts(sample.cause, level, &split.parts_ns, SAMPLE_PERIOD);
         }
-        self.book_codecs(cause, level, meter, calibration.ns_per_tick());
+        self.book_codecs(cause, level, meter, self.user_ns_per_tick(calibration, clock));
+    }
+
+    /// CPU time per tick of user calls: as calibrated, or at the rate of the tick counter while
+    /// no call was calibrated yet.
+    fn user_ns_per_tick(&self, calibration: &Calibration, clock: &dyn Clock) -> f64 {
+        match calibration.ns_per_tick() {
+            0.0 => self.ns_per_tick(clock.now_us(), clock.ticks()).unwrap_or(0.0),
+            rate => rate,
+        }
     }
 }
 
-impl super::ledger::Calibration {
+impl Calibration {
     fn ns_per_tick(&self) -> f64 {
         let ticks = self.ticks.load(Relaxed);
         if ticks == 0 { 0.0 } else { self.cpu_ns.load(Relaxed) as f64 / ticks as f64 }

@@ -1,0 +1,57 @@
+//! `lithify bench list`: the experiments with their scales and arms.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use lithify_lab::experiment::{BUILT_IN, Experiment};
+
+use crate::fault::{Fault, print};
+
+/// `bench list`
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Directory of experiment files
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    experiments: PathBuf,
+}
+
+/// Lists files of the directory and what is part of the program; a file goes before.
+pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
+    let mut names: BTreeMap<String, ()> =
+        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), ())).collect();
+    if let Ok(entries) = std::fs::read_dir(&arguments.experiments) {
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|extension| extension == "toml")
+                && let Some(name) = path.file_stem()
+            {
+                names.insert(name.to_string_lossy().into_owned(), ());
+            }
+        }
+    }
+    let mut text = String::new();
+    for name in names.keys() {
+        let (experiment, place) = super::find(name, &arguments.experiments)?;
+        describe(&mut text, &experiment, &place);
+    }
+    print(&text)
+}
+
+fn describe(text: &mut String, experiment: &Experiment, place: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}  {}", experiment.name, experiment.title);
+    let _ = writeln!(text, "    {}", experiment.question);
+    let source = &experiment.source;
+    let _ = writeln!(text, "    published: {}, {}, {}", source.author, source.title, source.date);
+    for (name, scale) in &experiment.scales {
+        let refused = match scale.memory_limit_mib {
+            Some(limit) => format!(" (needs a memory limit of {limit} MiB: not yet)"),
+            None => String::new(),
+        };
+        let _ = writeln!(text, "    scale {name}: {} nodes; {}{refused}", scale.nodes, scale.about);
+    }
+    let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    let _ = writeln!(text, "    from: {place}");
+}

@@ -1,0 +1,59 @@
+//! `lithify bench`: experiments.
+
+mod cell;
+mod list;
+mod run;
+mod show;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use lithify_lab::experiment::{BUILT_IN, Experiment};
+
+use crate::fault::Fault;
+
+/// What can be done with experiments.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Run an experiment; a run that was stopped goes on where it stopped
+    Run(run::RunArguments),
+    /// List the experiments, their scales and arms
+    List(list::ListArguments),
+    /// Show the report of a run again
+    Show(show::ShowArguments),
+    /// Measure one cell; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    Cell,
+}
+
+/// Does it.
+pub fn run(command: BenchCommand) -> Result<(), Fault> {
+    match command {
+        BenchCommand::Run(arguments) => run::run(&arguments),
+        BenchCommand::List(arguments) => list::run(&arguments),
+        BenchCommand::Show(arguments) => show::run(&arguments),
+        BenchCommand::Cell => cell::run(),
+    }
+}
+
+/// Finds an experiment: a path to a file, or a name, looked for in `directory` and then among
+/// those that are part of the program. Returns where it was found too.
+fn find(name: &str, directory: &Path) -> Result<(Experiment, String), Fault> {
+    let is_path = name.ends_with(".toml") || name.contains('/');
+    let path = if is_path { name.into() } else { directory.join(format!("{name}.toml")) };
+    if is_path || path.exists() {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Fault::usage(format!("{file}: {error}")))?;
+        return Ok((Experiment::parse(&file, &text).map_err(Fault::usage)?, file));
+    }
+    let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
+        let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        return Err(Fault::usage(format!(
+            "there is no experiment \"{name}\"; there are: {}, or name a .toml file",
+            known.join(", ")
+        )));
+    };
+    let place = format!("the program's own {name}");
+    Ok((Experiment::parse(&place, text).map_err(Fault::usage)?, place))
+}

@@ -1,0 +1,41 @@
+//! `lithify bench show`: renders a run again from its raw results.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lithify_lab::{report, run as lab};
+
+use crate::fault::{Fault, print};
+
+/// `bench show`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lithify bench show results/zlib-vs-zstd-cached.json
+  lithify bench show results/runs/zlib-vs-zstd-smoke
+  lithify bench show results/zlib-vs-zstd-cached.json --format csv")]
+pub struct ShowArguments {
+    /// The JSON of a report, or the directory of a run
+    results: PathBuf,
+    /// As what
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// One line per cell and phase
+    Csv,
+}
+
+/// Shows it.
+pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
+    let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;
+    print(&match arguments.format {
+        Format::Text => report::render(&record),
+        Format::Csv => report::csv::render(&record),
+    })
+}

@@ -1,0 +1,53 @@
+//! What went wrong, as an exit code and one line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Exit code of a wrong command line or experiment file.
+pub const USAGE: u8 = 2;
+const FAILURE: u8 = 1;
+const INTERRUPTED: u8 = 130;
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub struct Fault {
+    code: u8,
+    text: String,
+}
+
+impl Fault {
+    /// The command line or an experiment file is wrong.
+    pub fn usage(text: impl ToString) -> Fault {
+        Fault { code: USAGE, text: text.to_string() }
+    }
+
+    /// Something failed.
+    pub fn failure(text: impl ToString) -> Fault {
+        Fault { code: FAILURE, text: text.to_string() }
+    }
+
+    /// The user stopped it.
+    pub fn interrupted(text: impl ToString) -> Fault {
+        Fault { code: INTERRUPTED, text: text.to_string() }
+    }
+
+    /// Prints the line, if there is something to say, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        if !self.text.is_empty() {
+            let line: Vec<&str> = self.text.lines().collect();
+            eprintln!("error: {}", line.join(" "));
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// Prints to standard output. A reader that has seen enough is no error.
+pub fn print(text: &str) -> Result<(), Fault> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fault::failure(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,138 @@
+//! The figures that are published, under the names and in the order of the publications.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The graph is written.
+    Load,
+    /// The mix of requests runs.
+    Query,
+}
+
+impl Phase {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Load => "load",
+            Phase::Query => "query",
+        }
+    }
+
+    /// The columns of its table, in the published order.
+    pub fn columns(self) -> &'static [Column] {
+        use Column::*;
+        match self {
+            Phase::Load => {
+                &[Ips, ReadsPerInsert, ReadKbPerInsert, WriteKbPerInsert, McpuPerInsert, Size, Rss]
+            }
+            Phase::Query => &[
+                Tps,
+                ReadsPerTransaction,
+                ReadKbPerTransaction,
+                WriteKbPerTransaction,
+                McpuPerTransaction,
+                Size,
+                Rss,
+                UpdateNode,
+                GetNode,
+                UpdateLink,
+                GetLinksList,
+            ],
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A published figure. Load columns are per insert (a link), query columns per transaction (an
+/// operation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Column {
+    /// Links inserted per second.
+    #[serde(rename = "ips")]
+    Ips,
+    /// Operations per second.
+    #[serde(rename = "tps")]
+    Tps,
+    /// Device reads per insert.
+    #[serde(rename = "r/i")]
+    ReadsPerInsert,
+    /// Device KB read per insert.
+    #[serde(rename = "rKB/i")]
+    ReadKbPerInsert,
+    /// Device KB written per insert.
+    #[serde(rename = "wKB/i")]
+    WriteKbPerInsert,
+    /// Busy percent of the whole machine, divided by inserts per second, times 10^6.
+    #[serde(rename = "Mcpu/i")]
+    McpuPerInsert,
+    /// Device reads per transaction.
+    #[serde(rename = "r/t")]
+    ReadsPerTransaction,
+    /// Device KB read per transaction.
+    #[serde(rename = "rKB/t")]
+    ReadKbPerTransaction,
+    /// Device KB written per transaction.
+    #[serde(rename = "wKB/t")]
+    WriteKbPerTransaction,
+    /// Busy percent of the whole machine, divided by transactions per second, times 10^6.
+    #[serde(rename = "Mcpu/t")]
+    McpuPerTransaction,
+    /// Allocated bytes of the data directory at the end of the phase, GB (10^9).
+    #[serde(rename = "size")]
+    Size,
+    /// Resident memory at the end of the phase, GB (10^9).
+    #[serde(rename = "rss")]
+    Rss,
+    /// 99th percentile of UPDATE_NODE, ms.
+    #[serde(rename = "un")]
+    UpdateNode,
+    /// 99th percentile of GET_NODE, ms.
+    #[serde(rename = "gn")]
+    GetNode,
+    /// 99th percentile of UPDATE_LINK, ms.
+    #[serde(rename = "ul")]
+    UpdateLink,
+    /// 99th percentile of GET_LINKS_LIST, ms.
+    #[serde(rename = "gl")]
+    GetLinksList,
+}
+
+impl Column {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Column::Ips => "ips",
+            Column::Tps => "tps",
+            Column::ReadsPerInsert => "r/i",
+            Column::ReadKbPerInsert => "rKB/i",
+            Column::WriteKbPerInsert => "wKB/i",
+            Column::McpuPerInsert => "Mcpu/i",
+            Column::ReadsPerTransaction => "r/t",
+            Column::ReadKbPerTransaction => "rKB/t",
+            Column::WriteKbPerTransaction => "wKB/t",
+            Column::McpuPerTransaction => "Mcpu/t",
+            Column::Size => "size",
+            Column::Rss => "rss",
+            Column::UpdateNode => "un",
+            Column::GetNode => "gn",
+            Column::UpdateLink => "ul",
+            Column::GetLinksList => "gl",
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,269 @@
+//! Experiment files: a question, a matrix of scales and arms, and the published figures.
+//!
+//! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
+//! names of codecs in it ([`Codec`]), and the columns that figures are published in
+//! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
+//! possible to run.
+//!
+//! Promises: an error names file, line and key, and for an impossible value the allowed range.
+//! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
+
+mod check;
+mod codec;
+mod column;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use codec::Codec;
+pub use column::{Column, Phase};
+pub use parse::ExperimentError;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The experiments that are part of the program: name and text.
+pub const BUILT_IN: &[(&str, &str)] =
+    &[("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml"))];
+
+/// One experiment: what is asked, of what, and what was published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name on the command line: lower case, digits, dashes.
+    pub name: String,
+    /// One line for headings.
+    pub title: String,
+    /// What is asked.
+    pub question: String,
+    /// What the published source says the answer is.
+    pub hypothesis: String,
+    /// Where the published figures come from.
+    pub source: Source,
+    /// What is run.
+    pub workload: Workload,
+    /// The engine settings that all arms share.
+    pub engine: SharedSettings,
+    /// The sizes it can be run at, by name.
+    #[serde(rename = "scale")]
+    pub scales: BTreeMap<String, Scale>,
+    /// What is compared, in the order of the tables.
+    #[serde(rename = "arm")]
+    pub arms: Vec<Arm>,
+    /// The published tables.
+    #[serde(default)]
+    pub published: Vec<PublishedTable>,
+    /// The published ratios that ours are held against.
+    #[serde(default, rename = "headline")]
+    pub headlines: Vec<Headline>,
+    /// What a reader must know.
+    pub caveats: Caveats,
+}
+
+/// Where published figures come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Title of the publication.
+    pub title: String,
+    /// Who published it, and where.
+    pub author: String,
+    /// When: year-month-day.
+    pub date: String,
+    /// On which machine and with which software.
+    pub setup: String,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Which benchmark; `linkbench` is the one there is.
+    pub kind: WorkloadKind,
+    /// Its profile; `lb2013` is the one there is.
+    pub profile: Profile,
+    /// Repeat `r` (from 0) runs with seed `seed + r`; all arms of a repeat share it.
+    pub seed: u64,
+}
+
+/// The benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkloadKind {
+    /// The social graph.
+    LinkBench,
+}
+
+/// The profiles of LinkBench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Mix, distributions and quirks of the 2013 edition.
+    Lb2013,
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityMode {
+    /// After it is synced to the device.
+    Sync,
+    /// After the operating system has it: survives the death of the process.
+    Buffered,
+    /// Without a log.
+    None,
+}
+
+impl DurabilityMode {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            DurabilityMode::Sync => "sync",
+            DurabilityMode::Buffered => "buffered",
+            DurabilityMode::None => "none",
+        }
+    }
+}
+
+/// Engine settings that all arms share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedSettings {
+    /// Codec of level 0 and of levels at distance 2 and more from the bottom.
+    pub codec_small: Codec,
+    /// Codec of the level above the bottom.
+    pub codec_middle: Codec,
+    /// Raw bytes of a data block, KiB.
+    pub block_kib: u64,
+    /// When a write is acknowledged.
+    pub durability: DurabilityMode,
+}
+
+/// One size that an experiment can be run at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// What it shows.
+    pub about: String,
+    /// Nodes of the graph.
+    pub nodes: u64,
+    /// Threads that load links (nodes are loaded by one more).
+    pub loaders: u64,
+    /// Threads of the query phase.
+    pub requesters: u64,
+    /// Queries before the measured ones, seconds.
+    pub warmup_seconds: u64,
+    /// Measured queries, seconds.
+    pub query_seconds: u64,
+    /// Queries against the null engine, which measure the driver alone, seconds.
+    pub calibration_seconds: u64,
+    /// Runs of each arm.
+    pub repeats: u64,
+    /// Memory of the engine as a whole, MiB.
+    pub memory_budget_mib: u64,
+    /// The block cache in it, MiB.
+    pub block_cache_mib: u64,
+    /// Size at which a memtable is flushed, MiB.
+    pub memtable_mib: u64,
+    /// Target size of a table file, MiB.
+    pub table_mib: u64,
+    /// Largest target of the first level below level 0, MiB.
+    pub base_level_mib: u64,
+    /// Size of a level in units of the one above.
+    pub fanout: u64,
+    /// Threads of flush and compaction.
+    pub background_threads: u64,
+    /// Free disk that one arm needs, MiB.
+    pub disk_mib: u64,
+    /// Memory that the operating system must hold the process to, MiB; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_mib: Option<u64>,
+}
+
+/// One setting that is compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Its name in tables and on the command line.
+    pub name: String,
+    /// Codec of the bottom level.
+    pub bottom: Codec,
+    /// What the published tables call it, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_as: Option<String>,
+}
+
+/// The published figures of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedTable {
+    /// Load or query.
+    pub phase: Phase,
+    /// What the values of a row are.
+    pub columns: Vec<Column>,
+    /// One row per published arm.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// One row of a published table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRow {
+    /// The arm of this experiment that stands for it.
+    pub arm: String,
+    /// One value per column.
+    pub values: Vec<f64>,
+}
+
+/// A published ratio between two arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Headline {
+    /// Load or query.
+    pub phase: Phase,
+    /// Of which figure.
+    pub column: Column,
+    /// Above the line.
+    pub arm: String,
+    /// Below the line.
+    pub base: String,
+    /// The published ratio.
+    pub published: f64,
+    /// What it says, in words.
+    pub claim: String,
+}
+
+/// What a reader must know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Caveats {
+    /// How the figures may be read.
+    pub notes: Vec<String>,
+    /// What of the publication is not reproduced.
+    pub not_reproduced: Vec<String>,
+}
+
+impl Experiment {
+    /// Reads and checks the text of an experiment file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// Bad syntax, an unknown or missing key, an impossible value: with file, line and key.
+    pub fn parse(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
+        parse::parse(file, text)
+    }
+
+    /// The arm of that name.
+    pub fn arm(&self, name: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The published value of `arm` in a phase and column.
+    pub fn published_value(&self, phase: Phase, column: Column, arm: &str) -> Option<f64> {
+        self.published.iter().filter(|table| table.phase == phase).find_map(|table| {
+            let index = table.columns.iter().position(|candidate| *candidate == column)?;
+            let row = table.rows.iter().find(|row| row.arm == arm)?;
+            row.values.get(index).copied()
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! Errors name the line and the key; the built-in experiments are sound.
+
+use super::*;
+
+const FILE: &str = "e.toml";
+
+fn built_in() -> &'static str {
+    BUILT_IN[0].1
+}
+
+fn error(text: &str) -> ExperimentError {
+    Experiment::parse(FILE, text).expect_err("must be refused")
+}
+
+/// Replaces one line; returns its number and the new text.
+fn replace(from: &str, to: &str) -> (usize, String) {
+    let text = built_in();
+    let line = text.lines().position(|line| line == from).expect("the line is there") + 1;
+    (line, text.replacen(&format!("\n{from}\n"), &format!("\n{to}\n"), 1))
+}
+
+#[test]
+fn built_in_experiments_parse() {
+    for (name, text) in BUILT_IN {
+        let experiment = Experiment::parse(FILE, text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(experiment.name, *name);
+        assert!(
+            experiment.scales.contains_key("smoke") && experiment.scales.contains_key("cached")
+        );
+        let again: Experiment =
+            serde_json::from_str(&serde_json::to_string(&experiment).expect("to JSON"))
+                .expect("from JSON");
+        assert_eq!(again, experiment);
+    }
+}
+
+#[test]
+fn published_figures_of_the_built_in() {
+    let experiment = Experiment::parse(FILE, built_in()).expect("parses");
+    let value = |phase, column, arm| experiment.published_value(phase, column, arm);
+    assert_eq!(value(Phase::Load, Column::McpuPerInsert, "zlib-1"), Some(146.0));
+    assert_eq!(value(Phase::Query, Column::Tps, "zstd-1"), Some(39366.0));
+    assert_eq!(value(Phase::Query, Column::Ips, "zstd-1"), None);
+    assert_eq!(value(Phase::Load, Column::Ips, "none"), None);
+}
+
+#[test]
+fn unknown_key_is_named_with_its_line() {
+    let (line, text) = replace("seed = 20160914", "sead = 20160914");
+    let error = error(&text);
+    assert_eq!((error.line, error.key.as_str()), (line, "workload.sead"));
+    assert!(error.what.contains("unknown field `sead`"), "{error}");
+    assert!(error.to_string().starts_with(&format!("e.toml:{line}: key workload.sead: ")));
+}
+
+#[test]
+fn missing_key_is_named_with_its_table() {
+    let (_, text) = replace(
+        "question = \"What does zstd instead of zlib at the bottom of the tree do to LinkBench?\"",
+        "",
+    );
+    assert!(error(&text).what.contains("missing field `question`"));
+    let (line, text) = replace("bottom = \"zlib-6\"", "");
+    let error = error(&text);
+    assert!(error.what.contains("missing field `bottom`"), "{error}");
+    assert_eq!(error.key, "arm[3]");
+    assert!(error.line <= line && line - error.line <= 2, "{error}");
+}
+
+#[test]
+fn wrong_type_is_named_with_its_line() {
+    let (line, text) = replace("block_kib = 16", "block_kib = \"16\"");
+    let error = error(&text);
+    assert_eq!((error.line, error.key.as_str()), (line, "engine.block_kib"));
+    assert!(error.what.contains("invalid type"), "{error}");
+}
+
+#[test]
+fn impossible_values_name_the_allowed_range() {
+    let cases = [
+        ("block_kib = 16", "block_kib = 4096", "engine.block_kib", "1 to 1024"),
+        ("nodes = 100_000", "nodes = 10", "scale.smoke.nodes", "1000 to"),
+        ("nodes = 100_000", "nodes = -10", "scale.smoke.nodes", "invalid value"),
+        ("query_seconds = 120", "query_seconds = 0", "scale.cached.query_seconds", "1 to 864000"),
+        ("block_cache_mib = 16", "block_cache_mib = 128", "scale.smoke.block_cache_mib", "128"),
+        ("bottom = \"zlib-6\"", "bottom = \"zlib-16\"", "arm[3].bottom", "1 to 9"),
+        ("bottom = \"zlib-6\"", "bottom = \"gzip\"", "arm[3].bottom", "unknown codec"),
+        ("bottom = \"zstd-3\"", "bottom = \"zstd-0\"", "arm[5].bottom", "without 0"),
+        ("name = \"zlib-6\"", "name = \"zlib-1\"", "arm[3].name", "second arm"),
+        ("name = \"zlib-6\"", "name = \"Zlib 6\"", "arm[3].name", "lower-case"),
+        ("published = 0.555", "published = 0.655", "headline[0].published", "contradicts"),
+        ("published = 0.555", "published = nan", "headline[0].published", "above 0"),
+        ("durability = \"buffered\"", "durability = \"most\"", "engine.durability", "most"),
+    ];
+    for (from, to, key, what) in cases {
+        let (line, text) = replace(from, to);
+        let error = error(&text);
+        assert_eq!((error.line, error.key.as_str()), (line, key), "{error}");
+        assert!(error.what.contains(what), "{error}");
+    }
+}
+
+#[test]
+fn published_rows_must_fit() {
+    let from = "  { arm = \"zlib-6\", values = [61457, 0, 0, 0.97, 153, 312, 2.2] },";
+    let (line, text) = replace(from, &from.replace("zlib-6", "zlib-7"));
+    let unknown = error(&text);
+    assert_eq!((unknown.line, unknown.key.as_str()), (line, "published[0].rows[2].arm"));
+    assert!(unknown.what.contains("there are: none, lz4"), "{unknown}");
+    let (line, text) = replace(from, &from.replace(", 2.2", ""));
+    let short = error(&text);
+    assert_eq!((short.line, short.key.as_str()), (line, "published[0].rows[2].values"));
+    let (_, text) = replace("column = \"tps\"", "column = \"ips\"");
+    assert!(error(&text).what.contains("no column of the query table"));
+}
+
+#[test]
+fn broken_syntax_names_the_line() {
+    let (line, text) = replace("seed = 20160914", "seed = = 1");
+    assert_eq!(error(&text).line, line);
+    assert_eq!(error("").line, 1);
+}
+
+#[test]
+fn codec_names_go_both_ways() {
+    for name in ["none", "snappy", "lz4", "zlib-1", "zlib-9", "zlib-fast-12", "zstd--7", "zstd-22"]
+    {
+        assert_eq!(name.parse::<Codec>().map(|codec| codec.to_string()).as_deref(), Ok(name));
+    }
+    for name in ["", "zlib", "zlib-", "zlib-0", "zlib-fast-13", "zstd-23", "zstd--8", "zstd-1.5"] {
+        assert!(name.parse::<Codec>().is_err(), "{name}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Meters: what a phase cost the process, the machine and the device.
+//!
+//! Owns: reading `/proc`, `/sys/block` and getrusage before and after a phase and the difference
+//! ([`Meter`], [`PhaseUsage`]); the size of a directory on disk ([`space`]); whether throughput was
+//! steady ([`steady`]); the description of the machine ([`machine`]).
+//!
+//! Promises: readings are plain data that serialises; a counter that the machine does not offer
+//! is `None` or zero and leaves a note, never an error. Reading costs a few hundred microseconds,
+//! so it happens at the ends of a phase only.
+//!
+//! Threads: a [`Meter`] may be used from any one thread. Linux only: elsewhere every counter is
+//! missing. Does not know engines, workloads or arms.
+
+pub mod machine;
+pub mod process;
+pub mod space;
+pub mod steady;
+pub mod system;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use process::{ProcessCpu, ProcessIo, ProcessMemory};
+use space::DirectorySize;
+use system::{CpuTicks, DeviceCounters};
+
+/// Reads the counters of this process, the machine, and the device under one directory.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    directory: PathBuf,
+    device: Option<system::Device>,
+    notes: Vec<String>,
+}
+
+/// All counters at one moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    at: Instant,
+    cpu: ProcessCpu,
+    io: ProcessIo,
+    machine: CpuTicks,
+    device: Option<DeviceCounters>,
+}
+
+/// What a phase used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseUsage {
+    /// Wall time between the two readings, seconds.
+    pub seconds: f64,
+    /// CPU of this process, microseconds in user and system mode, and its context switches.
+    pub process_cpu: ProcessCpu,
+    /// What this process read and wrote.
+    pub process_io: ProcessIo,
+    /// CPU of the whole machine and its context switches.
+    pub machine: CpuTicks,
+    /// CPU that other processes used, microseconds.
+    pub foreign_cpu_us: u64,
+    /// What the device under the data did, other processes included; `None` when it has no
+    /// counters.
+    pub device: Option<DeviceCounters>,
+    /// Resident and virtual memory at the end.
+    pub memory: ProcessMemory,
+    /// The data directory at the end.
+    pub directory: DirectorySize,
+    /// Counters that are missing, and why.
+    pub notes: Vec<String>,
+}
+
+impl PhaseUsage {
+    /// Busy percent of the whole machine over the phase.
+    pub fn busy_percent(&self) -> f64 {
+        let total = self.machine.busy + self.machine.idle;
+        if total == 0 { 0.0 } else { 100.0 * self.machine.busy as f64 / total as f64 }
+    }
+
+    /// Other processes' CPU as percent of the whole machine.
+    pub fn foreign_percent(&self, cpus: usize) -> f64 {
+        let capacity_us = self.seconds * 1e6 * cpus.max(1) as f64;
+        if capacity_us <= 0.0 { 0.0 } else { 100.0 * self.foreign_cpu_us as f64 / capacity_us }
+    }
+}
+
+impl Meter {
+    /// A meter of this process and of the device that holds `directory`, which must exist.
+    pub fn new(directory: &Path) -> Meter {
+        let mut notes = Vec::new();
+        let device = match system::Device::of(directory) {
+            Ok(device) => Some(device),
+            Err(why) => {
+                notes.push(format!("no device counters: {why}"));
+                None
+            }
+        };
+        Meter { directory: directory.to_owned(), device, notes }
+    }
+
+    /// The device under the directory, when it was found.
+    pub fn device_name(&self) -> Option<&str> {
+        self.device.as_ref().map(|device| device.name.as_str())
+    }
+
+    /// Hands the directory's file system to the device, so that what comes later is not charged
+    /// for what came before. Failure shows in the device counters only, so it is not an error.
+    pub fn sync(&self) -> bool {
+        space::sync_file_system(&self.directory)
+    }
+
+    /// Reads all counters.
+    pub fn read(&self) -> Reading {
+        Reading {
+            at: Instant::now(),
+            cpu: ProcessCpu::of_self(),
+            io: ProcessIo::of_self(),
+            machine: CpuTicks::now(),
+            device: self.device.as_ref().and_then(system::Device::counters),
+        }
+    }
+
+    /// What was used between `before` and `after`. Memory and directory are read now; device
+    /// counters are read now too, so that a sync after the phase is charged to it.
+    pub fn usage(&self, before: &Reading, after: &Reading) -> PhaseUsage {
+        let process_cpu = after.cpu.since(&before.cpu);
+        let machine = after.machine.since(&before.machine);
+        let device_now = self.device.as_ref().and_then(system::Device::counters);
+        let busy_us = machine.busy_us();
+        PhaseUsage {
+            seconds: after.at.duration_since(before.at).as_secs_f64(),
+            foreign_cpu_us: busy_us.saturating_sub(process_cpu.total_us()),
+            process_cpu,
+            process_io: after.io.since(&before.io),
+            machine,
+            device: match (&device_now, &before.device) {
+                (Some(now), Some(before)) => Some(now.since(before)),
+                _ => None,
+            },
+            memory: ProcessMemory::of_self(),
+            directory: space::directory_size(&self.directory),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_charged_for_what_it_does() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let meter = Meter::new(directory.path());
+        let before = meter.read();
+        let mut sum = 0u64;
+        while ProcessCpu::of_self().since(&before.cpu).total_us() < 30_000 {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
+        }
+        std::fs::write(directory.path().join("file"), vec![7u8; 1 << 20]).expect("writes");
+        let after = meter.read();
+        meter.sync();
+        let usage = meter.usage(&before, &after);
+        assert!(usage.process_cpu.total_us() >= 30_000, "{usage:?}");
+        assert!(usage.process_io.written_syscall_bytes >= 1 << 20, "{usage:?}");
+        assert_eq!(usage.directory.apparent_bytes, 1 << 20);
+        assert!(usage.memory.resident_bytes > 0 && usage.seconds > 0.0);
+        let again: PhaseUsage =
+            serde_json::from_str(&serde_json::to_string(&usage).expect("to JSON")).expect("back");
+        assert_eq!(again.process_cpu, usage.process_cpu);
+    }
+
+    #[test]
+    fn percentages() {
+        let usage = PhaseUsage {
+            seconds: 10.0,
+            machine: CpuTicks { busy: 300, idle: 700, ..CpuTicks::default() },
+            foreign_cpu_us: 2_000_000,
+            ..PhaseUsage::default()
+        };
+        assert_eq!(usage.busy_percent(), 30.0);
+        assert_eq!(usage.foreign_percent(2), 10.0);
+        assert_eq!(PhaseUsage::default().busy_percent(), 0.0);
+        assert_eq!(PhaseUsage::default().foreign_percent(2), 0.0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Space on disk: the size of a directory, free space, and the sync of a file system.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The size of a directory with everything below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectorySize {
+    /// Blocks that are allocated, as `du` counts them, bytes.
+    pub allocated_bytes: u64,
+    /// Lengths of the files, bytes.
+    pub apparent_bytes: u64,
+    /// Number of files.
+    pub files: u64,
+}
+
+/// Measures `directory`. Files that vanish meanwhile are not counted; directories count with their
+/// allocated blocks only.
+pub fn directory_size(directory: &Path) -> DirectorySize {
+    let mut size = DirectorySize::default();
+    let Ok(entries) = fs::read_dir(directory) else { return size };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        size.allocated_bytes += metadata.blocks() * 512;
+        if metadata.is_dir() {
+            let below = directory_size(&entry.path());
+            size.allocated_bytes += below.allocated_bytes;
+            size.apparent_bytes += below.apparent_bytes;
+            size.files += below.files;
+        } else {
+            size.apparent_bytes += metadata.len();
+            size.files += 1;
+        }
+    }
+    size
+}
+
+/// Bytes that may still be written under `directory`, which must exist.
+///
+/// # Errors
+/// The operating system's, when the file system does not tell.
+pub fn free_bytes(directory: &Path) -> std::io::Result<u64> {
+    let status = nix::sys::statvfs::statvfs(directory)?;
+    Ok(status.blocks_available() as u64 * status.fragment_size() as u64)
+}
+
+/// Writes all dirty pages of the file system that holds `directory`. Returns whether it worked.
+pub fn sync_file_system(directory: &Path) -> bool {
+    File::open(directory).is_ok_and(|directory| nix::unistd::syncfs(directory).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_add_up() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir(root.path().join("below")).expect("creates");
+        fs::write(root.path().join("a"), vec![1u8; 5000]).expect("writes");
+        fs::write(root.path().join("below/b"), vec![1u8; 300]).expect("writes");
+        let sparse = File::create(root.path().join("sparse")).expect("creates");
+        sparse.set_len(1 << 30).expect("grows");
+        assert!(sync_file_system(root.path()));
+        let size = directory_size(root.path());
+        assert_eq!((size.files, size.apparent_bytes), (3, 5300 + (1 << 30)));
+        assert!(size.allocated_bytes < 1 << 20, "a hole is not allocated: {size:?}");
+        assert_eq!(directory_size(Path::new("/no such directory")), DirectorySize::default());
+        assert!(free_bytes(root.path()).expect("tells") > 0);
+        assert!(!sync_file_system(Path::new("/no such directory")));
+    }
+}

@@ -1,0 +1,157 @@
+//! The fairness card: what the figures were taken on, and what all arms had in common.
+
+use super::figures::figure;
+use crate::experiment::Codec;
+use crate::run::RunRecord;
+use crate::run::cell::{CellResult, Purpose};
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// The card as lines of `name: value`.
+pub fn render(record: &RunRecord) -> String {
+    let measured = record
+        .cells
+        .iter()
+        .filter_map(|cell| cell.result.as_ref())
+        .find(|result| result.spec.purpose == Purpose::Measure);
+    let Some(result) = measured else { return "No cell was measured.".to_owned() };
+    let mut lines = machine(result);
+    lines.extend(engine(result));
+    lines.push(("database : memory", ratios(record)));
+    lines.push((
+        "clients",
+        format!(
+            "{} loaders, {} requesters in the engine's process; they share its {} CPUs{}",
+            result.spec.loaders,
+            result.spec.requesters,
+            result.machine.cpus,
+            if result.spec.requesters as usize > 2 * result.machine.cpus {
+                " and are over-subscribed"
+            } else {
+                ""
+            }
+        ),
+    ));
+    lines.push(("graph", compact(&result.graph)));
+    lines.push(("counters", counters(record)));
+    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+}
+
+fn machine(result: &CellResult) -> Vec<(&'static str, String)> {
+    let machine = &result.machine;
+    vec![
+        ("machine", format!("{}, {} CPUs, {}", machine.cpu, machine.cpus, machine.kernel)),
+        ("memory", format!("{} MiB, not limited", figure(machine.memory_bytes as f64 / MIB))),
+        ("data on", format!("{} on {}", machine.file_system, machine.device)),
+        ("built by", format!("{}, {}", machine.compiler, machine.build)),
+    ]
+}
+
+fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
+    let settings = &result.spec.settings;
+    let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
+    let mut name = result.engine_name.clone();
+    if !result.capabilities.labels.is_empty() {
+        name.push_str(&format!(" ({})", result.capabilities.labels.join(", ")));
+    }
+    let mut lines = vec![
+        ("engine", name),
+        ("durability", settings.durability.name().to_owned()),
+        (
+            "memory budget",
+            format!(
+                "{}, block cache {} in it, memtable {}",
+                mib(settings.memory_budget_bytes),
+                mib(settings.block_cache_bytes),
+                mib(settings.memtable_bytes)
+            ),
+        ),
+        (
+            "tree",
+            format!(
+                "tables {}, base level at most {}, fanout {}, blocks {} KiB, {} background threads",
+                mib(settings.table_bytes),
+                mib(settings.base_level_bytes),
+                settings.fanout,
+                settings.block_bytes / 1024,
+                settings.background_threads
+            ),
+        ),
+        ("codecs", codecs(settings.codec_small, settings.codec_middle)),
+    ];
+    if let Some(libraries) = result.engine_options.get("codec_libraries") {
+        lines.push(("codec libraries", compact(libraries)));
+    }
+    lines
+}
+
+fn codecs(small: Codec, middle: Codec) -> String {
+    format!(
+        "small levels (L0 and distance 2 and more from the bottom) {small}, middle {middle}, \
+         bottom as the arm says"
+    )
+}
+
+/// Each arm's database in units of the block cache and of the memory budget.
+fn ratios(record: &RunRecord) -> String {
+    let arms: Vec<String> = record
+        .plan
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let result = record
+                .cells
+                .iter()
+                .filter_map(|cell| cell.result.as_ref())
+                .find(|result| result.spec.arm == *arm)?;
+            let size = result.load.usage.directory.allocated_bytes as f64;
+            let settings = &result.spec.settings;
+            Some(format!(
+                "{arm} {}:1 cache, {}:1 budget",
+                figure(size / settings.block_cache_bytes as f64),
+                figure(size / settings.memory_budget_bytes as f64)
+            ))
+        })
+        .collect();
+    format!("{} (after the load)", arms.join("; "))
+}
+
+/// Which counters are missing, and how much of the machine others took.
+fn counters(record: &RunRecord) -> String {
+    let mut notes: Vec<String> =
+        vec!["device columns include the write-back of the phase (synced after it)".to_owned()];
+    let mut foreign_max: f64 = 0.0;
+    for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
+        for phase in [&result.load, &result.query] {
+            foreign_max = foreign_max.max(phase.usage.foreign_percent(result.machine.cpus));
+            for note in &phase.usage.notes {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
+            }
+        }
+    }
+    notes.push(format!("other processes took at most {} % of the CPUs", figure(foreign_max)));
+    notes.join("; ")
+}
+
+/// A JSON value on one line: `rank_rule midpoint, links_per_node 4.27`.
+fn compact(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{name} {}", compact(value)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        serde_json::Value::Array(values) => {
+            values.iter().map(compact).collect::<Vec<_>>().join(", ")
+        }
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => "-".to_owned(),
+        serde_json::Value::Number(number) => match number.as_f64() {
+            Some(value) if !number.is_u64() && !number.is_i64() => figure(value),
+            _ => number.to_string(),
+        },
+        serde_json::Value::Bool(value) => value.to_string(),
+    }
+}

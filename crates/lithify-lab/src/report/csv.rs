@@ -1,0 +1,80 @@
+//! The same figures as comma-separated values: one line per cell and phase, nothing rounded away.
+
+use std::fmt::Write as _;
+
+use super::figures::{column_value, cpu_us_per_operation};
+use crate::experiment::{Column, Phase};
+use crate::run::RunRecord;
+use crate::run::cell::CellResult;
+
+/// The columns: those of both phases under one name each (`x/o` for `x/i` and `x/t`).
+const HEADER: &str = "experiment,scale,engine,arm,repeat,phase,valid,ops,seconds,ops_per_second,\
+    r/o,rKB/o,wKB/o,Mcpu/o,size_bytes,apparent_bytes,rss_bytes,rss_max_bytes,cpu_us_o,un,gn,ul,gl,\
+    process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady";
+
+/// One line per cell and phase.
+pub fn render(record: &RunRecord) -> String {
+    let mut text = format!("{HEADER}\n");
+    for cell in &record.cells {
+        let Some(result) = &cell.result else { continue };
+        for phase in [Phase::Load, Phase::Query] {
+            text.push_str(&line(record, result, phase));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn line(record: &RunRecord, result: &CellResult, phase: Phase) -> String {
+    let figures = result.phase(phase);
+    let usage = &figures.usage;
+    let value = |column| column_value(figures, column);
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
+    let mut line = format!(
+        "{},{},{},{},{},{phase},{},{},{:.6},{:.3}",
+        record.plan.experiment.name,
+        record.plan.scale,
+        result.spec.engine.name(),
+        result.spec.arm,
+        result.spec.repeat,
+        result.violation().is_none(),
+        figures.operations,
+        figures.seconds,
+        figures.rate(),
+    );
+    for column in [
+        Column::ReadsPerTransaction,
+        Column::ReadKbPerTransaction,
+        Column::WriteKbPerTransaction,
+        Column::McpuPerTransaction,
+    ] {
+        let _ = write!(line, ",{}", number(value(column)));
+    }
+    let _ = write!(
+        line,
+        ",{},{},{},{},{:.4}",
+        usage.directory.allocated_bytes,
+        usage.directory.apparent_bytes,
+        usage.memory.resident_bytes,
+        usage.memory.resident_max_bytes,
+        cpu_us_per_operation(figures),
+    );
+    for column in [Column::UpdateNode, Column::GetNode, Column::UpdateLink, Column::GetLinksList] {
+        let _ = write!(line, ",{}", number(value(column)));
+    }
+    let cpu = &usage.process_cpu;
+    let steady = match figures.steady {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "",
+    };
+    let _ = write!(
+        line,
+        ",{},{},{},{},{steady}",
+        usage.process_io.read_device_bytes,
+        usage.process_io.written_device_bytes,
+        cpu.voluntary_switches + cpu.involuntary_switches,
+        usage.foreign_cpu_us,
+    );
+    line
+}

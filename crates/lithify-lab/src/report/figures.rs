@@ -1,0 +1,173 @@
+//! From raw results to figures: per cell, and per arm over its repeats.
+
+use crate::experiment::{Column, Phase};
+use crate::run::RunRecord;
+use crate::run::cell::{CellResult, PhaseResult, Purpose};
+
+/// The driver's own CPU per operation, from the calibration; zeros without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DriverCost {
+    /// Microseconds per inserted link.
+    pub load_us: f64,
+    /// Microseconds per operation of the mix.
+    pub query_us: f64,
+    /// True when there was a calibration.
+    pub measured: bool,
+}
+
+/// The valid results of a run, by arm.
+pub struct Figures<'a> {
+    arms: Vec<(&'a str, Vec<&'a CellResult>)>,
+    /// What the driver costs.
+    pub driver: DriverCost,
+}
+
+impl<'a> Figures<'a> {
+    /// Sorts out what counts.
+    pub fn of(record: &'a RunRecord) -> Figures<'a> {
+        let valid = |purpose: Purpose| {
+            record.cells.iter().filter_map(|cell| cell.result.as_ref()).filter(move |result| {
+                result.spec.purpose == purpose && result.violation().is_none()
+            })
+        };
+        let arms = record
+            .plan
+            .arms
+            .iter()
+            .map(|arm| {
+                let mut results: Vec<_> =
+                    valid(Purpose::Measure).filter(|result| result.spec.arm == *arm).collect();
+                results.sort_by_key(|result| result.spec.repeat);
+                (arm.as_str(), results)
+            })
+            .collect();
+        let driver = valid(Purpose::Calibrate).next().map_or_else(DriverCost::default, |result| {
+            DriverCost {
+                load_us: cpu_us_per_operation(&result.load),
+                query_us: cpu_us_per_operation(&result.query),
+                measured: true,
+            }
+        });
+        Figures { arms, driver }
+    }
+
+    /// The valid results of an arm, in the order of their repeats.
+    pub fn results(&self, arm: &str) -> &[&'a CellResult] {
+        self.arms
+            .iter()
+            .find(|(name, _)| *name == arm)
+            .map(|(_, results)| results.as_slice())
+            .unwrap_or_default()
+    }
+
+    /// A figure of an arm over its repeats; `None` when no repeat has it.
+    pub fn spread(&self, arm: &str, figure: impl Fn(&CellResult) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.results(arm).iter().filter_map(|result| figure(result)).collect())
+    }
+
+    /// A published figure of an arm over its repeats.
+    pub fn column(&self, arm: &str, phase: Phase, column: Column) -> Option<Spread> {
+        self.spread(arm, |result| column_value(result.phase(phase), column))
+    }
+
+    /// The driver's CPU per operation of a phase, microseconds.
+    pub fn driver_us(&self, phase: Phase) -> f64 {
+        match phase {
+            Phase::Load => self.driver.load_us,
+            Phase::Query => self.driver.query_us,
+        }
+    }
+}
+
+/// A figure over repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The middle one; the mean of the middle two when their number is even.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many.
+    pub count: usize,
+}
+
+impl Spread {
+    /// The spread of finite values; `None` without any.
+    pub fn of(mut values: Vec<f64>) -> Option<Spread> {
+        values.retain(|value| value.is_finite());
+        values.sort_by(f64::total_cmp);
+        let (first, last) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            (values[middle - 1] + values[middle]) / 2.0
+        };
+        Some(Spread { median, min: first, max: last, count: values.len() })
+    }
+
+    /// True when the two ranges have a value in common.
+    pub fn overlaps(&self, other: &Spread) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+}
+
+/// CPU of the process per operation, microseconds, the driver's included.
+pub fn cpu_us_per_operation(phase: &PhaseResult) -> f64 {
+    phase.usage.process_cpu.total_us() as f64 / phase.operations as f64
+}
+
+/// A published figure of one phase; `None` when the machine or the phase does not have it.
+pub fn column_value(phase: &PhaseResult, column: Column) -> Option<f64> {
+    let usage = &phase.usage;
+    let operations = (phase.operations > 0).then_some(phase.operations as f64)?;
+    let p99 = |op: &str| {
+        phase.latencies.iter().find(|summary| summary.op == op).map(|s| s.p99_bucket_ms())
+    };
+    match column {
+        Column::Ips | Column::Tps => Some(phase.rate()),
+        Column::ReadsPerInsert | Column::ReadsPerTransaction => {
+            usage.device.map(|device| device.reads as f64 / operations)
+        }
+        Column::ReadKbPerInsert | Column::ReadKbPerTransaction => {
+            usage.device.map(|device| device.read_bytes as f64 / 1024.0 / operations)
+        }
+        Column::WriteKbPerInsert | Column::WriteKbPerTransaction => {
+            usage.device.map(|device| device.written_bytes as f64 / 1024.0 / operations)
+        }
+        Column::McpuPerInsert | Column::McpuPerTransaction => {
+            Some(usage.busy_percent() / phase.rate() * 1e6)
+        }
+        Column::Size => Some(usage.directory.allocated_bytes as f64 / 1e9),
+        Column::Rss => Some(usage.memory.resident_bytes as f64 / 1e9),
+        Column::UpdateNode => p99("UPDATE_NODE"),
+        Column::GetNode => p99("GET_NODE"),
+        Column::UpdateLink => p99("UPDATE_LINK"),
+        Column::GetLinksList => p99("GET_LINKS_LIST"),
+    }
+}
+
+/// A figure for people: whole from 100 on, three significant digits below, five decimals at most.
+pub fn figure(value: f64) -> String {
+    let size = value.abs();
+    let digits = match size {
+        s if !s.is_finite() => return "-".to_owned(),
+        s if s >= 99.95 => 0,
+        s if s >= 9.995 => 1,
+        s if s >= 0.9995 => 2,
+        s if s >= 0.09995 => 3,
+        s if s >= 0.009995 => 4,
+        _ => 5,
+    };
+    let text = format!("{value:.digits$}");
+    match text.trim_start_matches('-').trim_matches(['0', '.']) {
+        "" => "0".to_owned(),
+        _ => text,
+    }
+}
+
+/// [`figure`], or a dash for what is not there.
+pub fn figure_or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), figure)
+}

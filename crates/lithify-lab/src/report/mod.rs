@@ -1,0 +1,93 @@
+//! Reports: the published tables with our figures in them, and the comparison under them.
+//!
+//! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
+//! ([`compare`]), the tables ([`tables`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//!
+//! Promises: pure and deterministic: the same record gives the same text, so that a report can be
+//! rendered again at any time. A cell that failed or whose oracle found a violation is named and
+//! counts in no figure. Does not measure and does not read files.
+
+pub mod card;
+pub mod compare;
+pub mod csv;
+pub mod figures;
+pub mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use crate::experiment::Phase;
+use crate::run::RunRecord;
+use figures::Figures;
+
+/// The whole report as text.
+pub fn render(record: &RunRecord) -> String {
+    let figures = Figures::of(record);
+    let experiment = &record.plan.experiment;
+    let mut text = String::new();
+    let mut line = |part: &str| {
+        text.push_str(part.trim_end());
+        text.push('\n');
+    };
+    line(&format!("{} (scale {})", experiment.title, record.plan.scale));
+    line(&experiment.question);
+    let source = &experiment.source;
+    line(&format!(
+        "Published: {}, {}, {}: {}.",
+        source.author, source.title, source.date, source.setup
+    ));
+    line("");
+    line(&card::render(record));
+    for phase in [Phase::Load, Phase::Query] {
+        line("");
+        line(&heading(record, phase));
+        line(&tables::published_columns(record, &figures, phase));
+        if let Some(published) = tables::published(experiment, phase) {
+            line(&format!("as published ({}):", source.date));
+            line(&published);
+        }
+        line("");
+        line(&format!("{phase}: what an operation costs this process"));
+        line(&tables::process_columns(record, &figures, phase));
+    }
+    for phase in [Phase::Load, Phase::Query] {
+        line("");
+        line(&format!("Levels after the {phase} phase (first valid repeat of each arm)"));
+        line(&tables::levels(record, phase));
+    }
+    line(&tables::shape(record));
+    line("");
+    line("Checks");
+    line(&tables::checks(record, &figures));
+    line("");
+    line("Published against measured");
+    line(&compare::render(record, &figures));
+    line("");
+    line("To be read with");
+    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
+    line("Not reproduced");
+    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
+    text
+}
+
+fn heading(record: &RunRecord, phase: Phase) -> String {
+    let Some(spec) = record.plan.cells.iter().find(|cell| cell.arm != "driver") else {
+        return phase.to_string();
+    };
+    let mut heading = match phase {
+        Phase::Load => format!("load: {} nodes, {} clients", spec.nodes, spec.loaders),
+        Phase::Query => format!("query: {} s, {} clients", spec.query_seconds, spec.requesters),
+    };
+    // Writing to a String cannot fail.
+    let _ = write!(heading, " (medians of {}; size and rss in GB", repeats(record.plan.repeats));
+    if phase == Phase::Query {
+        heading.push_str("; p99 in ms");
+    }
+    heading.push(')');
+    heading
+}
+
+fn repeats(count: u64) -> String {
+    if count == 1 { "1 repeat".to_owned() } else { format!("{count} repeats") }
+}

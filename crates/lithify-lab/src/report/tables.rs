@@ -1,0 +1,325 @@
+//! The tables: published columns in the published order, what an operation costs the process,
+//! the levels, and the checks.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use super::figures::{Figures, cpu_us_per_operation, figure, figure_or_dash};
+use crate::adapter::EngineStatistics;
+use crate::experiment::{Experiment, Phase};
+use crate::run::RunRecord;
+use crate::run::cell::{CellResult, PhaseResult, Purpose};
+
+/// How a column is aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Figures.
+    Right,
+}
+
+/// Renders rows under a header, without lines, as wide as it needs to be.
+pub fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    let cell = |text: &str, align| {
+        Cell::new(text).set_alignment(match align {
+            Align::Left => CellAlignment::Left,
+            Align::Right => CellAlignment::Right,
+        })
+    };
+    table.set_header(columns.iter().map(|(name, align)| cell(name, *align)));
+    for row in rows {
+        table.add_row(row.iter().zip(columns).map(|(text, (_, align))| cell(text, *align)));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The published table of a phase with our figures: medians over the valid repeats.
+pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> String {
+    let mut columns: Vec<(&str, Align)> =
+        phase.columns().iter().map(|column| (column.name(), Align::Right)).collect();
+    columns.push(("engine", Align::Left));
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let mut row: Vec<String> = phase
+            .columns()
+            .iter()
+            .map(|column| {
+                figure_or_dash(figures.column(arm, phase, *column).map(|spread| spread.median))
+            })
+            .collect();
+        row.push(format!("{arm}{}", remark(record, figures, arm)));
+        rows.push(row);
+    }
+    table(&columns, &rows)
+}
+
+/// The table as it was published; `None` when there is none of that phase.
+pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
+    let published = experiment.published.iter().find(|table| table.phase == phase)?;
+    let mut columns: Vec<(&str, Align)> =
+        published.columns.iter().map(|column| (column.name(), Align::Right)).collect();
+    columns.push(("engine", Align::Left));
+    let rows: Vec<Vec<String>> = published
+        .rows
+        .iter()
+        .map(|row| {
+            let name = experiment.arm(&row.arm).and_then(|arm| arm.published_as.as_ref());
+            let mut cells: Vec<String> = row.values.iter().map(|value| figure(*value)).collect();
+            cells.push(name.unwrap_or(&row.arm).clone());
+            cells
+        })
+        .collect();
+    Some(table(&columns, &rows))
+}
+
+/// What is wrong with an arm's row: failed and void repeats.
+fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str) -> String {
+    let cells = record.cells.iter().filter(|cell| cell.spec.arm == arm);
+    let failed = cells.clone().filter(|cell| cell.failure.is_some()).count();
+    let void = cells
+        .filter_map(|cell| cell.result.as_ref())
+        .filter(|result| result.violation().is_some())
+        .count();
+    let mut parts = Vec::new();
+    if failed > 0 {
+        parts.push(format!("{failed} failed"));
+    }
+    if void > 0 {
+        parts.push(format!("{void} void"));
+    }
+    let valid = figures.results(arm).len();
+    if valid as u64 != record.plan.repeats {
+        parts.push(format!("{valid} of {} repeats", record.plan.repeats));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// True CPU per operation less the driver's, context switches, the process's own I/O, and whether
+/// the throughput was steady.
+pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> String {
+    let driver_us = figures.driver_us(phase);
+    let operations = |phase: &PhaseResult| phase.operations as f64;
+    let mut columns = vec![
+        ("cpu_us_op", Align::Right),
+        ("with settling", Align::Right),
+        ("driver_us_op", Align::Right),
+        ("system %", Align::Right),
+        ("cs/o", Align::Right),
+        ("process rKB/o", Align::Right),
+        ("process wKB/o", Align::Right),
+        ("settled size", Align::Right),
+        ("rss max", Align::Right),
+    ];
+    let rates: Vec<String> = rate_names(record, phase);
+    columns.extend(rates.iter().map(|name| (name.as_str(), Align::Right)));
+    columns.extend([("steady", Align::Left), ("foreign %", Align::Right), ("engine", Align::Left)]);
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let median = |figure: &dyn Fn(&CellResult) -> f64| {
+            figure_or_dash(figures.spread(arm, |result| Some(figure(result))).map(|s| s.median))
+        };
+        let cpu = |result: &CellResult| result.phase(phase).usage.process_cpu;
+        let io = |result: &CellResult| result.phase(phase).usage.process_io;
+        let per_operation = |result: &CellResult, bytes: u64| {
+            bytes as f64 / 1024.0 / operations(result.phase(phase))
+        };
+        let mut row = vec![
+            median(&|result| cpu_us_per_operation(result.phase(phase)) - driver_us),
+            median(&|result| settled_cpu_us_per_operation(result.phase(phase)) - driver_us),
+            if figures.driver.measured { figure(driver_us) } else { "-".to_owned() },
+            median(&|r| 100.0 * cpu(r).system_us as f64 / cpu(r).total_us() as f64),
+            median(&|r| {
+                (cpu(r).voluntary_switches + cpu(r).involuntary_switches) as f64
+                    / operations(r.phase(phase))
+            }),
+            median(&|r| per_operation(r, io(r).read_device_bytes)),
+            median(&|r| per_operation(r, io(r).written_device_bytes)),
+            median(&|r| r.phase(phase).settle.directory.allocated_bytes as f64 / 1e9),
+            median(&|r| r.phase(phase).usage.memory.resident_max_bytes as f64 / 1e9),
+        ];
+        row.extend(rates.iter().map(|name| {
+            let spread = figures.spread(arm, |r| r.phase(phase).rates.get(name).copied());
+            figure_or_dash(spread.map(|spread| spread.median))
+        }));
+        row.push(steadiness(figures.results(arm), phase));
+        row.push(median(&|r| r.phase(phase).usage.foreign_percent(r.machine.cpus)));
+        row.push(arm.clone());
+        rows.push(row);
+    }
+    table(&columns, &rows)
+}
+
+/// CPU per operation, the background work that the phase left behind included, microseconds.
+fn settled_cpu_us_per_operation(phase: &PhaseResult) -> f64 {
+    let settle_us = phase.settle.process_cpu.total_us() as f64;
+    cpu_us_per_operation(phase) + settle_us / phase.operations as f64
+}
+
+fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
+    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    let mut names: Vec<String> =
+        results.flat_map(|result| result.phase(phase).rates.keys().cloned()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// `yes`, `no`, `2 of 3`, or `short` when no repeat was long enough to say.
+fn steadiness(results: &[&CellResult], phase: Phase) -> String {
+    let judged: Vec<bool> =
+        results.iter().filter_map(|result| result.phase(phase).steady).collect();
+    let steady = judged.iter().filter(|steady| **steady).count();
+    match (judged.len(), steady) {
+        (0, _) => "short".to_owned(),
+        (all, steady) if all == steady => "yes".to_owned(),
+        (_, 0) => "not steady".to_owned(),
+        (all, steady) => format!("{steady} of {all}"),
+    }
+}
+
+/// The levels of each arm with their codecs, after a phase.
+pub fn levels(record: &RunRecord, phase: Phase) -> String {
+    let columns = [
+        ("engine", Align::Left),
+        ("level", Align::Left),
+        ("codec", Align::Left),
+        ("files", Align::Right),
+        ("stored MB", Align::Right),
+        ("raw MB", Align::Right),
+        ("stored/raw", Align::Right),
+        ("read MB", Align::Right),
+        ("written MB", Align::Right),
+        ("jobs", Align::Right),
+        ("cpu s", Align::Right),
+    ];
+    let figures = Figures::of(record);
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let Some(result) = figures.results(arm).first() else { continue };
+        for level in &result.phase(phase).statistics.levels {
+            let ratio = level.stored_bytes as f64 / level.raw_bytes as f64;
+            let megabytes = |bytes: u64| figure(bytes as f64 / 1e6);
+            rows.push(vec![
+                arm.clone(),
+                format!("L{}", level.level),
+                level.codec.clone(),
+                level.files.to_string(),
+                megabytes(level.stored_bytes),
+                megabytes(level.raw_bytes),
+                figure(ratio),
+                megabytes(level.compaction_read_bytes),
+                megabytes(level.compaction_write_bytes),
+                level.compactions.to_string(),
+                figure(level.compaction_cpu_us as f64 / 1e6),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return "  the engine has no levels".to_owned();
+    }
+    table(&columns, &rows)
+}
+
+/// Fewest non-empty levels below level 0 with which per-level codecs are compared.
+const LEVELS_MIN: usize = 3;
+
+/// Whether all arms have the same number of levels, and enough of them.
+pub fn shape(record: &RunRecord) -> String {
+    let figures = Figures::of(record);
+    let mut counts: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for arm in &record.plan.arms {
+        for result in figures.results(arm) {
+            let levels = &result.query.statistics.levels;
+            if levels.is_empty() {
+                return String::new();
+            }
+            let deep = levels.iter().filter(|level| level.level > 0 && level.files > 0).count();
+            let arms = counts.entry(deep).or_default();
+            if !arms.contains(&arm.as_str()) {
+                arms.push(arm);
+            }
+        }
+    }
+    let parts: Vec<String> =
+        counts.iter().map(|(count, arms)| format!("{count} ({})", arms.join(", "))).collect();
+    let mut line = format!("Non-empty levels below L0 after the queries: {}", parts.join("; "));
+    if counts.len() > 1 {
+        line.push_str(". NOT THE SAME in every arm: the arms differ in more than the codec");
+    }
+    if counts.keys().any(|count| *count < LEVELS_MIN) {
+        line.push_str(&format!(
+            ". FEWER THAN {LEVELS_MIN}: the upper levels' codecs matter little"
+        ));
+    }
+    line
+}
+
+/// Oracle, ledger and failures, a line per cell.
+pub fn checks(record: &RunRecord, figures: &Figures<'_>) -> String {
+    let mut lines = Vec::new();
+    for cell in &record.cells {
+        let id = &cell.spec.id;
+        if let Some(failure) = &cell.failure {
+            lines.push(format!("  {id}: FAILED: {failure}"));
+        }
+        let Some(result) = &cell.result else { continue };
+        if result.spec.purpose == Purpose::Calibrate {
+            lines.push(format!(
+                "  {id}: the driver alone costs {} us per insert and {} us per operation ({} per \
+                 second), and has {} MB resident",
+                figure(cpu_us_per_operation(&result.load)),
+                figure(cpu_us_per_operation(&result.query)),
+                figure(result.query.rate()),
+                figure(result.query.usage.memory.resident_max_bytes as f64 / 1e6)
+            ));
+            continue;
+        }
+        for check in &result.oracle {
+            let word = if check.passed { "oracle passed" } else { "ORACLE FAILED, row void" };
+            lines.push(format!("  {id}: {word} after the {}: {}", check.phase, check.summary));
+        }
+        for phase in [Phase::Load, Phase::Query] {
+            let driver_us = figures.driver_us(phase);
+            if let Some(line) = ledger(result.phase(phase), driver_us) {
+                lines.push(format!("  {id}: ledger of the {phase}: {line}"));
+            }
+        }
+    }
+    if record.interrupted {
+        lines.push("  the run was stopped before its last cell".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// What the engine booked in a phase against what the operating system counted.
+fn ledger(phase: &PhaseResult, driver_us: f64) -> Option<String> {
+    let booked = |causes: fn(&EngineStatistics) -> &BTreeMap<String, u64>| {
+        let sum = |statistics| causes(statistics).values().sum::<u64>();
+        sum(&phase.statistics).saturating_sub(sum(&phase.statistics_before))
+    };
+    let written = booked(|statistics| &statistics.written_bytes_by_cause);
+    let cpu_us = booked(|statistics| &statistics.cpu_us_by_cause);
+    if written == 0 && cpu_us == 0 {
+        return None;
+    }
+    let percent = |part: f64, whole: f64| figure(100.0 * part / whole);
+    let counted = phase.usage.process_io.written_syscall_bytes as f64;
+    let process_s = phase.usage.process_cpu.total_us() as f64 / 1e6;
+    let driver_s = driver_us * phase.operations as f64 / 1e6;
+    let booked_s = cpu_us as f64 / 1e6;
+    Some(format!(
+        "booked {} MB of {} MB written ({} %); booked {} s + driver {} s of {} s CPU ({} %)",
+        figure(written as f64 / 1e6),
+        figure(counted / 1e6),
+        percent(written as f64, counted),
+        figure(booked_s),
+        figure(driver_s),
+        figure(process_s),
+        percent(booked_s + driver_s, process_s)
+    ))
+}

@@ -1,0 +1,153 @@
+//! Figures, verdicts, and the whole text of a report from a fixed record.
+
+use super::compare::{Verdict, compare};
+use super::figures::{Spread, column_value, figure};
+use super::*;
+use crate::experiment::Column;
+use crate::run::cell::EngineKind;
+use crate::run::sample;
+
+fn spread(values: &[f64]) -> Spread {
+    Spread::of(values.to_vec()).expect("has values")
+}
+
+#[test]
+fn figures_by_the_published_definitions() {
+    let plan = sample::plan(EngineKind::Lithify, 1);
+    let result = sample::result(plan.cells.last().expect("has cells"));
+    let value = |column| column_value(&result.query, column);
+    assert_eq!(value(Column::Tps), Some(20_000.0));
+    assert_eq!(value(Column::ReadsPerTransaction), Some(0.5));
+    assert_eq!(value(Column::ReadKbPerTransaction), Some(2.0));
+    assert_eq!(value(Column::WriteKbPerTransaction), Some(1.0));
+    // 70 % of the machine at 20,000 per second.
+    assert_eq!(value(Column::McpuPerTransaction), Some(3_500.0));
+    assert_eq!(value(Column::Size), Some(0.032));
+    assert_eq!(value(Column::Rss), Some(0.05));
+    assert_eq!(value(Column::UpdateNode), Some(1.0));
+    let mut without = result.query.clone();
+    without.usage.device = None;
+    without.latencies.clear();
+    assert_eq!(column_value(&without, Column::ReadsPerTransaction), None);
+    assert_eq!(column_value(&without, Column::UpdateNode), None);
+}
+
+#[test]
+fn spreads() {
+    let odd = spread(&[3.0, 1.0, 2.0]);
+    assert_eq!((odd.median, odd.min, odd.max, odd.count), (2.0, 1.0, 3.0, 3));
+    assert_eq!(spread(&[1.0, 2.0, 10.0, 3.0]).median, 2.5);
+    assert_eq!(Spread::of(vec![f64::NAN]), None);
+    assert!(odd.overlaps(&spread(&[3.0, 4.0])));
+    assert!(!odd.overlaps(&spread(&[3.1, 4.0])));
+    assert!(!spread(&[3.1, 4.0]).overlaps(&odd));
+}
+
+#[test]
+fn a_difference_is_real_only_when_ranges_do_not_overlap() {
+    let verdict = |arm: &[f64], base: &[f64], published| {
+        compare(&spread(arm), &spread(base), published).expect("compares").verdict
+    };
+    assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], 0.5), Verdict::Same);
+    assert_eq!(verdict(&[2.0, 2.1], &[1.0, 1.1], 1.5), Verdict::Same);
+    assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], 1.5), Verdict::Opposite);
+    assert_eq!(verdict(&[1.0, 2.0], &[2.0, 2.1], 0.5), Verdict::NoDifference);
+    assert_eq!(verdict(&[1.0], &[2.0, 2.1], 0.5), Verdict::SingleRun(true));
+    assert_eq!(verdict(&[1.0, 1.1], &[0.5], 0.5), Verdict::SingleRun(false));
+    let comparison = compare(&spread(&[1.0, 3.0]), &spread(&[4.0, 6.0]), 0.5).expect("compares");
+    assert_eq!((comparison.ratio, comparison.min, comparison.max), (0.4, 1.0 / 6.0, 0.75));
+    assert_eq!(compare(&spread(&[1.0]), &spread(&[0.0]), 0.5), None);
+}
+
+#[test]
+fn figures_for_people() {
+    let cases = [
+        (39_366.4, "39366"),
+        (999.6, "1000"),
+        (878.2, "878"),
+        (12.24, "12.2"),
+        (1.0, "1.00"),
+        (0.555, "0.555"),
+        (0.0331, "0.0331"),
+        (0.002_83, "0.00283"),
+        (0.0, "0"),
+        (0.000_000_1, "0"),
+        (-11.5, "-11.5"),
+        (f64::NAN, "-"),
+        (f64::INFINITY, "-"),
+    ];
+    for (value, text) in cases {
+        assert_eq!(figure(value), text, "{value}");
+    }
+}
+
+#[test]
+fn failed_and_void_cells_are_named_and_not_counted() {
+    let plan = sample::plan(EngineKind::Lithify, 2);
+    let mut record = sample::record(&plan);
+    let mut cell =
+        |id: &str| record.cells.iter_mut().position(|cell| cell.spec.id == id).expect("is there");
+    let (failed, void) = (cell("zlib-1-r0"), cell("zstd-1-r1"));
+    record.cells[failed].result = None;
+    record.cells[failed].failure = Some("exit code 3: on fire".into());
+    if let Some(result) = &mut record.cells[void].result {
+        result.oracle[1].passed = false;
+        result.oracle[1].summary = "1 differences: list 7".into();
+    }
+    let text = render(&record);
+    assert!(text.contains("zlib-1 (1 failed, 1 of 2 repeats)"), "{text}");
+    assert!(text.contains("zstd-1 (1 void, 1 of 2 repeats)"), "{text}");
+    assert!(text.contains("zlib-1-r0: FAILED: exit code 3: on fire"), "{text}");
+    assert!(
+        text.contains("zstd-1-r1: ORACLE FAILED, row void after the query: 1 differences: list 7"),
+        "{text}"
+    );
+    assert!(text.contains("yes, but one run"), "{text}");
+    assert_eq!(record.valid_cells(), 5);
+    record.interrupted = true;
+    assert!(render(&record).contains("the run was stopped before its last cell"));
+}
+
+#[test]
+fn trees_of_different_height_are_reported() {
+    let plan = sample::plan(EngineKind::Lithify, 1);
+    let mut record = sample::record(&plan);
+    assert!(render(&record).contains("below L0 after the queries: 3 (zlib-1, zlib-6, zstd-1)\n"));
+    if let Some(result) = &mut record.cells[1].result {
+        result.query.statistics.levels.remove(1);
+    }
+    let text = render(&record);
+    assert!(text.contains("2 (zlib-1); 3 (zlib-6, zstd-1). NOT THE SAME"), "{text}");
+    assert!(text.contains("FEWER THAN 3"), "{text}");
+}
+
+#[test]
+fn one_line_of_csv_per_cell_and_phase() {
+    let record = sample::record(&sample::plan(EngineKind::Lithify, 2));
+    let text = csv::render(&record);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 7 * 2);
+    let columns = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == columns), "{text}");
+    assert!(lines[4].starts_with("zlib-vs-zstd,smoke,lithify,zlib-1,0,query,true,200000,20.0"));
+}
+
+/// The whole report. `LITHIFY_REWRITE=1 cargo test -p lithify-lab report` writes it anew; the
+/// difference is then reviewed.
+#[test]
+fn report_of_a_fixed_record() {
+    let record = sample::record(&sample::plan(EngineKind::Lithify, 3));
+    let json = serde_json::to_string(&record).expect("to JSON");
+    let record = serde_json::from_str(&json).expect("from JSON");
+    let text = render(&record);
+    if std::env::var_os("LITHIFY_REWRITE").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/golden.txt");
+        std::fs::write(path, &text).expect("writes");
+        return;
+    }
+    let golden = include_str!("golden.txt");
+    for (number, (line, expected)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(line, expected, "line {}", number + 1);
+    }
+    assert_eq!(text.lines().count(), golden.lines().count());
+}

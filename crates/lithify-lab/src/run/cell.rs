@@ -1,0 +1,251 @@
+//! What one cell of an experiment is told to do, and what it answers.
+//!
+//! A [`CellSpec`] holds everything that can change a figure, so its hash names the measurement: a
+//! result with the same hash need not be measured again, and results with different hashes are
+//! never put into one table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::{Capabilities, EngineStatistics};
+use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
+use crate::latency::LatencySummary;
+use crate::meter::PhaseUsage;
+use crate::meter::machine::Machine;
+
+/// Version of the JSON of specs and results.
+pub const SCHEMA: u32 = 1;
+
+/// Which engine a cell runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// Lithify, through its public interface.
+    Lithify,
+    /// Does nothing: measures the driver.
+    Null,
+    /// An ordered map in memory: the reference for tests.
+    Model,
+}
+
+impl EngineKind {
+    /// All, as the command line names them.
+    pub const ALL: [EngineKind; 3] = [EngineKind::Lithify, EngineKind::Null, EngineKind::Model];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Lithify => "lithify",
+            EngineKind::Null => "null",
+            EngineKind::Model => "model",
+        }
+    }
+
+    /// True when the engine keeps its data on disk.
+    pub fn uses_disk(self) -> bool {
+        self == EngineKind::Lithify
+    }
+
+    /// True when what was written can be read back, so that the oracle has something to check.
+    pub fn stores(self) -> bool {
+        self != EngineKind::Null
+    }
+}
+
+/// Settings of an engine, in the terms that engines share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EngineSettings {
+    /// Memory of the engine as a whole, bytes.
+    pub memory_budget_bytes: u64,
+    /// The block cache in it, bytes.
+    pub block_cache_bytes: u64,
+    /// Size at which a memtable is flushed, bytes.
+    pub memtable_bytes: u64,
+    /// Target size of a table file, bytes.
+    pub table_bytes: u64,
+    /// Largest target of the first level below level 0, bytes.
+    pub base_level_bytes: u64,
+    /// Size of a level in units of the one above.
+    pub fanout: u64,
+    /// Threads of flush and compaction.
+    pub background_threads: u64,
+    /// Raw bytes of a data block.
+    pub block_bytes: u64,
+    /// When a write is acknowledged.
+    pub durability: DurabilityMode,
+    /// Codec of level 0 and of levels at distance 2 and more from the bottom.
+    pub codec_small: Codec,
+    /// Codec of the level above the bottom.
+    pub codec_middle: Codec,
+    /// Codec of the bottom level.
+    pub codec_bottom: Codec,
+}
+
+/// What a cell is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// One repeat of one arm.
+    Measure,
+    /// The driver's own cost, over the null engine.
+    Calibrate,
+}
+
+/// Everything that can change the figures of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellSpec {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the cell, unique in its plan; also of its files.
+    pub id: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The arm, or `driver`.
+    pub arm: String,
+    /// Repeat, from 0.
+    pub repeat: u64,
+    /// On which engine.
+    pub engine: EngineKind,
+    /// With which settings.
+    pub settings: EngineSettings,
+    /// Profile of the workload.
+    pub profile: Profile,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Nodes of the graph.
+    pub nodes: u64,
+    /// Threads that load links.
+    pub loaders: u64,
+    /// Threads of the query phase.
+    pub requesters: u64,
+    /// Queries before the measured ones, seconds.
+    pub warmup_seconds: u64,
+    /// Measured queries, seconds.
+    pub query_seconds: u64,
+    /// Hash of the program: figures of different builds are not mixed.
+    pub build: String,
+}
+
+impl CellSpec {
+    /// The name of this measurement: a hash of the whole description.
+    pub fn hash(&self) -> String {
+        // The fields are written in declaration order, so equal specs give equal text.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        format!("{:016x}", twox_hash::XxHash3_64::oneshot(text.as_bytes()))
+    }
+}
+
+/// What the parent hands to the process of a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellJob {
+    /// What to do.
+    pub spec: CellSpec,
+    /// Where the engine may write; exists and is empty.
+    pub data_directory: std::path::PathBuf,
+    /// Where the result goes, atomically.
+    pub result_path: std::path::PathBuf,
+    /// The process that waits for it; the cell ends when that one is gone.
+    pub parent: u32,
+}
+
+/// One line that the process of a cell prints on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressLine {
+    /// What is going on: `load`, `warm-up`, `query`, `check`, ...
+    pub stage: String,
+    /// How much is done.
+    pub done: u64,
+    /// How much there is to do, in the same unit; 0 when not known.
+    pub total: u64,
+    /// The unit: `links`, `seconds`, `rows`.
+    pub unit: String,
+    /// Operations per second over the last second.
+    pub rate: u64,
+}
+
+/// The figures of one phase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Links inserted, or operations done.
+    pub operations: u64,
+    /// Wall time of the driver for them, seconds.
+    pub seconds: f64,
+    /// Further rates per second, by name: `ips_link_count`, `ips_all`.
+    pub rates: std::collections::BTreeMap<String, f64>,
+    /// What it cost.
+    pub usage: PhaseUsage,
+    /// What the background work cost that the phase left behind; its memory and directory are
+    /// those when nothing was due any more.
+    pub settle: PhaseUsage,
+    /// Operations of every second.
+    pub per_second: Vec<u64>,
+    /// Whether the throughput was steady; `None` when it was too short to say.
+    pub steady: Option<bool>,
+    /// Latencies by operation.
+    pub latencies: Vec<LatencySummary>,
+    /// What the engine said before the phase, since it was opened.
+    pub statistics_before: EngineStatistics,
+    /// What the engine said at the end of the phase, since it was opened.
+    pub statistics: EngineStatistics,
+    /// The driver's own summary.
+    pub driver: serde_json::Value,
+}
+
+impl PhaseResult {
+    /// Operations per second.
+    pub fn rate(&self) -> f64 {
+        if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
+    }
+}
+
+/// The consistency check after the phases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OracleResult {
+    /// After which phase.
+    pub phase: Phase,
+    /// False voids the cell.
+    pub passed: bool,
+    /// What was checked, or what is wrong.
+    pub summary: String,
+}
+
+/// The result of a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellResult {
+    /// [`CellSpec::hash`] of `spec`.
+    pub hash: String,
+    /// What was done.
+    pub spec: CellSpec,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// On which machine.
+    pub machine: Machine,
+    /// Name and version of the engine.
+    pub engine_name: String,
+    /// What the engine can do by itself.
+    pub capabilities: Capabilities,
+    /// The options that the engine really ran with.
+    pub engine_options: serde_json::Value,
+    /// The graph: rank rule, links per node.
+    pub graph: serde_json::Value,
+    /// The load.
+    pub load: PhaseResult,
+    /// The queries.
+    pub query: PhaseResult,
+    /// The consistency checks; empty for an engine that stores nothing.
+    pub oracle: Vec<OracleResult>,
+}
+
+impl CellResult {
+    /// The figures of a phase.
+    pub fn phase(&self, phase: Phase) -> &PhaseResult {
+        match phase {
+            Phase::Load => &self.load,
+            Phase::Query => &self.query,
+        }
+    }
+
+    /// The first check that failed: it voids the cell.
+    pub fn violation(&self) -> Option<&OracleResult> {
+        self.oracle.iter().find(|check| !check.passed)
+    }
+}

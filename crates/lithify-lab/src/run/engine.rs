@@ -1,0 +1,62 @@
+//! Engines by name: the one place that knows how each is opened.
+
+use std::path::Path;
+
+use super::cell::{EngineKind, EngineSettings};
+use crate::adapter::{Engine, EngineError, EngineResult};
+use crate::engines::lithify::LithifyEngine;
+use crate::engines::model::ModelEngine;
+use crate::experiment::DurabilityMode;
+use crate::linkbench;
+
+/// Opens an engine on an empty directory with the spaces of LinkBench.
+///
+/// # Errors
+/// The engine's own.
+pub fn open(
+    kind: EngineKind,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn Engine>> {
+    match kind {
+        EngineKind::Null => Ok(Box::new(linkbench::null_engine())),
+        EngineKind::Model => Ok(Box::new(ModelEngine::new(&linkbench::schema::SPACES))),
+        EngineKind::Lithify => {
+            let (options, family) = lithify_options(settings)?;
+            let spaces = &linkbench::schema::SPACES;
+            Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
+        }
+    }
+}
+
+/// The settings as options of Lithify. The block cache gets what the other uses leave of the one
+/// memory budget; it has no size of its own.
+fn lithify_options(
+    settings: &EngineSettings,
+) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
+    let policy =
+        format!("{},{},{}", settings.codec_small, settings.codec_middle, settings.codec_bottom);
+    let compression = policy
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("codec policy {policy}: {error}")))?;
+    let options = lithify::Options {
+        memory_budget_bytes: settings.memory_budget_bytes as usize,
+        memtable_bytes: settings.memtable_bytes as usize,
+        background_threads: settings.background_threads as usize,
+        durability: match settings.durability {
+            DurabilityMode::Sync => lithify::Durability::Sync,
+            DurabilityMode::Buffered => lithify::Durability::Buffered,
+            DurabilityMode::None => lithify::Durability::None,
+        },
+        ..lithify::Options::default()
+    };
+    let family = lithify::CfOptions {
+        compression,
+        block_size_bytes: settings.block_bytes as usize,
+        table_bytes: settings.table_bytes,
+        base_level_bytes_max: settings.base_level_bytes,
+        fanout: settings.fanout as u32,
+        ..lithify::CfOptions::default()
+    };
+    Ok((options, family))
+}

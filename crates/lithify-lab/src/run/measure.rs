@@ -1,0 +1,329 @@
+//! The process of a cell, seen from inside: open, load, settle, check, query, check, settle.
+//!
+//! 1. The engine is opened on an empty directory.
+//! 2. Each phase is metered from a synced file system to a synced file system, so that the device
+//!    is charged for all that the phase wrote and for nothing else.
+//! 3. After the load all background work is waited for and metered on its own: work that an arm
+//!    puts off is not work that it saves.
+//! 4. The oracle reads everything after each phase; a disagreement voids the cell.
+//! 5. The warm-up is a request phase of its own, before the meters are read.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use super::RunError;
+use super::cell::{CellJob, CellResult, CellSpec, OracleResult, PhaseResult, ProgressLine};
+use super::store::write_json;
+use crate::adapter::{Engine, EngineError, EngineStatistics};
+use crate::experiment::{Phase, Profile as ProfileName};
+use crate::linkbench::control::{LoadProgress, RequestProgress};
+use crate::linkbench::load::LoadConfig;
+use crate::linkbench::request::{RequestConfig, RequestOutcome};
+use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, load, oracle, request};
+use crate::meter::machine::Machine;
+use crate::meter::steady::is_steady;
+use crate::meter::{Meter, PhaseUsage, Reading};
+
+/// Hears the lines of progress. Called from several threads.
+pub type Listener<'a> = &'a (dyn Fn(&ProgressLine) + Sync);
+
+/// Does a job and writes its result. Asks the kernel to end this process with its parent.
+///
+/// # Errors
+/// The engine's, or the result cannot be written.
+pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
+    end_with_parent(job.parent)?;
+    let result = measure(&job.spec, &job.data_directory, listener)?;
+    write_json(&job.result_path, &result)
+}
+
+fn end_with_parent(parent: u32) -> Result<(), RunError> {
+    use nix::sys::{prctl::set_pdeathsig, signal::Signal};
+    set_pdeathsig(Signal::SIGKILL)
+        .map_err(|error| RunError::new(format!("cannot follow the parent process: {error}")))?;
+    // It may have ended before the call.
+    if nix::unistd::getppid().as_raw().cast_unsigned() != parent {
+        return Err(RunError::new("the parent process is gone"));
+    }
+    Ok(())
+}
+
+/// Measures one cell in this process, with the engine's data in `directory`.
+///
+/// # Errors
+/// The engine's, or requests that failed.
+pub fn measure(
+    spec: &CellSpec,
+    directory: &Path,
+    listener: Listener<'_>,
+) -> Result<CellResult, RunError> {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let graph = graph(spec)?;
+    let engine = super::engine::open(spec.engine, directory, &spec.settings)
+        .map_err(|error| failed("open", &error))?;
+    let cell = Cell { spec, graph: &graph, meter: Meter::new(directory), listener };
+    let load = cell.load(&*engine)?;
+    let mut checks = Vec::new();
+    checks.extend(cell.check(&*engine, Phase::Load)?);
+    let query = cell.query(&*engine)?;
+    checks.extend(cell.check(&*engine, Phase::Query)?);
+    let result = CellResult {
+        hash: spec.hash(),
+        spec: spec.clone(),
+        started_unix_s: started,
+        machine: Machine::describe(directory),
+        engine_name: engine.name(),
+        capabilities: engine.capabilities(),
+        engine_options: engine.options(),
+        graph: json!({
+            "nodes": spec.nodes,
+            "rank_rule": graph.rank_rule(),
+            "links_per_node": graph.expected_links() as f64 / spec.nodes as f64,
+        }),
+        load,
+        query,
+        oracle: checks,
+    };
+    engine.close().map_err(|error| failed("close", &error))?;
+    Ok(result)
+}
+
+fn failed(what: &str, error: &EngineError) -> RunError {
+    RunError::new(format!("{what}: {error}"))
+}
+
+fn graph(spec: &CellSpec) -> Result<Graph, RunError> {
+    let profile = match spec.profile {
+        ProfileName::Lb2013 => Profile::lb2013(),
+    };
+    let config = GraphConfig { seed: spec.seed, ..GraphConfig::with_nodes(spec.nodes) };
+    Graph::new(profile, config).map_err(|error| RunError::new(format!("graph: {error}")))
+}
+
+/// A cell under way.
+struct Cell<'a> {
+    spec: &'a CellSpec,
+    graph: &'a Graph,
+    meter: Meter,
+    listener: Listener<'a>,
+}
+
+/// The readings at the start of a phase.
+struct Before {
+    statistics: EngineStatistics,
+    reading: Reading,
+}
+
+impl Cell<'_> {
+    fn say(&self, stage: &str) {
+        (self.listener)(&ProgressLine {
+            stage: stage.to_owned(),
+            done: 0,
+            total: 0,
+            unit: String::new(),
+            rate: 0,
+        });
+    }
+
+    fn begin(&self, engine: &dyn Engine) -> Result<Before, RunError> {
+        let statistics = statistics(engine)?;
+        self.meter.sync();
+        Ok(Before { statistics, reading: self.meter.read() })
+    }
+
+    fn end(&self, before: &Before) -> PhaseUsage {
+        let after = self.meter.read();
+        self.meter.sync();
+        self.meter.usage(&before.reading, &after)
+    }
+
+    fn load(&self, engine: &dyn Engine) -> Result<PhaseResult, RunError> {
+        let reporter = Reporter::new(self, "load");
+        let before = self.begin(engine)?;
+        let config = LoadConfig { loaders: self.spec.loaders, ..LoadConfig::default() };
+        let outcome = load::run(self.graph, engine, &config, &reporter.control())
+            .map_err(|error| failed("load", &error))?;
+        let usage = self.end(&before);
+        let statistics = statistics(engine)?;
+        let settle = self.settle(engine)?;
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
+        Ok(PhaseResult {
+            operations: outcome.links,
+            seconds: outcome.seconds,
+            rates: [("ips_link_count", outcome.ips_link_count), ("ips_all", outcome.ips_all)]
+                .map(|(name, rate)| (name.to_owned(), rate))
+                .into(),
+            usage,
+            settle,
+            steady: is_steady(&per_second),
+            per_second,
+            latencies: outcome.latencies.clone(),
+            statistics_before: before.statistics,
+            statistics,
+            driver: summary(&outcome),
+        })
+    }
+
+    fn query(&self, engine: &dyn Engine) -> Result<PhaseResult, RunError> {
+        let mut config = RequestConfig {
+            requesters: self.spec.requesters,
+            requests_per_requester: u64::MAX,
+            ..RequestConfig::after_load(self.graph)
+        };
+        if self.spec.warmup_seconds > 0 {
+            config.max_seconds = self.spec.warmup_seconds as f64;
+            let warmup = self.requests(engine, &config, "warm-up")?;
+            config.start_time_ms = warmup.next_time_ms;
+            config.first_new_node_id = warmup.next_node_id;
+        }
+        config.max_seconds = self.spec.query_seconds as f64;
+        let before = self.begin(engine)?;
+        let outcome = self.requests(engine, &config, "query")?;
+        let usage = self.end(&before);
+        let statistics = statistics(engine)?;
+        let settle = self.settle(engine)?;
+        let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
+        Ok(PhaseResult {
+            operations: outcome.requests,
+            seconds: outcome.seconds,
+            rates: std::collections::BTreeMap::new(),
+            usage,
+            settle,
+            steady: is_steady(&per_second),
+            per_second,
+            latencies: outcome.latencies.clone(),
+            statistics_before: before.statistics,
+            statistics,
+            driver: summary(&outcome),
+        })
+    }
+
+    fn requests(
+        &self,
+        engine: &dyn Engine,
+        config: &RequestConfig,
+        stage: &'static str,
+    ) -> Result<RequestOutcome, RunError> {
+        let reporter =
+            Reporter { seconds: config.max_seconds as u64, ..Reporter::new(self, stage) };
+        let outcome = request::run(self.graph, engine, config, &reporter.control())
+            .map_err(|error| failed(stage, &error))?;
+        if outcome.failures > 0 {
+            let first = outcome.first_error.as_deref().unwrap_or("without a reason");
+            return Err(RunError::new(format!(
+                "{stage}: {} requests failed, the first one: {first}",
+                outcome.failures
+            )));
+        }
+        Ok(outcome)
+    }
+
+    /// Waits for all background work and meters it.
+    fn settle(&self, engine: &dyn Engine) -> Result<PhaseUsage, RunError> {
+        self.say("settle");
+        let before = self.begin(engine)?;
+        engine.flush().map_err(|error| failed("flush", &error))?;
+        engine.wait_for_compaction().map_err(|error| failed("compaction", &error))?;
+        Ok(self.end(&before))
+    }
+
+    fn check(&self, engine: &dyn Engine, phase: Phase) -> Result<Option<OracleResult>, RunError> {
+        if !self.spec.engine.stores() {
+            return Ok(None);
+        }
+        self.say("check");
+        let report = oracle::check(engine, &Reporter::new(self, "check").control())
+            .map_err(|error| failed("oracle", &error))?;
+        let summary = if report.passed() {
+            format!(
+                "{} nodes, {} links, {} of them visible, {} counts, {} MB of keys and values",
+                report.nodes,
+                report.links,
+                report.visible_links,
+                report.counts,
+                report.live_bytes / 1_000_000
+            )
+        } else {
+            format!("{} differences: {}", report.differences, report.described.join("; "))
+        };
+        Ok(Some(OracleResult { phase, passed: report.passed(), summary }))
+    }
+}
+
+fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
+    engine.statistics().map_err(|error| failed("statistics", &error))
+}
+
+/// What the driver says beside its latencies and its seconds, which have places of their own.
+fn summary(outcome: &impl serde::Serialize) -> serde_json::Value {
+    let mut summary = json!(outcome);
+    if let Some(fields) = summary.as_object_mut() {
+        fields.remove("latencies");
+        fields.remove("per_second");
+    }
+    summary
+}
+
+/// Leaves out the second in which the phase ended.
+fn whole_seconds(mut per_second: Vec<u64>, seconds: f64) -> Vec<u64> {
+    per_second.truncate(seconds as usize);
+    per_second
+}
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Turns the workload's progress into lines.
+struct Reporter<'a> {
+    cell: &'a Cell<'a>,
+    stage: &'static str,
+    links: u64,
+    seconds: u64,
+    /// When the last line was printed and how much had been done.
+    last: Mutex<(Duration, u64)>,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(cell: &'a Cell<'a>, stage: &'static str) -> Self {
+        let links = cell.graph.expected_links();
+        Reporter { cell, stage, links, seconds: 0, last: Mutex::default() }
+    }
+
+    fn control(&self) -> Control<'_> {
+        Control { cancel: &NEVER, progress: self, interval: Duration::from_secs(1) }
+    }
+
+    /// Things per second since the last call.
+    fn rate(&self, elapsed: Duration, count: u64) -> u64 {
+        let Ok(mut last) = self.last.lock() else { return 0 };
+        let seconds = elapsed.saturating_sub(last.0).as_secs_f64();
+        let rate = if seconds > 0.0 { count.saturating_sub(last.1) as f64 / seconds } else { 0.0 };
+        *last = (elapsed, count);
+        rate as u64
+    }
+
+    fn line(&self, done: u64, total: u64, unit: &str, rate: u64) {
+        (self.cell.listener)(&ProgressLine {
+            stage: self.stage.to_owned(),
+            done,
+            total,
+            unit: unit.to_owned(),
+            rate,
+        });
+    }
+}
+
+impl Progress for Reporter<'_> {
+    fn load(&self, progress: &LoadProgress) {
+        let rate = self.rate(progress.elapsed, progress.links);
+        self.line(progress.links, self.links, "links", rate);
+    }
+
+    fn request(&self, progress: &RequestProgress) {
+        let rate = self.rate(progress.elapsed, progress.requests);
+        self.line(progress.elapsed.as_secs(), self.seconds, "seconds", rate);
+    }
+}

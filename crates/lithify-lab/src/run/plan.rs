@@ -1,0 +1,300 @@
+//! From an experiment and the command line to the cells, in the order in which they run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::{CellSpec, EngineKind, EngineSettings, Purpose, SCHEMA};
+use crate::experiment::{Arm, Experiment, Scale};
+
+/// What the command line chose.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Name of the scale; the first of `smoke`, or of the names, when not given.
+    pub scale: Option<String>,
+    /// Names of arms; all when not given.
+    pub arms: Option<Vec<String>>,
+    /// Instead of the scale's repeats.
+    pub repeats: Option<u64>,
+    /// Instead of the scale's query seconds.
+    pub query_seconds: Option<u64>,
+    /// Instead of the scale's nodes.
+    pub nodes: Option<u64>,
+}
+
+/// A choice that the experiment does not offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChoiceError(pub String);
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ChoiceError {}
+
+/// The cells of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The experiment as it was read.
+    pub experiment: Experiment,
+    /// Name of the scale.
+    pub scale: String,
+    /// On which engine.
+    pub engine: EngineKind,
+    /// Repeats of each arm.
+    pub repeats: u64,
+    /// The arms in the order of the tables.
+    pub arms: Vec<String>,
+    /// The cells in the order in which they run.
+    pub cells: Vec<CellSpec>,
+}
+
+impl Plan {
+    /// Expands `experiment`. `build` identifies the program that will measure.
+    ///
+    /// Arms are interleaved over repeats and each repeat begins with another arm, so that a
+    /// machine that drifts hurts all alike. Where an engine is measured, the driver is calibrated
+    /// first.
+    ///
+    /// # Errors
+    /// An unknown scale or arm, an impossible number, a scale that this version cannot run.
+    pub fn expand(
+        experiment: &Experiment,
+        engine: EngineKind,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Plan, ChoiceError> {
+        let (scale_name, scale) = choose_scale(experiment, choice)?;
+        let arms = choose_arms(experiment, choice)?;
+        let repeats = scale.repeats;
+        let cell = |id: String, arm: &Arm, repeat| CellSpec {
+            schema: SCHEMA,
+            id,
+            purpose: Purpose::Measure,
+            arm: arm.name.clone(),
+            repeat,
+            engine,
+            settings: settings(experiment, &scale, arm),
+            profile: experiment.workload.profile,
+            seed: experiment.workload.seed + repeat,
+            nodes: scale.nodes,
+            loaders: scale.loaders,
+            requesters: scale.requesters,
+            warmup_seconds: scale.warmup_seconds,
+            query_seconds: scale.query_seconds,
+            build: build.to_owned(),
+        };
+        let mut cells = Vec::new();
+        if engine != EngineKind::Null {
+            // The null engine ignores settings; the first arm of the file lends its own, so that
+            // choosing other arms does not ask for another calibration.
+            cells.push(CellSpec {
+                purpose: Purpose::Calibrate,
+                arm: "driver".to_owned(),
+                engine: EngineKind::Null,
+                warmup_seconds: 1,
+                query_seconds: scale.calibration_seconds,
+                ..cell("driver".to_owned(), &experiment.arms[0], 0)
+            });
+        }
+        for repeat in 0..repeats {
+            for position in 0..arms.len() {
+                let arm = arms[(position + repeat as usize) % arms.len()];
+                cells.push(cell(format!("{}-r{repeat}", arm.name), arm, repeat));
+            }
+        }
+        Ok(Plan {
+            experiment: experiment.clone(),
+            scale: scale_name,
+            engine,
+            repeats,
+            arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+            cells,
+        })
+    }
+
+    /// The name of the run's files: experiment, scale, and the engine when it is not Lithify.
+    pub fn name(&self) -> String {
+        let name = format!("{}-{}", self.experiment.name, self.scale);
+        match self.engine {
+            EngineKind::Lithify => name,
+            other => format!("{name}-{}", other.name()),
+        }
+    }
+
+    /// The scale as the experiment declares it.
+    pub fn declared_scale(&self) -> Option<&Scale> {
+        self.experiment.scales.get(&self.scale)
+    }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The chosen scale with the overrides of the command line in it.
+fn choose_scale(experiment: &Experiment, choice: &Choice) -> Result<(String, Scale), ChoiceError> {
+    let name = choice.scale.as_deref().unwrap_or("smoke");
+    let Some(scale) = experiment.scales.get(name) else {
+        let known = names(experiment.scales.keys().map(String::as_str));
+        return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
+    };
+    if let Some(limit) = scale.memory_limit_mib {
+        return Err(ChoiceError(format!(
+            "scale \"{name}\" needs the process held to {limit} MiB of memory, page cache \
+             included, which this version cannot do; choose another scale"
+        )));
+    }
+    let mut scale = scale.clone();
+    let overrides = [
+        ("--repeats", choice.repeats, 1..=100, &mut scale.repeats),
+        ("--seconds", choice.query_seconds, 1..=864_000, &mut scale.query_seconds),
+        ("--nodes", choice.nodes, 1_000..=10_000_000_000, &mut scale.nodes),
+    ];
+    for (flag, value, allowed, target) in overrides {
+        let Some(value) = value else { continue };
+        if !allowed.contains(&value) {
+            let (min, max) = allowed.into_inner();
+            return Err(ChoiceError(format!(
+                "{flag} {value} is out of range; allowed: {min} to {max}"
+            )));
+        }
+        *target = value;
+    }
+    Ok((name.to_owned(), scale))
+}
+
+/// The chosen arms, in the order of the experiment.
+fn choose_arms<'a>(
+    experiment: &'a Experiment,
+    choice: &Choice,
+) -> Result<Vec<&'a Arm>, ChoiceError> {
+    let Some(chosen) = &choice.arms else { return Ok(experiment.arms.iter().collect()) };
+    if let Some(unknown) = chosen.iter().find(|name| experiment.arm(name).is_none()) {
+        let known = names(experiment.arms.iter().map(|arm| arm.name.as_str()));
+        return Err(ChoiceError(format!("there is no arm \"{unknown}\"; there are: {known}")));
+    }
+    if chosen.is_empty() {
+        return Err(ChoiceError("no arm is chosen".to_owned()));
+    }
+    Ok(experiment.arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
+}
+
+fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings {
+    const MIB: u64 = 1 << 20;
+    EngineSettings {
+        memory_budget_bytes: scale.memory_budget_mib * MIB,
+        block_cache_bytes: scale.block_cache_mib * MIB,
+        memtable_bytes: scale.memtable_mib * MIB,
+        table_bytes: scale.table_mib * MIB,
+        base_level_bytes: scale.base_level_mib * MIB,
+        fanout: scale.fanout,
+        background_threads: scale.background_threads,
+        block_bytes: experiment.engine.block_kib * 1024,
+        durability: experiment.engine.durability,
+        codec_small: experiment.engine.codec_small,
+        codec_middle: experiment.engine.codec_middle,
+        codec_bottom: arm.bottom,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::BUILT_IN;
+
+    fn experiment() -> Experiment {
+        Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses")
+    }
+
+    fn ids(plan: &Plan) -> Vec<&str> {
+        plan.cells.iter().map(|cell| cell.id.as_str()).collect()
+    }
+
+    fn expand(choice: &Choice) -> Result<Plan, ChoiceError> {
+        Plan::expand(&experiment(), EngineKind::Model, choice, "b")
+    }
+
+    #[test]
+    fn arms_rotate_over_repeats() {
+        let choice = Choice {
+            arms: Some(vec!["zstd-1".into(), "none".into(), "lz4".into()]),
+            repeats: Some(4),
+            ..Choice::default()
+        };
+        let plan = expand(&choice).expect("expands");
+        assert_eq!(
+            ids(&plan),
+            [
+                "driver",
+                "none-r0",
+                "lz4-r0",
+                "zstd-1-r0",
+                "lz4-r1",
+                "zstd-1-r1",
+                "none-r1",
+                "zstd-1-r2",
+                "none-r2",
+                "lz4-r2",
+                "none-r3",
+                "lz4-r3",
+                "zstd-1-r3",
+            ]
+        );
+        assert_eq!(plan.arms, ["none", "lz4", "zstd-1"]);
+        assert_eq!(plan.name(), "zlib-vs-zstd-smoke-model");
+        let seeds: Vec<u64> = plan.cells[1..].iter().map(|cell| cell.seed).collect();
+        let first = experiment().workload.seed;
+        assert!(plan.cells[1..].iter().zip(seeds).all(|(cell, s)| s == first + cell.repeat));
+    }
+
+    #[test]
+    fn everything_by_default_and_no_calibration_of_the_null_engine() {
+        let plan = Plan::expand(&experiment(), EngineKind::Null, &Choice::default(), "b")
+            .expect("expands");
+        assert_eq!(plan.cells.len(), 18);
+        assert_eq!(plan.scale, "smoke");
+        assert_eq!(plan.name(), "zlib-vs-zstd-smoke-null");
+        assert_eq!(plan.cells[0].settings.codec_bottom.to_string(), "none");
+        assert_eq!(plan.cells[2].settings.base_level_bytes, 1 << 20);
+    }
+
+    #[test]
+    fn impossible_choices_say_what_is_possible() {
+        let refuse = |choice: Choice| expand(&choice).expect_err("must be refused").0;
+        let text = refuse(Choice { scale: Some("big".into()), ..Choice::default() });
+        assert!(text.contains("\"big\"; there are: cached, io-l, io-s, smoke"), "{text}");
+        let text = refuse(Choice { scale: Some("io-s".into()), ..Choice::default() });
+        assert!(text.contains("128 MiB"), "{text}");
+        let text = refuse(Choice { arms: Some(vec!["gzip".into()]), ..Choice::default() });
+        assert!(text.contains("\"gzip\"; there are: none, lz4"), "{text}");
+        assert!(refuse(Choice { arms: Some(vec![]), ..Choice::default() }).contains("no arm"));
+        let text = refuse(Choice { repeats: Some(0), ..Choice::default() });
+        assert_eq!(text, "--repeats 0 is out of range; allowed: 1 to 100");
+        let text = refuse(Choice { query_seconds: Some(0), ..Choice::default() });
+        assert!(text.contains("--seconds"), "{text}");
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_whole_description() {
+        let plan = expand(&Choice::default()).expect("expands");
+        let spec = &plan.cells[1];
+        assert_eq!(spec.hash(), expand(&Choice::default()).expect("expands").cells[1].hash());
+        let mut others = vec![spec.hash()];
+        for change in [
+            |spec: &mut CellSpec| spec.seed += 1,
+            |spec: &mut CellSpec| spec.query_seconds += 1,
+            |spec: &mut CellSpec| spec.settings.block_bytes += 1,
+            |spec: &mut CellSpec| spec.build.push('x'),
+        ] {
+            let mut changed = spec.clone();
+            change(&mut changed);
+            others.push(changed.hash());
+        }
+        others.sort();
+        others.dedup();
+        assert_eq!(others.len(), 5);
+    }
+}

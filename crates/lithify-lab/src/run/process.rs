@@ -1,0 +1,231 @@
+//! The process of a cell, seen from outside: start it, listen, end it, clean up after it.
+//!
+//! The job goes to the child's standard input, progress comes as JSON lines on its standard
+//! output, and what it has to complain about goes to a log file. The child is in a process group
+//! of its own, so that an interrupt from the terminal reaches the parent alone, which then ends
+//! the child; and it asks the kernel to be ended when the parent is.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::RunError;
+use super::cell::{CellJob, CellResult, CellSpec, ProgressLine};
+use super::store::{Stored, read_result};
+
+/// A program with the arguments that make it run one cell.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// A hash of the executable: figures of different builds are not mixed.
+    ///
+    /// # Errors
+    /// The executable cannot be read.
+    pub fn build(&self) -> Result<String, RunError> {
+        let bytes = fs::read(&self.path).map_err(|error| RunError::io(&self.path, error))?;
+        Ok(format!("{:016x}", twox_hash::XxHash3_64::oneshot(&bytes)))
+    }
+}
+
+/// How a cell ended.
+#[derive(Debug)]
+pub enum CellEnd {
+    /// With a result, which is on disk.
+    Finished(Box<CellResult>),
+    /// Its process failed; how, and its last words.
+    Failed(String),
+    /// The run was stopped.
+    Interrupted,
+}
+
+/// How often the parent looks for an interrupt and for the end of the child.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Lines of the log that an error quotes.
+const LAST_LINES: usize = 5;
+
+/// Bytes at the end of the log in which they are looked for.
+const LOG_TAIL_BYTES: usize = 16 << 10;
+
+/// Marks a data directory as ours: another one is never removed.
+const MARKER: &str = "LITHIFY-CELL";
+
+/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards.
+///
+/// # Errors
+/// The data directory or the log cannot be made, the program cannot be started. What goes wrong
+/// in the child is [`CellEnd::Failed`].
+pub fn run_cell(
+    program: &Program,
+    spec: &CellSpec,
+    data: &Path,
+    result_path: &Path,
+    log_path: &Path,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&ProgressLine),
+) -> Result<CellEnd, RunError> {
+    let directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
+    let job = CellJob {
+        spec: spec.clone(),
+        data_directory: directory.engine_directory()?,
+        result_path: absolute(result_path)?,
+        parent: std::process::id(),
+    };
+    let child = start(program, &job, log_path)?;
+    let status = match listen(child, interrupt, progress) {
+        Some(status) => status,
+        None => return Ok(CellEnd::Interrupted),
+    };
+    if !status.success() {
+        return Ok(CellEnd::Failed(format!("{}{}", describe(status), last_words(log_path))));
+    }
+    Ok(match read_result(result_path, &spec.hash()) {
+        Stored::Finished(result) => CellEnd::Finished(result),
+        Stored::Absent => CellEnd::Failed("it left no result".to_owned()),
+        Stored::Unusable(why) => CellEnd::Failed(why),
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, RunError> {
+    std::path::absolute(path).map_err(|error| RunError::io(path, error))
+}
+
+fn start(program: &Program, job: &CellJob, log_path: &Path) -> Result<Child, RunError> {
+    let log = File::create(log_path).map_err(|error| RunError::io(log_path, error))?;
+    let mut child = Command::new(&program.path)
+        .args(&program.arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| RunError::io(&program.path, error))?;
+    let text = serde_json::to_string(job)
+        .map_err(|error| RunError::new(format!("cell {}: {error}", job.spec.id)))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A child that died already says why in its log; that is the error to report.
+        let _ = input.write_all(text.as_bytes());
+    }
+    Ok(child)
+}
+
+/// Passes progress on until the child ends; `None` when it was ended because of an interrupt.
+fn listen(
+    mut child: Child,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&ProgressLine),
+) -> Option<ExitStatus> {
+    let (sender, lines) = mpsc::channel();
+    let reader = child.stdout.take().map(|output| {
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Ok(line) = serde_json::from_str::<ProgressLine>(&line)
+                    && sender.send(line).is_err()
+                {
+                    return;
+                }
+            }
+        })
+    });
+    let mut open = true;
+    let status = loop {
+        if interrupt.load(Ordering::Relaxed) {
+            // Both fail only when the child has ended by itself.
+            let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
+            let _ = child.wait();
+            break None;
+        }
+        if open {
+            match lines.recv_timeout(POLL) {
+                Ok(line) => progress(&line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => open = false,
+            }
+        } else {
+            std::thread::sleep(POLL / 10);
+        }
+        if !open && let Ok(Some(status)) = child.try_wait() {
+            break Some(status);
+        }
+    };
+    if let Some(reader) = reader {
+        // The reader ends with the child's output; it has nothing to return.
+        let _ = reader.join();
+    }
+    status
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => match Signal::try_from(signal) {
+            Ok(signal) => format!("killed by {signal}"),
+            Err(_) => format!("killed by signal {signal}"),
+        },
+        (None, None) => "it ended in an unknown way".to_owned(),
+    }
+}
+
+/// The last lines of a log, as part of a one-line error.
+fn last_words(log_path: &Path) -> String {
+    let bytes = fs::read(log_path).unwrap_or_default();
+    let tail = &bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..];
+    let text = String::from_utf8_lossy(tail);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    if last.is_empty() { String::new() } else { format!(": {}", last.join(" | ")) }
+}
+
+/// A directory for the data of one cell, removed when dropped.
+struct DataDirectory {
+    path: PathBuf,
+}
+
+impl DataDirectory {
+    fn create(path: &Path) -> Result<DataDirectory, RunError> {
+        if path.exists() {
+            // A parent that was killed could not clean up.
+            if !path.join(MARKER).is_file() {
+                return Err(RunError::new(format!(
+                    "{} exists and was not made by a run; remove it or choose another --data",
+                    path.display()
+                )));
+            }
+            fs::remove_dir_all(path).map_err(|error| RunError::io(path, error))?;
+        }
+        fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
+        let directory = DataDirectory { path: path.to_owned() };
+        let marker = path.join(MARKER);
+        fs::write(&marker, "data of one benchmark cell; may be removed\n")
+            .map_err(|error| RunError::io(&marker, error))?;
+        Ok(directory)
+    }
+
+    fn engine_directory(&self) -> Result<PathBuf, RunError> {
+        let path = absolute(&self.path.join("db"))?;
+        fs::create_dir(&path).map_err(|error| RunError::io(&path, error))?;
+        Ok(path)
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        // A directory that cannot be removed now is removed by the next run, by its marker.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,154 @@
+//! Progress with rate and remaining time: a bar on a terminal, plain lines elsewhere.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::cell::ProgressLine;
+
+/// Hears what a run does.
+pub trait Announcer {
+    /// Something worth a line of its own.
+    fn say(&mut self, text: &str);
+    /// A cell begins.
+    fn begin(&mut self, text: &str);
+    /// The cell goes on.
+    fn progress(&mut self, line: &ProgressLine);
+    /// The cell has ended.
+    fn end(&mut self, text: &str);
+}
+
+/// Time between two plain lines of one stage.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Announces on standard error.
+pub struct Terminal {
+    bar: Option<ProgressBar>,
+    cell: String,
+    stage: String,
+    last_line: Option<Instant>,
+}
+
+impl Terminal {
+    /// A bar when `interactive`, plain lines otherwise.
+    pub fn new(interactive: bool) -> Terminal {
+        let bar = interactive.then(|| {
+            let bar = ProgressBar::new(0);
+            let style = ProgressStyle::with_template("{prefix} {wide_bar} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Terminal { bar, cell: String::new(), stage: String::new(), last_line: None }
+    }
+
+    fn print(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+impl Announcer for Terminal {
+    fn say(&mut self, text: &str) {
+        self.print(text);
+    }
+
+    fn begin(&mut self, text: &str) {
+        self.print(text);
+        self.cell = text.split(',').next().unwrap_or_default().to_owned();
+        self.stage.clear();
+        self.last_line = None;
+    }
+
+    fn progress(&mut self, line: &ProgressLine) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("{} {}", self.cell, line.stage));
+            bar.set_length(line.total);
+            bar.set_position(line.done);
+            bar.set_message(describe(line).trim_start_matches(": ").to_owned());
+            return;
+        }
+        let due = self.last_line.is_none_or(|last| last.elapsed() >= PLAIN_INTERVAL);
+        if line.stage != self.stage || due {
+            eprintln!("  {}{}", line.stage, describe(line));
+            self.stage.clone_from(&line.stage);
+            self.last_line = Some(Instant::now());
+        }
+    }
+
+    fn end(&mut self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message("");
+        }
+        self.print(&format!("  {text}"));
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// `: 1200000 of 4300000 links, 61543/s, 50 s left`; nothing for a stage that is not counted.
+fn describe(line: &ProgressLine) -> String {
+    if line.unit.is_empty() {
+        return String::new();
+    }
+    let mut text = match line.total {
+        0 => format!(": {} {}", line.done, line.unit),
+        total => format!(": {} of {total} {}", line.done, line.unit),
+    };
+    if line.rate > 0 {
+        text.push_str(&format!(", {}/s", line.rate));
+    }
+    let rest = line.total.saturating_sub(line.done);
+    let seconds = match line.unit.as_str() {
+        "seconds" => Some(rest as f64),
+        _ if line.rate > 0 && line.total > 0 => Some(rest as f64 / line.rate as f64),
+        _ => None,
+    };
+    if let Some(seconds) = seconds.filter(|seconds| *seconds >= 1.0) {
+        text.push_str(&format!(", {} left", duration(seconds)));
+    }
+    text
+}
+
+/// A duration for people: `50 s`, `3 min`, `2.5 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 6_000.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_in_words() {
+        let line = |stage: &str, done, total, unit: &str, rate| ProgressLine {
+            stage: stage.into(),
+            done,
+            total,
+            unit: unit.into(),
+            rate,
+        };
+        assert_eq!(
+            describe(&line("load", 1_200_000, 4_300_000, "links", 62_000)),
+            ": 1200000 of 4300000 links, 62000/s, 50 s left"
+        );
+        assert_eq!(
+            describe(&line("query", 5, 120, "seconds", 39_366)),
+            ": 5 of 120 seconds, 39366/s, 2 min left"
+        );
+        assert_eq!(describe(&line("check", 7, 0, "rows", 0)), ": 7 rows");
+        assert_eq!(describe(&line("settle", 0, 0, "", 0)), "");
+        assert_eq!(duration(7_200.0), "2.0 h");
+    }
+}

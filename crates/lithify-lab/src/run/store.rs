@@ -1,0 +1,176 @@
+//! Results on disk: one directory per run, one JSON per cell, written whole or not at all.
+//!
+//! ```text
+//! results/runs/NAME/plan.json     what is measured
+//! results/runs/NAME/CELL.json     a finished cell
+//! results/runs/NAME/CELL.log      what the process of the cell said
+//! results/NAME.json .csv .txt     the report
+//! ```
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use super::cell::{CellResult, CellSpec};
+use super::plan::Plan;
+use super::{RunError, RunRecord};
+use crate::report;
+
+/// The directory of a run, locked against a second one.
+pub struct Store {
+    directory: PathBuf,
+    _lock: Flock<File>,
+}
+
+/// What is known about a cell before it runs.
+pub enum Stored {
+    /// Measured already: the same description.
+    Finished(Box<CellResult>),
+    /// Not measured.
+    Absent,
+    /// There is a result of another description or one that cannot be read; why it is not used.
+    Unusable(String),
+}
+
+impl Store {
+    /// Opens or creates the directory of a run and locks it.
+    ///
+    /// # Errors
+    /// A path that is a file, a directory that cannot be written, a run in progress.
+    pub fn open(results: &Path, run: &str) -> Result<Store, RunError> {
+        let directory = results.join("runs").join(run);
+        fs::create_dir_all(&directory).map_err(|error| RunError::io(&directory, error))?;
+        let lock_path = directory.join("lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(|error| RunError::io(&lock_path, error))?;
+        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
+            RunError::new(format!("{}: another run is writing here", directory.display()))
+        })?;
+        Ok(Store { directory, _lock: lock })
+    }
+
+    /// Where the cells' files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The result of a cell.
+    pub fn result_path(&self, cell: &CellSpec) -> PathBuf {
+        self.directory.join(format!("{}.json", cell.id))
+    }
+
+    /// What the process of a cell said.
+    pub fn log_path(&self, cell: &CellSpec) -> PathBuf {
+        self.directory.join(format!("{}.log", cell.id))
+    }
+
+    /// Writes down what is measured.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_plan(&self, plan: &Plan) -> Result<(), RunError> {
+        write_json(&self.directory.join("plan.json"), plan)
+    }
+
+    /// Looks whether a cell was measured.
+    pub fn find(&self, cell: &CellSpec) -> Stored {
+        read_result(&self.result_path(cell), &cell.hash())
+    }
+
+    /// Removes the results of `cells`.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    pub fn forget(&self, cells: &[CellSpec]) -> Result<(), RunError> {
+        for cell in cells {
+            for path in [self.result_path(cell), self.log_path(cell)] {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(RunError::io(&path, error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the result of a cell whose description has `hash`.
+pub fn read_result(path: &Path, hash: &str) -> Stored {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Stored::Absent,
+        Err(error) => return Stored::Unusable(format!("{}: {error}", path.display())),
+    };
+    match serde_json::from_str::<CellResult>(&text) {
+        Ok(result) if result.hash == hash && result.spec.hash() == hash => {
+            Stored::Finished(Box::new(result))
+        }
+        Ok(_) => Stored::Unusable("it was measured with other settings or another build".into()),
+        Err(error) => Stored::Unusable(format!("{} is no result: {error}", path.display())),
+    }
+}
+
+/// Writes the report of a run beside the runs: the record, the figures, the text. Returns the
+/// files. What engines say about themselves beyond the report stays in the results of the cells.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], RunError> {
+    let path = |extension| results.join(format!("{}.{extension}", record.plan.name()));
+    let [json, csv, text] = ["json", "csv", "txt"].map(path);
+    let mut short = record.clone();
+    for phase in short
+        .cells
+        .iter_mut()
+        .filter_map(|cell| cell.result.as_mut())
+        .flat_map(|result| [&mut result.load, &mut result.query])
+    {
+        phase.statistics.raw = serde_json::Value::Null;
+        phase.statistics_before.raw = serde_json::Value::Null;
+    }
+    let line = serde_json::to_string(&short)
+        .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;
+    write_atomically(&json, format!("{line}\n").as_bytes())?;
+    write_atomically(&csv, report::csv::render(record).as_bytes())?;
+    write_atomically(&text, report::render(record).as_bytes())?;
+    Ok([json, csv, text])
+}
+
+/// Writes a file so that it is there whole or not at all.
+///
+/// # Errors
+/// The operating system's.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.new"));
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        // The half-written file is of no use; the error that counts is the first one.
+        let _ = fs::remove_file(&temporary);
+        RunError::io(path, error)
+    })
+}
+
+/// Writes a value as indented JSON, atomically.
+///
+/// # Errors
+/// The operating system's.
+pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), RunError> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| RunError::new(format!("{}: {error}", path.display())))?;
+    text.push('\n');
+    write_atomically(path, text.as_bytes())
+}

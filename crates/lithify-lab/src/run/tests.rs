@@ -1,0 +1,266 @@
+//! The runner against processes that succeed, fail, die and hang.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::run::cell::{EngineKind, ProgressLine};
+use crate::run::process::Program;
+
+/// Keeps what was announced.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Announcer for Notes {
+    fn say(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+    fn begin(&mut self, _text: &str) {}
+    fn progress(&mut self, line: &ProgressLine) {
+        self.0.push(format!("{} {}", line.stage, line.done));
+    }
+    fn end(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+}
+
+/// A results directory, prepared results, and a shell in place of the program.
+struct World {
+    root: tempfile::TempDir,
+    plan: Plan,
+    interrupt: Arc<AtomicBool>,
+}
+
+/// Takes the job apart, so that scripts see `$id`, `$data` and `$result`.
+const PREAMBLE: &str = "job=$(cat)\n\
+    field() { printf '%s' \"$job\" | sed 's/.*\"'$1'\":\"\\([^\"]*\\)\".*/\\1/'; }\n\
+    id=$(field id); data=$(field data_directory); result=$(field result_path)\n";
+
+impl World {
+    fn new(repeats: u64) -> World {
+        let root = tempfile::tempdir().expect("a directory");
+        let plan = sample::plan(EngineKind::Model, repeats);
+        fs::create_dir(root.path().join("prepared")).expect("creates");
+        for spec in &plan.cells {
+            let text = serde_json::to_string(&sample::result(spec)).expect("to JSON");
+            fs::write(root.path().join("prepared").join(format!("{}.json", spec.id)), text)
+                .expect("writes");
+        }
+        World { root, plan, interrupt: Arc::new(AtomicBool::new(false)) }
+    }
+
+    fn results(&self) -> PathBuf {
+        self.root.path().join("results")
+    }
+
+    /// Runs with a script, which has `succeed` to leave the prepared result.
+    fn run(&self, script: &str) -> (Result<RunRecord, RunError>, Vec<String>) {
+        let prepared = self.root.path().join("prepared");
+        let text = format!(
+            "{PREAMBLE}succeed() {{ echo data > \"$data/file\"; cp '{}'/\"$id\".json \"$result\"; }}\n\
+             {script}",
+            prepared.display()
+        );
+        let program =
+            Program { path: "/bin/sh".into(), arguments: ["-c".into(), text.into()].into() };
+        let mut notes = Notes::default();
+        let results = self.results();
+        let runner = Runner {
+            plan: &self.plan,
+            program,
+            results: &results,
+            data: None,
+            fresh: false,
+            interrupt: &self.interrupt,
+        };
+        let record = runner.run(&mut notes);
+        (record, notes.0)
+    }
+
+    fn run_directory(&self) -> PathBuf {
+        self.results().join("runs").join(self.plan.name())
+    }
+
+    fn data_directories(&self) -> usize {
+        let entries = fs::read_dir(self.run_directory()).expect("reads").flatten();
+        entries.filter(|entry| entry.path().is_dir()).count()
+    }
+}
+
+fn ids(record: &RunRecord) -> Vec<&str> {
+    record.cells.iter().map(|cell| cell.spec.id.as_str()).collect()
+}
+
+#[test]
+fn every_cell_is_measured_once() {
+    let world = World::new(2);
+    let (record, notes) = world.run(
+        "echo '{\"stage\":\"load\",\"done\":5,\"total\":9,\"unit\":\"links\",\"rate\":1}'; succeed",
+    );
+    let record = record.expect("runs");
+    assert!(record.is_complete());
+    assert_eq!(record.valid_cells(), 7);
+    assert_eq!(ids(&record)[..3], ["driver", "zlib-1-r0", "zlib-6-r0"]);
+    assert_eq!(notes.iter().filter(|note| *note == "load 5").count(), 7, "{notes:#?}");
+    assert_eq!(world.data_directories(), 0, "data are removed");
+    // The second time nothing runs: a script that fails is not asked.
+    let (again, notes) = world.run("exit 9");
+    assert!(again.expect("runs").is_complete());
+    assert!(notes.iter().all(|note| note.ends_with("measured already, kept")), "{notes:#?}");
+    let read = read_record(&world.run_directory()).expect("reads");
+    assert!(read.is_complete());
+    assert_eq!(ids(&read), ids(&record));
+}
+
+#[test]
+fn only_what_is_missing_or_different_is_measured_again() {
+    let world = World::new(1);
+    assert!(world.run("succeed").0.expect("runs").is_complete());
+    fs::remove_file(world.run_directory().join("zlib-6-r0.json")).expect("removes");
+    fs::write(world.run_directory().join("zlib-1-r0.json"), "{ half").expect("writes");
+    let mut other = sample::result(&world.plan.cells[3]);
+    other.spec.query_seconds += 1;
+    other.hash = other.spec.hash();
+    let text = serde_json::to_string(&other).expect("to JSON");
+    fs::write(world.run_directory().join("zstd-1-r0.json"), text).expect("writes");
+    let (record, notes) = world.run("succeed");
+    assert!(record.expect("runs").is_complete());
+    let has = |part: &str| notes.iter().any(|note| note.contains(part));
+    assert!(has("driver: measured already"), "{notes:#?}");
+    assert!(has("zlib-1-r0: measuring again") && has("is no result"), "{notes:#?}");
+    assert!(has("zstd-1-r0: measuring again: it was measured with other settings"), "{notes:#?}");
+    assert!(has("zlib-6-r0: ") && !has("zlib-6-r0: measured already"), "{notes:#?}");
+}
+
+#[test]
+fn a_cell_that_dies_costs_its_row_only() {
+    let world = World::new(2);
+    let (record, _) = world.run(
+        "case $id in\n\
+         zlib-1-r0) echo 'first line' >&2; echo 'the disk is on fire' >&2; exit 3;;\n\
+         zlib-6-r1) kill -9 $$;;\n\
+         zstd-1-r0) exit 0;;\n\
+         zstd-1-r1) echo '{}' > \"$result\";;\n\
+         *) succeed;;\n\
+         esac",
+    );
+    let record = record.expect("the run goes on");
+    let failure = |id: &str| {
+        let cell = record.cells.iter().find(|cell| cell.spec.id == id).expect("is there");
+        cell.failure.clone().unwrap_or_default()
+    };
+    assert_eq!(failure("zlib-1-r0"), "exit code 3: first line | the disk is on fire");
+    assert_eq!(failure("zlib-6-r1"), "killed by SIGKILL");
+    assert_eq!(failure("zstd-1-r0"), "it left no result");
+    assert!(failure("zstd-1-r1").contains("is no result"));
+    assert_eq!((record.valid_cells(), record.cells.len()), (3, 7));
+    assert!(!record.is_complete() && !record.interrupted);
+    assert_eq!(world.data_directories(), 0);
+    // What failed runs again, what succeeded does not.
+    let (again, notes) = world.run("succeed");
+    assert!(again.expect("runs").is_complete());
+    assert_eq!(notes.iter().filter(|note| note.ends_with("kept")).count(), 3, "{notes:#?}");
+}
+
+#[test]
+fn an_interrupt_ends_the_child_and_keeps_what_was_measured() {
+    let world = World::new(1);
+    let started = world.root.path().join("started");
+    let watcher = {
+        let (started, interrupt) = (started.clone(), Arc::clone(&world.interrupt));
+        std::thread::spawn(move || {
+            while !started.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            interrupt.store(true, Ordering::Relaxed);
+        })
+    };
+    let script = format!(
+        "case $id in zlib-6-r0) echo x > '{}'; sleep 600; succeed;; *) succeed;; esac",
+        started.display()
+    );
+    let (record, notes) = world.run(&script);
+    watcher.join().expect("ends");
+    let record = record.expect("an interrupt is no error");
+    assert!(record.interrupted && !record.is_complete());
+    assert_eq!(ids(&record), ["driver", "zlib-1-r0"]);
+    assert!(notes.iter().any(|note| note == "zlib-6-r0: stopped"), "{notes:#?}");
+    assert_eq!(world.data_directories(), 0, "the child's data are removed");
+    assert!(read_record(&world.run_directory()).expect("reads").interrupted);
+    world.interrupt.store(false, Ordering::Relaxed);
+    let (again, notes) = world.run("succeed");
+    assert!(again.expect("runs").is_complete());
+    assert_eq!(notes.iter().filter(|note| note.ends_with("kept")).count(), 2, "{notes:#?}");
+}
+
+#[test]
+fn a_second_run_in_the_same_place_is_refused() {
+    let world = World::new(1);
+    let _store = Store::open(&world.results(), &world.plan.name()).expect("opens");
+    let error = world.run("succeed").0.expect_err("is refused");
+    assert!(error.to_string().contains("another run is writing here"), "{error}");
+}
+
+#[test]
+fn foreign_directories_are_not_removed() {
+    let world = World::new(1);
+    let foreign = world.run_directory().join("driver.data");
+    fs::create_dir_all(&foreign).expect("creates");
+    fs::write(foreign.join("precious"), "x").expect("writes");
+    let error = world.run("succeed").0.expect_err("is refused");
+    assert!(error.to_string().contains("was not made by a run"), "{error}");
+    assert!(foreign.join("precious").exists());
+    // What a killed run of ours left behind is.
+    fs::write(foreign.join("LITHIFY-CELL"), "").expect("writes");
+    assert!(world.run("succeed").0.expect("runs").is_complete());
+    assert!(!foreign.exists());
+}
+
+#[test]
+fn bad_places_are_named() {
+    let world = World::new(1);
+    fs::write(world.results(), "a file").expect("writes");
+    let error = world.run("succeed").0.expect_err("is refused").to_string();
+    assert!(error.contains("results"), "{error}");
+    let missing = read_record(Path::new("/no such place")).expect_err("is not there");
+    assert!(missing.to_string().starts_with("/no such place: "), "{missing}");
+    let empty = read_record(world.root.path()).expect_err("holds no run");
+    assert!(empty.to_string().ends_with("holds no run: no plan.json"), "{empty}");
+}
+
+#[test]
+fn a_full_disk_is_noticed_before_the_start() {
+    let world = World::new(1);
+    let mut plan = world.plan.clone();
+    if let Some(scale) = plan.experiment.scales.get_mut("smoke") {
+        scale.disk_mib = 1 << 30;
+    }
+    for cell in &mut plan.cells {
+        cell.engine = EngineKind::Lithify;
+    }
+    let world = World { plan, ..world };
+    let error = world.run("succeed").0.expect_err("is refused").to_string();
+    assert!(error.contains("1073741824 MiB needed"), "{error}");
+}
+
+#[test]
+fn a_cell_is_measured_from_end_to_end() {
+    let mut spec = sample::plan(EngineKind::Model, 1).cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let lines = std::sync::Mutex::new(Vec::new());
+    let listener = |line: &ProgressLine| lines.lock().expect("not poisoned").push(line.clone());
+    let result = measure::measure(&spec, directory.path(), &listener).expect("is measured");
+    assert_eq!(result.hash, spec.hash());
+    assert!(result.load.operations > 1_000 && result.query.operations > 100);
+    assert_eq!(result.oracle.len(), 2);
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+    assert!(result.query.latencies.iter().any(|summary| summary.op == "GET_LINKS_LIST"));
+    let lines = lines.into_inner().expect("not poisoned");
+    assert!(
+        ["load", "settle", "check", "query"]
+            .iter()
+            .all(|stage| { lines.iter().any(|line| line.stage == *stage) })
+    );
+}

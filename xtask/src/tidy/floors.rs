@@ -1,0 +1,138 @@
+//! A room of the engine imports only from lower floors; tests too.
+//!
+//! Seen are `crate::room`, groups (`crate::{room, ...}`), and `super` chains that lead out of a
+//! room. The error type and the counted slice are everywhere; what else the crate's root exports
+//! belongs to the top floor.
+
+use super::Complaint;
+use super::source::{Source, is_identifier};
+
+const ENGINE: &str = "crates/lithify/src/";
+
+/// The floor of every room. `options` is the public face of `db` and stands with it.
+pub(super) const FLOORS: &[(&str, u32)] = &[
+    ("base", 0),
+    ("format", 0),
+    ("fs", 1),
+    ("codec", 1),
+    ("stats", 1),
+    ("chooser", 2),
+    ("cache", 2),
+    ("memtable", 3),
+    ("wal", 3),
+    ("table", 3),
+    ("manifest", 4),
+    ("iter", 5),
+    ("compaction", 6),
+    ("db", TOP),
+    ("options", TOP),
+];
+
+const TOP: u32 = 7;
+
+/// Below all floors: every room may use these.
+const EVERYWHERE: &[&str] = &["error", "Error", "ErrorKind", "Result"];
+
+fn floor_of(room: &str) -> Option<u32> {
+    FLOORS.iter().find(|(name, _)| *name == room).map(|(_, floor)| *floor)
+}
+
+/// Complains about imports from the same floor or from above.
+pub fn check(source: &Source, complaints: &mut Vec<Complaint>) {
+    let Some(inside) = source.path.strip_prefix(ENGINE) else { return };
+    let room = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    if matches!(room, "lib" | "error") {
+        return;
+    }
+    let Some(own) = floor_of(room) else {
+        complaints.push(Complaint {
+            path: source.path.clone(),
+            line: 0,
+            what: format!("the room {room} has no floor; give it one in the table of floors"),
+        });
+        return;
+    };
+    let joined = source.joined();
+    let mut complain = |line: usize, used: &str| {
+        let what = match verdict(room, own, used) {
+            None => return,
+            Some(what) => what,
+        };
+        complaints.push(Complaint { path: source.path.clone(), line, what });
+    };
+    for (offset, used) in imports(&joined, "crate::") {
+        complain(Source::line_at(&joined, offset), &used);
+    }
+    let depth = inside.split('/').count() - usize::from(inside.ends_with("/mod.rs"));
+    let chain = "super::".repeat(depth);
+    for (offset, used) in imports(&joined, &chain) {
+        let line = Source::line_at(&joined, offset);
+        // Inside an inline test module the same chain ends one module lower.
+        if !source.is_test(line) {
+            complain(line, &used);
+        }
+    }
+}
+
+/// What is wrong with `room` on floor `own` using `used`.
+fn verdict(room: &str, own: u32, used: &str) -> Option<String> {
+    if used == room || EVERYWHERE.contains(&used) {
+        return None;
+    }
+    let floor = match floor_of(used) {
+        Some(floor) => floor,
+        None if used == "Slice" => 0,
+        None if used.starts_with(char::is_uppercase) => TOP,
+        None => return None,
+    };
+    let public_pair = own == TOP && floor == TOP;
+    let base_pair = room == "format" && used == "base" || used == "Slice";
+    if floor < own || public_pair || base_pair {
+        return None;
+    }
+    Some(format!("{room} (floor {own}) imports {used} (floor {floor}): only lower floors"))
+}
+
+/// The first names after every `prefix`: one, or those of a group.
+fn imports(code: &str, prefix: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (offset, _) in code.match_indices(prefix) {
+        let before = code[..offset].chars().next_back();
+        if before.is_some_and(|c| is_identifier(c) || c == ':') {
+            continue;
+        }
+        let rest = &code[offset + prefix.len()..];
+        if let Some(group) = rest.strip_prefix('{') {
+            found.extend(group_names(group).into_iter().map(|name| (offset, name)));
+        } else {
+            let name: String = rest.chars().take_while(|c| is_identifier(*c)).collect();
+            found.push((offset, name));
+        }
+    }
+    found
+}
+
+/// The names on the first level of a group, whose opening brace is gone.
+fn group_names(group: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut depth = 0;
+    let mut item = String::new();
+    for c in group.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(std::mem::take(&mut item)),
+            _ => {}
+        }
+        if c != ',' || depth > 0 {
+            item.push(c);
+        }
+    }
+    names.push(item);
+    names
+        .iter()
+        .map(|item| item.trim().chars().take_while(|c| is_identifier(*c)).collect::<String>())
+        .filter(|name| !name.is_empty())
+        .collect()
+}

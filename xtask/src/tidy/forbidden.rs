@@ -1,0 +1,146 @@
+//! Calls and words that do not belong: the system outside of `fs`, unsafe code, panics on results,
+//! unfinished and dead code.
+
+use super::Complaint;
+use super::source::{Source, is_identifier, words};
+
+const ENGINE: &str = "crates/lithify/src/";
+
+/// The only room of the engine that may touch files, clocks and threads.
+const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
+
+/// Files with unsafe code. Each says why at its head, and proves every use.
+pub(super) const UNSAFE_FILES: &[&str] = &[
+    "crates/lithify/src/codec/lz4.rs",
+    "crates/lithify/src/codec/zlib.rs",
+    "crates/lithify/src/fs/posix/machine.rs",
+    "crates/lithify/src/memtable/arena.rs",
+    "crates/lithify/src/memtable/cursor.rs",
+    "crates/lithify/src/memtable/entry.rs",
+    "crates/lithify/src/memtable/node.rs",
+    "crates/lithify/src/memtable/position.rs",
+    "crates/lithify/src/memtable/sync.rs",
+    "crates/lithify/src/memtable/tombstones.rs",
+    "crates/lithify/src/memtable/tree.rs",
+];
+
+/// Lines above a use of unsafe code in which its proof is looked for.
+const PROOF_LINES: usize = 8;
+
+/// Complains about what does not belong in one file.
+pub fn check(source: &Source, complaints: &mut Vec<Complaint>) {
+    let mut complain = |line: usize, what: String| {
+        complaints.push(Complaint { path: source.path.clone(), line, what });
+    };
+    let is_engine = source.path.starts_with(ENGINE);
+    for (index, code) in source.code.iter().enumerate() {
+        let line = index + 1;
+        let is_test = source.is_test(line);
+        if is_engine && !is_test && !source.path.starts_with(SYSTEM_ROOM) {
+            for call in system_calls(code) {
+                complain(line, format!("{call} outside of the fs room: go through its traits"));
+            }
+        }
+        if is_engine && !is_test {
+            for call in [".unwrap()", ".expect("] {
+                if code.contains(call) && !has_comment_above(source, index, "INVARIANT:") {
+                    complain(line, format!("{call} without // INVARIANT: above it"));
+                }
+            }
+        }
+        if words(code, "unsafe").next().is_some() {
+            if !UNSAFE_FILES.contains(&source.path.as_str()) {
+                complain(line, "unsafe code in a file that is not listed for it".to_owned());
+            } else if !has_proof(source, index) {
+                complain(line, "unsafe code without // SAFETY: above it".to_owned());
+            }
+        }
+        for unfinished in ["todo", "unimplemented", "dbg"] {
+            if words(code, unfinished).any(|at| code[at + unfinished.len()..].starts_with('!')) {
+                complain(line, format!("{unfinished}! is left over"));
+            }
+        }
+        if is_commented_out(&source.lines[index]) {
+            complain(line, "commented-out code: remove it".to_owned());
+        }
+    }
+}
+
+/// Uses of files, clocks and threads in a line. Durations are plain numbers and allowed.
+fn system_calls(code: &str) -> Vec<&'static str> {
+    let mut calls = Vec::new();
+    for (module, path) in [("fs", "std::fs"), ("time", "std::time"), ("thread", "std::thread")] {
+        let direct = words(code, path).any(|at| {
+            let after = &code[at + path.len()..];
+            path != "std::time" || !after.starts_with("::Duration")
+        });
+        let grouped = code.find("std::{").is_some_and(|at| {
+            words(&code[at..], module).any(|found| {
+                let before = code[at..at + found].chars().next_back();
+                before.is_some_and(|c| c == '{' || c == ' ' || c == ',')
+            })
+        });
+        if direct || grouped {
+            calls.push(path);
+        }
+    }
+    calls
+}
+
+/// Whether the statement around a line has a comment with `word` above it.
+fn has_comment_above(source: &Source, index: usize, word: &str) -> bool {
+    if source.lines[index].contains(word) {
+        return true;
+    }
+    for above in (0..index).rev() {
+        let line = source.lines[above].trim();
+        if line.starts_with("//") {
+            if line.contains(word) {
+                return true;
+            }
+            continue;
+        }
+        if line.is_empty() || source.code[above].trim_end().ends_with([';', '{', '}']) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Whether a use of unsafe code is proved; a function says what it asks of its caller instead.
+fn has_proof(source: &Source, index: usize) -> bool {
+    let code = source.code[index].trim();
+    // A declaration of foreign functions uses nothing; their calls are proved.
+    if code.starts_with("unsafe extern") {
+        return true;
+    }
+    source.lines[index.saturating_sub(2 * PROOF_LINES)..=index]
+        .iter()
+        .rev()
+        .take(if code.contains("unsafe fn") { 2 * PROOF_LINES } else { PROOF_LINES })
+        .any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
+}
+
+/// Whether a line is a comment that holds code. Prose may end with a semicolon; a statement has
+/// an assignment or a call before it.
+fn is_commented_out(line: &str) -> bool {
+    let Some(text) = line.trim().strip_prefix("//") else { return false };
+    if text.starts_with(['/', '!']) {
+        return false;
+    }
+    let text = text.trim();
+    let statement = text.ends_with(';')
+        && (text.contains(" = ") || ends_with_call(text) || text.starts_with("use "));
+    let opening = text.ends_with(" {")
+        && ["if ", "for ", "while ", "fn ", "pub ", "match ", "impl ", "struct ", "loop "]
+            .iter()
+            .any(|word| text.starts_with(word));
+    statement || opening || text == "}" || text.starts_with("#[")
+}
+
+/// `name(...);`, and not a parenthesis in prose.
+fn ends_with_call(text: &str) -> bool {
+    let Some(open) = text.find('(') else { return false };
+    let before = text[..open].chars().next_back();
+    text.ends_with(");") && before.is_some_and(|c| is_identifier(c) || c == '!')
+}
