@@ -193,6 +193,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
+        budget: Arc::clone(&budget),
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
