@@ -144,10 +144,7 @@ fn impossible_options_name_the_range_or_both_options() {
             Options { memtable_bytes: 200 << 20, ..good.clone() },
             &["memtable_bytes", "memory_budget_bytes"],
         ),
-        (
-            Options { wal_bytes_max: 1 << 20, ..good.clone() },
-            &["wal_bytes_max", "memtable_bytes"],
-        ),
+        (Options { wal_bytes_max: 1 << 20, ..good.clone() }, &["wal_bytes_max", "memtable_bytes"]),
         (
             Options { durability: Durability::Interval { milliseconds: 0 }, ..good.clone() },
             &["durability", "interval"],

@@ -7,7 +7,9 @@
 //! first key behind the range as value. `docs/format/wal.md` has the whole payload.
 
 use super::family::{ColumnFamily, Family};
-use crate::base::{ColumnFamilyId, KEY_SIZE_MAX, VALUE_SIZE_MAX, ValueKind};
+use crate::base::{
+    ColumnFamilyId, KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
+};
 use crate::format::{Decoder, put_varint};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -132,7 +134,61 @@ fn check_entry(entry: &Entry<'_>) -> Result<()> {
     }
 }
 
+/// The head of a logged group, in front of its entries.
+///
+/// ```text
+/// first_sequence u64 | entry_count u32
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupHead {
+    /// The sequence number of the first entry; the others follow it one by one.
+    pub(crate) first_sequence: SequenceNumber,
+    pub(crate) entry_count: u32,
+}
+
+impl GroupHead {
+    const SIZE_BYTES: usize = 12;
+
+    pub(crate) fn encode(self) -> [u8; GroupHead::SIZE_BYTES] {
+        let mut bytes = [0; GroupHead::SIZE_BYTES];
+        bytes[..8].copy_from_slice(&self.first_sequence.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.entry_count.to_le_bytes());
+        bytes
+    }
+
+    /// Splits the payload of a log record. However many entries it turns out to hold, none has a
+    /// sequence number over the limit: an entry takes more than one byte.
+    pub(crate) fn split(payload: &[u8]) -> Result<(GroupHead, Entries<'_>)> {
+        let mut decoder = Decoder::new(payload);
+        let (Ok(first_sequence), Ok(entry_count)) = (decoder.u64(), decoder.u32()) else {
+            return Err(Error::corruption("a logged group is shorter than its head")
+                .expected(GroupHead::SIZE_BYTES, payload.len()));
+        };
+        let entries = decoder.remaining();
+        let limit = SEQUENCE_MAX - entries.len() as u64;
+        if first_sequence > limit {
+            return Err(Error::corruption("sequence number of a logged group")
+                .expected(format_args!("at most {limit}"), first_sequence));
+        }
+        if u64::from(entry_count) > entries.len() as u64 {
+            return Err(GroupHead::miscounted(
+                entry_count,
+                format_args!("{} bytes", entries.len()),
+            ));
+        }
+        Ok((GroupHead { first_sequence, entry_count }, Entries::new(entries)))
+    }
+
+    /// The error of a group that holds `found` entries, not what its head says.
+    #[cold]
+    pub(crate) fn miscounted(expected: u32, found: impl std::fmt::Display) -> Error {
+        Error::corruption("a logged group does not hold what its head says")
+            .expected(format_args!("{expected} entries"), found)
+    }
+}
+
 /// Decodes entries one after the other; damaged bytes give an error, once.
+#[derive(Clone)]
 pub(crate) struct Entries<'a> {
     decoder: Decoder<'a>,
 }

@@ -9,7 +9,7 @@
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
-use super::batch::{BatchData, Entries, Entry};
+use super::batch::{BatchData, Entries, Entry, GroupHead};
 use super::family::Family;
 use super::inner::DbInner;
 use super::locks::{Grant, OwnerId, RowId};
@@ -304,7 +304,7 @@ impl DbInner {
         }
         let logged = (|| {
             if count > 0 {
-                let header = group_header(first_sequence, count);
+                let header = GroupHead { first_sequence, entry_count: count }.encode();
                 let mut pieces = Vec::with_capacity(group.len() + 1);
                 pieces.push(IoSlice::new(&header));
                 pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
@@ -385,14 +385,6 @@ fn insert(memtable: &mut MemTableWriter<'_>, entry: &Entry<'_>, sequence: Sequen
         ValueKind::RangeDelete => memtable.delete_range(entry.key, entry.value, sequence),
         kind => memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value),
     }
-}
-
-/// The head of a group's record: the sequence number of its first entry and their count.
-pub(crate) fn group_header(first_sequence: SequenceNumber, count: u32) -> [u8; 12] {
-    let mut header = [0; 12];
-    header[..8].copy_from_slice(&first_sequence.to_le_bytes());
-    header[8..].copy_from_slice(&count.to_le_bytes());
-    header
 }
 
 /// Counts of the entries of a group, booked together.

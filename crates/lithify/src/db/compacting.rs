@@ -489,7 +489,7 @@ fn range_of(
     (!range.ends_before(&range.smallest)).then_some(range)
 }
 
-fn tree_shape(options: &CfOptions) -> TreeShape {
+pub(crate) fn tree_shape(options: &CfOptions) -> TreeShape {
     TreeShape {
         base_level_bytes_max: options.base_level_bytes_max,
         fanout: u64::from(options.fanout),

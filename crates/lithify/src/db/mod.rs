@@ -25,6 +25,8 @@ mod transaction;
 mod wal_set;
 
 pub use batch::Batch;
+pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
 pub use snapshot::Snapshot;

@@ -8,7 +8,7 @@
 //! 5. What no state needs is removed, and background work begins.
 
 use super::background::Background;
-use super::batch::Entries;
+use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
@@ -33,9 +33,6 @@ use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-
-/// The head of a logged group: first sequence number and count.
-const GROUP_HEADER_BYTES: usize = 12;
 
 /// Opens or makes the database in `path`.
 pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
@@ -109,9 +106,8 @@ fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
 fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
     let found = world.files.list(path)?;
     let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
-    let has_data = |name: &FileName| {
-        matches!(name, FileName::Current | FileName::Table(_) | FileName::Wal(_))
-    };
+    let has_data =
+        |name: &FileName| matches!(name, FileName::Current | FileName::Table(_) | FileName::Wal(_));
     if ours.iter().any(has_data) {
         return Ok(());
     }
@@ -318,22 +314,16 @@ fn replay(
 ) -> Result<()> {
     let path = FileName::Wal(record.position.log_number).path(&inner.path);
     let at = |error: Error| error.at(&path, record.position.offset);
-    let Some((header, entries)) = record.payload.split_at_checked(GROUP_HEADER_BYTES) else {
-        return Err(at(Error::corruption("a logged group is shorter than its head")
-            .expected(GROUP_HEADER_BYTES, record.payload.len())));
-    };
-    let (first, count) = header.split_at(8);
-    let first_sequence = first.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let (head, entries) = GroupHead::split(record.payload).map_err(at)?;
+    let GroupHead { first_sequence, entry_count } = head;
     let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
     let segment = record.position.log_number;
-    check_families_known(entries, state).map_err(at)?;
+    check_families_known(entries.clone(), state).map_err(at)?;
     let next = inner
-        .insert_entries(Entries::new(entries), first_sequence, segment, &mut Vec::new(), &flushed)
+        .insert_entries(entries, first_sequence, segment, &mut Vec::new(), &flushed)
         .map_err(at)?;
-    if next != first_sequence + u64::from(count) {
-        return Err(at(Error::corruption("a logged group does not hold what its head says")
-            .expected(count, next - first_sequence)));
+    if next != first_sequence + u64::from(entry_count) {
+        return Err(at(GroupHead::miscounted(entry_count, next - first_sequence)));
     }
     *last_sequence = (*last_sequence).max(next.saturating_sub(1));
     Ok(())
@@ -341,8 +331,8 @@ fn replay(
 
 /// A family is in the manifest, durably, before any write to it is logged. One that was dropped
 /// since has an id below the next; any other one means that the manifest has lost its end.
-fn check_families_known(entries: &[u8], state: &ManifestState) -> Result<()> {
-    for entry in Entries::new(entries) {
+fn check_families_known(entries: Entries<'_>, state: &ManifestState) -> Result<()> {
+    for entry in entries {
         let family = entry?.family;
         if family >= state.next_family_id {
             return Err(Error::corruption(

@@ -151,10 +151,13 @@ impl DbInner {
                 }
                 Admission::Stop(cause) => {
                     stalls.writer_slowed(now_us);
+                    let refusals = self.refusals();
                     let goes_on = self.wait_for_drain();
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_stop(cause, end_us - now_us);
+                    // A full disk: nothing will drain until there is space.
+                    self.check_refusals(refusals)?;
                     if !goes_on {
                         return Ok(());
                     }
@@ -169,17 +172,15 @@ impl DbInner {
     /// Waits for the next flush or compaction to end; false if there is none to wait for, so that
     /// stopping would be for ever.
     fn wait_for_drain(self: &Arc<Self>) -> bool {
+        // What a full disk refused is tried once more for this writer.
+        self.schedule_all_flushes();
+        self.schedule_all_compactions();
         let seen = self.state_changed.generation();
         let deadline_us = self.world.environment.now_us() + STOP_CHECK_US;
         let changed = self.wait(&self.state_changed, Some(deadline_us), || {
             self.has_failed() || self.state_changed.generation() != seen
         });
-        if changed {
-            return true;
-        }
-        self.schedule_all_flushes();
-        self.schedule_all_compactions();
-        self.scheduler.job_count() > 0
+        changed || self.scheduler.job_count() > 0
     }
 
     /// Waits until nothing is left to flush or compact, and the files that took are removed.

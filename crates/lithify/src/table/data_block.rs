@@ -198,6 +198,25 @@ impl<'a> DataBlock<'a> {
         self.layout
     }
 
+    /// The header by the names of its fields.
+    pub(super) fn header_fields(&self) -> [(&'static str, u64); 12] {
+        let layout = &self.layout;
+        [
+            ("entry_count", layout.entry_count.into()),
+            ("keys_offset", layout.keys_offset.into()),
+            ("columns_offset", layout.keys_end.into()),
+            ("restarts_offset", layout.restarts_offset.into()),
+            ("restart_interval", layout.restart_interval.into()),
+            ("shared_width", layout.shared.width.into()),
+            ("key_size_width", layout.key_size.width.into()),
+            ("value_size_width", layout.value_size.width.into()),
+            ("word_width", layout.word.width.into()),
+            ("key_size_base", layout.key_size_base.into()),
+            ("value_size_base", layout.value_size_base.into()),
+            ("sequence_base", layout.sequence_base),
+        ]
+    }
+
     fn restart_count(&self) -> u32 {
         self.layout.entry_count.div_ceil(self.layout.restart_interval)
     }

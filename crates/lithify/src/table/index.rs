@@ -24,21 +24,21 @@ const WORD_SIZE: usize = 8;
 const SEPARATOR_END: usize = 40;
 
 /// All entries of the block are puts.
-pub(super) const FLAG_ALL_PUTS: u8 = 1;
+pub(crate) const FLAG_ALL_PUTS: u8 = 1;
 /// All sequence numbers of the block are zero.
-pub(super) const FLAG_SEQUENCES_ZERO: u8 = 2;
+pub(crate) const FLAG_SEQUENCES_ZERO: u8 = 2;
 /// Stored raw because the encoding did not shrink enough.
-pub(super) const FLAG_RAW_FALLBACK: u8 = 4;
+pub(crate) const FLAG_RAW_FALLBACK: u8 = 4;
 
 /// What the index says of a data block, beside its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IndexRecord {
-    pub(super) handle: BlockHandle,
-    pub(super) raw_size: u32,
-    pub(super) entry_count: u32,
-    pub(super) largest_sequence: u64,
-    pub(super) codec: CodecId,
-    pub(super) flags: u8,
+pub(crate) struct IndexRecord {
+    pub(crate) handle: BlockHandle,
+    pub(crate) raw_size: u32,
+    pub(crate) entry_count: u32,
+    pub(crate) largest_sequence: u64,
+    pub(crate) codec: CodecId,
+    pub(crate) flags: u8,
 }
 
 /// Collects the index of a table.

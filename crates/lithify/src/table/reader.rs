@@ -429,7 +429,7 @@ pub(super) fn book_decompression(
     meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
 }
 
-fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
+pub(super) fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
     let mut raw = Vec::new();
     if block.codec == CodecId::None {
         raw.extend_from_slice(block.payload);

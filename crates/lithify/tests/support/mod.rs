@@ -26,7 +26,10 @@ impl Parts {
     }
 
     pub fn world(&self) -> World {
-        World { files: Arc::new(self.files.clone()), environment: Arc::new(self.environment.clone()) }
+        World {
+            files: Arc::new(self.files.clone()),
+            environment: Arc::new(self.environment.clone()),
+        }
     }
 
     /// The names in the database's directory that end so.
@@ -43,9 +46,7 @@ impl Parts {
 
 pub fn names_ending(files: &dyn FileSystem, end: &str) -> Vec<String> {
     let paths = files.list(Path::new(PATH)).unwrap();
-    let name = |path: &std::path::PathBuf| {
-        path.file_name().unwrap().to_string_lossy().into_owned()
-    };
+    let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     paths.iter().map(name).filter(|name| name.ends_with(end)).collect()
 }
 
