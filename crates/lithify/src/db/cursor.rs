@@ -115,13 +115,14 @@ impl Drop for CursorEnd {
 }
 
 impl Cursor {
-    pub(crate) fn new(
-        inner: &Arc<DbInner>,
-        rows: RowCursor,
-        version: Arc<Version>,
-        sample: Option<UserSample>,
-    ) -> Self {
-        Cursor { rows, returned: 0, _version: version, sample, end: CursorEnd(Arc::clone(inner)) }
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+        let end = CursorEnd(Arc::clone(inner));
+        Cursor { rows, returned: 0, sample: None, _version: version, end }
+    }
+
+    /// Times the cursor's calls from now on.
+    pub(crate) fn set_sample(&mut self, sample: Option<UserSample>) {
+        self.sample = sample;
     }
 
     /// To the next row; false behind the last one.
@@ -208,10 +209,11 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
+        let inner = &self.end.0;
         let meter = self.rows.meter();
-        let clock = &*self.end.0.world.environment;
-        self.end.0.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
-        self.end.0.book_cursor(self.returned, self.rows.skipped_entries());
+        let clock = &*inner.world.environment;
+        inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
+        inner.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

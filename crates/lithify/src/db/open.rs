@@ -51,6 +51,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
             inner.world.files.remove(&orphan.path(path))?;
         }
         let _ = inner.recovery.set(recovery.reports);
+        inner.update_flow();
         inner.start_background()
     });
     if let Err(error) = started {
@@ -58,7 +59,6 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
-    inner.update_flow();
     Ok(inner)
 }
 
@@ -185,6 +185,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
+        budget: Arc::clone(&budget),
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),

@@ -159,7 +159,14 @@ impl DbInner {
         range: ScanRange,
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
-        self.cursor_over(family, range, sequence, Vec::new())
+        let clock = &*self.world.environment;
+        let mut sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
+        let mut cursor = self.cursor_over(family, range, sequence, Vec::new())?;
+        if let Some(sample) = &mut sample {
+            sample.pause(clock);
+        }
+        cursor.set_sample(sample);
+        Ok(cursor)
     }
 
     /// A cursor over a family; `overlay` are sources newer than all of its own.
@@ -172,9 +179,6 @@ impl DbInner {
     ) -> Result<Cursor> {
         self.check_open()?;
         family.check_alive()?;
-        let environment = &self.world.environment;
-        let mut sample =
-            self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, &**environment);
         let view = family.view_full();
         let snapshot = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
         let bounds = Bounds { lower: range.lower, upper: range.upper };
@@ -186,6 +190,7 @@ impl DbInner {
                 sources.push(Source::Memory(memory.table.cursor()));
             }
         }
+        let environment = &self.world.environment;
         let mut finder = SourceFinder {
             bounds: &bounds,
             prefix: range.prefix.as_deref(),
@@ -197,10 +202,7 @@ impl DbInner {
         let SourceFinder { sources, tombstones, .. } = finder;
         let merge = MergingCursor::new(sources);
         let rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
-        if let Some(sample) = &mut sample {
-            sample.pause(&**environment);
-        }
-        Ok(Cursor::new(self, rows, Arc::clone(&view.version), sample))
+        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
 }
 

@@ -137,6 +137,7 @@ impl DbInner {
     pub(crate) fn hold_back(self: &Arc<Self>, bytes: usize) -> Result<()> {
         let environment = &self.world.environment;
         let stalls = self.ledger.stalls();
+        let refusals = self.refusals();
         loop {
             let now_us = environment.now_us();
             match self.flow.controller.admit(bytes as u64, now_us) {
@@ -163,6 +164,8 @@ impl DbInner {
                 }
             }
             self.check_writable()?;
+            // What drains the debt met a full disk: better an error than a wait without an end.
+            self.check_refusals(refusals)?;
         }
     }
 

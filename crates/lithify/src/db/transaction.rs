@@ -211,7 +211,6 @@ impl Transaction {
     fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
         self.inner.commit(std::mem::take(&mut self.data), durability)?;
         self.is_committed = true;
-        self.inner.ledger.count(Counter::TransactionCommits, 1);
         Ok(())
     }
 
@@ -287,9 +286,11 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if !self.is_committed {
-            self.inner.ledger.count(Counter::TransactionRollbacks, 1);
-        }
+        let counter = match self.is_committed {
+            true => Counter::TransactionCommits,
+            false => Counter::TransactionRollbacks,
+        };
+        self.inner.ledger.count(counter, 1);
         for row in self.locks.drain(..) {
             self.inner.locks.release(self.owner, row);
         }
