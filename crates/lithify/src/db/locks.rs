@@ -132,9 +132,4 @@ impl LockTable {
             stripe.freed.notify_all();
         }
     }
-
-    /// The number of locks held.
-    pub(crate) fn held(&self) -> usize {
-        self.stripes.iter().map(|stripe| stripe.owners().len()).sum()
-    }
 }

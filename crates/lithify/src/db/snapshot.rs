@@ -53,13 +53,6 @@ impl SnapshotList {
     }
 }
 
-impl SnapshotList {
-    /// The number of snapshots held.
-    pub(crate) fn len(&self) -> usize {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
-    }
-}
-
 /// A point in time over all column families. Reads at it see exactly what was committed before
 /// it was taken, until it is dropped. A held snapshot keeps obsolete entries on disk.
 ///
