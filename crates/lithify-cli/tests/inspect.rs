@@ -78,9 +78,12 @@ fn every_file_is_dumped_as_text_and_as_json() {
 fn damage_is_exit_code_1_and_names_file_and_offset() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());
-    let tables: Vec<String> =
-        files(&database).into_iter().filter(|file| file.ends_with(".sst")).collect();
-    let table = tables.iter().max_by_key(|file| std::fs::metadata(file).unwrap().len()).unwrap();
+    let (out, _) = expect(0, &["levels", database.to_str().unwrap(), "--files", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let live = object["families"][0]["tables"].as_array().unwrap();
+    let number = live.iter().find(|table| table["level"] == 6).unwrap()["number"].as_u64();
+    let table = database.join(format!("{:06}.sst", number.unwrap()));
+    let table = &table.to_str().unwrap().to_owned();
     let mut bytes = std::fs::read(table).unwrap();
     bytes[20] ^= 1;
     std::fs::write(table, &bytes).unwrap();

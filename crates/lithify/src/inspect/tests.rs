@@ -4,7 +4,7 @@
 //! environment the test writes it; the difference is to be reviewed.
 
 use super::*;
-use crate::fs::{FileSystem, OpenMode, World};
+use crate::fs::{OpenMode, World};
 use crate::manifest::FileName;
 use crate::table::FOOTER_SIZE;
 use crate::wal::{LogHeader, LogKind};
@@ -105,7 +105,7 @@ fn masked(item: &Item) -> String {
     for (name, value) in item.fields().iter().filter(|(name, _)| MASKED.contains(name)) {
         text = text.replace(&format!("{name}={value}"), &format!("{name}=*"));
         let value = value.to_string();
-        let line = |line: &str| match line.trim_start().split_whitespace().next() {
+        let line = |line: &str| match line.split_whitespace().next() {
             Some(first) if first == *name => line.replace(&value, "*"),
             _ => line.to_string(),
         };
