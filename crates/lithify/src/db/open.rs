@@ -21,7 +21,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{FileLock, FileSystem, World};
+use crate::fs::{Environment, FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
@@ -190,18 +190,8 @@ fn assemble(
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
-    let myself: Arc<OnceLock<Weak<DbInner>>> = Arc::default();
-    let for_panic = Arc::clone(&myself);
-    let on_panic = Box::new(move |message: &str| {
-        if let Some(inner) = for_panic.get().and_then(Weak::upgrade) {
-            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
-        }
-    });
-    let scheduler = Scheduler::new(
-        Arc::clone(&environment),
-        Arc::clone(&ledger),
-        SchedulerOptions { threads: options.background_threads, on_panic, order: None },
-    )?;
+    let myself = Arc::default();
+    let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
@@ -240,6 +230,23 @@ fn assemble(
     let _ = myself.set(Arc::downgrade(&inner));
     inner.book_manifest(&inner.manifest());
     Ok(inner)
+}
+
+/// Starts the workers. A job that panics stops all writing of the database `myself`.
+fn start_scheduler(
+    options: &Options,
+    environment: &Arc<dyn Environment>,
+    ledger: &Arc<Ledger>,
+    myself: &Arc<OnceLock<Weak<DbInner>>>,
+) -> Result<Scheduler> {
+    let myself = Arc::clone(myself);
+    let on_panic = Box::new(move |message: &str| {
+        if let Some(inner) = myself.get().and_then(Weak::upgrade) {
+            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
+        }
+    });
+    let options = SchedulerOptions { threads: options.background_threads, on_panic, order: None };
+    Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 
 /// Makes the column families of a state and opens all of their tables.
