@@ -6,12 +6,16 @@
 //! A delete and a single delete have no value; a range delete has its first key as key and the
 //! first key behind the range as value. `docs/format/wal.md` has the whole payload.
 
-use super::family::ColumnFamily;
+use super::family::{ColumnFamily, Family};
 use crate::base::{
     ColumnFamilyId, KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
 };
 use crate::format::{Decoder, put_varint};
 use crate::{Error, Result};
+use std::sync::Arc;
+
+/// The most bytes of an entry beside key and value: kind, family, two lengths.
+const ENTRY_HEAD_SIZE_MAX: usize = 16;
 
 /// One write of a batch, borrowed from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +29,13 @@ pub(crate) struct Entry<'a> {
 
 /// The encoded entries of a batch. Checks limits as entries come; the first violation is kept
 /// and given by [`BatchData::check`].
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct BatchData {
     bytes: Vec<u8>,
     count: u32,
     error: Option<Error>,
+    /// The families written to, as far as somebody has to look at them again at the commit.
+    families: Vec<Arc<Family>>,
 }
 
 impl BatchData {
@@ -38,6 +44,8 @@ impl BatchData {
             self.error.get_or_insert(error);
             return;
         }
+        // At once, for byte by byte a first entry would grow the buffer five times over.
+        self.bytes.reserve(ENTRY_HEAD_SIZE_MAX + entry.key.len() + entry.value.len());
         self.bytes.push(entry.kind as u8);
         put_varint(&mut self.bytes, u64::from(entry.family));
         put_varint(&mut self.bytes, entry.key.len() as u64);
@@ -49,13 +57,21 @@ impl BatchData {
         self.count += 1;
     }
 
+    /// Remembers a family that may be dropped before the commit.
+    pub(crate) fn note_family(&mut self, family: &Arc<Family>) {
+        if !self.families.iter().any(|known| Arc::ptr_eq(known, family)) {
+            self.families.push(Arc::clone(family));
+        }
+    }
+
     /// Keeps an error that the commit will give.
     pub(crate) fn fail(&mut self, error: Error) {
         self.error.get_or_insert(error);
     }
 
-    /// The first error met while the batch was made.
+    /// The first error met while the batch was made, or a family that was dropped meanwhile.
     pub(crate) fn check(&self) -> Result<()> {
+        self.families.iter().try_for_each(|family| family.check_alive())?;
         self.error.clone().map_or(Ok(()), Err)
     }
 
@@ -95,6 +111,7 @@ impl BatchData {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.families.clear();
         self.truncate((0, 0));
     }
 
@@ -176,6 +193,7 @@ impl GroupHead {
 }
 
 /// Decodes entries one after the other; damaged bytes give an error, once.
+#[derive(Clone)]
 pub(crate) struct Entries<'a> {
     decoder: Decoder<'a>,
 }
@@ -262,7 +280,10 @@ impl Batch<'_> {
         value: &[u8],
     ) -> &mut Self {
         match family.check_belongs_to(self.db) {
-            Ok(()) => self.data.push(Entry { kind, family: family.id(), key, value }),
+            Ok(()) => {
+                self.data.note_family(&family.family);
+                self.data.push(Entry { kind, family: family.id(), key, value });
+            }
             Err(error) => self.data.fail(error),
         }
         self

@@ -315,7 +315,12 @@ impl DbInner {
             }
             Ok(writer.wal.current_number())
         })();
-        logged.inspect_err(|error: &Error| self.poison(error))
+        // A full disk leaves the log as it was; free space is all it needs to go on.
+        logged.inspect_err(|error: &Error| {
+            if error.kind() != ErrorKind::NoSpace {
+                self.poison(error);
+            }
+        })
     }
 
     /// Writes entries to the active memtables, numbered from `sequence` on; gives the number

@@ -4,6 +4,7 @@ use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
+use crate::manifest::Version;
 use crate::stats::{Cause, UserSample};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
@@ -94,14 +95,36 @@ impl From<RangeFull> for ScanRange {
 /// first, `prev` to the last. Keys and values are lent until the next move. After an error the
 /// cursor stands nowhere; place it again.
 pub struct Cursor {
-    pub(crate) inner: Arc<DbInner>,
-    pub(crate) rows: RowCursor,
-    pub(crate) returned: u64,
+    rows: RowCursor,
+    returned: u64,
     /// Set on one cursor in 64: its calls are timed.
-    pub(crate) sample: Option<UserSample>,
+    sample: Option<UserSample>,
+    /// Keeps the tables from being removed.
+    _version: Arc<Version>,
+    /// Behind the version: dropped once the cursor holds no table any more.
+    end: CursorEnd,
+}
+
+/// Lets the tables go that only a cursor still held.
+struct CursorEnd(Arc<DbInner>);
+
+impl Drop for CursorEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+    }
 }
 
 impl Cursor {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+        let end = CursorEnd(Arc::clone(inner));
+        Cursor { rows, returned: 0, sample: None, _version: version, end }
+    }
+
+    /// Times the cursor's calls from now on.
+    pub(crate) fn set_sample(&mut self, sample: Option<UserSample>) {
+        self.sample = sample;
+    }
+
     /// To the next row; false behind the last one.
     ///
     /// # Errors
@@ -153,12 +176,12 @@ impl Cursor {
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
         if let Some(sample) = &mut self.sample {
-            sample.resume(&*self.inner.world.environment);
+            sample.resume(&*self.end.0.world.environment);
         }
         let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
         if let Some(sample) = &mut self.sample {
-            sample.pause(&*self.inner.world.environment);
+            sample.pause(&*self.end.0.world.environment);
         }
         found
     }
@@ -186,10 +209,11 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
+        let inner = &self.end.0;
         let meter = self.rows.meter();
-        let clock = &*self.inner.world.environment;
-        self.inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
-        self.inner.cursor_dropped(self.returned, self.rows.skipped_entries());
+        let clock = &*inner.world.environment;
+        inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
+        inner.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

@@ -125,8 +125,7 @@ impl Transaction {
             }
         }
         let overlay = vec![Source::Memory(own.cursor())];
-        let rows = self.inner.row_cursor(&family.family, range.into(), None, overlay)?;
-        Ok(Cursor { inner: Arc::clone(&self.inner), rows, returned: 0, sample: None })
+        self.inner.cursor_over(&family.family, range.into(), None, overlay)
     }
 
     /// Sets the value of a key, once committed.
@@ -198,8 +197,7 @@ impl Transaction {
     /// # Errors
     /// As [`crate::Batch::commit`]; the transaction is rolled back then.
     pub fn commit(mut self) -> Result<()> {
-        self.is_committed = true;
-        self.inner.commit(std::mem::take(&mut self.data), None)
+        self.end_with(None)
     }
 
     /// [`Transaction::commit`] with a durability of its own.
@@ -207,8 +205,13 @@ impl Transaction {
     /// # Errors
     /// As [`crate::Batch::commit_with`]; the transaction is rolled back then.
     pub fn commit_with(mut self, durability: Durability) -> Result<()> {
+        self.end_with(Some(durability))
+    }
+
+    fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
+        self.inner.commit(std::mem::take(&mut self.data), durability)?;
         self.is_committed = true;
-        self.inner.commit(std::mem::take(&mut self.data), Some(durability))
+        Ok(())
     }
 
     /// Forgets all writes and gives back the locks; the same as dropping the transaction.
@@ -223,6 +226,7 @@ impl Transaction {
     ) -> Result<()> {
         self.lock(family, key)?;
         let (offset, _) = self.data.mark();
+        self.data.note_family(&family.family);
         self.data.push(Entry { kind, family: family.id(), key, value });
         if let Err(error) = self.data.check() {
             // The batch is as it was: only the refused write is missing.

@@ -287,6 +287,17 @@ impl TableBuilder {
         self.block.last_key()
     }
 
+    /// Bytes of its buffers: blocks at hand and finished, keys of the filter, the index.
+    pub fn memory_bytes(&self) -> usize {
+        let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::memory_bytes);
+        // A block at hand is held as rows, as a block, and as what the codec makes of it.
+        3 * self.options.block_size_bytes
+            + self.sink.output.capacity()
+            + self.sink.spare.capacity()
+            + self.index.memory_bytes()
+            + filter_bytes
+    }
+
     /// Finished bytes that were not taken yet.
     pub fn output_bytes(&self) -> usize {
         self.sink.output.len()

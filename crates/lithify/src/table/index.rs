@@ -51,6 +51,10 @@ pub(super) struct IndexBuilder {
 }
 
 impl IndexBuilder {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.records.capacity() + self.separators.capacity() + self.first_keys.capacity()
+    }
+
     /// Adds a block. `next_first` is the first key of the block behind it, if there is one.
     pub(super) fn add(
         &mut self,

@@ -29,11 +29,11 @@ pub enum Event {
 }
 
 impl Event {
-    fn touches(&self, family: usize) -> bool {
-        match self {
-            Event::Write(changes) => changes.iter().any(|(index, _)| *index == family),
-            Event::Create(index) | Event::Drop(index) => *index == family,
-        }
+    /// Whether it leaves something to flush in that family.
+    fn writes_to(&self, family: usize) -> bool {
+        let Event::Write(changes) = self else { return false };
+        let is_empty = |change: &Change| matches!(change, Change::RemoveRange(a, b) if a == b);
+        changes.iter().any(|(index, change)| *index == family && !is_empty(change))
     }
 
     fn is_of_families(&self) -> bool {
@@ -162,7 +162,13 @@ impl History {
     pub fn settle(&mut self, state: State) {
         let is_logless = self.is_logless;
         let fingerprints = vec![state.fingerprint()];
-        *self = History { now: state.clone(), base: state, fingerprints, is_logless, ..Self::default() };
+        *self = History {
+            now: state.clone(),
+            base: state,
+            fingerprints,
+            is_logless,
+            ..Self::default()
+        };
     }
 
     pub fn begin(&mut self, event: Event) {
@@ -192,9 +198,9 @@ impl History {
         self.power_floor = self.power_floor.max(count);
     }
 
-    /// What was written to that family was promised to be durable, and so what came before.
+    /// What was written to that family was promised to be durable, and with it what came before.
     pub fn family_durable(&mut self, family: usize) {
-        let last = self.events.iter().rposition(|event| event.touches(family));
+        let last = self.events.iter().rposition(|event| event.writes_to(family));
         let count = last.map_or(0, |index| index + 1);
         self.power_floor = self.power_floor.max(count);
         self.process_floor = self.process_floor.max(count);
@@ -257,8 +263,8 @@ impl History {
         for (family, print) in self.fingerprints[families_from].iter().enumerate() {
             let is_same = |content: &Content| Some(content.incarnation) == print.map(|p| p.0);
             if !state.families[family].as_ref().is_some_and(is_same) {
-                state.families[family] = print
-                    .map(|(incarnation, _)| Content { incarnation, ..Content::default() });
+                state.families[family] =
+                    print.map(|(incarnation, _)| Content { incarnation, ..Content::default() });
             }
         }
         state.incarnations = self.now.incarnations;
