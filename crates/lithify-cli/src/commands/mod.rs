@@ -14,9 +14,10 @@ pub enum Command {
     /// Run experiments and show their results
     #[command(subcommand)]
     Bench(bench::BenchCommand),
-    /// Print what a file of the engine holds
+    // A documentation comment here would take the place of the long text of the command.
+    #[command(about = "Print what a file of the engine holds")]
     Dump(dump::DumpArguments),
-    /// Print the tree of a database, level by level
+    #[command(about = "Print the tree of a database, level by level")]
     Levels(levels::LevelsArguments),
 }
 
