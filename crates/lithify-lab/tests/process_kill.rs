@@ -211,8 +211,7 @@ fn child_runs_requests_until_it_is_killed() {
     let mut pipe = File::from(std::io::stdout().as_fd().try_clone_to_owned().unwrap());
     pipe.write_all(MARK).unwrap();
     let engine = open(Path::new(&directory));
-    let witness =
-        Witness { engine, pipe: Mutex::new(pipe), next_transaction: AtomicU64::new(0) };
+    let witness = Witness { engine, pipe: Mutex::new(pipe), next_transaction: AtomicU64::new(0) };
     let graph = graph();
     let config = RequestConfig {
         requesters: 4,

@@ -442,3 +442,17 @@ fn manifests_of_others_and_of_later_versions_are_refused() {
     assert_eq!(load(&files).unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(DirectoryListing::read(&files, directory()).unwrap().names.len(), 2);
 }
+
+#[test]
+fn a_snapshot_of_a_state_that_went_on_after_a_clean_close_can_be_read() {
+    let log_end = SegmentEnd { log_number: 1, end_offset: 72 };
+    let edit = VersionEdit {
+        changes: vec![
+            Change::CleanClose(CleanClose { log_end, last_sequence: 5 }),
+            Change::LastSequence(9),
+        ],
+    };
+    let state = ManifestState::default().apply(&edit).unwrap().state;
+    let read = ManifestState::default().apply(&state.snapshot()).unwrap().state;
+    assert_eq!((read.last_sequence, read.clean_close), (9, state.clean_close));
+}

@@ -54,7 +54,8 @@ impl Figures {
             let count = file.read_at(&mut bytes, 0).unwrap_or(0);
             let checksum = u64::from(crc32c::crc32c(&bytes[..count]));
             let name = u64::from(crc32c::crc32c(path.as_os_str().as_encoded_bytes()));
-            image = image.rotate_left(7).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ checksum ^ name << 32;
+            image =
+                image.rotate_left(7).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ checksum ^ name << 32;
         }
         self.images.insert(image);
     }
@@ -105,7 +106,14 @@ impl fmt::Display for Figures {
         writeln!(
             f,
             "{:<9} {:<28} {:>6} {:>8} {:>12} {:>9} {:>7} {:>9} {:>9}",
-            "mode", "crash", "cuts", "opening", "acknowledged", "promised", "lost", "with loss",
+            "mode",
+            "crash",
+            "cuts",
+            "opening",
+            "acknowledged",
+            "promised",
+            "lost",
+            "with loss",
             "most lost"
         )?;
         for ((mode, kind), row) in &self.rows {

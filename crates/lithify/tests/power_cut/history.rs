@@ -162,7 +162,13 @@ impl History {
     pub fn settle(&mut self, state: State) {
         let is_logless = self.is_logless;
         let fingerprints = vec![state.fingerprint()];
-        *self = History { now: state.clone(), base: state, fingerprints, is_logless, ..Self::default() };
+        *self = History {
+            now: state.clone(),
+            base: state,
+            fingerprints,
+            is_logless,
+            ..Self::default()
+        };
     }
 
     pub fn begin(&mut self, event: Event) {
@@ -257,8 +263,8 @@ impl History {
         for (family, print) in self.fingerprints[families_from].iter().enumerate() {
             let is_same = |content: &Content| Some(content.incarnation) == print.map(|p| p.0);
             if !state.families[family].as_ref().is_some_and(is_same) {
-                state.families[family] = print
-                    .map(|(incarnation, _)| Content { incarnation, ..Content::default() });
+                state.families[family] =
+                    print.map(|(incarnation, _)| Content { incarnation, ..Content::default() });
             }
         }
         state.incarnations = self.now.incarnations;
