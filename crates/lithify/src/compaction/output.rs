@@ -6,7 +6,7 @@
 //! target size.
 
 use super::rules::RangeTombstoneSpan;
-use crate::base::{FileNumber, Level, SequenceNumber, Trailer};
+use crate::base::{FileNumber, Level, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{Compression, ContextPool};
 use crate::fs::{File, IoRequest, OpenMode, Submission, Ticket, World};
@@ -28,6 +28,7 @@ pub(crate) struct Workshop {
     pub(crate) world: World,
     pub(crate) directory: PathBuf,
     pub(crate) file_numbers: Arc<FileNumbers>,
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) pool: Arc<ContextPool>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) ledger: Arc<Ledger>,
@@ -114,6 +115,12 @@ impl TableSink {
         size >= limit || (crossed && size >= self.plan.table_bytes / 2)
     }
 
+    /// Bytes of its buffers, those of a write in flight among them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let in_flight = if self.in_flight.is_some() { WRITE_BYTES } else { 0 };
+        self.open.as_ref().map_or(0, |open| open.builder.memory_bytes()) + in_flight
+    }
+
     /// Adds an entry behind all others.
     pub(crate) fn add(
         &mut self,
@@ -122,17 +129,11 @@ impl TableSink {
         value: &[u8],
         meter: &mut WorkMeter,
     ) -> Result<()> {
-        let workshop = Arc::clone(&self.workshop);
-        let clock = &*workshop.world.environment;
-        self.opened()?.builder.add(key, trailer, value, meter, clock)
-    }
-
-    fn opened(&mut self) -> Result<&mut OpenTable> {
-        let open = match self.open.take() {
-            Some(open) => open,
-            None => self.create()?,
-        };
-        Ok(self.open.insert(open))
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.builder.add(key, trailer, value, meter, &*self.workshop.world.environment)
     }
 
     fn create(&self) -> Result<OpenTable> {
@@ -219,9 +220,11 @@ impl TableSink {
         if self.open.is_none() && tombstones.is_empty() {
             return Ok(());
         }
-        let workshop = Arc::clone(&self.workshop);
-        let clock = &*workshop.world.environment;
-        let open = self.opened()?;
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let clock = &*self.workshop.world.environment;
+        let Some(open) = &mut self.open else { return Ok(()) };
         for tombstone in tombstones {
             open.builder.add_range_tombstone(
                 &tombstone.start,

@@ -226,10 +226,9 @@ impl DbInner {
         self.ledger.book_written(Cause::Manifest, 0, 0, bytes);
     }
 
-    pub(crate) fn cursor_dropped(self: &Arc<Self>, rows: u64, skipped_entries: u64) {
+    pub(crate) fn book_cursor(&self, rows: u64, skipped_entries: u64) {
         self.ledger.count(Counter::Nexts, rows);
         self.ledger.count(Counter::SkippedEntries, skipped_entries);
-        self.collect_garbage();
     }
 }
 

@@ -25,6 +25,8 @@ mod transaction;
 mod wal_set;
 
 pub use batch::Batch;
+pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
 pub use snapshot::Snapshot;
@@ -258,7 +260,8 @@ impl DbInner {
             ));
         };
         self.sync_log(&mut writer)?;
-        manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
+        let state =
+            manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
         self.book_manifest(&manifest);
         family.mark_dropped();
         let mut next = (*families).clone();
@@ -269,6 +272,7 @@ impl DbInner {
         drop(writer);
         self.background().garbage_is_held = true;
         self.state_changed.notify_all();
+        self.release_segments(state.oldest_log_needed());
         self.collect_garbage();
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! 5. What no state needs is removed, and background work begins.
 
 use super::background::Background;
-use super::batch::Entries;
+use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
@@ -30,12 +30,9 @@ use crate::stats::Ledger;
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-
-/// The head of a logged group: first sequence number and count.
-const GROUP_HEADER_BYTES: usize = 12;
 
 /// Opens or makes the database in `path`.
 pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
@@ -44,6 +41,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let manifest = open_manifest(path, &options, &world, &listing)?;
+    check_never_empty(path, manifest.state(), &listing)?;
     let inner = assemble(path, options, world, manifest, file_lock)?;
     let state = Arc::clone(inner.manifest().state());
     let manifest_number = inner.manifest().number();
@@ -53,15 +51,14 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
             inner.world.files.remove(&orphan.path(path))?;
         }
         let _ = inner.recovery.set(recovery.reports);
-        Ok(())
+        inner.update_flow();
+        inner.start_background()
     });
     if let Err(error) = started {
         inner.closed.store(true, Ordering::Release);
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
-    inner.update_flow();
-    inner.start_background()?;
     Ok(inner)
 }
 
@@ -70,7 +67,7 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
         if !world.files.is_directory(path)? {
             return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
         }
-        return Ok(());
+        return check_place(path, options, world);
     }
     if !options.create_if_missing {
         return Err(no_database(path));
@@ -102,6 +99,46 @@ fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
             _ => Err(error),
         }
     })
+}
+
+/// Refuses a directory that holds no database and is no place for a new one, before anything is
+/// made there: files of somebody else are no neighbours for files that come and go.
+fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
+    let found = world.files.list(path)?;
+    let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
+    let has_data =
+        |name: &FileName| matches!(name, FileName::Current | FileName::Table(_) | FileName::Wal(_));
+    if ours.iter().any(has_data) {
+        return Ok(());
+    }
+    if !options.create_if_missing {
+        return Err(no_database(path));
+    }
+    let is_strange = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        FileName::of_path(path).is_none() && !name.starts_with('.') && name != "lost+found"
+    };
+    match found.iter().find(is_strange) {
+        Some(other) => Err(Error::invalid(
+            "there is no database here but other files: name a new or an empty directory",
+        )
+        .in_file(path.join(other))),
+        None => Ok(()),
+    }
+}
+
+/// Tables and log segments come after the first column family, durably. A manifest that knows of
+/// none ever made, beside them, has lost its end, and they must not go as orphans.
+fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryListing) -> Result<()> {
+    let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
+    let is_new = state.next_family_id == ManifestState::default().next_family_id;
+    match listing.names.iter().find(|name| has_data(name)) {
+        Some(name) if is_new => Err(Error::corruption(
+            "there are data, but the manifest knows of no column family that was ever made",
+        )
+        .in_file(name.path(path))),
+        _ => Ok(()),
+    }
 }
 
 fn no_database(path: &Path) -> Error {
@@ -148,6 +185,7 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
+        budget: Arc::clone(&budget),
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
@@ -252,9 +290,10 @@ fn recover_log(
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
     let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
     let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
-    let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
+    let recovered = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
-    })?;
+    });
+    let recovery = recovered.map_err(|error| error.in_file(&inner.path))?;
     let mut writer = inner.writer();
     writer.last_sequence = last_sequence;
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
@@ -271,23 +310,33 @@ fn replay(
 ) -> Result<()> {
     let path = FileName::Wal(record.position.log_number).path(&inner.path);
     let at = |error: Error| error.at(&path, record.position.offset);
-    let Some((header, entries)) = record.payload.split_at_checked(GROUP_HEADER_BYTES) else {
-        return Err(at(Error::corruption("a logged group is shorter than its head")
-            .expected(GROUP_HEADER_BYTES, record.payload.len())));
-    };
-    let (first, count) = header.split_at(8);
-    let first_sequence = first.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let (head, entries) = GroupHead::split(record.payload).map_err(at)?;
+    let GroupHead { first_sequence, entry_count } = head;
     let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
     let segment = record.position.log_number;
+    check_families_known(entries.clone(), state).map_err(at)?;
     let next = inner
-        .insert_entries(Entries::new(entries), first_sequence, segment, &mut Vec::new(), &flushed)
+        .insert_entries(entries, first_sequence, segment, &mut Vec::new(), &flushed)
         .map_err(at)?;
-    if next != first_sequence + u64::from(count) {
-        return Err(at(Error::corruption("a logged group does not hold what its head says")
-            .expected(count, next - first_sequence)));
+    if next != first_sequence + u64::from(entry_count) {
+        return Err(at(GroupHead::miscounted(entry_count, next - first_sequence)));
     }
     *last_sequence = (*last_sequence).max(next.saturating_sub(1));
+    Ok(())
+}
+
+/// A family is in the manifest, durably, before any write to it is logged. One that was dropped
+/// since has an id below the next; any other one means that the manifest has lost its end.
+fn check_families_known(entries: Entries<'_>, state: &ManifestState) -> Result<()> {
+    for entry in entries {
+        let family = entry?.family;
+        if family >= state.next_family_id {
+            return Err(Error::corruption(
+                "the log holds writes to a column family that the manifest does not know",
+            )
+            .expected(format_args!("ids below {}", state.next_family_id), family));
+        }
+    }
     Ok(())
 }
 

@@ -18,6 +18,8 @@ impl DbInner {
             misses: cache.misses,
             evictions: cache.evicted,
         };
+        snapshot.row_locks_held = self.locks.held() as u64;
+        snapshot.snapshots_held = self.snapshots.len() as u64;
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
         for family in self.families.load().values() {

@@ -6,11 +6,11 @@
 //! kept for recycling or removed.
 
 use super::inner::DbInner;
-use crate::Result;
 use crate::base::FileNumber;
 use crate::manifest::FileName;
 use crate::stats::{Cause, Counter};
 use crate::wal::{LogKind, RecoveryReport, SegmentEnd, SegmentOptions, WalWriter};
+use crate::{ErrorKind, Result};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::path::PathBuf;
@@ -117,7 +117,15 @@ impl WalSet {
         };
         let path = FileName::Wal(number).path(&inner.path);
         let recycled = self.recyclable.pop();
-        let wal = WalWriter::create(&*inner.world.files, &path, options, recycled.as_deref())?;
+        let files = &*inner.world.files;
+        let created = WalWriter::create(files, &path, options, recycled.as_deref());
+        let wal = created.inspect_err(|error| {
+            // The next try takes another number. A failed sync is another matter: the header may
+            // be durable then, and the file has to stay.
+            if error.kind() == ErrorKind::NoSpace {
+                let _ = files.remove(&path);
+            }
+        })?;
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();
         self.current = Some(wal);

@@ -1,0 +1,223 @@
+//! The ledger on against off.
+//!
+//! There is no switch for it, so its two parts are measured apart. *Clocks*: the same work on the
+//! same database, rounds with the real clocks and rounds with clocks that cost next to nothing,
+//! by turns. *Booking*: the calls that the work makes to the ledger, made alone, with such free
+//! clocks. What is printed as the ledger's share is the sum of both.
+
+use crate::measure::{Samples, Settings, cpu_ns};
+use crate::reads;
+use crate::rows::{Random, Rows, key};
+use crate::tables;
+use lithify::base::Clock;
+use lithify::fs::{Environment, Event, PosixEnvironment, PosixFileSystem, Thread, World};
+use lithify::stats::{Cause, Counter, Ledger, StepClock, WorkMeter};
+use lithify::{Compression, Db, Result};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Bytes of rows that a step of a merge handles.
+const STEP_BYTES: usize = 128 << 10;
+
+/// The system's environment, whose clocks can be taken away.
+#[derive(Default)]
+struct Switched {
+    is_free: AtomicBool,
+    /// What the free clocks show; it moves so that nothing waits for ever.
+    free: AtomicU64,
+}
+
+impl Switched {
+    fn read(&self, real: impl FnOnce() -> u64) -> u64 {
+        if self.is_free.load(Relaxed) {
+            let now = self.free.load(Relaxed) + 1;
+            self.free.store(now, Relaxed);
+            now
+        } else {
+            real()
+        }
+    }
+
+    fn set_free(&self, is_free: bool) {
+        // Time goes on from where the real clocks are, whichever is read next.
+        self.free.store(PosixEnvironment.ticks().max(PosixEnvironment.now_us()), Relaxed);
+        self.is_free.store(is_free, Relaxed);
+    }
+}
+
+impl Clock for Switched {
+    fn now_us(&self) -> u64 {
+        self.read(|| PosixEnvironment.now_us())
+    }
+    fn thread_cpu_ns(&self) -> u64 {
+        self.read(|| PosixEnvironment.thread_cpu_ns())
+    }
+    fn ticks(&self) -> u64 {
+        self.read(|| PosixEnvironment.ticks())
+    }
+    fn unix_time_s(&self) -> u64 {
+        PosixEnvironment.unix_time_s()
+    }
+}
+
+impl Environment for Switched {
+    fn new_event(&self) -> Arc<dyn Event> {
+        PosixEnvironment.new_event()
+    }
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>> {
+        PosixEnvironment.spawn(name, body)
+    }
+    fn random_u128(&self) -> u128 {
+        PosixEnvironment.random_u128()
+    }
+}
+
+/// Rounds with and without real clocks, and what booking alone takes.
+#[derive(Default)]
+struct Comparison {
+    real: Samples,
+    free: Samples,
+    booking: Samples,
+}
+
+impl Comparison {
+    fn print(&self, stage: &str) {
+        let clocks_ns = self.real.least() - self.free.least();
+        let booking_ns = self.booking.least();
+        let share = 100.0 * (clocks_ns + booking_ns) / self.real.least();
+        let verdict = if share < 1.0 { "met" } else { "missed" };
+        println!(
+            "{stage:<26} {:>9.1} {:>12.1} {:>8.1} {:>8.1} {share:>7.2} %  below 1 %: {verdict}",
+            self.real.least(),
+            self.free.least(),
+            clocks_ns,
+            booking_ns,
+        );
+    }
+}
+
+pub fn print(settings: &Settings) -> Result<()> {
+    if !settings.wants("ledger") {
+        return Ok(());
+    }
+    println!(
+        "{:<26} {:>9} {:>12} {:>8} {:>8} {:>9}",
+        "ledger, ns per row", "real", "free clocks", "clocks", "booking", "share"
+    );
+    let environment = Arc::new(Switched::default());
+    gets(settings, &environment)?.print("ledger of a cached get");
+    puts(settings, &environment)?.print("ledger of a put");
+    compactions(settings, &environment)?.print("ledger of a compaction");
+    Ok(())
+}
+
+fn world(environment: &Arc<Switched>) -> World {
+    World { files: Arc::new(PosixFileSystem), environment: environment.clone() }
+}
+
+/// Runs the rounds by turns; `work` gives CPU nanoseconds and rows.
+fn by_turns(
+    settings: &Settings,
+    environment: &Switched,
+    mut work: impl FnMut() -> Result<(f64, usize)>,
+) -> Result<Comparison> {
+    let mut comparison = Comparison::default();
+    for round in 0..2 * settings.repeats.max(5) {
+        let is_free = round % 4 == 1 || round % 4 == 2;
+        environment.set_free(is_free);
+        let outcome = work();
+        environment.set_free(false);
+        let (ns, rows) = outcome?;
+        let samples = if is_free { &mut comparison.free } else { &mut comparison.real };
+        samples.add(ns, rows);
+    }
+    Ok(comparison)
+}
+
+/// What so many calls of `book` take with free clocks, as samples of one row each.
+fn booking(
+    environment: &Arc<Switched>,
+    rows_per_call: usize,
+    book: impl Fn(&Ledger, &dyn Clock),
+) -> Samples {
+    const CALLS: usize = 100_000;
+    let ledger = Ledger::new(&**environment);
+    environment.set_free(true);
+    let mut samples = Samples::default();
+    for _ in 0..7 {
+        let (ns, ()) = cpu_ns(|| (0..CALLS).for_each(|_| book(&ledger, &**environment)));
+        samples.add(ns, CALLS * rows_per_call);
+    }
+    environment.set_free(false);
+    samples
+}
+
+fn gets(settings: &Settings, environment: &Arc<Switched>) -> Result<Comparison> {
+    let rows = settings.read_rows.min(200_000);
+    let directory = settings.scratch()?;
+    let db = reads::open(directory.path(), rows, world(environment))?;
+    let family = reads::settle(&db, rows)?;
+    let mut random = Random::new(12);
+    let keys: Vec<_> = (0..reads::GETS).map(|_| key(random.below(rows))).collect();
+    reads::gets(&family, &keys)?;
+    let mut comparison = by_turns(settings, environment, || {
+        let (ns, found) = cpu_ns(|| reads::gets(&family, &keys));
+        Ok((ns, found?))
+    })?;
+    comparison.booking = booking(environment, 1, |ledger, clock| {
+        let sample = ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+        let mut meter = WorkMeter::default();
+        ledger.count(Counter::GetHits, 1);
+        ledger.count(Counter::GetValueBytes, 176);
+        ledger.end_user_call(sample, Cause::UserRead, 0, clock, black_box(&mut meter));
+    });
+    Ok(comparison)
+}
+
+fn puts(settings: &Settings, environment: &Arc<Switched>) -> Result<Comparison> {
+    let rows = Rows::shuffled(settings.rows, 4);
+    let mut comparison = by_turns(settings, environment, || {
+        let directory = settings.scratch()?;
+        let db = tables::open_in(directory.path(), world(environment))?;
+        let family = tables::family(&db, Compression::NONE)?;
+        let (ns, result) = cpu_ns(|| crate::writes::single_puts(&db, &family, &rows));
+        result.map(|()| (ns, rows.len()))
+    })?;
+    comparison.booking = booking(environment, 1, |ledger, clock| {
+        ledger.stalls().writer_begins(clock.now_us());
+        let sample = ledger.begin_user_call(Counter::CommitGroups, Cause::UserWrite, clock);
+        let mut meter = WorkMeter::default();
+        ledger.book_written(Cause::Wal, 0, 0, 248);
+        for counter in [Counter::WalWrites, Counter::Puts, Counter::IngestedBytes, Counter::Commits]
+        {
+            ledger.count(counter, 1);
+        }
+        ledger.stalls().write_completed(clock.now_us());
+        ledger.end_user_call(sample, Cause::UserWrite, 0, clock, black_box(&mut meter));
+        ledger.stalls().writer_ends(clock.now_us());
+    });
+    Ok(comparison)
+}
+
+fn compactions(settings: &Settings, environment: &Arc<Switched>) -> Result<Comparison> {
+    let rows = Rows::shuffled(settings.rows, 5);
+    let mut comparison = by_turns(settings, environment, || {
+        let directory = settings.scratch()?;
+        let db: Db =
+            tables::due_compaction(directory.path(), &rows, "lz4".parse()?, world(environment))?;
+        let (ns, result) = cpu_ns(|| db.wait_for_compaction());
+        result.map(|()| (ns, rows.len()))
+    })?;
+    let rows_per_step = STEP_BYTES / (crate::rows::KEY_SIZE + crate::rows::VALUE_SIZE + 16);
+    let step = std::cell::RefCell::new(StepClock::start(&**environment));
+    comparison.booking = booking(environment, rows_per_step, |ledger, clock| {
+        let mut meter = WorkMeter { ticks: [1; _], ..WorkMeter::default() };
+        meter.compress_ticks[3] = 1;
+        meter.compressed_raw_bytes[3] = STEP_BYTES as u64;
+        meter.decompress_ticks[3] = 1;
+        step.borrow_mut().finish(clock, ledger, Cause::Compaction, 6, black_box(&mut meter));
+        ledger.count(Counter::Steps, 1);
+    });
+    Ok(comparison)
+}
