@@ -5,7 +5,7 @@ use super::current::Current;
 use super::edit_tests::metadata;
 use super::*;
 use crate::fs::{CrashKeep, FileCallKind, FileSystem, MemoryFileSystem, OpenMode};
-use crate::wal::{StopReason, golden};
+use crate::wal::{SegmentEnd, StopReason, golden};
 use crate::{ErrorKind, Result};
 use std::io::{self, IoSlice};
 use std::path::Path;
