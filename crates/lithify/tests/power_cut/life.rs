@@ -145,7 +145,7 @@ impl<'a> Life<'a> {
             }
             85..=87 => self.db().wait_for_compaction(),
             88..=91 => self.create_or_drop(cut),
-            92..=94 => self.reopen(cut),
+            92 => self.reopen(cut),
             _ => self.check_visible(family, &handle),
         }
     }

@@ -32,7 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const CUTS_PER_HISTORY: u64 = 10;
 
 /// Cuts where nothing else is asked for.
-const CUTS_DEFAULT: u64 = 400;
+const CUTS_DEFAULT: u64 = 1000;
 
 /// A chain of lives.
 struct Chain<'f> {
