@@ -32,7 +32,7 @@ pub fn open(
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one
 /// memory budget; it has no size of its own.
-fn lithify_options(
+pub(crate) fn lithify_options(
     settings: &EngineSettings,
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
     let policy =

@@ -41,7 +41,7 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     write_json(&job.result_path, &result)
 }
 
-fn end_with_parent(parent: u32) -> Result<(), RunError> {
+pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     use nix::sys::{prctl::set_pdeathsig, signal::Signal};
     set_pdeathsig(Signal::SIGKILL)
         .map_err(|error| RunError::new(format!("cannot follow the parent process: {error}")))?;
@@ -100,7 +100,7 @@ pub fn measure(
     Ok(result)
 }
 
-fn failed(what: &str, error: &EngineError) -> RunError {
+pub(crate) fn failed(what: &str, error: &EngineError) -> RunError {
     RunError::new(format!("{what}: {error}"))
 }
 

@@ -134,17 +134,11 @@ impl TableSink {
         value: &[u8],
         meter: &mut WorkMeter,
     ) -> Result<()> {
-        let workshop = Arc::clone(&self.workshop);
-        let clock = &*workshop.world.environment;
-        self.opened()?.builder.add(key, trailer, value, meter, clock)
-    }
-
-    fn opened(&mut self) -> Result<&mut OpenTable> {
-        let open = match self.open.take() {
-            Some(open) => open,
-            None => self.create()?,
-        };
-        Ok(self.open.insert(open))
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.builder.add(key, trailer, value, meter, &*self.workshop.world.environment)
     }
 
     fn create(&self) -> Result<OpenTable> {
@@ -235,9 +229,11 @@ impl TableSink {
         if self.open.is_none() && tombstones.is_empty() {
             return Ok(());
         }
-        let workshop = Arc::clone(&self.workshop);
-        let clock = &*workshop.world.environment;
-        let open = self.opened()?;
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let clock = &*self.workshop.world.environment;
+        let Some(open) = &mut self.open else { return Ok(()) };
         for tombstone in tombstones {
             open.builder.add_range_tombstone(
                 &tombstone.start,

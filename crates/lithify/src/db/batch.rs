@@ -14,6 +14,9 @@ use crate::format::{Decoder, put_varint};
 use crate::{Error, Result};
 use std::sync::Arc;
 
+/// The most bytes of an entry beside key and value: kind, family, two lengths.
+const ENTRY_HEAD_SIZE_MAX: usize = 16;
+
 /// One write of a batch, borrowed from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
@@ -41,6 +44,8 @@ impl BatchData {
             self.error.get_or_insert(error);
             return;
         }
+        // At once, for byte by byte a first entry would grow the buffer five times over.
+        self.bytes.reserve(ENTRY_HEAD_SIZE_MAX + entry.key.len() + entry.value.len());
         self.bytes.push(entry.kind as u8);
         put_varint(&mut self.bytes, u64::from(entry.family));
         put_varint(&mut self.bytes, entry.key.len() as u64);

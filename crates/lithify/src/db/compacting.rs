@@ -114,6 +114,10 @@ impl DbInner {
 
     /// Starts one compaction of a family if one is due; true if it did and another may be.
     fn schedule_compaction(self: &Arc<Self>, family: &Arc<Family>) -> bool {
+        // A move that failed has changed nothing: picked again it would fail again, for ever.
+        if self.has_failed() {
+            return false;
+        }
         let compaction = {
             let mut background = self.background();
             let running_max = self.options.background_threads.max(1);

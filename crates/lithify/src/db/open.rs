@@ -129,11 +129,7 @@ fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
 
 /// Tables and log segments come after the first column family, durably. A manifest that knows of
 /// none ever made, beside them, has lost its end, and they must not go as orphans.
-fn check_never_empty(
-    path: &Path,
-    state: &ManifestState,
-    listing: &DirectoryListing,
-) -> Result<()> {
+fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryListing) -> Result<()> {
     let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
     let is_new = state.next_family_id == ManifestState::default().next_family_id;
     match listing.names.iter().find(|name| has_data(name)) {

@@ -256,11 +256,7 @@ fn check_directory(files: &dyn FileSystem, directory: &Path) -> Result<()> {
     Err(no_database("there is no database in this directory"))
 }
 
-fn read_once(
-    files: &dyn FileSystem,
-    directory: &Path,
-    options: &LevelsOptions,
-) -> Result<Levels> {
+fn read_once(files: &dyn FileSystem, directory: &Path, options: &LevelsOptions) -> Result<Levels> {
     let mut last_is_close = false;
     let loaded = LoadedManifest::read(files, directory, &mut |_, edit| {
         last_is_close = edit.changes.iter().any(|change| matches!(change, Change::CleanClose(_)));
@@ -282,9 +278,8 @@ fn read_once(
         damage: Vec::new(),
     };
     for (id, state) in &loaded.state.families {
-        let options = family_options(state).map_err(|error| {
-            error.in_file(FileName::Manifest(loaded.number).path(directory))
-        })?;
+        let options = family_options(state)
+            .map_err(|error| error.in_file(FileName::Manifest(loaded.number).path(directory)))?;
         levels.families.push(inspector.family(*id, state, &options));
     }
     levels.damage = inspector.damage;

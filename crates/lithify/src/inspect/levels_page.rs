@@ -8,13 +8,38 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write};
 
 const LEVEL_HEADER: [&str; 15] = [
-    "level", "files", "size", "raw", "ratio", "target", "asked", "found", "blocks", "raw_fallback",
-    "debt", "entries", "tombstones", "range_tombstones", "sequences",
+    "level",
+    "files",
+    "size",
+    "raw",
+    "ratio",
+    "target",
+    "asked",
+    "found",
+    "blocks",
+    "raw_fallback",
+    "debt",
+    "entries",
+    "tombstones",
+    "range_tombstones",
+    "sequences",
 ];
 
 const TABLE_HEADER: [&str; 14] = [
-    "level", "table", "size", "raw", "ratio", "found", "blocks", "debt", "written_for", "entries",
-    "tombstones", "range_tombstones", "sequences", "keys",
+    "level",
+    "table",
+    "size",
+    "raw",
+    "ratio",
+    "found",
+    "blocks",
+    "debt",
+    "written_for",
+    "entries",
+    "tombstones",
+    "range_tombstones",
+    "sequences",
+    "keys",
 ];
 
 /// Columns of words stand to the left, columns of figures to the right.

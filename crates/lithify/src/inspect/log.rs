@@ -216,12 +216,14 @@ fn dump_edit(
 fn change_item(change: &Change, full: bool) -> Item {
     let item = |name| Item::line(name, 1);
     match change {
-        Change::CreateFamily { id, name, level_count, log_number, options } => item("create family")
-            .number("id", *id)
-            .bytes("name", name.as_bytes(), true)
-            .number("level_count", *level_count as u64)
-            .number("log_number", *log_number)
-            .bytes("options", options, true),
+        Change::CreateFamily { id, name, level_count, log_number, options } => {
+            item("create family")
+                .number("id", *id)
+                .bytes("name", name.as_bytes(), true)
+                .number("level_count", *level_count as u64)
+                .number("log_number", *log_number)
+                .bytes("options", options, true)
+        }
         Change::DropFamily { id } => item("drop family").number("id", *id),
         Change::AddFile { family, level, metadata } => {
             let item = item("add file").number("family", *family).number("level", *level as u64);

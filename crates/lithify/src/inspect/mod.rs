@@ -24,4 +24,4 @@ mod tests;
 
 pub use dump::{DumpOptions, dump};
 pub use item::{Item, Value};
-pub use levels::{FamilyLevels, Levels, LevelsOptions, LevelSum, TableLine, read_levels};
+pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};

@@ -9,8 +9,8 @@ use crate::format::read_u32;
 use crate::fs::{File, read_exact_at};
 use crate::table::{
     BlockHandle, FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, FOOTER_SIZE, FilterReader,
-    Footer, IndexRecord, Layout, PartBlock, PropertyValue, ReadContext, TABLE_MAGIC, TableIndex, TableParts, TableProperties,
-    TableReader, data_header, visit_entries,
+    Footer, IndexRecord, Layout, PartBlock, PropertyValue, ReadContext, TABLE_MAGIC, TableIndex,
+    TableParts, TableProperties, TableReader, data_header, visit_entries,
 };
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -294,7 +294,8 @@ fn dump_block(
         output.put(add_trailer(Item::line("trailer", 1), Layout::Data, &block))?;
         let fields = parts.within(record.handle, data_header(&block.raw))?;
         let item = Item::line("data_header", 1);
-        output.put(fields.into_iter().fold(item, |item, (name, number)| item.number(name, number)))?;
+        output
+            .put(fields.into_iter().fold(item, |item, (name, number)| item.number(name, number)))?;
     }
     let mut refused: Option<Error> = None;
     let visited = visit_entries(&block.raw, &mut |key, trailer, value| {

@@ -129,9 +129,11 @@ impl Position {
     pub(super) fn next(&mut self) {
         let Some(slot) = self.slot else { return };
         // SAFETY: at an entry, the leaf is one that the caller of the seek keeps alive.
-        self.slot = unsafe { self.leaf.as_ref() }.next(slot);
-        if self.slot.is_none() {
-            self.enter_next_leaf();
+        let leaf = unsafe { self.leaf.as_ref() };
+        self.slot = leaf.next(slot);
+        match self.slot {
+            Some(slot) => leaf.prefetch_ahead(slot),
+            None => self.enter_next_leaf(),
         }
     }
 
@@ -170,6 +172,7 @@ impl Position {
     /// Goes to the first entry below a node. Only the root can be a leaf without entries.
     fn enter_first(&mut self, node: Node<'_>) {
         let leaf = self.path.descend(node, |_| 0);
+        leaf.prefetch_first();
         self.leaf = NonNull::from(leaf);
         self.slot = leaf.first();
     }

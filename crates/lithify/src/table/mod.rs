@@ -38,14 +38,12 @@ mod tests;
 mod tombstones;
 mod verify;
 
+pub(crate) use block::{BlockHandle, Layout};
 pub use builder::{TableBuilder, TableOptions, TableSummary};
 pub use cursor::TableCursor;
-pub(crate) use block::{BlockHandle, Layout};
 pub use filter::{FilterBuilder, FilterReader, hash_key};
 pub(crate) use footer::{FOOTER_SIZE, Footer, MAGIC as TABLE_MAGIC};
-pub(crate) use index::{
-    FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord,
-};
+pub(crate) use index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord};
 pub(crate) use parts::{PartBlock, TableIndex, TableParts, data_header, visit_entries};
 pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;

@@ -14,6 +14,11 @@ use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Records up to this size are put together in one buffer: one checksum over all of it and one
+/// buffer for the system cost less than many small ones. Longer ones are written from where they
+/// are.
+const GATHERED_BYTES_MAX: usize = 128 << 10;
+
 /// Where a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalPosition {
@@ -50,6 +55,8 @@ pub struct WalWriter {
     preallocated_bytes: u64,
     finished: bool,
     poison: Option<Error>,
+    /// Where short records are put together.
+    gathered: Vec<u8>,
 }
 
 /// A sync of everything appended before [`WalWriter::start_sync`]; runs on any thread while
@@ -125,11 +132,11 @@ impl WalWriter {
             preallocated_bytes,
             finished: false,
             poison: None,
+            gathered: Vec::new(),
         })
     }
 
-    /// Appends one record whose payload is the pieces, one after the other, without copying them.
-    /// It is not durable yet.
+    /// Appends one record whose payload is the pieces, one after the other. It is not durable yet.
     ///
     /// A full disk leaves the log as it was, and the next append writes over what may have been
     /// written of this record. Any other failure is [`ErrorKind::Poisoned`], and so is every call
@@ -152,21 +159,54 @@ impl WalWriter {
             offset,
             synced_through: self.synced_through,
         };
-        let frame = frame.encode(self.identity, pieces.iter().map(|piece| &piece[..]));
         let stored_bytes = stored_size_bytes(payload_size);
-        let padding = [0; ALIGNMENT as usize];
-        let padding_size = stored_bytes as usize - FRAME_SIZE_BYTES - payload_size;
-        let mut buffers = Vec::with_capacity(pieces.len() + 2);
-        buffers.push(IoSlice::new(&frame));
-        buffers.extend_from_slice(pieces);
-        buffers.push(IoSlice::new(&padding[..padding_size]));
-        match self.file.write_at(&buffers, offset) {
+        let written = if stored_bytes as usize <= GATHERED_BYTES_MAX {
+            self.write_gathered(frame, pieces, stored_bytes as usize)
+        } else {
+            self.write_pieces(
+                frame,
+                pieces,
+                stored_bytes as usize - FRAME_SIZE_BYTES - payload_size,
+            )
+        };
+        match written {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
             Err(error) => return Err(self.poison(&error)),
         }
         self.end_offset += stored_bytes;
         Ok(WalPosition { log_number: self.log_number, offset, end_offset: self.end_offset })
+    }
+
+    fn write_gathered(
+        &mut self,
+        frame: Frame,
+        pieces: &[IoSlice<'_>],
+        stored_bytes: usize,
+    ) -> Result<()> {
+        self.gathered.clear();
+        self.gathered.resize(FRAME_SIZE_BYTES, 0);
+        pieces.iter().for_each(|piece| self.gathered.extend_from_slice(piece));
+        let payload = &self.gathered[FRAME_SIZE_BYTES..];
+        let head = frame.encode(self.identity, std::iter::once(payload));
+        self.gathered[..FRAME_SIZE_BYTES].copy_from_slice(&head);
+        self.gathered.resize(stored_bytes, 0);
+        self.file.write_at(&[IoSlice::new(&self.gathered)], frame.offset)
+    }
+
+    fn write_pieces(
+        &self,
+        frame: Frame,
+        pieces: &[IoSlice<'_>],
+        padding_bytes: usize,
+    ) -> Result<()> {
+        let head = frame.encode(self.identity, pieces.iter().map(|piece| &piece[..]));
+        let padding = [0; ALIGNMENT as usize];
+        let mut buffers = Vec::with_capacity(pieces.len() + 2);
+        buffers.push(IoSlice::new(&head));
+        buffers.extend_from_slice(pieces);
+        buffers.push(IoSlice::new(&padding[..padding_bytes]));
+        self.file.write_at(&buffers, frame.offset)
     }
 
     /// Makes everything appended so far durable. A failure poisons the log: what the system did

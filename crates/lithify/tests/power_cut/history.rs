@@ -29,11 +29,11 @@ pub enum Event {
 }
 
 impl Event {
-    fn touches(&self, family: usize) -> bool {
-        match self {
-            Event::Write(changes) => changes.iter().any(|(index, _)| *index == family),
-            Event::Create(index) | Event::Drop(index) => *index == family,
-        }
+    /// Whether it leaves something to flush in that family.
+    fn writes_to(&self, family: usize) -> bool {
+        let Event::Write(changes) = self else { return false };
+        let is_empty = |change: &Change| matches!(change, Change::RemoveRange(a, b) if a == b);
+        changes.iter().any(|(index, change)| *index == family && !is_empty(change))
     }
 
     fn is_of_families(&self) -> bool {
@@ -198,9 +198,9 @@ impl History {
         self.power_floor = self.power_floor.max(count);
     }
 
-    /// What was written to that family was promised to be durable, and so what came before.
+    /// What was written to that family was promised to be durable, and with it what came before.
     pub fn family_durable(&mut self, family: usize) {
-        let last = self.events.iter().rposition(|event| event.touches(family));
+        let last = self.events.iter().rposition(|event| event.writes_to(family));
         let count = last.map_or(0, |index| index + 1);
         self.power_floor = self.power_floor.max(count);
         self.process_floor = self.process_floor.max(count);
