@@ -191,16 +191,10 @@ fn assemble(
         ledger: Arc::clone(&ledger),
     });
     let myself: Arc<OnceLock<Weak<DbInner>>> = Arc::default();
-    let for_panic = Arc::clone(&myself);
-    let on_panic = Box::new(move |message: &str| {
-        if let Some(inner) = for_panic.get().and_then(Weak::upgrade) {
-            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
-        }
-    });
     let scheduler = Scheduler::new(
         Arc::clone(&environment),
         Arc::clone(&ledger),
-        SchedulerOptions { threads: options.background_threads, on_panic, order: None },
+        scheduler_options(&options, Arc::clone(&myself)),
     )?;
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
@@ -240,6 +234,19 @@ fn assemble(
     let _ = myself.set(Arc::downgrade(&inner));
     inner.book_manifest(&inner.manifest());
     Ok(inner)
+}
+
+/// A job that panics stops all writing; the database is known only once it is put together.
+fn scheduler_options(
+    options: &Options,
+    database: Arc<OnceLock<Weak<DbInner>>>,
+) -> SchedulerOptions {
+    let on_panic = Box::new(move |message: &str| {
+        if let Some(inner) = database.get().and_then(Weak::upgrade) {
+            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
+        }
+    });
+    SchedulerOptions { threads: options.background_threads, on_panic, order: None }
 }
 
 /// Makes the column families of a state and opens all of their tables.
