@@ -5,7 +5,7 @@ use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::{Cause, UserSample};
+use crate::stats::{Cause, Counter};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
@@ -97,8 +97,8 @@ impl From<RangeFull> for ScanRange {
 pub struct Cursor {
     rows: RowCursor,
     returned: u64,
-    /// Set on one cursor in 64: its calls are timed.
-    sample: Option<UserSample>,
+    /// Moves so far, from a start that differs between cursors: one in 64 is timed.
+    moves: u64,
     /// Keeps the tables from being removed.
     _version: Arc<Version>,
     /// Behind the version: dropped once the cursor holds no table any more.
@@ -117,12 +117,8 @@ impl Drop for CursorEnd {
 impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
-        Cursor { rows, returned: 0, sample: None, _version: version, end }
-    }
-
-    /// Times the cursor's calls from now on.
-    pub(crate) fn set_sample(&mut self, sample: Option<UserSample>) {
-        self.sample = sample;
+        let moves = inner.ledger.counter(Counter::Cursors) << 16;
+        Cursor { rows, returned: 0, moves, _version: version, end }
     }
 
     /// To the next row; false behind the last one.
@@ -175,13 +171,18 @@ impl Cursor {
     }
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
-        if let Some(sample) = &mut self.sample {
-            sample.resume(&*self.end.0.world.environment);
+        let inner = &self.end.0;
+        let clock = &*inner.world.environment;
+        self.moves += 1;
+        let sample = inner.ledger.sample(self.moves, Cause::UserRead, clock);
+        if sample.is_some() {
+            // What moves without a sample have metered is not this move's.
+            inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, self.rows.meter());
         }
         let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
-        if let Some(sample) = &mut self.sample {
-            sample.pause(&*self.end.0.world.environment);
+        if sample.is_some() {
+            inner.ledger.end_user_call(sample, Cause::UserRead, 0, clock, self.rows.meter());
         }
         found
     }
@@ -212,7 +213,7 @@ impl Drop for Cursor {
         let inner = &self.end.0;
         let meter = self.rows.meter();
         let clock = &*inner.world.environment;
-        inner.ledger.end_user_call(self.sample.take(), Cause::UserRead, 0, clock, meter);
+        inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, meter);
         inner.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }

@@ -173,13 +173,11 @@ impl DbInner {
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
         let clock = &*self.world.environment;
-        let mut sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
-        let mut cursor = self.cursor_over(family, range, sequence, Vec::new())?;
-        if let Some(sample) = &mut sample {
-            sample.pause(clock);
-        }
-        cursor.set_sample(sample);
-        Ok(cursor)
+        let sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
+        let cursor = self.cursor_over(family, range, sequence, Vec::new());
+        let meter = &mut WorkMeter::default();
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
+        cursor
     }
 
     /// A cursor over a family; `overlay` are sources newer than all of its own.

@@ -2,19 +2,15 @@
 //!
 //! A reading of the thread's CPU clock costs about half a microsecond, a reading of the tick
 //! counter some nanoseconds. A step reads the former once, at its end (the end of one step is the
-//! start of the next), and is split inside by the latter. One user call in 64 is timed in ticks,
-//! one in 512 also in CPU time; the ratio of the two turns all ticks to CPU time.
+//! start of the next), and is split inside by the latter. One user call in 64 is timed by both.
 
-use super::ledger::{Calibration, Ledger};
+use super::ledger::Ledger;
 use super::names::{Cause, Counter};
 use super::{PART_COUNT, Part, WorkMeter};
 use crate::base::{Clock, Level};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// One user call in so many is timed.
 pub const SAMPLE_PERIOD: u64 = 64;
-/// One user call in so many is timed with the CPU clock too.
-const CALIBRATION_PERIOD: u64 = 512;
 
 /// What a finished step took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,40 +109,12 @@ impl Split {
 #[derive(Debug)]
 pub struct UserSample {
     cause: Cause,
-    /// When it began, or went on.
+    cpu_ns: u64,
     ticks: u64,
-    /// Ticks before the last pause.
-    spent_ticks: u64,
-    is_paused: bool,
-    cpu_ns: Option<u64>,
-}
-
-impl UserSample {
-    /// The call hands control back for a while, as a cursor does between two moves.
-    pub fn pause(&mut self, clock: &dyn Clock) {
-        self.spent_ticks += clock.ticks().saturating_sub(self.ticks);
-        self.is_paused = true;
-        self.cpu_ns = None;
-    }
-
-    /// The call goes on after a [`UserSample::pause`].
-    pub fn resume(&mut self, clock: &dyn Clock) {
-        self.ticks = clock.ticks();
-        self.is_paused = false;
-    }
-
-    fn elapsed_ticks(&self, clock: &dyn Clock) -> u64 {
-        let running = match self.is_paused {
-            true => 0,
-            false => clock.ticks().saturating_sub(self.ticks),
-        };
-        self.spent_ticks + running
-    }
 }
 
 impl Ledger {
-    /// Counts a user call under `counter` and decides whether it is timed: 1 in 64, spread so
-    /// that no pattern of calls falls in step with the samples, and the same in every run.
+    /// Counts a user call under `counter` and decides whether it is timed.
     #[inline]
     pub fn begin_user_call(
         &self,
@@ -154,13 +122,22 @@ impl Ledger {
         cause: Cause,
         clock: &dyn Clock,
     ) -> Option<UserSample> {
-        let spread = (self.count(counter, 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
+        self.sample(self.count(counter, 1), cause, clock)
+    }
+
+    /// Whether call `number` of a kind is timed: 1 in 64, spread so that no pattern of calls
+    /// falls in step with the samples, and the same in every run.
+    ///
+    /// A timed call reads the thread's CPU clock twice, which is about 20 ns for each of the 64.
+    /// Ticks alone would be cheaper, but count the time in which the thread was not running: one
+    /// preempted sample then stands for a quarter of a second.
+    #[inline]
+    pub fn sample(&self, number: u64, cause: Cause, clock: &dyn Clock) -> Option<UserSample> {
+        let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
         if !spread.is_multiple_of(SAMPLE_PERIOD) {
             return None;
         }
-        let calibrates = spread.is_multiple_of(CALIBRATION_PERIOD);
-        let cpu_ns = calibrates.then(|| clock.thread_cpu_ns());
-        Some(UserSample { cause, ticks: clock.ticks(), spent_ticks: 0, is_paused: false, cpu_ns })
+        Some(UserSample { cause, cpu_ns: clock.thread_cpu_ns(), ticks: clock.ticks() })
     }
 
     /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
@@ -190,34 +167,15 @@ impl Ledger {
         clock: &dyn Clock,
         meter: &WorkMeter,
     ) {
-        let calibration = &self.calibrations[cause as usize];
+        let end_ticks = clock.ticks();
         if let Some(sample) = sample {
-            let elapsed_ticks = sample.elapsed_ticks(clock);
-            if let Some(cpu_ns) = sample.cpu_ns {
-                let cpu_ns = clock.thread_cpu_ns().saturating_sub(cpu_ns + self.clock_read_ns);
-                calibration.cpu_ns.fetch_add(cpu_ns, Relaxed);
-                calibration.ticks.fetch_add(elapsed_ticks.max(1), Relaxed);
-            }
-            let cpu_ns = (elapsed_ticks as f64 * self.user_ns_per_tick(calibration, clock)) as u64;
+            let elapsed_ticks = end_ticks.saturating_sub(sample.ticks);
+            let start_ns = sample.cpu_ns + self.clock_read_ns;
+            let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
             self.book_parts(sample.cause, level, &split.parts_ns, SAMPLE_PERIOD);
         }
-        self.book_codecs(cause, level, meter, self.user_ns_per_tick(calibration, clock));
-    }
-
-    /// CPU time per tick of user calls: as calibrated, or at the rate of the tick counter while
-    /// no call was calibrated yet.
-    fn user_ns_per_tick(&self, calibration: &Calibration, clock: &dyn Clock) -> f64 {
-        match calibration.ns_per_tick() {
-            0.0 => self.ns_per_tick(clock.now_us(), clock.ticks()).unwrap_or(0.0),
-            rate => rate,
-        }
-    }
-}
-
-impl Calibration {
-    fn ns_per_tick(&self) -> f64 {
-        let ticks = self.ticks.load(Relaxed);
-        if ticks == 0 { 0.0 } else { self.cpu_ns.load(Relaxed) as f64 / ticks as f64 }
+        let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks).unwrap_or(0.0);
+        self.book_codecs(cause, level, meter, ns_per_tick);
     }
 }
