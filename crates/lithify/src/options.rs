@@ -102,7 +102,7 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         "mode",
         0,
         0,
-        "sync, buffered, interval(ms) or none; see docs/durability.md."
+        "When a write is acknowledged: sync, buffered, interval(ms) or none; see durability.md."
     ),
     option!(
         "row_lock_timeout_ms",

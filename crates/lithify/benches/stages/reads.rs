@@ -9,6 +9,9 @@ use lithify::{CfOptions, ColumnFamily, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::path::Path;
 
+/// A stage: its name, rows per call, budget and one call.
+type Work<'a> = (&'a str, usize, f64, &'a dyn Fn() -> Result<usize>);
+
 /// Gets of one repeat, and a tenth of it in scans.
 pub const GETS: usize = 200_000;
 
@@ -27,7 +30,7 @@ pub fn print(settings: &Settings) -> Result<()> {
     let order: Vec<usize> = (0..GETS).map(|_| random.below(settings.read_rows)).collect();
     let keys: Vec<_> = order.iter().map(|index| key(*index)).collect();
     let absent: Vec<_> = keys.iter().copied().map(absent_key).collect();
-    let works: [(&str, usize, f64, &dyn Fn() -> Result<usize>); 3] = [
+    let works: [Work<'_>; 3] = [
         (stages[0], GETS, 2000.0, &|| gets(&family, &keys)),
         (stages[1], 0, 2000.0, &|| gets(&family, &absent)),
         (stages[2], GETS / 10 * LIST_ROWS, 6000.0, &|| scans(&family, &keys[..GETS / 10])),

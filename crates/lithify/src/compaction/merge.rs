@@ -49,6 +49,7 @@ impl TableRun {
 }
 
 /// One ordered input.
+#[expect(clippy::large_enum_variant, reason = "a job has a handful of them")]
 pub(crate) enum Input {
     /// A memtable.
     Memory(MemCursor),

@@ -40,9 +40,14 @@ impl Workshop {
     }
 
     /// Opens a table for reading.
-    pub(crate) fn open_table(&self, number: FileNumber) -> Result<Arc<TableReader>> {
+    pub(crate) fn open_table(
+        &self,
+        number: FileNumber,
+        meter: &mut WorkMeter,
+    ) -> Result<Arc<TableReader>> {
         let file = self.world.files.open(&self.table_path(number), OpenMode::Read)?;
-        TableReader::open(file, Some(self.cache.clone()), self.pool.clone())
+        let (cache, pool) = (Some(self.cache.clone()), self.pool.clone());
+        TableReader::open_metered(file, cache, pool, meter)
     }
 }
 
@@ -184,10 +189,14 @@ impl TableSink {
         let data = open.builder.take_output();
         let length = data.len() as u64;
         let (cause, level, codec) = (self.plan.cause, self.plan.level, self.plan.compression.codec);
-        self.workshop.ledger.book_written(cause, level, codec as u8, length);
         let request = IoRequest::Write { offset: open.offset, data };
         open.offset += length;
         let submission = meter.time(clock, Part::Io, || open.file.submit(request));
+        let is_refused =
+            matches!(&submission, Submission::Done(outcome) if outcome.result.is_err());
+        if !is_refused {
+            self.workshop.ledger.book_written(cause, level, codec as u8, length);
+        }
         if open.offset - open.written_back_through >= WRITE_BACK_STRIDE_BYTES {
             let stride = open.offset - open.written_back_through;
             meter.time(clock, Part::Io, || {
@@ -253,16 +262,16 @@ impl TableSink {
             let submission = meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
             return self.settle(submission).map(CloseProgress::of);
         }
-        self.finish_table()?;
+        self.finish_table(meter)?;
         Ok(CloseProgress::Closed)
     }
 
-    fn finish_table(&mut self) -> Result<()> {
+    fn finish_table(&mut self, meter: &mut WorkMeter) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Some(summary) = open.summary else {
             return Err(Error::invalid("a table is closed before its entries ended"));
         };
-        let reader = self.workshop.open_table(open.number)?;
+        let reader = self.workshop.open_table(open.number, meter)?;
         let metadata = metadata_of(open.number, &summary, self.plan.compression);
         self.finished.push(NewTable { metadata, reader });
         Ok(())

@@ -233,10 +233,10 @@ impl DbInner {
         let families = self.families.load();
         let active_bytes = |family: &Arc<Family>| family.view().active.table.memory_bytes();
         let memory_bytes: usize = families.values().map(active_bytes).sum();
-        if memory_bytes > self.options.memory_budget_bytes / 4 {
-            if let Some(largest) = families.values().max_by_key(|family| active_bytes(family)) {
-                self.switch_memtables(writer, largest);
-            }
+        if memory_bytes > self.options.memory_budget_bytes / 4
+            && let Some(largest) = families.values().max_by_key(|family| active_bytes(family))
+        {
+            self.switch_memtables(writer, largest);
         }
         if writer.wal.bytes() > self.options.wal_bytes_max {
             let pinned = |family: &&Arc<Family>| family.view().active.oldest_segment();

@@ -211,8 +211,7 @@ impl DbInner {
                 None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
             };
         }
-        let result = slot.result.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        result
+        slot.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.

@@ -17,7 +17,7 @@ use crate::compaction::{
 };
 use crate::manifest::{Change, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
-use crate::stats::{Cause, JobRecord};
+use crate::stats::{Cause, JobRecord, WorkMeter};
 use crate::table::ReadContext;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
@@ -236,7 +236,9 @@ impl DbInner {
         let options = family.options();
         let mut inputs = Vec::new();
         let mut tombstones = Vec::new();
-        let mut context = ReadContext::new(&*self.world.environment);
+        let mut meter = WorkMeter::default();
+        let mut context =
+            ReadContext { meter: Some(&mut meter), ..ReadContext::new(&*self.world.environment) };
         for (level, tables) in &compaction.inputs {
             for table in tables.iter().filter(|table| table.metadata.range_tombstones > 0) {
                 tombstones.push(table.reader()?.range_tombstones(&mut context)?);
@@ -249,6 +251,7 @@ impl DbInner {
             }
         }
         let target = compaction.target_level;
+        self.ledger.book_codecs(Cause::Compaction, target, &meter, 0.0);
         let version = Arc::clone(&family.view().version);
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
@@ -385,6 +388,8 @@ impl DbInner {
         let result = self.compact_levels(family, start, end);
         self.background().manual.remove(&family.id);
         self.state_changed.notify_all();
+        // What this call itself held while the compactions ended.
+        self.collect_garbage();
         self.schedule_all_compactions();
         result
     }

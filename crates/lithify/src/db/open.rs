@@ -26,7 +26,7 @@ use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
 use crate::options::{CfOptions, Durability, Options};
-use crate::stats::Ledger;
+use crate::stats::{Cause, Ledger, WorkMeter};
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
@@ -252,6 +252,7 @@ fn start_scheduler(
 /// Makes the column families of a state and opens all of their tables.
 fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
     let mut families = Families::new();
+    let mut meter = WorkMeter::default();
     for (id, stored) in &state.families {
         let text = std::str::from_utf8(&stored.options).map_err(|error| {
             Error::corruption(format!("the options of column family {:?} are no text", stored.name))
@@ -260,7 +261,7 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
         let options = CfOptions::from_text(text)?;
         for (_, table) in stored.version.tables() {
             let metadata = &table.metadata;
-            let reader = inner.workshop.open_table(metadata.number)?;
+            let reader = inner.workshop.open_table(metadata.number, &mut meter)?;
             if reader.table_id() != metadata.table_id || reader.size_bytes() != metadata.size_bytes
             {
                 return Err(Error::corruption("this is another table than the manifest names")
@@ -272,6 +273,7 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
         families.insert(*id, Family::new(*id, &stored.name, options, version, &inner.budget));
     }
     inner.families.store(Arc::new(families));
+    inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);
     Ok(())
 }
 
@@ -301,6 +303,9 @@ fn recover_log(
         replay(inner, state, &record, &mut last_sequence)
     });
     let recovery = recovered.map_err(|error| error.in_file(&inner.path))?;
+    if recovery.rewritten_bytes > 0 {
+        inner.ledger.book_written(Cause::Recovery, 0, 0, recovery.rewritten_bytes);
+    }
     let mut writer = inner.writer();
     writer.last_sequence = last_sequence;
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);

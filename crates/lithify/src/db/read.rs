@@ -134,7 +134,20 @@ impl DbInner {
                 return Ok(newest);
             }
         }
-        let mut context = ReadContext::new(&*self.world.environment);
+        let mut meter = WorkMeter::default();
+        let newest = self.newest_in_tables(&view, key, &mut meter);
+        self.ledger.book_codecs(Cause::UserRead, 0, &meter, 0.0);
+        newest
+    }
+
+    fn newest_in_tables(
+        &self,
+        view: &View,
+        key: &[u8],
+        meter: &mut WorkMeter,
+    ) -> Result<SequenceNumber> {
+        let mut context =
+            ReadContext { meter: Some(meter), ..ReadContext::new(&*self.world.environment) };
         let level0 = view.version.level(0).iter();
         let deeper = (1..view.version.level_count())
             .filter_map(|level| view.version.table_for_key(level, key));
@@ -189,17 +202,19 @@ impl DbInner {
             }
         }
         let environment = &self.world.environment;
+        let mut meter = WorkMeter::default();
         let mut finder = SourceFinder {
             bounds: &bounds,
             prefix: range.prefix.as_deref(),
-            context: ReadContext::new(&**environment),
+            context: ReadContext { meter: Some(&mut meter), ..ReadContext::new(&**environment) },
             sources,
             tombstones,
         };
         finder.add_tables(&view)?;
         let SourceFinder { sources, tombstones, .. } = finder;
         let merge = MergingCursor::new(sources);
-        let rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
+        let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
+        *rows.meter() = meter;
         Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
 }

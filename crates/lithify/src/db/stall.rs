@@ -186,6 +186,7 @@ impl DbInner {
     /// Waits until nothing is left to flush or compact, and the files that took are removed.
     pub(crate) fn wait_until_settled(self: &Arc<Self>) -> Result<()> {
         let refusals = self.refusals();
+        self.collect_garbage();
         self.schedule_all_flushes();
         self.schedule_all_compactions();
         self.wait(&self.state_changed, None, || {

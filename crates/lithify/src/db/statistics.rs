@@ -13,7 +13,7 @@ impl DbInner {
         let cache = self.cache.statistics();
         snapshot.cache = CacheFigures {
             capacity_bytes: self.cache.capacity_bytes() as u64,
-            used_bytes: cache.used_bytes as u64,
+            used_bytes: cache.used_bytes,
             hits: cache.hits,
             misses: cache.misses,
             evictions: cache.evicted,

@@ -114,7 +114,7 @@ impl Ledger {
         self.add(cpu_index(cause, level, part), cpu_ns);
     }
 
-    /// Books what went through the codecs; `ns_per_tick` turns the meter's ticks to CPU time.
+    /// Books what went through the codecs and what was read; `ns_per_tick` turns the meter's ticks to CPU time.
     pub fn book_codecs(&self, cause: Cause, level: Level, meter: &WorkMeter, ns_per_tick: f64) {
         let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
         for codec in 0..CODEC_NAMES.len() {
@@ -128,6 +128,8 @@ impl Ledger {
             book(CodecFigure::DecompressNs, ns(meter.decompress_ticks[codec]));
         }
         self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
+        self.add(traffic_index(cause, level, 0, TrafficFigure::ReadBytes), meter.read_bytes);
+        self.add(traffic_index(cause, level, 0, TrafficFigure::Reads), meter.reads);
     }
 
     /// Books a span of CPU time split into parts; the last is the merge.

@@ -152,7 +152,7 @@ impl Ledger {
         clock: &dyn Clock,
         meter: &mut WorkMeter,
     ) {
-        let metered = meter.ticks.iter().any(|ticks| *ticks != 0);
+        let metered = meter.reads != 0 || meter.ticks.iter().any(|ticks| *ticks != 0);
         if sample.is_some() || metered {
             self.book_user_call(sample, cause, level, clock, &meter.take());
         }

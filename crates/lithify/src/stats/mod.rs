@@ -68,6 +68,10 @@ pub struct WorkMeter {
     pub decompress_ticks: [u64; 5],
     /// Blocks whose encoding was dropped because it did not shrink enough.
     pub raw_fallback_blocks: u64,
+    /// Reads of files that succeeded.
+    pub reads: u64,
+    /// Bytes that they returned.
+    pub read_bytes: u64,
 }
 
 impl WorkMeter {
@@ -78,6 +82,13 @@ impl WorkMeter {
         let result = work();
         self.ticks[part as usize] += clock.ticks().saturating_sub(start);
         result
+    }
+
+    /// Notes a read of a file.
+    #[inline]
+    pub fn read(&mut self, bytes: usize) {
+        self.reads += 1;
+        self.read_bytes += bytes as u64;
     }
 
     /// Takes what was metered and starts again from nothing.

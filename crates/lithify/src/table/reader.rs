@@ -86,6 +86,16 @@ impl TableReader {
         cache: Option<Arc<BlockCache>>,
         pool: Arc<ContextPool>,
     ) -> Result<Arc<Self>> {
+        TableReader::open_metered(file, cache, pool, &mut WorkMeter::default())
+    }
+
+    /// [`TableReader::open`] that meters what it reads.
+    pub fn open_metered(
+        file: Arc<dyn File>,
+        cache: Option<Arc<BlockCache>>,
+        pool: Arc<ContextPool>,
+        meter: &mut WorkMeter,
+    ) -> Result<Arc<Self>> {
         let file_size = file.length()?;
         if file_size < TABLE_SIZE_MIN {
             return Err(Error::corruption("table is too short")
@@ -94,6 +104,7 @@ impl TableReader {
         }
         let tail_offset = file_size.saturating_sub(TAIL_SIZE);
         let tail = read_exact_at(&*file, tail_offset, (file_size - tail_offset) as usize)?;
+        meter.read(tail.len());
         let footer_offset = file_size - FOOTER_SIZE as u64;
         let Some(footer) = tail.last_chunk() else {
             return Err(Error::corruption("table is too short").at(file.path(), 0));
@@ -106,7 +117,11 @@ impl TableReader {
                 let start = start as usize;
                 tail.get(start..start + handle.stored_size as usize).map(<[u8]>::to_vec)
             }
-            None => Some(read_exact_at(&*file, handle.offset, handle.stored_size as usize)?),
+            None => {
+                let stored = read_exact_at(&*file, handle.offset, handle.stored_size as usize)?;
+                meter.read(stored.len());
+                Some(stored)
+            }
         };
         let properties = block::open(
             &stored.unwrap_or_default(),
@@ -370,6 +385,9 @@ impl TableReader {
 
     fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
         let count = context.time(Part::Io, || self.file.read_at(stored, offset))?;
+        if let Some(meter) = &mut context.meter {
+            meter.read(count);
+        }
         if count < stored.len() {
             return Err(Error::corruption("table ends early")
                 .at(self.file.path(), offset)

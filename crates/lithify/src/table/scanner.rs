@@ -340,6 +340,11 @@ impl TableScanner {
         let file = self.table.file();
         let request = IoRequest::Read { offset, buffer };
         let submission = meter.time(clock, Part::Io, || file.submit(request));
+        match &submission {
+            Submission::Done(outcome) if outcome.result.is_err() => {}
+            Submission::Done(outcome) => meter.read(outcome.buffer.len()),
+            Submission::Pending(_) => meter.read(size),
+        }
         self.flight = Some(Flight { offset, size, blocks, submission });
     }
 
