@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 /// Gets of one repeat, and a tenth of it in scans.
-pub const GETS: usize = 200_000;
+const GETS: usize = 200_000;
 
 /// Rows that are made at once while loading.
 const LOAD_ROWS: usize = 1 << 20;
