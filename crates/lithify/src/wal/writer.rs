@@ -163,7 +163,11 @@ impl WalWriter {
         let written = if stored_bytes as usize <= GATHERED_BYTES_MAX {
             self.write_gathered(frame, pieces, stored_bytes as usize)
         } else {
-            self.write_pieces(frame, pieces, stored_bytes as usize - FRAME_SIZE_BYTES - payload_size)
+            self.write_pieces(
+                frame,
+                pieces,
+                stored_bytes as usize - FRAME_SIZE_BYTES - payload_size,
+            )
         };
         match written {
             Ok(()) => {}
