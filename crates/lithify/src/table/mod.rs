@@ -29,6 +29,8 @@ mod data_block_builder;
 mod filter;
 mod footer;
 mod index;
+#[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
+mod prefetch;
 mod properties;
 mod reader;
 mod scanner;
