@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Exit code of a wrong command line or experiment file.
+/// Exit code of a wrong command line, experiment file, or path.
 pub const USAGE: u8 = 2;
 const FAILURE: u8 = 1;
 const INTERRUPTED: u8 = 130;
@@ -24,6 +24,16 @@ impl Fault {
     /// Something failed.
     pub fn failure(text: impl ToString) -> Fault {
         Fault { code: FAILURE, text: text.to_string() }
+    }
+
+    /// The engine refused or failed. What is not there, or is no file of the engine, was named
+    /// wrongly; everything else is a failure.
+    pub fn of_engine(error: lithify::Error) -> Fault {
+        use lithify::ErrorKind::{InvalidArgument, NotFound};
+        match error.kind() {
+            InvalidArgument | NotFound => Fault::usage(error),
+            _ => Fault::failure(error),
+        }
     }
 
     /// The user stopped it.

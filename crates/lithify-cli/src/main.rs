@@ -19,7 +19,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    something failed: the error says what and where
-  2    the command line or an experiment file is wrong; nothing was done
+  2    the command line, an experiment file or a path is wrong; nothing was done
   130  stopped by Ctrl-C or SIGTERM; what was measured is kept, the same command goes on";
 
 /// An embedded LSM key-value store whose compression is set per level, and its laboratory.

@@ -7,6 +7,7 @@
 //! | [`linkbench`], [`latency`] | the social-graph workload and its latencies |
 //! | [`experiment`] | experiment files: question, scales, arms, published figures |
 //! | [`meter`] | what a phase cost the process, the machine and the device |
+//! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
@@ -16,5 +17,6 @@ pub mod experiment;
 pub mod latency;
 pub mod linkbench;
 pub mod meter;
+pub mod overwrite;
 pub mod report;
 pub mod run;

@@ -4,7 +4,7 @@
 
 use lithify::base::MemoryBudget;
 use lithify::cache::{BlockCache, BlockKind};
-use lithify::table::filter::{FilterBuilder, FilterReader, hash_key};
+use lithify::table::{FilterBuilder, FilterReader, hash_key};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 

@@ -9,6 +9,7 @@ mod db;
 mod error;
 pub mod format;
 pub mod fs;
+pub mod inspect;
 mod iter;
 pub mod manifest;
 #[doc(hidden)]

@@ -6,6 +6,7 @@
 //! `docs/options.md` and its test are made from.
 
 use crate::compaction::CodecPolicy;
+use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
 
 /// When a write is acknowledged, and what can be lost afterwards.
@@ -289,9 +290,10 @@ impl Options {
         Ok(())
     }
 
-    /// The largest batch, in bytes as logged: half of the memory budget.
+    /// The largest batch, in bytes as logged: half of the memory budget, and what one record of
+    /// the log can hold with a group's head before it.
     pub(crate) fn batch_bytes_max(&self) -> usize {
-        self.memory_budget_bytes / 2
+        (self.memory_budget_bytes / 2).min(PAYLOAD_SIZE_MAX - 4096)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The commands: one file each.
 
 mod bench;
+mod dump;
+mod levels;
 
 use clap::Subcommand;
 
@@ -12,11 +14,18 @@ pub enum Command {
     /// Run experiments and show their results
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    // A documentation comment here would take the place of the long text of the command.
+    #[command(about = "Print what a file of the engine holds")]
+    Dump(dump::DumpArguments),
+    #[command(about = "Print the tree of a database, level by level")]
+    Levels(levels::LevelsArguments),
 }
 
 /// Does it.
 pub fn run(command: Command) -> Result<(), Fault> {
     match command {
         Command::Bench(command) => bench::run(command),
+        Command::Dump(arguments) => dump::run(&arguments),
+        Command::Levels(arguments) => levels::run(&arguments),
     }
 }

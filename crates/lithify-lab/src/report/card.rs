@@ -1,5 +1,7 @@
 //! The fairness card: what the figures were taken on, and what all arms had in common.
 
+use std::collections::BTreeMap;
+
 use super::figures::figure;
 use crate::experiment::Codec;
 use crate::run::RunRecord;
@@ -17,6 +19,7 @@ pub fn render(record: &RunRecord) -> String {
     let Some(result) = measured else { return "No cell was measured.".to_owned() };
     let mut lines = machine(result);
     lines.extend(engine(result));
+    lines.push(("codec libraries", libraries(record)));
     lines.push(("database : memory", ratios(record)));
     lines.push((
         "clients",
@@ -54,7 +57,7 @@ fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
     if !result.capabilities.labels.is_empty() {
         name.push_str(&format!(" ({})", result.capabilities.labels.join(", ")));
     }
-    let mut lines = vec![
+    vec![
         ("engine", name),
         ("durability", settings.durability.name().to_owned()),
         (
@@ -62,7 +65,7 @@ fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
             format!(
                 "{}, block cache {} in it, memtable {}",
                 mib(settings.memory_budget_bytes),
-                mib(settings.block_cache_bytes),
+                mib(result.block_cache_bytes),
                 mib(settings.memtable_bytes)
             ),
         ),
@@ -78,11 +81,20 @@ fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
             ),
         ),
         ("codecs", codecs(settings.codec_small, settings.codec_middle)),
-    ];
-    if let Some(libraries) = result.engine_options.get("codec_libraries") {
-        lines.push(("codec libraries", compact(libraries)));
-    }
-    lines
+    ]
+}
+
+/// The libraries behind the codecs of all arms.
+fn libraries(record: &RunRecord) -> String {
+    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    let measured = results.filter(|result| result.spec.purpose == Purpose::Measure);
+    let libraries: BTreeMap<_, _> = measured.flat_map(|r| r.codec_libraries.iter()).collect();
+    let parts: Vec<String> = libraries
+        .iter()
+        .filter(|(codec, _)| codec.as_str() != "none")
+        .map(|(codec, library)| format!("{codec} by {library}"))
+        .collect();
+    parts.join("; ")
 }
 
 fn codecs(small: Codec, middle: Codec) -> String {
@@ -105,11 +117,10 @@ fn ratios(record: &RunRecord) -> String {
                 .filter_map(|cell| cell.result.as_ref())
                 .find(|result| result.spec.arm == *arm)?;
             let size = result.load.usage.directory.allocated_bytes as f64;
-            let settings = &result.spec.settings;
             Some(format!(
                 "{arm} {}:1 cache, {}:1 budget",
-                figure(size / settings.block_cache_bytes as f64),
-                figure(size / settings.memory_budget_bytes as f64)
+                figure(size / result.block_cache_bytes as f64),
+                figure(size / result.spec.settings.memory_budget_bytes as f64)
             ))
         })
         .collect();

@@ -3,16 +3,25 @@
 //! A difference between two arms is called real only when the ranges over their repeats do not
 //! overlap; then it points in the published direction or in the opposite one.
 
-use super::figures::{Figures, Spread, figure};
+use super::figures::{
+    Figures, Spread, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
+};
 use super::tables::{Align, table};
-use crate::experiment::{Experiment, Headline};
+use crate::experiment::{Column, Experiment, Headline};
 use crate::run::RunRecord;
+use crate::run::cell::Purpose;
 
 /// Fewest repeats after which a range means something.
 const REPEATS_MIN: usize = 2;
 
 /// The repeats that a claim should rest on.
 const REPEATS_WANTED: u64 = 3;
+
+/// Most of the CPUs that other processes may take before the figures are doubted.
+const FOREIGN_PERCENT_MAX: f64 = 5.0;
+
+/// A published ratio this near to 1 says that the two are about equal.
+const ABOUT_EQUAL: f64 = 0.03;
 
 /// What the measured ratio says about the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +74,50 @@ pub fn headline(figures: &Figures<'_>, headline: &Headline) -> Option<Comparison
     compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
 }
 
+/// What is compared beside a published figure, because that one takes in what is not the engine's:
+/// machine-wide CPU the other processes, the directory the log.
+fn companions(headline: &Headline) -> &'static [Companion] {
+    match headline.column {
+        Column::McpuPerInsert | Column::McpuPerTransaction => {
+            &[Companion::OwnCpu, Companion::SettledCpu]
+        }
+        Column::Size => &[Companion::Tables],
+        _ => &[],
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Companion {
+    OwnCpu,
+    SettledCpu,
+    Tables,
+}
+
+impl Companion {
+    fn name(self) -> &'static str {
+        match self {
+            Companion::OwnCpu => "  own CPU per op",
+            Companion::SettledCpu => "  with settling",
+            Companion::Tables => "  tables, settled",
+        }
+    }
+
+    fn compare(self, figures: &Figures<'_>, headline: &Headline) -> Option<Comparison> {
+        let driver_us = figures.driver_us(headline.phase);
+        let spread = |arm| {
+            figures.spread(arm, |result| {
+                let phase = result.phase(headline.phase);
+                match self {
+                    Companion::OwnCpu => Some(cpu_us_per_operation(phase) - driver_us),
+                    Companion::SettledCpu => Some(settled_cpu_us_per_operation(phase) - driver_us),
+                    Companion::Tables => table_gb(phase),
+                }
+            })
+        };
+        compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
+    }
+}
+
 /// The table of all headlines and a sentence for each.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     let experiment = &record.plan.experiment;
@@ -72,7 +125,12 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     let mut sentences = Vec::new();
     for item in &experiment.headlines {
         let comparison = headline(figures, item);
-        rows.push(row(experiment, item, comparison.as_ref()));
+        rows.push(row(experiment, item, item.column.name(), comparison.as_ref()));
+        for companion in companions(item) {
+            if let Some(comparison) = companion.compare(figures, item) {
+                rows.push(row(experiment, item, companion.name(), Some(&comparison)));
+            }
+        }
         sentences.push(format!("  - {}", sentence(item, comparison.as_ref())));
     }
     let columns = [
@@ -90,14 +148,39 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     text.push_str(&sentences.join("\n"));
     if record.plan.repeats < REPEATS_WANTED {
         text.push_str(&format!(
-            "\n  ({} of the {REPEATS_WANTED} repeats that a claim should rest on)",
+            "\n  ({}; a claim should rest on {REPEATS_WANTED})",
             super::repeats(record.plan.repeats)
+        ));
+    }
+    let foreign = foreign_percent_max(record);
+    if foreign > FOREIGN_PERCENT_MAX {
+        text.push_str(&format!(
+            "\n  THE MACHINE WAS NOT QUIET: other processes took up to {} % of its CPUs during a \
+             phase. Only sizes and the process's own CPU can be believed; measure again.",
+            figure(foreign)
         ));
     }
     text
 }
 
-fn row(experiment: &Experiment, item: &Headline, comparison: Option<&Comparison>) -> Vec<String> {
+/// The largest share of the CPUs that other processes took in a phase of an arm.
+fn foreign_percent_max(record: &RunRecord) -> f64 {
+    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    results
+        .filter(|result| result.spec.purpose == Purpose::Measure)
+        .flat_map(|result| {
+            let cpus = result.machine.cpus;
+            [&result.load, &result.query].map(|phase| phase.usage.foreign_percent(cpus))
+        })
+        .fold(0.0, f64::max)
+}
+
+fn row(
+    experiment: &Experiment,
+    item: &Headline,
+    figure: &str,
+    comparison: Option<&Comparison>,
+) -> Vec<String> {
     let published_name = |arm: &str| {
         let published_as = experiment.arm(arm).and_then(|arm| arm.published_as.as_deref());
         match published_as {
@@ -107,7 +190,7 @@ fn row(experiment: &Experiment, item: &Headline, comparison: Option<&Comparison>
     };
     let mut row = vec![
         item.phase.to_string(),
-        item.column.to_string(),
+        figure.to_owned(),
         format!("{} / {}", published_name(&item.arm), published_name(&item.base)),
         format!("{:.3}", item.published),
     ];
@@ -144,6 +227,19 @@ fn sentence(item: &Headline, comparison: Option<&Comparison>) -> String {
     };
     let (published, measured) = (percent(item.published), percent(comparison.ratio));
     let figures = format!("{} {published} published, {measured} here", item.column);
+    if (item.published - 1.0).abs() < ABOUT_EQUAL {
+        return match comparison.verdict {
+            Verdict::NoDifference => {
+                format!("\"{claim}\": the repeats do not tell the two apart here ({figures}).")
+            }
+            Verdict::SingleRun(_) => {
+                format!("\"{claim}\": one run does not decide it ({figures}).")
+            }
+            Verdict::Same | Verdict::Opposite => {
+                format!("\"{claim}\": the repeats tell the two apart here ({figures}).")
+            }
+        };
+    }
     match comparison.verdict {
         Verdict::Same => format!("\"{claim}\": so it is here ({figures})."),
         Verdict::Opposite => format!("\"{claim}\": the opposite here ({figures})."),

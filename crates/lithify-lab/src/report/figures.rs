@@ -118,6 +118,20 @@ pub fn cpu_us_per_operation(phase: &PhaseResult) -> f64 {
     phase.usage.process_cpu.total_us() as f64 / phase.operations as f64
 }
 
+/// CPU per operation, the background work that the phase left behind included, microseconds.
+pub fn settled_cpu_us_per_operation(phase: &PhaseResult) -> f64 {
+    let settle_us = phase.settle.process_cpu.total_us() as f64;
+    cpu_us_per_operation(phase) + settle_us / phase.operations as f64
+}
+
+/// Stored bytes of all tables when nothing was due any more, GB (10^9): the size without the log
+/// and without files that wait to be removed. `None` for an engine without levels.
+pub fn table_gb(phase: &PhaseResult) -> Option<f64> {
+    let levels = &phase.statistics_settled.levels;
+    let bytes: u64 = levels.iter().map(|level| level.stored_bytes).sum();
+    (bytes > 0).then_some(bytes as f64 / 1e9)
+}
+
 /// A published figure of one phase; `None` when the machine or the phase does not have it.
 pub fn column_value(phase: &PhaseResult, column: Column) -> Option<f64> {
     let usage = &phase.usage;

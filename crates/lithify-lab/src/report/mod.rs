@@ -1,13 +1,14 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), the tables ([`tables`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//! ([`compare`]), the tables ([`tables`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
 //! counts in no figure. Does not measure and does not read files.
 
 pub mod card;
+pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod figures;
@@ -51,15 +52,16 @@ pub fn render(record: &RunRecord) -> String {
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));
     }
-    for phase in [Phase::Load, Phase::Query] {
-        line("");
-        line(&format!("Levels after the {phase} phase (first valid repeat of each arm)"));
-        line(&tables::levels(record, phase));
-    }
+    line("");
+    line("Levels at the end of the queries (first valid repeat of each arm)");
+    line(&tables::levels(record));
     line(&tables::shape(record));
     line("");
+    line("What the engine booked until then");
+    line(&tables::causes(record));
+    line("");
     line("Checks");
-    line(&tables::checks(record, &figures));
+    line(&checks::render(record, &figures));
     line("");
     line("Published against measured");
     line(&compare::render(record, &figures));

@@ -1,15 +1,17 @@
 //! The tables: published columns in the published order, what an operation costs the process,
-//! the levels, and the checks.
+//! the levels, and the engine's causes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{Figures, cpu_us_per_operation, figure, figure_or_dash};
+use super::figures::{
+    Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation, table_gb,
+};
 use crate::adapter::EngineStatistics;
 use crate::experiment::{Experiment, Phase};
 use crate::run::RunRecord;
-use crate::run::cell::{CellResult, PhaseResult, Purpose};
+use crate::run::cell::{CellResult, PhaseResult};
 
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,7 @@ pub fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     };
     table.set_header(columns.iter().map(|(name, align)| cell(name, *align)));
     for row in rows {
+        debug_assert_eq!(row.len(), columns.len());
         table.add_row(row.iter().zip(columns).map(|(text, (_, align))| cell(text, *align)));
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
@@ -113,11 +116,18 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
         ("process rKB/o", Align::Right),
         ("process wKB/o", Align::Right),
         ("settled size", Align::Right),
+        ("its tables", Align::Right),
         ("rss max", Align::Right),
     ];
     let rates: Vec<String> = rate_names(record, phase);
     columns.extend(rates.iter().map(|name| (name.as_str(), Align::Right)));
-    columns.extend([("steady", Align::Left), ("foreign %", Align::Right), ("engine", Align::Left)]);
+    columns.extend([
+        ("slowed %", Align::Right),
+        ("stalled %", Align::Right),
+        ("steady", Align::Left),
+        ("foreign %", Align::Right),
+        ("engine", Align::Left),
+    ]);
     let mut rows = Vec::new();
     for arm in &record.plan.arms {
         let median = |figure: &dyn Fn(&CellResult) -> f64| {
@@ -140,12 +150,15 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
             median(&|r| per_operation(r, io(r).read_device_bytes)),
             median(&|r| per_operation(r, io(r).written_device_bytes)),
             median(&|r| r.phase(phase).settle.directory.allocated_bytes as f64 / 1e9),
+            figure_or_dash(figures.spread(arm, |r| table_gb(r.phase(phase))).map(|s| s.median)),
             median(&|r| r.phase(phase).usage.memory.resident_max_bytes as f64 / 1e9),
         ];
         row.extend(rates.iter().map(|name| {
             let spread = figures.spread(arm, |r| r.phase(phase).rates.get(name).copied());
             figure_or_dash(spread.map(|spread| spread.median))
         }));
+        row.push(median(&|r| slowed_percent(r.phase(phase))));
+        row.push(median(&|r| 100.0 * r.phase(phase).observed_stalls.share()));
         row.push(steadiness(figures.results(arm), phase));
         row.push(median(&|r| r.phase(phase).usage.foreign_percent(r.machine.cpus)));
         row.push(arm.clone());
@@ -154,10 +167,12 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
     table(&columns, &rows)
 }
 
-/// CPU per operation, the background work that the phase left behind included, microseconds.
-fn settled_cpu_us_per_operation(phase: &PhaseResult) -> f64 {
-    let settle_us = phase.settle.process_cpu.total_us() as f64;
-    cpu_us_per_operation(phase) + settle_us / phase.operations as f64
+/// Time in which the engine says that it slowed or stopped writers, of the phase.
+fn slowed_percent(phase: &PhaseResult) -> f64 {
+    let held_us =
+        |statistics: &EngineStatistics| statistics.stalls.delayed_us + statistics.stalls.stopped_us;
+    let us = held_us(&phase.statistics).saturating_sub(held_us(&phase.statistics_before));
+    100.0 * us as f64 / (phase.seconds * 1e6)
 }
 
 fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
@@ -182,8 +197,8 @@ fn steadiness(results: &[&CellResult], phase: Phase) -> String {
     }
 }
 
-/// The levels of each arm with their codecs, after a phase.
-pub fn levels(record: &RunRecord, phase: Phase) -> String {
+/// The levels of each arm with their codecs, at the end of the queries.
+pub fn levels(record: &RunRecord) -> String {
     let columns = [
         ("engine", Align::Left),
         ("level", Align::Left),
@@ -201,7 +216,7 @@ pub fn levels(record: &RunRecord, phase: Phase) -> String {
     let mut rows = Vec::new();
     for arm in &record.plan.arms {
         let Some(result) = figures.results(arm).first() else { continue };
-        for level in &result.phase(phase).statistics.levels {
+        for level in &result.query.statistics.levels {
             let ratio = level.stored_bytes as f64 / level.raw_bytes as f64;
             let megabytes = |bytes: u64| figure(bytes as f64 / 1e6);
             rows.push(vec![
@@ -221,6 +236,43 @@ pub fn levels(record: &RunRecord, phase: Phase) -> String {
     }
     if rows.is_empty() {
         return "  the engine has no levels".to_owned();
+    }
+    table(&columns, &rows)
+}
+
+/// What each arm's engine booked by cause, from open to the end of the queries.
+pub fn causes(record: &RunRecord) -> String {
+    let columns = [
+        ("engine", Align::Left),
+        ("cause", Align::Left),
+        ("read MB", Align::Right),
+        ("written MB", Align::Right),
+        ("cpu s", Align::Right),
+    ];
+    let figures = Figures::of(record);
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let Some(result) = figures.results(arm).first() else { continue };
+        let statistics = &result.query.statistics;
+        let (read, written) = (&statistics.read_bytes_by_cause, &statistics.written_bytes_by_cause);
+        let cpu = &statistics.cpu_us_by_cause;
+        let names: BTreeSet<&String> =
+            read.keys().chain(written.keys()).chain(cpu.keys()).collect();
+        let millions = |amounts: &BTreeMap<String, u64>, cause: &String| {
+            figure_or_dash(amounts.get(cause).map(|amount| *amount as f64 / 1e6))
+        };
+        for cause in names {
+            rows.push(vec![
+                arm.clone(),
+                cause.clone(),
+                millions(read, cause),
+                millions(written, cause),
+                millions(cpu, cause),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return "  the engine books no causes".to_owned();
     }
     table(&columns, &rows)
 }
@@ -257,69 +309,4 @@ pub fn shape(record: &RunRecord) -> String {
         ));
     }
     line
-}
-
-/// Oracle, ledger and failures, a line per cell.
-pub fn checks(record: &RunRecord, figures: &Figures<'_>) -> String {
-    let mut lines = Vec::new();
-    for cell in &record.cells {
-        let id = &cell.spec.id;
-        if let Some(failure) = &cell.failure {
-            lines.push(format!("  {id}: FAILED: {failure}"));
-        }
-        let Some(result) = &cell.result else { continue };
-        if result.spec.purpose == Purpose::Calibrate {
-            lines.push(format!(
-                "  {id}: the driver alone costs {} us per insert and {} us per operation ({} per \
-                 second), and has {} MB resident",
-                figure(cpu_us_per_operation(&result.load)),
-                figure(cpu_us_per_operation(&result.query)),
-                figure(result.query.rate()),
-                figure(result.query.usage.memory.resident_max_bytes as f64 / 1e6)
-            ));
-            continue;
-        }
-        for check in &result.oracle {
-            let word = if check.passed { "oracle passed" } else { "ORACLE FAILED, row void" };
-            lines.push(format!("  {id}: {word} after the {}: {}", check.phase, check.summary));
-        }
-        for phase in [Phase::Load, Phase::Query] {
-            let driver_us = figures.driver_us(phase);
-            if let Some(line) = ledger(result.phase(phase), driver_us) {
-                lines.push(format!("  {id}: ledger of the {phase}: {line}"));
-            }
-        }
-    }
-    if record.interrupted {
-        lines.push("  the run was stopped before its last cell".to_owned());
-    }
-    lines.join("\n")
-}
-
-/// What the engine booked in a phase against what the operating system counted.
-fn ledger(phase: &PhaseResult, driver_us: f64) -> Option<String> {
-    let booked = |causes: fn(&EngineStatistics) -> &BTreeMap<String, u64>| {
-        let sum = |statistics| causes(statistics).values().sum::<u64>();
-        sum(&phase.statistics).saturating_sub(sum(&phase.statistics_before))
-    };
-    let written = booked(|statistics| &statistics.written_bytes_by_cause);
-    let cpu_us = booked(|statistics| &statistics.cpu_us_by_cause);
-    if written == 0 && cpu_us == 0 {
-        return None;
-    }
-    let percent = |part: f64, whole: f64| figure(100.0 * part / whole);
-    let counted = phase.usage.process_io.written_syscall_bytes as f64;
-    let process_s = phase.usage.process_cpu.total_us() as f64 / 1e6;
-    let driver_s = driver_us * phase.operations as f64 / 1e6;
-    let booked_s = cpu_us as f64 / 1e6;
-    Some(format!(
-        "booked {} MB of {} MB written ({} %); booked {} s + driver {} s of {} s CPU ({} %)",
-        figure(written as f64 / 1e6),
-        figure(counted / 1e6),
-        percent(written as f64, counted),
-        figure(booked_s),
-        figure(driver_s),
-        figure(process_s),
-        percent(booked_s + driver_s, process_s)
-    ))
 }

@@ -122,6 +122,17 @@ fn trees_of_different_height_are_reported() {
 }
 
 #[test]
+fn a_busy_machine_is_named() {
+    let plan = sample::plan(EngineKind::Lithify, 1);
+    let mut record = sample::record(&plan);
+    assert!(!render(&record).contains("NOT QUIET"));
+    if let Some(result) = &mut record.cells[1].result {
+        result.load.usage.foreign_cpu_us = (result.load.seconds * 2e6 * 0.3) as u64;
+    }
+    assert!(render(&record).contains("NOT QUIET: other processes took up to 30.0 %"));
+}
+
+#[test]
 fn one_line_of_csv_per_cell_and_phase() {
     let record = sample::record(&sample::plan(EngineKind::Lithify, 2));
     let text = csv::render(&record);

@@ -4,11 +4,14 @@
 //! result with the same hash need not be measured again, and results with different hashes are
 //! never put into one table.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
 use crate::latency::LatencySummary;
+use crate::linkbench::control::ObservedStalls;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 
@@ -170,7 +173,7 @@ pub struct PhaseResult {
     /// Wall time of the driver for them, seconds.
     pub seconds: f64,
     /// Further rates per second, by name: `ips_link_count`, `ips_all`.
-    pub rates: std::collections::BTreeMap<String, f64>,
+    pub rates: BTreeMap<String, f64>,
     /// What it cost.
     pub usage: PhaseUsage,
     /// What the background work cost that the phase left behind; its memory and directory are
@@ -186,6 +189,10 @@ pub struct PhaseResult {
     pub statistics_before: EngineStatistics,
     /// What the engine said at the end of the phase, since it was opened.
     pub statistics: EngineStatistics,
+    /// What the engine said when nothing was due any more, since it was opened.
+    pub statistics_settled: EngineStatistics,
+    /// Windows of 100 ms in which no write completed.
+    pub observed_stalls: ObservedStalls,
     /// The driver's own summary.
     pub driver: serde_json::Value,
 }
@@ -225,6 +232,10 @@ pub struct CellResult {
     pub capabilities: Capabilities,
     /// The options that the engine really ran with.
     pub engine_options: serde_json::Value,
+    /// The block cache as the engine sized it, bytes; the setting when the engine does not tell.
+    pub block_cache_bytes: u64,
+    /// Name and version of the library behind each codec of the settings.
+    pub codec_libraries: BTreeMap<String, String>,
     /// The graph: rank rule, links per node.
     pub graph: serde_json::Value,
     /// The load.

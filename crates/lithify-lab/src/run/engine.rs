@@ -1,5 +1,6 @@
 //! Engines by name: the one place that knows how each is opened.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::cell::{EngineKind, EngineSettings};
@@ -31,7 +32,7 @@ pub fn open(
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one
 /// memory budget; it has no size of its own.
-fn lithify_options(
+pub(crate) fn lithify_options(
     settings: &EngineSettings,
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
     let policy =
@@ -59,4 +60,21 @@ fn lithify_options(
         ..lithify::CfOptions::default()
     };
     Ok((options, family))
+}
+
+/// Name and version of the library behind each codec that `settings` names.
+///
+/// # Errors
+/// A codec that the engine does not know.
+pub fn codec_libraries(settings: &EngineSettings) -> EngineResult<BTreeMap<String, String>> {
+    [settings.codec_small, settings.codec_middle, settings.codec_bottom]
+        .iter()
+        .map(|codec| {
+            let name = codec.to_string();
+            let compression: lithify::Compression = name
+                .parse()
+                .map_err(|error| EngineError::fatal(format!("codec {name}: {error}")))?;
+            Ok((name, lithify::codec::library_name_and_version(compression)))
+        })
+        .collect()
 }

@@ -41,7 +41,7 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     write_json(&job.result_path, &result)
 }
 
-fn end_with_parent(parent: u32) -> Result<(), RunError> {
+pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     use nix::sys::{prctl::set_pdeathsig, signal::Signal};
     set_pdeathsig(Signal::SIGKILL)
         .map_err(|error| RunError::new(format!("cannot follow the parent process: {error}")))?;
@@ -79,6 +79,14 @@ pub fn measure(
         engine_name: engine.name(),
         capabilities: engine.capabilities(),
         engine_options: engine.options(),
+        block_cache_bytes: query
+            .statistics
+            .raw
+            .pointer("/cache/capacity_bytes")
+            .and_then(serde_json::Value::as_u64)
+            .unwrap_or(spec.settings.block_cache_bytes),
+        codec_libraries: super::engine::codec_libraries(&spec.settings)
+            .map_err(|error| failed("codecs", &error))?,
         graph: json!({
             "nodes": spec.nodes,
             "rank_rule": graph.rank_rule(),
@@ -92,7 +100,7 @@ pub fn measure(
     Ok(result)
 }
 
-fn failed(what: &str, error: &EngineError) -> RunError {
+pub(crate) fn failed(what: &str, error: &EngineError) -> RunError {
     RunError::new(format!("{what}: {error}"))
 }
 
@@ -149,7 +157,7 @@ impl Cell<'_> {
             .map_err(|error| failed("load", &error))?;
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
-        let settle = self.settle(engine)?;
+        let (settle, statistics_settled) = self.settle(engine)?;
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.links,
@@ -164,6 +172,8 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
+            statistics_settled,
+            observed_stalls: outcome.observed_stalls,
             driver: summary(&outcome),
         })
     }
@@ -185,7 +195,7 @@ impl Cell<'_> {
         let outcome = self.requests(engine, &config, "query")?;
         let usage = self.end(&before);
         let statistics = statistics(engine)?;
-        let settle = self.settle(engine)?;
+        let (settle, statistics_settled) = self.settle(engine)?;
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.requests,
@@ -198,6 +208,8 @@ impl Cell<'_> {
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
             statistics,
+            statistics_settled,
+            observed_stalls: outcome.observed_stalls,
             driver: summary(&outcome),
         })
     }
@@ -223,12 +235,12 @@ impl Cell<'_> {
     }
 
     /// Waits for all background work and meters it.
-    fn settle(&self, engine: &dyn Engine) -> Result<PhaseUsage, RunError> {
+    fn settle(&self, engine: &dyn Engine) -> Result<(PhaseUsage, EngineStatistics), RunError> {
         self.say("settle");
         let before = self.begin(engine)?;
         engine.flush().map_err(|error| failed("flush", &error))?;
         engine.wait_for_compaction().map_err(|error| failed("compaction", &error))?;
-        Ok(self.end(&before))
+        Ok((self.end(&before), statistics(engine)?))
     }
 
     fn check(&self, engine: &dyn Engine, phase: Phase) -> Result<Option<OracleResult>, RunError> {
@@ -258,12 +270,13 @@ fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
     engine.statistics().map_err(|error| failed("statistics", &error))
 }
 
-/// What the driver says beside its latencies and its seconds, which have places of their own.
+/// What the driver says beside what has a place of its own in the result.
 fn summary(outcome: &impl serde::Serialize) -> serde_json::Value {
     let mut summary = json!(outcome);
     if let Some(fields) = summary.as_object_mut() {
         fields.remove("latencies");
         fields.remove("per_second");
+        fields.remove("observed_stalls");
     }
     summary
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use serde::Serialize;
 
 use super::RunError;
 use super::cell::{CellJob, CellResult, CellSpec, ProgressLine};
@@ -86,26 +87,51 @@ pub fn run_cell(
         result_path: absolute(result_path)?,
         parent: std::process::id(),
     };
-    let child = start(program, &job, log_path)?;
-    let status = match listen(child, interrupt, progress) {
-        Some(status) => status,
-        None => return Ok(CellEnd::Interrupted),
-    };
-    if !status.success() {
-        return Ok(CellEnd::Failed(format!("{}{}", describe(status), last_words(log_path))));
-    }
-    Ok(match read_result(result_path, &spec.hash()) {
-        Stored::Finished(result) => CellEnd::Finished(result),
-        Stored::Absent => CellEnd::Failed("it left no result".to_owned()),
-        Stored::Unusable(why) => CellEnd::Failed(why),
+    Ok(match run_job(program, &job, log_path, interrupt, progress)? {
+        JobEnd::Interrupted => CellEnd::Interrupted,
+        JobEnd::Failed(why) => CellEnd::Failed(why),
+        JobEnd::Succeeded => match read_result(result_path, &spec.hash()) {
+            Stored::Finished(result) => CellEnd::Finished(result),
+            Stored::Absent => CellEnd::Failed("it left no result".to_owned()),
+            Stored::Unusable(why) => CellEnd::Failed(why),
+        },
     })
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, RunError> {
+/// How a process ended that was given a job.
+#[derive(Debug)]
+pub(crate) enum JobEnd {
+    /// As it should.
+    Succeeded,
+    /// How else, and its last words.
+    Failed(String),
+    /// The run was stopped, and the process with it.
+    Interrupted,
+}
+
+/// Runs `program` on one job, which it reads as JSON on its standard input, until it ends.
+pub(crate) fn run_job(
+    program: &Program,
+    job: &impl Serialize,
+    log_path: &Path,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&ProgressLine),
+) -> Result<JobEnd, RunError> {
+    let child = start(program, job, log_path)?;
+    Ok(match listen(child, interrupt, progress) {
+        None => JobEnd::Interrupted,
+        Some(status) if status.success() => JobEnd::Succeeded,
+        Some(status) => JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path))),
+    })
+}
+
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {
     std::path::absolute(path).map_err(|error| RunError::io(path, error))
 }
 
-fn start(program: &Program, job: &CellJob, log_path: &Path) -> Result<Child, RunError> {
+fn start(program: &Program, job: &impl Serialize, log_path: &Path) -> Result<Child, RunError> {
+    let text = serde_json::to_string(job)
+        .map_err(|error| RunError::new(format!("a job is no JSON: {error}")))?;
     let log = File::create(log_path).map_err(|error| RunError::io(log_path, error))?;
     let mut child = Command::new(&program.path)
         .args(&program.arguments)
@@ -115,8 +141,6 @@ fn start(program: &Program, job: &CellJob, log_path: &Path) -> Result<Child, Run
         .process_group(0)
         .spawn()
         .map_err(|error| RunError::io(&program.path, error))?;
-    let text = serde_json::to_string(job)
-        .map_err(|error| RunError::new(format!("cell {}: {error}", job.spec.id)))?;
     if let Some(mut input) = child.stdin.take() {
         // A child that died already says why in its log; that is the error to report.
         let _ = input.write_all(text.as_bytes());
@@ -192,12 +216,13 @@ fn last_words(log_path: &Path) -> String {
 }
 
 /// A directory for the data of one cell, removed when dropped.
-struct DataDirectory {
+pub(crate) struct DataDirectory {
     path: PathBuf,
 }
 
 impl DataDirectory {
-    fn create(path: &Path) -> Result<DataDirectory, RunError> {
+    /// Makes it, in place of one that an earlier run left.
+    pub(crate) fn create(path: &Path) -> Result<DataDirectory, RunError> {
         if path.exists() {
             // A parent that was killed could not clean up.
             if !path.join(MARKER).is_file() {
@@ -216,7 +241,8 @@ impl DataDirectory {
         Ok(directory)
     }
 
-    fn engine_directory(&self) -> Result<PathBuf, RunError> {
+    /// Makes the empty directory in it that the engine gets.
+    pub(crate) fn engine_directory(&self) -> Result<PathBuf, RunError> {
         let path = absolute(&self.path.join("db"))?;
         fs::create_dir(&path).map_err(|error| RunError::io(&path, error))?;
         Ok(path)

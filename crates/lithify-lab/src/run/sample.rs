@@ -7,9 +7,10 @@ use serde_json::json;
 use super::cell::{CellResult, CellSpec, EngineKind, OracleResult, PhaseResult, Purpose, SCHEMA};
 use super::plan::{Choice, Plan};
 use super::{CellRecord, RunRecord};
-use crate::adapter::{Capabilities, EngineStatistics, LevelStatistics};
+use crate::adapter::{Capabilities, EngineStatistics, LevelStatistics, StallStatistics};
 use crate::experiment::{BUILT_IN, Experiment, Phase};
 use crate::latency::{Latencies, LatencySummary};
+use crate::linkbench::control::ObservedStalls;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::process::{ProcessCpu, ProcessIo, ProcessMemory};
@@ -65,7 +66,11 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         },
         engine_name: "sample 1".into(),
         capabilities: Capabilities::default(),
-        engine_options: json!({"codec_libraries": {"zlib": "1.3", "zstd": "1.5"}}),
+        engine_options: json!({}),
+        block_cache_bytes: 20 << 20,
+        codec_libraries: [("none", "none"), ("lz4", "lz4 1.10")]
+            .map(|(codec, library)| (codec.to_owned(), library.to_owned()))
+            .into(),
         graph: json!({"links_per_node": 4.27}),
         load: phase(437_000, cpu, size, spec.purpose),
         query: phase(200_000, cpu, size, spec.purpose),
@@ -124,6 +129,8 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         latencies: names.map(|name| LatencySummary::new(name, &latencies)).into(),
         statistics_before: EngineStatistics::default(),
         statistics: statistics(size_bytes, purpose),
+        statistics_settled: statistics(size_bytes, purpose),
+        observed_stalls: ObservedStalls { windows: 100, empty_windows: 2, runs: 1, longest_run: 2 },
         driver: serde_json::Value::Null,
     }
 }
@@ -151,6 +158,7 @@ fn statistics(size_bytes: u64, purpose: Purpose) -> EngineStatistics {
             level(5, 3, 15, "lz4"),
             level(6, 9, 80, "the arm's"),
         ],
+        stalls: StallStatistics { delayed_us: 90_000, stopped_us: 10_000, ..Default::default() },
         written_bytes_by_cause: [("wal", 60_000_000), ("flush", 39_500_000)]
             .map(|(cause, bytes)| (cause.to_owned(), bytes))
             .into(),

@@ -135,6 +135,7 @@ pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], 
     {
         phase.statistics.raw = serde_json::Value::Null;
         phase.statistics_before.raw = serde_json::Value::Null;
+        phase.statistics_settled.raw = serde_json::Value::Null;
     }
     let line = serde_json::to_string(&short)
         .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;

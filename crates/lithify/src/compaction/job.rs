@@ -13,7 +13,7 @@ use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, NewTable, OutputPlan, TableSink, Workshop};
 use super::rules::{RangeTombstoneSpan, Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
-use crate::base::{Clock, Level, SequenceNumber, Trailer};
+use crate::base::{Charge, Clock, Level, MemoryUse, SequenceNumber, Trailer};
 use crate::manifest::Version;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
@@ -116,7 +116,6 @@ pub(crate) struct MergeJob {
     cause: Cause,
     level: Level,
     workshop: Arc<Workshop>,
-    receiver: Arc<dyn JobReceiver>,
     phase: Phase,
     merge: Merge,
     rules: Rules,
@@ -130,6 +129,11 @@ pub(crate) struct MergeJob {
     entries_in: u64,
     entries_out: u64,
     is_reported: bool,
+    /// The buffers of inputs and output, as of the end of the last step.
+    charge: Charge,
+    /// Last of the fields, so last to be dropped: whoever hears of its end may count on the job
+    /// holding no table any more.
+    receiver: Arc<dyn JobReceiver>,
 }
 
 impl MergeJob {
@@ -138,6 +142,7 @@ impl MergeJob {
         receiver: Arc<dyn JobReceiver>,
         plan: MergePlan,
     ) -> Self {
+        let charge = workshop.budget.charge(MemoryUse::Compaction, 0);
         let rules = Rules::new(plan.snapshots);
         let deeper = plan.deeper;
         let surviving = rules
@@ -149,7 +154,6 @@ impl MergeJob {
             level: plan.output.level,
             sink: TableSink::new(workshop.clone(), plan.output),
             workshop,
-            receiver,
             phase: Phase::Merge,
             merge: plan.merge,
             rules,
@@ -162,6 +166,8 @@ impl MergeJob {
             entries_in: 0,
             entries_out: 0,
             is_reported: false,
+            charge,
+            receiver,
         }
     }
 
@@ -177,6 +183,16 @@ impl MergeJob {
                 }
             },
             Phase::HandOver => self.hand_over(context.spent).map(|()| Step::Done(Ok(()))),
+        }
+    }
+
+    /// Brings the charge up to what the buffers hold; the cache makes room for what they grew.
+    fn recharge(&mut self) {
+        let bytes = self.merge.memory_bytes() + self.sink.memory_bytes();
+        let grows = bytes > self.charge.bytes();
+        self.charge.resize(bytes);
+        if grows {
+            self.workshop.cache.shrink_to_budget();
         }
     }
 
@@ -326,13 +342,12 @@ impl Job for MergeJob {
     }
 
     fn step(&mut self, context: &mut StepContext<'_>) -> Step {
-        match self.advance(context) {
-            Ok(step) => step,
-            Err(error) => {
-                self.sink.abandon();
-                Step::Done(Err(error))
-            }
-        }
+        let step = self.advance(context).unwrap_or_else(|error| {
+            self.sink.abandon();
+            Step::Done(Err(error))
+        });
+        self.recharge();
+        step
     }
 
     fn end(mut self: Box<Self>, ending: Ending, _: Spent) {

@@ -144,6 +144,15 @@ impl Merge {
         Ok(if self.heap.is_empty() { MergePoll::End } else { MergePoll::Ready })
     }
 
+    /// Bytes of the inputs' buffers; memtables are charged where they are kept.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let buffers = |input: &Input| match input {
+            Input::Memory(_) => 0,
+            Input::Tables(run) => run.scanner.as_ref().map_or(0, TableScanner::memory_bytes),
+        };
+        self.inputs.iter().map(buffers).sum()
+    }
+
     fn current(&self) -> &Input {
         &self.inputs[self.heap[0].input as usize]
     }

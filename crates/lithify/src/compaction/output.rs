@@ -6,7 +6,7 @@
 //! target size.
 
 use super::rules::RangeTombstoneSpan;
-use crate::base::{FileNumber, Level, SequenceNumber, Trailer};
+use crate::base::{FileNumber, Level, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{Compression, ContextPool};
 use crate::fs::{File, IoRequest, OpenMode, Submission, Ticket, World};
@@ -28,6 +28,7 @@ pub(crate) struct Workshop {
     pub(crate) world: World,
     pub(crate) directory: PathBuf,
     pub(crate) file_numbers: Arc<FileNumbers>,
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) pool: Arc<ContextPool>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) ledger: Arc<Ledger>,
@@ -112,6 +113,12 @@ impl TableSink {
             self.plan.table_bytes.saturating_mul(2)
         };
         size >= limit || (crossed && size >= self.plan.table_bytes / 2)
+    }
+
+    /// Bytes of its buffers, those of a write in flight among them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let in_flight = if self.in_flight.is_some() { WRITE_BYTES } else { 0 };
+        self.open.as_ref().map_or(0, |open| open.builder.memory_bytes()) + in_flight
     }
 
     /// Adds an entry behind all others.

@@ -20,7 +20,7 @@ use crate::manifest::{Change, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
 use crate::table::TableOptions;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -39,8 +39,13 @@ pub(crate) struct Background {
     pub(crate) manual: BTreeSet<ColumnFamilyId>,
     /// Whether removed tables wait for their last reader.
     pub(crate) garbage_is_held: bool,
-    /// Whether a job that removes files is under way.
-    pub(crate) deleting: bool,
+    /// Compactions that still hold their input tables.
+    pub(crate) receivers: usize,
+    /// Jobs under way that remove files.
+    pub(crate) deletions: usize,
+    /// How often a full disk refused a flush or compaction, and what it said last.
+    pub(crate) refusals: u64,
+    pub(crate) refusal: Option<Error>,
 }
 
 /// The memtables of one family that a flush takes.
@@ -135,11 +140,12 @@ impl FlushReceiver {
             }
         }
         if let Err(error) = &result {
-            self.inner.poison(error);
+            self.inner.background_failed(error);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
+            self.inner.collect_garbage();
             self.inner.schedule_all_flushes();
             self.inner.schedule_all_compactions();
         }
@@ -165,7 +171,7 @@ impl JobReceiver for FlushPart {
 
     fn part_failed(&self, error: Option<Error>) {
         if let Some(error) = &error {
-            self.whole.inner.poison(error);
+            self.whole.inner.background_failed(error);
         }
         if lock(&self.whole.gathered).fail() {
             // A failed flush installs nothing, so there is nothing to fail at.
@@ -175,19 +181,50 @@ impl JobReceiver for FlushPart {
 }
 
 impl DbInner {
+    /// Takes note that background work failed. A full disk leaves everything as it was: those who
+    /// wait are told, and the work is tried again at the next occasion. Anything else stops all
+    /// writing.
+    pub(crate) fn background_failed(&self, error: &Error) {
+        if error.kind() != ErrorKind::NoSpace {
+            return self.poison(error);
+        }
+        let mut background = self.background();
+        background.refusals += 1;
+        background.refusal = Some(error.clone());
+    }
+
+    /// How often a full disk has refused background work, to be compared later.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.background().refusals
+    }
+
+    /// An error if a full disk has refused background work since `before`.
+    pub(crate) fn check_refusals(&self, before: u64) -> Result<()> {
+        let background = self.background();
+        match &background.refusal {
+            Some(refusal) if background.refusals != before => Err(refusal.clone()),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the active memtable of a family immutable, those of all families without a log, and
     /// starts the flush. The caller holds the writer.
     pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &Writer, family: &Arc<Family>) {
         if self.options.durability == Durability::None {
-            for family in self.families.load().values() {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
+            self.switch_all_memtables(writer);
         } else {
             family.switch_memtable(&self.budget, writer.last_sequence);
         }
         self.schedule_all_flushes();
         self.update_flow();
         self.cache.shrink_to_budget();
+    }
+
+    fn switch_all_memtables(&self, writer: &Writer) {
+        for family in self.families.load().values() {
+            family.switch_memtable(&self.budget, writer.last_sequence);
+        }
+        self.switched_through.store(writer.last_sequence, Ordering::Release);
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
@@ -224,8 +261,15 @@ impl DbInner {
             if is_atomic && !background.flushing.is_empty() {
                 return;
             }
+            // Read before the families: what was switched by then is immutable in all of them. A
+            // switch under way may have reached some families only, which a flush that has to be
+            // atomic must not see.
+            let switched_through = self.switched_through.load(Ordering::Acquire);
             for family in self.families.load().values() {
-                let memories = family.view().immutable.clone();
+                let mut memories = family.view().immutable.clone();
+                if is_atomic {
+                    memories.retain(|memory| memory.complete_through() <= switched_through);
+                }
                 if !memories.is_empty() && background.flushing.insert(family.id) {
                     due.push(FamilyFlush { family: Arc::clone(family), memories });
                 }
@@ -294,23 +338,27 @@ impl DbInner {
         flush: &FlushReceiver,
         tables: Vec<(ColumnFamilyId, NewTable)>,
     ) -> Result<()> {
+        self.sync_log(&mut self.writer())?;
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
         let wal_number = self.wal_number.load(Ordering::Acquire);
         let mut manifest = self.manifest();
+        let families = self.families.load_full();
+        let (tables, of_dropped): (Vec<_>, Vec<_>) =
+            tables.into_iter().partition(|(family, _)| families.contains_key(family));
+        let numbers = of_dropped.iter().map(|(_, table)| table.metadata.number);
+        remove_tables(&self.workshop, numbers);
         let mut changes = Vec::new();
         for (family, table) in &tables {
             let metadata = table.metadata.clone();
-            if self.families.load().contains_key(family) {
-                changes.push(Change::AddFile { family: *family, level: 0, metadata });
-            }
+            changes.push(Change::AddFile { family: *family, level: 0, metadata });
         }
         let mut last_sequence = manifest.state().last_sequence;
         for part in &flush.flushes {
             last_sequence = last_sequence.max(part.complete_through());
         }
         changes.push(Change::LastSequence(last_sequence));
-        for (id, family) in self.families.load().iter() {
+        for (id, family) in families.iter() {
             let part = flush.flushes.iter().find(|part| part.family.id == *id);
             let state = manifest.state().families.get(id);
             let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
@@ -362,7 +410,7 @@ impl DbInner {
     pub(crate) fn collect_garbage(self: &Arc<Self>) {
         {
             let background = self.background();
-            if !background.garbage_is_held || background.deleting {
+            if !background.garbage_is_held {
                 return;
             }
         }
@@ -379,6 +427,7 @@ impl DbInner {
 
     fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
+            self.background().deletions += 1;
             self.scheduler.submit(Box::new(DeletionJob { inner: Arc::clone(self), paths }));
         }
     }
@@ -387,25 +436,22 @@ impl DbInner {
     pub(crate) fn flush_family(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
         self.check_writable()?;
         family.check_alive()?;
+        let refusals = self.refusals();
         self.switch_memtables(&self.writer(), family);
-        self.wait_for_flush(std::slice::from_ref(family))
+        self.wait_for_flush(std::slice::from_ref(family), refusals)
     }
 
     /// Switches and flushes all memtables and waits until they are in tables.
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
         self.check_writable()?;
         let families: Vec<_> = self.families.load().values().cloned().collect();
-        {
-            let writer = self.writer();
-            for family in &families {
-                family.switch_memtable(&self.budget, writer.last_sequence);
-            }
-        }
+        let refusals = self.refusals();
+        self.switch_all_memtables(&self.writer());
         self.schedule_all_flushes();
-        self.wait_for_flush(&families)
+        self.wait_for_flush(&families, refusals)
     }
 
-    fn wait_for_flush(&self, families: &[Arc<Family>]) -> Result<()> {
+    fn wait_for_flush(&self, families: &[Arc<Family>], refusals: u64) -> Result<()> {
         let target = self.visible.load(Ordering::Acquire);
         let waits_for = |family: &Arc<Family>| {
             let view = family.view();
@@ -415,9 +461,12 @@ impl DbInner {
                 })
         };
         self.wait(&self.state_changed, None, || {
-            self.check_writable().is_err() || !families.iter().any(waits_for)
+            self.check_writable().is_err()
+                || !families.iter().any(waits_for)
+                || self.refusals() != refusals
         });
-        self.check_writable()
+        self.check_writable()?;
+        if families.iter().any(waits_for) { self.check_refusals(refusals) } else { Ok(()) }
     }
 }
 
@@ -490,5 +539,8 @@ impl Job for DeletionJob {
         }
     }
 
-    fn end(self: Box<Self>, _: Ending, _: Spent) {}
+    fn end(self: Box<Self>, _: Ending, _: Spent) {
+        self.inner.background().deletions -= 1;
+        self.inner.state_changed.notify_all();
+    }
 }

@@ -6,10 +6,13 @@
 //! A delete and a single delete have no value; a range delete has its first key as key and the
 //! first key behind the range as value. `docs/format/wal.md` has the whole payload.
 
-use super::family::ColumnFamily;
-use crate::base::{ColumnFamilyId, KEY_SIZE_MAX, VALUE_SIZE_MAX, ValueKind};
+use super::family::{ColumnFamily, Family};
+use crate::base::{
+    ColumnFamilyId, KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
+};
 use crate::format::{Decoder, put_varint};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// The most bytes of an entry beside key and value: kind, family, two lengths.
 const ENTRY_HEAD_SIZE_MAX: usize = 16;
@@ -26,11 +29,13 @@ pub(crate) struct Entry<'a> {
 
 /// The encoded entries of a batch. Checks limits as entries come; the first violation is kept
 /// and given by [`BatchData::check`].
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct BatchData {
     bytes: Vec<u8>,
     count: u32,
     error: Option<Error>,
+    /// The families written to, as far as somebody has to look at them again at the commit.
+    families: Vec<Arc<Family>>,
 }
 
 impl BatchData {
@@ -52,13 +57,21 @@ impl BatchData {
         self.count += 1;
     }
 
+    /// Remembers a family that may be dropped before the commit.
+    pub(crate) fn note_family(&mut self, family: &Arc<Family>) {
+        if !self.families.iter().any(|known| Arc::ptr_eq(known, family)) {
+            self.families.push(Arc::clone(family));
+        }
+    }
+
     /// Keeps an error that the commit will give.
     pub(crate) fn fail(&mut self, error: Error) {
         self.error.get_or_insert(error);
     }
 
-    /// The first error met while the batch was made.
+    /// The first error met while the batch was made, or a family that was dropped meanwhile.
     pub(crate) fn check(&self) -> Result<()> {
+        self.families.iter().try_for_each(|family| family.check_alive())?;
         self.error.clone().map_or(Ok(()), Err)
     }
 
@@ -98,6 +111,7 @@ impl BatchData {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.families.clear();
         self.truncate((0, 0));
     }
 
@@ -125,7 +139,61 @@ fn check_entry(entry: &Entry<'_>) -> Result<()> {
     }
 }
 
+/// The head of a logged group, in front of its entries.
+///
+/// ```text
+/// first_sequence u64 | entry_count u32
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupHead {
+    /// The sequence number of the first entry; the others follow it one by one.
+    pub(crate) first_sequence: SequenceNumber,
+    pub(crate) entry_count: u32,
+}
+
+impl GroupHead {
+    const SIZE_BYTES: usize = 12;
+
+    pub(crate) fn encode(self) -> [u8; GroupHead::SIZE_BYTES] {
+        let mut bytes = [0; GroupHead::SIZE_BYTES];
+        bytes[..8].copy_from_slice(&self.first_sequence.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.entry_count.to_le_bytes());
+        bytes
+    }
+
+    /// Splits the payload of a log record. However many entries it turns out to hold, none has a
+    /// sequence number over the limit: an entry takes more than one byte.
+    pub(crate) fn split(payload: &[u8]) -> Result<(GroupHead, Entries<'_>)> {
+        let mut decoder = Decoder::new(payload);
+        let (Ok(first_sequence), Ok(entry_count)) = (decoder.u64(), decoder.u32()) else {
+            return Err(Error::corruption("a logged group is shorter than its head")
+                .expected(GroupHead::SIZE_BYTES, payload.len()));
+        };
+        let entries = decoder.remaining();
+        let limit = SEQUENCE_MAX - entries.len() as u64;
+        if first_sequence > limit {
+            return Err(Error::corruption("sequence number of a logged group")
+                .expected(format_args!("at most {limit}"), first_sequence));
+        }
+        if u64::from(entry_count) > entries.len() as u64 {
+            return Err(GroupHead::miscounted(
+                entry_count,
+                format_args!("{} bytes", entries.len()),
+            ));
+        }
+        Ok((GroupHead { first_sequence, entry_count }, Entries::new(entries)))
+    }
+
+    /// The error of a group that holds `found` entries, not what its head says.
+    #[cold]
+    pub(crate) fn miscounted(expected: u32, found: impl std::fmt::Display) -> Error {
+        Error::corruption("a logged group does not hold what its head says")
+            .expected(format_args!("{expected} entries"), found)
+    }
+}
+
 /// Decodes entries one after the other; damaged bytes give an error, once.
+#[derive(Clone)]
 pub(crate) struct Entries<'a> {
     decoder: Decoder<'a>,
 }
@@ -212,7 +280,10 @@ impl Batch<'_> {
         value: &[u8],
     ) -> &mut Self {
         match family.check_belongs_to(self.db) {
-            Ok(()) => self.data.push(Entry { kind, family: family.id(), key, value }),
+            Ok(()) => {
+                self.data.note_family(&family.family);
+                self.data.push(Entry { kind, family: family.id(), key, value });
+            }
             Err(error) => self.data.fail(error),
         }
         self
@@ -254,5 +325,25 @@ impl Batch<'_> {
     /// As [`Batch::commit`]; also a durability that can only be had per database.
     pub fn commit_with(self, durability: crate::Durability) -> Result<()> {
         self.db.inner.write_plain(self.data, Some(durability))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_cannot_number_its_entries_over_the_limit() {
+        let entries = [ValueKind::Delete as u8, 0, 1, b'k'];
+        let split = |first_sequence, entry_count| {
+            let head = GroupHead { first_sequence, entry_count };
+            let payload = [&head.encode()[..], &entries].concat();
+            GroupHead::split(&payload).map(|(found, _)| assert_eq!(found, head))
+        };
+        split(SEQUENCE_MAX - 4, 1).unwrap();
+        assert!(split(SEQUENCE_MAX - 3, 1).is_err());
+        assert!(split(u64::MAX, 1).is_err());
+        assert!(split(1, 5).is_err());
+        assert!(GroupHead::split(&[0; 11]).is_err());
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
-use super::batch::{BatchData, Entries, Entry};
+use super::batch::{BatchData, Entries, Entry, GroupHead};
 use super::family::Family;
 use super::inner::DbInner;
 use super::locks::{Grant, OwnerId, RowId};
@@ -161,9 +161,12 @@ impl DbInner {
         }
         let clock = &*self.world.environment;
         let stalls = self.ledger.stalls();
+        let sample = self.ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
         stalls.writer_begins(clock.now_us());
         let result = self.enqueue(Pending { data, sync, slot: None });
         stalls.writer_ends(clock.now_us());
+        let meter = &mut WorkMeter::default();
+        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
         result
     }
 
@@ -268,8 +271,6 @@ impl DbInner {
     fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
         self.check_writable()?;
         let clock = &*self.world.environment;
-        let sample = self.ledger.begin_user_call(Counter::CommitGroups, Cause::UserWrite, clock);
-        let mut meter = WorkMeter::default();
         let count: u64 = group.iter().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
         let last_sequence = writer.last_sequence + count;
@@ -283,10 +284,9 @@ impl DbInner {
         }
         writer.last_sequence = last_sequence;
         self.visible.store(last_sequence, Ordering::Release);
-        self.ledger.count(Counter::Commits, group.len() as u64);
+        self.ledger.count(Counter::CommitGroups, 1);
         self.ledger.stalls().write_completed(clock.now_us());
         self.after_insert(writer, &touched);
-        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, &mut meter);
         Ok(())
     }
 
@@ -304,18 +304,23 @@ impl DbInner {
         }
         let logged = (|| {
             if count > 0 {
-                let header = group_header(first_sequence, count);
+                let header = GroupHead { first_sequence, entry_count: count }.encode();
                 let mut pieces = Vec::with_capacity(group.len() + 1);
                 pieces.push(IoSlice::new(&header));
                 pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
-            if sync {
+            if sync || self.interval_is_over(writer) {
                 writer.wal.sync(self)?;
             }
             Ok(writer.wal.current_number())
         })();
-        logged.inspect_err(|error: &Error| self.poison(error))
+        // A full disk leaves the log as it was; free space is all it needs to go on.
+        logged.inspect_err(|error: &Error| {
+            if error.kind() != ErrorKind::NoSpace {
+                self.poison(error);
+            }
+        })
     }
 
     /// Writes entries to the active memtables, numbered from `sequence` on; gives the number
@@ -380,14 +385,6 @@ fn insert(memtable: &mut MemTableWriter<'_>, entry: &Entry<'_>, sequence: Sequen
         ValueKind::RangeDelete => memtable.delete_range(entry.key, entry.value, sequence),
         kind => memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value),
     }
-}
-
-/// The head of a group's record: the sequence number of its first entry and their count.
-pub(crate) fn group_header(first_sequence: SequenceNumber, count: u32) -> [u8; 12] {
-    let mut header = [0; 12];
-    header[..8].copy_from_slice(&first_sequence.to_le_bytes());
-    header[8..].copy_from_slice(&count.to_le_bytes());
-    header
 }
 
 /// Counts of the entries of a group, booked together.

@@ -19,7 +19,7 @@ use crate::manifest::{Change, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
 use crate::stats::{Cause, JobRecord};
 use crate::table::ReadContext;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
@@ -32,6 +32,26 @@ struct CompactionReceiver {
     compaction: Compaction,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
+    /// Behind the compaction: dropped once its input tables are let go.
+    _end: CompactionEnd,
+}
+
+/// Removes what a compaction replaced, when nobody reads it any more.
+struct CompactionEnd(Arc<DbInner>);
+
+impl CompactionEnd {
+    fn new(inner: &Arc<DbInner>) -> Self {
+        inner.background().receivers += 1;
+        CompactionEnd(Arc::clone(inner))
+    }
+}
+
+impl Drop for CompactionEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+        self.0.background().receivers -= 1;
+        self.0.state_changed.notify_all();
+    }
 }
 
 impl CompactionReceiver {
@@ -49,12 +69,11 @@ impl CompactionReceiver {
         }
         self.inner.compaction_ended(&self.family, &self.compaction);
         if let Err(error) = &result {
-            self.inner.poison(error);
+            self.inner.background_failed(error);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
         if !is_failed && result.is_ok() {
-            self.inner.collect_garbage();
             self.inner.schedule_all_compactions();
         }
         result
@@ -72,9 +91,8 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_failed(&self, error: Option<Error>) {
-        // A full disk only means that the tree stays as it is; the next trigger tries again.
-        if let Some(error) = error.filter(|error| error.kind() != ErrorKind::NoSpace) {
-            self.inner.poison(&error);
+        if let Some(error) = &error {
+            self.inner.background_failed(error);
         }
         if lock(&self.gathered).fail() {
             // A failed compaction installs nothing, so there is nothing to fail at.
@@ -94,8 +112,12 @@ impl DbInner {
         }
     }
 
-    /// Starts one compaction of a family if one is due; true if it did.
+    /// Starts one compaction of a family if one is due; true if it did and another may be.
     fn schedule_compaction(self: &Arc<Self>, family: &Arc<Family>) -> bool {
+        // A move that failed has changed nothing: picked again it would fail again, for ever.
+        if self.has_failed() {
+            return false;
+        }
         let compaction = {
             let mut background = self.background();
             let running_max = self.options.background_threads.max(1);
@@ -112,8 +134,7 @@ impl DbInner {
             background.compaction_count += 1;
             compaction
         };
-        self.run_compaction(family, compaction);
-        true
+        self.run_compaction(family, compaction)
     }
 
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
@@ -146,15 +167,17 @@ impl DbInner {
         Picker { version, targets, busy, cursors, oldest_snapshot, options }
     }
 
-    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) {
+    /// Moves the table, or submits the jobs; false if that failed.
+    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> bool {
         if compaction.kind == CompactionKind::TrivialMove {
-            if let Err(error) = self.move_table(family, &compaction) {
-                self.poison(&error);
+            let moved = self.move_table(family, &compaction);
+            if let Err(error) = &moved {
+                self.background_failed(error);
             }
             self.compaction_ended(family, &compaction);
             self.update_flow();
             self.state_changed.notify_all();
-            return;
+            return moved.is_ok();
         }
         let parts = match self.options.background_threads {
             threads if threads > 1 && compaction.input_bytes() >= SPLIT_BYTES_MIN => threads,
@@ -168,9 +191,10 @@ impl DbInner {
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
-                self.poison(&error);
+                self.background_failed(&error);
                 self.compaction_ended(family, &compaction);
-                return;
+                self.state_changed.notify_all();
+                return false;
             }
         };
         let drain = self.drain_of(&compaction);
@@ -180,12 +204,14 @@ impl DbInner {
             compaction,
             gathered: Mutex::new(Gathered::new(plans.len())),
             drain,
+            _end: CompactionEnd::new(self),
         });
         for plan in plans {
             let receiver: Arc<dyn JobReceiver> = receiver.clone();
             let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
             self.scheduler.submit(Box::new(job));
         }
+        true
     }
 
     fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
@@ -426,8 +452,7 @@ impl DbInner {
     }
 
     fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
-        let inputs: Vec<_> =
-            compaction.input_tables().map(|(_, table)| table.metadata.number).collect();
+        let refusals = self.refusals();
         let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
         self.run_compaction(family, compaction);
         self.wait(&self.state_changed, None, || {
@@ -440,17 +465,7 @@ impl DbInner {
             !is_running || self.has_failed()
         });
         self.check_writable()?;
-        let is_input =
-            |table: &Arc<crate::manifest::TableFile>| inputs.contains(&table.metadata.number);
-        let view = family.view();
-        let unchanged = view.version.tables().filter(|(_, table)| is_input(table)).count();
-        if unchanged == inputs.len() && !family.is_dropped() && inputs.len() > 1 {
-            return Err(Error::new(
-                ErrorKind::NoSpace,
-                "a compaction could not be finished; free space and try again",
-            ));
-        }
-        Ok(())
+        self.check_refusals(refusals)
     }
 }
 
@@ -478,7 +493,7 @@ fn range_of(
     (!range.ends_before(&range.smallest)).then_some(range)
 }
 
-fn tree_shape(options: &CfOptions) -> TreeShape {
+pub(crate) fn tree_shape(options: &CfOptions) -> TreeShape {
     TreeShape {
         base_level_bytes_max: options.base_level_bytes_max,
         fanout: u64::from(options.fanout),

@@ -4,6 +4,8 @@ use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
+use crate::manifest::Version;
+use crate::stats::{Cause, Counter};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
@@ -93,20 +95,39 @@ impl From<RangeFull> for ScanRange {
 /// first, `prev` to the last. Keys and values are lent until the next move. After an error the
 /// cursor stands nowhere; place it again.
 pub struct Cursor {
-    pub(crate) inner: Arc<DbInner>,
-    pub(crate) rows: RowCursor,
-    pub(crate) returned: u64,
+    rows: RowCursor,
+    returned: u64,
+    /// Moves so far, from a start that differs between cursors: one in 64 is timed.
+    moves: u64,
+    /// Keeps the tables from being removed.
+    _version: Arc<Version>,
+    /// Behind the version: dropped once the cursor holds no table any more.
+    end: CursorEnd,
+}
+
+/// Lets the tables go that only a cursor still held.
+struct CursorEnd(Arc<DbInner>);
+
+impl Drop for CursorEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+    }
 }
 
 impl Cursor {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+        let end = CursorEnd(Arc::clone(inner));
+        let moves = inner.ledger.counter(Counter::Cursors) << 16;
+        Cursor { rows, returned: 0, moves, _version: version, end }
+    }
+
     /// To the next row; false behind the last one.
     ///
     /// # Errors
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
-        let found = self.rows.next();
-        self.count(found)
+        self.timed(|rows| rows.next())
     }
 
     /// To the previous row; false before the first one.
@@ -114,8 +135,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
-        let found = self.rows.prev();
-        self.count(found)
+        self.timed(|rows| rows.prev())
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -123,8 +143,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek(key);
-        self.count(found)
+        self.timed(|rows| rows.seek(key))
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -132,8 +151,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        let found = self.rows.seek_for_prev(key);
-        self.count(found)
+        self.timed(|rows| rows.seek_for_prev(key))
     }
 
     /// To the first row.
@@ -141,8 +159,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_first();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_first())
     }
 
     /// To the last row.
@@ -150,12 +167,23 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        let found = self.rows.seek_to_last();
-        self.count(found)
+        self.timed(|rows| rows.seek_to_last())
     }
 
-    fn count(&mut self, found: Result<bool>) -> Result<bool> {
+    fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
+        let inner = &self.end.0;
+        let clock = &*inner.world.environment;
+        self.moves += 1;
+        let sample = inner.ledger.sample(self.moves, Cause::UserRead, clock);
+        if sample.is_some() {
+            // What moves without a sample have metered is not this move's.
+            inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, self.rows.meter());
+        }
+        let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
+        if sample.is_some() {
+            inner.ledger.end_user_call(sample, Cause::UserRead, 0, clock, self.rows.meter());
+        }
         found
     }
 
@@ -182,7 +210,11 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.inner.cursor_dropped(self.returned, self.rows.skipped_entries());
+        let inner = &self.end.0;
+        let meter = self.rows.meter();
+        let clock = &*inner.world.environment;
+        inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, meter);
+        inner.book_cursor(self.returned, self.rows.skipped_entries());
     }
 }
 

@@ -4,6 +4,7 @@
 //! beside the appends, and reports how far the log is durable then. With no background threads
 //! the commit that finds the interval over syncs itself.
 
+use super::commit::Writer;
 use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::options::Durability;
@@ -12,6 +13,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 impl DbInner {
+    /// Makes the log durable before an edit of the manifest that must not overtake it: a table of
+    /// one family, or a family made or dropped, would otherwise survive a power cut that takes
+    /// earlier writes of the others, or the other half of a batch.
+    pub(crate) fn sync_log(&self, writer: &mut Writer) -> Result<()> {
+        writer.wal.sync(self).inspect_err(|error| self.poison(error))
+    }
+
+    /// Whether a commit has to sync because the interval is over and no thread does it.
+    pub(crate) fn interval_is_over(&self, writer: &Writer) -> bool {
+        let Durability::Interval { milliseconds } = self.options.durability else { return false };
+        let age_us = self.world.environment.now_us().saturating_sub(writer.wal.synced_at_us());
+        self.options.background_threads == 0 && age_us >= u64::from(milliseconds) * 1000
+    }
+
     /// Starts what runs beside the calls: the syncing thread, due flushes and compactions.
     pub(crate) fn start_background(self: &Arc<Self>) -> Result<()> {
         if let Durability::Interval { milliseconds } = self.options.durability

@@ -85,6 +85,8 @@ pub(crate) struct DbInner {
     pub(crate) wal_number: AtomicU64,
     /// What is committed: reads without a snapshot read here.
     pub(crate) visible: AtomicU64,
+    /// The memtables of all families were last switched together at this sequence number.
+    pub(crate) switched_through: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
@@ -224,10 +226,9 @@ impl DbInner {
         self.ledger.book_written(Cause::Manifest, 0, 0, bytes);
     }
 
-    pub(crate) fn cursor_dropped(self: &Arc<Self>, rows: u64, skipped_entries: u64) {
+    pub(crate) fn book_cursor(&self, rows: u64, skipped_entries: u64) {
         self.ledger.count(Counter::Nexts, rows);
         self.ledger.count(Counter::SkippedEntries, skipped_entries);
-        self.collect_garbage();
     }
 }
 

@@ -113,6 +113,11 @@ impl LockTable {
         &self.stripe(row).freed
     }
 
+    /// The number of locks held.
+    pub(crate) fn held(&self) -> usize {
+        self.stripes.iter().map(|stripe| stripe.owners().len()).sum()
+    }
+
     /// Frees a lock that `owner` holds.
     pub(crate) fn release(&self, owner: OwnerId, row: RowId) {
         let stripe = self.stripe(row);

@@ -25,6 +25,8 @@ mod transaction;
 mod wal_set;
 
 pub use batch::Batch;
+pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
 pub use snapshot::Snapshot;
@@ -207,6 +209,7 @@ impl Drop for Db {
 impl DbInner {
     fn open_family(&self, name: &str, options: CfOptions) -> Result<Arc<Family>> {
         self.check_writable()?;
+        let mut writer = self.writer();
         let mut manifest = self.manifest();
         let families = self.families.load();
         if let Some(family) = families.values().find(|family| family.name == name) {
@@ -219,6 +222,7 @@ impl DbInner {
             }
             return Ok(Arc::clone(family));
         }
+        self.sync_log(&mut writer)?;
         let id = manifest.state().next_family_id;
         let changes = vec![
             Change::CreateFamily {
@@ -246,7 +250,7 @@ impl DbInner {
     fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
         self.check_writable()?;
         // No group is being applied while the writer is held.
-        let writer = self.writer();
+        let mut writer = self.writer();
         let mut manifest = self.manifest();
         let families = self.families.load_full();
         let Some(family) = families.values().find(|family| family.name == name) else {
@@ -255,7 +259,9 @@ impl DbInner {
                 format!("there is no column family {name:?}"),
             ));
         };
-        manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
+        self.sync_log(&mut writer)?;
+        let state =
+            manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
         self.book_manifest(&manifest);
         family.mark_dropped();
         let mut next = (*families).clone();
@@ -266,6 +272,7 @@ impl DbInner {
         drop(writer);
         self.background().garbage_is_held = true;
         self.state_changed.notify_all();
+        self.release_segments(state.oldest_log_needed());
         self.collect_garbage();
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! 5. What no state needs is removed, and background work begins.
 
 use super::background::Background;
-use super::batch::Entries;
+use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
 use super::inner::{DbInner, Families, TransactionUse, lock};
@@ -21,7 +21,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{FileLock, World};
+use crate::fs::{Environment, FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
@@ -30,12 +30,9 @@ use crate::stats::Ledger;
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-
-/// The head of a logged group: first sequence number and count.
-const GROUP_HEADER_BYTES: usize = 12;
 
 /// Opens or makes the database in `path`.
 pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
@@ -44,6 +41,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let manifest = open_manifest(path, &options, &world, &listing)?;
+    check_never_empty(path, manifest.state(), &listing)?;
     let inner = assemble(path, options, world, manifest, file_lock)?;
     let state = Arc::clone(inner.manifest().state());
     let manifest_number = inner.manifest().number();
@@ -53,15 +51,14 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
             inner.world.files.remove(&orphan.path(path))?;
         }
         let _ = inner.recovery.set(recovery.reports);
-        Ok(())
+        inner.update_flow();
+        inner.start_background()
     });
     if let Err(error) = started {
         inner.closed.store(true, Ordering::Release);
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
-    inner.update_flow();
-    inner.start_background()?;
     Ok(inner)
 }
 
@@ -70,14 +67,78 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
         if !world.files.is_directory(path)? {
             return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
         }
+        return check_place(path, options, world);
+    }
+    if !options.create_if_missing {
+        return Err(no_database(path));
+    }
+    make_directory(path, &*world.files)
+}
+
+/// Makes a directory and those above it, each name durable before the next one is made. The
+/// deepest one that is there may be what a process left that was killed in here: its name is
+/// made durable too.
+fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    if path.as_os_str().is_empty() || files.exists(path)? {
+        return sync_name(path, files);
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    make_directory(parent, files)?;
+    files.create_directory(path)?;
+    files.sync_directory(parent)
+}
+
+/// Makes the name of a directory that was there durable, where its parent may be opened.
+fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    files.sync_directory(parent).or_else(|error| {
+        let source = std::error::Error::source(&error);
+        let cause = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+        match cause.map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::PermissionDenied) => Ok(()),
+            _ => Err(error),
+        }
+    })
+}
+
+/// Refuses a directory that holds no database and is no place for a new one, before anything is
+/// made there: files of somebody else are no neighbours for files that come and go.
+fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
+    let found = world.files.list(path)?;
+    let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
+    let has_data =
+        |name: &FileName| matches!(name, FileName::Current | FileName::Table(_) | FileName::Wal(_));
+    if ours.iter().any(has_data) {
         return Ok(());
     }
     if !options.create_if_missing {
         return Err(no_database(path));
     }
-    world.files.create_directory(path)?;
-    // The new name itself has to survive a power cut.
-    world.files.sync_directory(path.parent().unwrap_or(Path::new("")))
+    let is_strange = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        FileName::of_path(path).is_none() && !name.starts_with('.') && name != "lost+found"
+    };
+    match found.iter().find(is_strange) {
+        Some(other) => Err(Error::invalid(
+            "there is no database here but other files: name a new or an empty directory",
+        )
+        .in_file(path.join(other))),
+        None => Ok(()),
+    }
+}
+
+/// Tables and log segments come after the first column family, durably. A manifest that knows of
+/// none ever made, beside them, has lost its end, and they must not go as orphans.
+fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryListing) -> Result<()> {
+    let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
+    let is_new = state.next_family_id == ManifestState::default().next_family_id;
+    match listing.names.iter().find(|name| has_data(name)) {
+        Some(name) if is_new => Err(Error::corruption(
+            "there are data, but the manifest knows of no column family that was ever made",
+        )
+        .in_file(name.path(path))),
+        _ => Ok(()),
+    }
 }
 
 fn no_database(path: &Path) -> Error {
@@ -103,6 +164,7 @@ fn open_manifest(
     if !options.create_if_missing {
         return Err(no_database(path));
     }
+    sync_name(path, &**files)?;
     Manifest::create(Arc::clone(files), path, world.environment.random_u128())
 }
 
@@ -123,22 +185,13 @@ fn assemble(
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(&file_numbers),
+        budget: Arc::clone(&budget),
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
-    let myself: Arc<OnceLock<Weak<DbInner>>> = Arc::default();
-    let for_panic = Arc::clone(&myself);
-    let on_panic = Box::new(move |message: &str| {
-        if let Some(inner) = for_panic.get().and_then(Weak::upgrade) {
-            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
-        }
-    });
-    let scheduler = Scheduler::new(
-        Arc::clone(&environment),
-        Arc::clone(&ledger),
-        SchedulerOptions { threads: options.background_threads, on_panic, order: None },
-    )?;
+    let myself = Arc::default();
+    let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
@@ -156,6 +209,7 @@ fn assemble(
         commit_event: environment.new_event(),
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
+        switched_through: AtomicU64::new(0),
         snapshots: SnapshotList::default(),
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),
@@ -176,6 +230,23 @@ fn assemble(
     let _ = myself.set(Arc::downgrade(&inner));
     inner.book_manifest(&inner.manifest());
     Ok(inner)
+}
+
+/// Starts the workers. A job that panics stops all writing of the database `myself`.
+fn start_scheduler(
+    options: &Options,
+    environment: &Arc<dyn Environment>,
+    ledger: &Arc<Ledger>,
+    myself: &Arc<OnceLock<Weak<DbInner>>>,
+) -> Result<Scheduler> {
+    let myself = Arc::clone(myself);
+    let on_panic = Box::new(move |message: &str| {
+        if let Some(inner) = myself.get().and_then(Weak::upgrade) {
+            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
+        }
+    });
+    let options = SchedulerOptions { threads: options.background_threads, on_panic, order: None };
+    Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 
 /// Makes the column families of a state and opens all of their tables.
@@ -226,9 +297,10 @@ fn recover_log(
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
     let closed_at = state.clean_close.map_or(0, |close| close.last_sequence);
     let mut last_sequence = state.last_sequence.max(closed_at).max(largest_in_tables.unwrap_or(0));
-    let recovery = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
+    let recovered = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
-    })?;
+    });
+    let recovery = recovered.map_err(|error| error.in_file(&inner.path))?;
     let mut writer = inner.writer();
     writer.last_sequence = last_sequence;
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
@@ -245,23 +317,33 @@ fn replay(
 ) -> Result<()> {
     let path = FileName::Wal(record.position.log_number).path(&inner.path);
     let at = |error: Error| error.at(&path, record.position.offset);
-    let Some((header, entries)) = record.payload.split_at_checked(GROUP_HEADER_BYTES) else {
-        return Err(at(Error::corruption("a logged group is shorter than its head")
-            .expected(GROUP_HEADER_BYTES, record.payload.len())));
-    };
-    let (first, count) = header.split_at(8);
-    let first_sequence = first.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let (head, entries) = GroupHead::split(record.payload).map_err(at)?;
+    let GroupHead { first_sequence, entry_count } = head;
     let flushed = |family: &u32| state.families.get(family).map_or(0, |f| f.flushed_through);
     let segment = record.position.log_number;
+    check_families_known(entries.clone(), state).map_err(at)?;
     let next = inner
-        .insert_entries(Entries::new(entries), first_sequence, segment, &mut Vec::new(), &flushed)
+        .insert_entries(entries, first_sequence, segment, &mut Vec::new(), &flushed)
         .map_err(at)?;
-    if next != first_sequence + u64::from(count) {
-        return Err(at(Error::corruption("a logged group does not hold what its head says")
-            .expected(count, next - first_sequence)));
+    if next != first_sequence + u64::from(entry_count) {
+        return Err(at(GroupHead::miscounted(entry_count, next - first_sequence)));
     }
     *last_sequence = (*last_sequence).max(next.saturating_sub(1));
+    Ok(())
+}
+
+/// A family is in the manifest, durably, before any write to it is logged. One that was dropped
+/// since has an id below the next; any other one means that the manifest has lost its end.
+fn check_families_known(entries: Entries<'_>, state: &ManifestState) -> Result<()> {
+    for entry in entries {
+        let family = entry?.family;
+        if family >= state.next_family_id {
+            return Err(Error::corruption(
+                "the log holds writes to a column family that the manifest does not know",
+            )
+            .expected(format_args!("ids below {}", state.next_family_id), family));
+        }
+    }
     Ok(())
 }
 

@@ -122,12 +122,16 @@ impl DbInner {
         self.open_cursor(family, ScanRange::prefix(prefix), sequence)
     }
 
-    /// The sequence number of the newest entry of a key; 0 if there is none.
+    /// The sequence number of the newest change of a key, be it by an entry or by a range delete;
+    /// 0 if there is none.
     pub(crate) fn newest_sequence(&self, family: &Family, key: &[u8]) -> Result<SequenceNumber> {
         let view = family.view();
         for memory in view.memories() {
-            if let Some((_, trailer, _)) = memory.table.get(key, SEQUENCE_MAX) {
-                return Ok(trailer.sequence());
+            let covering = memory.tombstones().covering_sequence(key, SEQUENCE_MAX);
+            let entry = memory.table.get(key, SEQUENCE_MAX);
+            let newest = entry.map_or(0, |(_, trailer, _)| trailer.sequence()).max(covering);
+            if newest > 0 {
+                return Ok(newest);
             }
         }
         let mut context = ReadContext::new(&*self.world.environment);
@@ -135,8 +139,15 @@ impl DbInner {
         let deeper = (1..view.version.level_count())
             .filter_map(|level| view.version.table_for_key(level, key));
         for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
-            if let Some((trailer, _)) = table.reader()?.get(key, SEQUENCE_MAX, &mut context)? {
-                return Ok(trailer.sequence());
+            let reader = table.reader()?;
+            let covering = match table.metadata.range_tombstones {
+                0 => 0,
+                _ => reader.range_tombstones(&mut context)?.covering_sequence(key, SEQUENCE_MAX),
+            };
+            let entry = reader.get(key, SEQUENCE_MAX, &mut context)?;
+            let newest = entry.map_or(0, |(trailer, _)| trailer.sequence()).max(covering);
+            if newest > 0 {
+                return Ok(newest);
             }
         }
         Ok(0)
@@ -148,19 +159,22 @@ impl DbInner {
         range: ScanRange,
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
-        let rows = self.row_cursor(family, range, sequence, Vec::new())?;
-        self.ledger.count(Counter::Cursors, 1);
-        Ok(Cursor { inner: Arc::clone(self), rows, returned: 0 })
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
+        let cursor = self.cursor_over(family, range, sequence, Vec::new());
+        let meter = &mut WorkMeter::default();
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
+        cursor
     }
 
-    /// The rows of a family; `overlay` are sources newer than all of its own.
-    pub(crate) fn row_cursor(
-        &self,
+    /// A cursor over a family; `overlay` are sources newer than all of its own.
+    pub(crate) fn cursor_over(
+        self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
         sequence: Option<SequenceNumber>,
         overlay: Vec<Source>,
-    ) -> Result<RowCursor> {
+    ) -> Result<Cursor> {
         self.check_open()?;
         family.check_alive()?;
         let view = family.view_full();
@@ -185,7 +199,8 @@ impl DbInner {
         finder.add_tables(&view)?;
         let SourceFinder { sources, tombstones, .. } = finder;
         let merge = MergingCursor::new(sources);
-        Ok(RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds))
+        let rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
+        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
 }
 

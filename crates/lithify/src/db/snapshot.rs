@@ -21,6 +21,11 @@ impl SnapshotList {
         sequence
     }
 
+    /// The number of snapshots held.
+    pub(crate) fn len(&self) -> usize {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
     /// Gives one back; true if it was the oldest.
     pub(crate) fn release(&self, sequence: SequenceNumber) -> bool {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -137,6 +137,7 @@ impl DbInner {
     pub(crate) fn hold_back(self: &Arc<Self>, bytes: usize) -> Result<()> {
         let environment = &self.world.environment;
         let stalls = self.ledger.stalls();
+        let refusals = self.refusals();
         loop {
             let now_us = environment.now_us();
             match self.flow.controller.admit(bytes as u64, now_us) {
@@ -150,44 +151,52 @@ impl DbInner {
                 }
                 Admission::Stop(cause) => {
                     stalls.writer_slowed(now_us);
+                    let refusals = self.refusals();
                     let goes_on = self.wait_for_drain();
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_stop(cause, end_us - now_us);
+                    // A full disk: nothing will drain until there is space.
+                    self.check_refusals(refusals)?;
                     if !goes_on {
                         return Ok(());
                     }
                 }
             }
             self.check_writable()?;
+            // What drains the debt met a full disk: better an error than a wait without an end.
+            self.check_refusals(refusals)?;
         }
     }
 
     /// Waits for the next flush or compaction to end; false if there is none to wait for, so that
     /// stopping would be for ever.
     fn wait_for_drain(self: &Arc<Self>) -> bool {
+        // What a full disk refused is tried once more for this writer.
+        self.schedule_all_flushes();
+        self.schedule_all_compactions();
         let seen = self.state_changed.generation();
         let deadline_us = self.world.environment.now_us() + STOP_CHECK_US;
         let changed = self.wait(&self.state_changed, Some(deadline_us), || {
             self.has_failed() || self.state_changed.generation() != seen
         });
-        if changed {
-            return true;
-        }
-        self.schedule_all_flushes();
-        self.schedule_all_compactions();
-        self.scheduler.job_count() > 0
+        changed || self.scheduler.job_count() > 0
     }
 
-    /// Waits until nothing is left to flush or compact.
+    /// Waits until nothing is left to flush or compact, and the files that took are removed.
     pub(crate) fn wait_until_settled(self: &Arc<Self>) -> Result<()> {
+        let refusals = self.refusals();
         self.schedule_all_flushes();
         self.schedule_all_compactions();
         self.wait(&self.state_changed, None, || {
             let background = self.background();
             self.check_writable().is_err()
-                || (background.flushing.is_empty() && background.compaction_count == 0)
+                || (background.flushing.is_empty()
+                    && background.compaction_count == 0
+                    && background.receivers == 0
+                    && background.deletions == 0)
         });
-        self.check_writable()
+        self.check_writable()?;
+        self.check_refusals(refusals)
     }
 }

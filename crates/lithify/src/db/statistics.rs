@@ -18,6 +18,8 @@ impl DbInner {
             misses: cache.misses,
             evictions: cache.evicted,
         };
+        snapshot.row_locks_held = self.locks.held() as u64;
+        snapshot.snapshots_held = self.snapshots.len() as u64;
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
         for family in self.families.load().values() {
@@ -46,5 +48,18 @@ impl DbInner {
             }
         }
         snapshot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::codec::CodecId;
+    use crate::stats::CODEC_NAMES;
+
+    #[test]
+    fn the_ledger_names_codecs_as_the_registry_does() {
+        for codec in CodecId::ALL {
+            assert_eq!(CODEC_NAMES[codec as usize], codec.name());
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;
+use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub struct Transaction {
     savepoints: Vec<Savepoint>,
     snapshot: Option<Snapshot>,
     lock_timeout_us: u64,
+    is_committed: bool,
 }
 
 impl Transaction {
@@ -66,6 +68,7 @@ impl Transaction {
             savepoints: Vec::new(),
             snapshot: None,
             lock_timeout_us,
+            is_committed: false,
         }
     }
 
@@ -122,8 +125,7 @@ impl Transaction {
             }
         }
         let overlay = vec![Source::Memory(own.cursor())];
-        let rows = self.inner.row_cursor(&family.family, range.into(), None, overlay)?;
-        Ok(Cursor { inner: Arc::clone(&self.inner), rows, returned: 0 })
+        self.inner.cursor_over(&family.family, range.into(), None, overlay)
     }
 
     /// Sets the value of a key, once committed.
@@ -195,7 +197,7 @@ impl Transaction {
     /// # Errors
     /// As [`crate::Batch::commit`]; the transaction is rolled back then.
     pub fn commit(mut self) -> Result<()> {
-        self.inner.commit(std::mem::take(&mut self.data), None)
+        self.end_with(None)
     }
 
     /// [`Transaction::commit`] with a durability of its own.
@@ -203,7 +205,13 @@ impl Transaction {
     /// # Errors
     /// As [`crate::Batch::commit_with`]; the transaction is rolled back then.
     pub fn commit_with(mut self, durability: Durability) -> Result<()> {
-        self.inner.commit(std::mem::take(&mut self.data), Some(durability))
+        self.end_with(Some(durability))
+    }
+
+    fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
+        self.inner.commit(std::mem::take(&mut self.data), durability)?;
+        self.is_committed = true;
+        Ok(())
     }
 
     /// Forgets all writes and gives back the locks; the same as dropping the transaction.
@@ -218,6 +226,7 @@ impl Transaction {
     ) -> Result<()> {
         self.lock(family, key)?;
         let (offset, _) = self.data.mark();
+        self.data.note_family(&family.family);
         self.data.push(Entry { kind, family: family.id(), key, value });
         if let Err(error) = self.data.check() {
             // The batch is as it was: only the refused write is missing.
@@ -252,13 +261,19 @@ impl Transaction {
     fn lock(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.check_family(family)?;
         let row = RowId::new(family.id(), key);
-        match self.inner.lock_row(self.owner, row, self.lock_timeout_us)? {
+        let (inner, clock) = (&self.inner, &*self.inner.world.environment);
+        let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
+        let grant = inner.lock_row(self.owner, row, self.lock_timeout_us)?;
+        let meter = &mut WorkMeter::default();
+        inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
+        match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
         let newest = self.inner.newest_sequence(&family.family, key)?;
         if newest > snapshot.sequence {
+            self.inner.ledger.count(Counter::Conflicts, 1);
             return Err(Error::new(
                 ErrorKind::Conflict,
                 "the row was changed after the transaction's snapshot: roll back and retry",
@@ -271,6 +286,11 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        let counter = match self.is_committed {
+            true => Counter::TransactionCommits,
+            false => Counter::TransactionRollbacks,
+        };
+        self.inner.ledger.count(counter, 1);
         for row in self.locks.drain(..) {
             self.inner.locks.release(self.owner, row);
         }

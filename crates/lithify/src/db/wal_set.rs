@@ -6,11 +6,11 @@
 //! kept for recycling or removed.
 
 use super::inner::DbInner;
-use crate::Result;
 use crate::base::FileNumber;
 use crate::manifest::FileName;
 use crate::stats::{Cause, Counter};
 use crate::wal::{LogKind, RecoveryReport, SegmentEnd, SegmentOptions, WalWriter};
+use crate::{ErrorKind, Result};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::path::PathBuf;
@@ -36,6 +36,8 @@ pub(crate) struct WalSet {
     recyclable: Vec<PathBuf>,
     previous: Option<SegmentEnd>,
     written_back_through: u64,
+    /// When everything appended by then was made durable, by the environment's clock.
+    synced_at_us: u64,
 }
 
 impl WalSet {
@@ -81,13 +83,20 @@ impl WalSet {
 
     /// Makes everything appended so far durable.
     pub(crate) fn sync(&mut self, inner: &DbInner) -> Result<()> {
+        let now_us = inner.world.environment.now_us();
         if let Some(wal) = &mut self.current {
             if wal.synced_through() < wal.end_offset() {
                 inner.ledger.count(Counter::WalSyncs, 1);
             }
             wal.sync()?;
         }
+        self.synced_at_us = now_us;
         Ok(())
+    }
+
+    /// When the last sync of everything began.
+    pub(crate) fn synced_at_us(&self) -> u64 {
+        self.synced_at_us
     }
 
     /// The current writer, for a sync that runs beside appends.
@@ -108,7 +117,15 @@ impl WalSet {
         };
         let path = FileName::Wal(number).path(&inner.path);
         let recycled = self.recyclable.pop();
-        let wal = WalWriter::create(&*inner.world.files, &path, options, recycled.as_deref())?;
+        let files = &*inner.world.files;
+        let created = WalWriter::create(files, &path, options, recycled.as_deref());
+        let wal = created.inspect_err(|error| {
+            // The next try takes another number. A failed sync is another matter: the header may
+            // be durable then, and the file has to stay.
+            if error.kind() == ErrorKind::NoSpace {
+                let _ = files.remove(&path);
+            }
+        })?;
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();
         self.current = Some(wal);

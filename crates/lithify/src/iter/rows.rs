@@ -9,6 +9,7 @@ use super::{MergingCursor, TombstoneSet};
 use crate::base::{SequenceNumber, Trailer, ValueKind};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
+use crate::stats::WorkMeter;
 use crate::table::ReadContext;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -51,10 +52,14 @@ impl Bounds {
     }
 }
 
-/// What a move of the merge reads with; borrows the clock beside the merge.
+/// What a move of the merge reads with; borrows clock and meter beside the merge.
 macro_rules! context {
     ($self:expr) => {
-        &mut ReadContext::new(&*$self.environment)
+        &mut ReadContext {
+            clock: &*$self.environment,
+            meter: Some(&mut $self.meter),
+            fill_cache: true,
+        }
     };
 }
 
@@ -89,6 +94,8 @@ pub(crate) struct RowCursor {
     value: Vec<u8>,
     /// Entries passed that were no row: tombstones, shadowed and invisible ones.
     skipped_entries: u64,
+    /// What loading blocks took; the owner books it.
+    meter: WorkMeter,
 }
 
 impl RowCursor {
@@ -109,6 +116,7 @@ impl RowCursor {
             key: Vec::new(),
             value: Vec::new(),
             skipped_entries: 0,
+            meter: WorkMeter::default(),
         }
     }
 
@@ -132,6 +140,10 @@ impl RowCursor {
             Position::Backward => &self.value,
             _ => &[],
         }
+    }
+
+    pub(crate) fn meter(&mut self) -> &mut WorkMeter {
+        &mut self.meter
     }
 
     pub(crate) fn skipped_entries(&self) -> u64 {

@@ -3,19 +3,19 @@
 use super::names::FileName;
 use crate::base::FileNumber;
 use crate::format::{Checksum, Decoder, put_u32, put_u64};
-use crate::fs::{FileSystem, OpenMode, read_exact_at};
+use crate::fs::{File, FileSystem, OpenMode, read_exact_at};
 use crate::{Error, Result};
 use std::io::IoSlice;
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"LITHCUR\n";
+pub(crate) const MAGIC: &[u8; 8] = b"LITHCUR\n";
 
 /// The length of the file, in bytes.
-pub(super) const SIZE_BYTES: usize = 40;
+pub(crate) const SIZE_BYTES: usize = 40;
 
 /// What the file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Current {
+pub(crate) struct Current {
     /// The database in this directory.
     pub database_id: u128,
     /// The number of the manifest in force.
@@ -59,16 +59,21 @@ impl Current {
     /// Reads the file; [`crate::ErrorKind::NotFound`] where there is none.
     pub fn read(file_system: &dyn FileSystem, directory: &Path) -> Result<Self> {
         let path = FileName::Current.path(directory);
-        let file = file_system.open(&path, OpenMode::Read)?;
+        Current::read_file(&*file_system.open(&path, OpenMode::Read)?)
+    }
+
+    /// Reads an open file.
+    pub fn read_file(file: &dyn File) -> Result<Self> {
+        let path = file.path();
         let length = file.length()?;
         if length != SIZE_BYTES as u64 {
             return Err(Error::corruption("length of CURRENT")
-                .in_file(&path)
+                .at(path, length.min(SIZE_BYTES as u64))
                 .expected(SIZE_BYTES, length));
         }
-        let bytes = read_exact_at(&*file, 0, SIZE_BYTES)?;
+        let bytes = read_exact_at(file, 0, SIZE_BYTES)?;
         let bytes = bytes.first_chunk().ok_or_else(|| Error::corruption("length of CURRENT"));
-        bytes.and_then(Current::decode).map_err(|error| error.at(&path, 0))
+        bytes.and_then(Current::decode).map_err(|error| error.at(path, 0))
     }
 
     /// Writes the next `CURRENT` beside the one in force, durably.

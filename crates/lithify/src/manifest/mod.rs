@@ -26,6 +26,7 @@ mod edit_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use current::{Current, MAGIC as CURRENT_MAGIC, SIZE_BYTES as CURRENT_SIZE_BYTES};
 pub use edit::{
     Change, CleanClose, FAMILY_NAME_SIZE_MAX, FAMILY_OPTIONS_SIZE_MAX, LEVEL_COUNT_MAX, VersionEdit,
 };

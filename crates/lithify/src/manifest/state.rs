@@ -105,10 +105,10 @@ impl ManifestState {
 
     /// The edit that builds this state from nothing.
     pub fn snapshot(&self) -> VersionEdit {
-        let mut changes = vec![
-            Change::NextFileNumber(self.next_file_number),
-            Change::LastSequence(self.last_sequence),
-        ];
+        let mut changes = vec![Change::NextFileNumber(self.next_file_number)];
+        // The close before the last sequence, which may have moved on since.
+        changes.extend(self.clean_close.map(Change::CleanClose));
+        changes.push(Change::LastSequence(self.last_sequence));
         for (id, family) in &self.families {
             changes.push(Change::CreateFamily {
                 id: *id,
@@ -134,7 +134,6 @@ impl ManifestState {
             }));
         }
         changes.push(Change::NextFamilyId(self.next_family_id));
-        changes.extend(self.clean_close.map(Change::CleanClose));
         changes.into()
     }
 }

@@ -5,7 +5,7 @@ use super::current::Current;
 use super::edit_tests::metadata;
 use super::*;
 use crate::fs::{CrashKeep, FileCallKind, FileSystem, MemoryFileSystem, OpenMode};
-use crate::wal::{StopReason, golden};
+use crate::wal::{SegmentEnd, StopReason, golden};
 use crate::{ErrorKind, Result};
 use std::io::{self, IoSlice};
 use std::path::Path;
@@ -441,4 +441,18 @@ fn manifests_of_others_and_of_later_versions_are_refused() {
     overwrite(&files, name, &[&other.encode()[..], &bytes[72..]].concat());
     assert_eq!(load(&files).unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(DirectoryListing::read(&files, directory()).unwrap().names.len(), 2);
+}
+
+#[test]
+fn a_snapshot_of_a_state_that_went_on_after_a_clean_close_can_be_read() {
+    let log_end = SegmentEnd { log_number: 1, end_offset: 72 };
+    let edit = VersionEdit {
+        changes: vec![
+            Change::CleanClose(CleanClose { log_end, last_sequence: 5 }),
+            Change::LastSequence(9),
+        ],
+    };
+    let state = ManifestState::default().apply(&edit).unwrap().state;
+    let read = ManifestState::default().apply(&state.snapshot()).unwrap().state;
+    assert_eq!((read.last_sequence, read.clean_close), (9, state.clean_close));
 }

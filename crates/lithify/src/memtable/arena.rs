@@ -110,9 +110,10 @@ impl Arena {
         start
     }
 
-    /// The next chunk doubles what there is, within the bounds.
+    /// The next chunk adds at least an eighth to what there is, within the bounds: memtables are
+    /// flushed by what is allocated, so a chunk that doubled it would flush them half empty.
     fn chunk_size_bytes(&self) -> usize {
-        self.allocated_bytes
+        (self.allocated_bytes / 8)
             .checked_next_power_of_two()
             .unwrap_or(CHUNK_BYTES_MAX)
             .clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)

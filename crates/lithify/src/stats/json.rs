@@ -85,6 +85,16 @@ impl JsonWriter {
         let _ = write!(self.value(), "{number}");
     }
 
+    /// A whole number of either sign.
+    pub fn integer(&mut self, number: i64) {
+        let _ = write!(self.value(), "{number}");
+    }
+
+    /// True or false.
+    pub fn boolean(&mut self, value: bool) {
+        let _ = write!(self.value(), "{value}");
+    }
+
     /// A real number; what is none (infinite, undefined) becomes `null`.
     pub fn real(&mut self, number: f64) {
         let text = self.value();

@@ -2,19 +2,15 @@
 //!
 //! A reading of the thread's CPU clock costs about half a microsecond, a reading of the tick
 //! counter some nanoseconds. A step reads the former once, at its end (the end of one step is the
-//! start of the next), and is split inside by the latter. One user call in 64 is timed in ticks,
-//! one in 512 also in CPU time; the ratio of the two turns all ticks to CPU time.
+//! start of the next), and is split inside by the latter. One user call in 64 is timed by both.
 
 use super::ledger::Ledger;
 use super::names::{Cause, Counter};
 use super::{PART_COUNT, Part, WorkMeter};
 use crate::base::{Clock, Level};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// One user call in so many is timed.
 pub const SAMPLE_PERIOD: u64 = 64;
-/// One user call in so many is timed with the CPU clock too.
-const CALIBRATION_PERIOD: u64 = 512;
 
 /// What a finished step took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,13 +109,12 @@ impl Split {
 #[derive(Debug)]
 pub struct UserSample {
     cause: Cause,
+    cpu_ns: u64,
     ticks: u64,
-    cpu_ns: Option<u64>,
 }
 
 impl Ledger {
-    /// Counts a user call under `counter` and decides whether it is timed: 1 in 64, spread so
-    /// that no pattern of calls falls in step with the samples, and the same in every run.
+    /// Counts a user call under `counter` and decides whether it is timed.
     #[inline]
     pub fn begin_user_call(
         &self,
@@ -127,13 +122,22 @@ impl Ledger {
         cause: Cause,
         clock: &dyn Clock,
     ) -> Option<UserSample> {
-        let spread = (self.count(counter, 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
+        self.sample(self.count(counter, 1), cause, clock)
+    }
+
+    /// Whether call `number` of a kind is timed: 1 in 64, spread so that no pattern of calls
+    /// falls in step with the samples, and the same in every run.
+    ///
+    /// A timed call reads the thread's CPU clock twice, which is about 20 ns for each of the 64.
+    /// Ticks alone would be cheaper, but count the time in which the thread was not running: one
+    /// preempted sample then stands for a quarter of a second.
+    #[inline]
+    pub fn sample(&self, number: u64, cause: Cause, clock: &dyn Clock) -> Option<UserSample> {
+        let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
         if !spread.is_multiple_of(SAMPLE_PERIOD) {
             return None;
         }
-        let calibrates = spread.is_multiple_of(CALIBRATION_PERIOD);
-        let cpu_ns = calibrates.then(|| clock.thread_cpu_ns());
-        Some(UserSample { cause, ticks: clock.ticks(), cpu_ns })
+        Some(UserSample { cause, cpu_ns: clock.thread_cpu_ns(), ticks: clock.ticks() })
     }
 
     /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
@@ -163,25 +167,15 @@ impl Ledger {
         clock: &dyn Clock,
         meter: &WorkMeter,
     ) {
-        let calibration = &self.calibrations[cause as usize];
-        if let Some(UserSample { cause, ticks, cpu_ns }) = sample {
-            let elapsed_ticks = clock.ticks().saturating_sub(ticks);
-            if let Some(cpu_ns) = cpu_ns {
-                let cpu_ns = clock.thread_cpu_ns().saturating_sub(cpu_ns);
-                calibration.cpu_ns.fetch_add(cpu_ns, Relaxed);
-                calibration.ticks.fetch_add(elapsed_ticks.max(1), Relaxed);
-            }
-            let cpu_ns = (elapsed_ticks as f64 * calibration.ns_per_tick()) as u64;
+        let end_ticks = clock.ticks();
+        if let Some(sample) = sample {
+            let elapsed_ticks = end_ticks.saturating_sub(sample.ticks);
+            let start_ns = sample.cpu_ns + self.clock_read_ns;
+            let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
-            self.book_parts(cause, level, &split.parts_ns, SAMPLE_PERIOD);
+            self.book_parts(sample.cause, level, &split.parts_ns, SAMPLE_PERIOD);
         }
-        self.book_codecs(cause, level, meter, calibration.ns_per_tick());
-    }
-}
-
-impl super::ledger::Calibration {
-    fn ns_per_tick(&self) -> f64 {
-        let ticks = self.ticks.load(Relaxed);
-        if ticks == 0 { 0.0 } else { self.cpu_ns.load(Relaxed) as f64 / ticks as f64 }
+        let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks).unwrap_or(0.0);
+        self.book_codecs(cause, level, meter, ns_per_tick);
     }
 }

@@ -132,6 +132,8 @@ named_list! {
         TransactionCommits = "transaction-commits", "count";
         /// Transactions rolled back.
         TransactionRollbacks = "transaction-rollbacks", "count";
+        /// Row locks asked for by transactions.
+        LockRequests = "lock-requests", "count";
         /// Row locks that had to be waited for.
         LockWaits = "lock-waits", "count";
         /// Row locks that were not granted in time.

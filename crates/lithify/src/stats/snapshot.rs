@@ -81,6 +81,10 @@ pub struct StatisticsSnapshot {
     pub memory: Vec<MemoryFigure>,
     /// The block cache.
     pub cache: CacheFigures,
+    /// Row locks held by transactions and by writes under way.
+    pub row_locks_held: u64,
+    /// Snapshots held, those of transactions among them.
+    pub snapshots_held: u64,
     /// An earlier snapshot: the page then shows the interval since it, too.
     pub previous: Option<Box<StatisticsSnapshot>>,
 }
@@ -105,6 +109,8 @@ impl StatisticsSnapshot {
             memory_limit_bytes: 0,
             memory: Vec::new(),
             cache: CacheFigures::default(),
+            row_locks_held: 0,
+            snapshots_held: 0,
             previous: None,
         }
     }
@@ -182,6 +188,8 @@ impl StatisticsSnapshot {
             json.key("base_level").number(self.base_level as u64);
             json.key("pending_compaction_bytes").number(self.pending_compaction_bytes);
             json.key("wal_live_bytes").number(self.wal_live_bytes);
+            json.key("row_locks_held").number(self.row_locks_held);
+            json.key("snapshots_held").number(self.snapshots_held);
             json.key("counters").object(|json| {
                 for counter in Counter::ALL {
                     json.key(counter.name()).number(self.figures.counter(*counter));

@@ -20,7 +20,7 @@ const DATA_RAW_SIZE_MAX: usize = VALUE_SIZE_MAX + (KEY_SIZE_MAX + 1) + (64 << 10
 /// How the bytes of a block are laid out. The numbers are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     Data = 1,
     FlatIndex = 2,
     BlockedBloom = 3,
@@ -45,10 +45,10 @@ impl Layout {
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct BlockHandle {
-    pub(super) offset: u64,
+pub(crate) struct BlockHandle {
+    pub(crate) offset: u64,
     /// With the trailer.
-    pub(super) stored_size: u32,
+    pub(crate) stored_size: u32,
 }
 
 impl BlockHandle {

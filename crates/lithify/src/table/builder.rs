@@ -53,6 +53,9 @@ impl Default for TableOptions {
 
 const BLOCK_SIZE_MAX: usize = 16 << 20;
 
+/// The largest buffer that is kept for reuse.
+const SPARE_SIZE_MAX: usize = 1 << 20;
+
 /// A finished table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSummary {
@@ -221,7 +224,7 @@ impl TableBuilder {
             _ => return Err(Error::invalid("kind of an entry of a table")),
         }
         if !self.block.is_empty() {
-            let size = self.block.raw_size() + DataBlockBuilder::entry_size(relation, key, value);
+            let size = self.block.raw_size_with(relation, key, value);
             if size > self.options.block_size_bytes.min(BLOCK_SIZE_MAX) {
                 self.cut_block(Some(key), meter, clock)?;
             }
@@ -284,6 +287,17 @@ impl TableBuilder {
         self.block.last_key()
     }
 
+    /// Bytes of its buffers: blocks at hand and finished, keys of the filter, the index.
+    pub fn memory_bytes(&self) -> usize {
+        let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::memory_bytes);
+        // A block at hand is held as rows, as a block, and as what the codec makes of it.
+        3 * self.options.block_size_bytes
+            + self.sink.output.capacity()
+            + self.sink.spare.capacity()
+            + self.index.memory_bytes()
+            + filter_bytes
+    }
+
     /// Finished bytes that were not taken yet.
     pub fn output_bytes(&self) -> usize {
         self.sink.output.len()
@@ -299,7 +313,8 @@ impl TableBuilder {
     /// Gives a buffer back, such as one that was taken and written, for later output.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
-        if buffer.capacity() > self.sink.spare.capacity() {
+        let kept = self.sink.spare.capacity();
+        if (kept..=SPARE_SIZE_MAX).contains(&buffer.capacity()) {
             self.sink.spare = buffer;
         }
     }

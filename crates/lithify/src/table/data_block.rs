@@ -1,8 +1,12 @@
 //! A data block, searched and walked in place.
 //!
 //! ```text
-//! header 28 | values | key entries | trailer words | restarts (key offset u32, value offset u32)
+//! header 40 | values | key bytes | columns: shared, key size, value size, word | restarts
 //! ```
+//!
+//! What an entry has beside its bytes are four numbers, each in a column of its own whose width
+//! is the least that holds the block's largest: rows of one shape cost a byte each. Numbers are
+//! found by an entry's index, bytes by walking from a restart.
 //!
 //! [`DataBlock::parse`] costs a few comparisons and validates where the sections lie; every entry
 //! is bounds-checked when it is decoded. A search compares each byte of the wanted key once: it
@@ -10,25 +14,58 @@
 //! less than that with its predecessor is ordered without looking at its bytes.
 
 use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, Trailer, ValueKind};
-use crate::format::{Decoder, read_u32, read_varint};
+use crate::format::{Decoder, read_u32};
 use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Bytes before the values.
-pub(super) const HEADER_SIZE: usize = 28;
+pub(super) const HEADER_SIZE: usize = 40;
 /// Bytes of a restart.
 pub(super) const RESTART_SIZE: usize = 8;
+
+/// Numbers of the entries, all of one width.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    offset: u32,
+    width: u32,
+    /// Which bits of the eight bytes at a number are its own.
+    mask: u64,
+}
+
+impl Column {
+    fn new(offset: u32, width: u32) -> Self {
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * width) };
+        Column { offset, width, mask }
+    }
+
+    /// The number of entry `index`; 0 in a column without width. Restarts of at least eight bytes
+    /// follow the columns, so eight bytes can be read at the last number too.
+    #[inline]
+    fn get(&self, bytes: &[u8], index: u32) -> Result<u64> {
+        let at = self.offset as usize + index as usize * self.width as usize;
+        match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+            Some(chunk) => Ok(u64::from_le_bytes(*chunk) & self.mask),
+            None => Err(damaged("number of an entry lies outside its column")),
+        }
+    }
+}
 
 /// Where the sections of a block lie; proved to be inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataBlockLayout {
     pub(super) entry_count: u32,
     keys_offset: u32,
-    words_offset: u32,
+    /// Where the columns start and the key bytes end.
+    keys_end: u32,
     restarts_offset: u32,
     restart_interval: u32,
-    word_width: u32,
+    shared: Column,
+    key_size: Column,
+    value_size: Column,
+    word: Column,
+    key_size_base: u32,
+    value_size_base: u32,
     sequence_base: u64,
 }
 
@@ -44,7 +81,7 @@ pub(super) struct DataBlock<'a> {
 pub(super) struct Place {
     /// Its number in the block.
     index: u32,
-    /// Where the next key entry starts.
+    /// Where the key bytes of the next entry start.
     next_offset: u32,
     value_start: u32,
     value_size: u32,
@@ -56,8 +93,8 @@ impl Place {
     }
 }
 
-/// A key entry as it is stored.
-struct KeyEntry<'a> {
+/// An entry as it is stored.
+struct StoredEntry<'a> {
     shared: usize,
     unshared: &'a [u8],
     value_size: u32,
@@ -97,36 +134,51 @@ impl DataBlockLayout {
     fn parse(bytes: &[u8]) -> Result<Self> {
         let mut decoder = Decoder::new(bytes);
         let entry_count = decoder.u32()?;
-        let (keys_offset, words_offset) = (decoder.u32()?, decoder.u32()?);
+        let (keys_offset, columns_offset) = (decoder.u32()?, decoder.u32()?);
         let restarts_offset = decoder.u32()?;
         let restart_interval = u32::from(decoder.u16()?);
-        let (word_width, flags) = (u32::from(decoder.u8()?), decoder.u8()?);
+        let widths = decoder.array::<4>()?.map(u32::from);
+        let flags = decoder.u16()?;
+        let (key_size_base, value_size_base) = (decoder.u32()?, decoder.u32()?);
         let sequence_base = decoder.u64()?;
-        if entry_count == 0 || restart_interval == 0 || word_width > 8 || flags != 0 {
+        let fits = widths.iter().zip([2, 2, 4, 8]).all(|(width, most)| *width <= most);
+        if entry_count == 0 || restart_interval == 0 || !fits || flags != 0 {
             return Err(damaged("header of a data block"));
         }
-        if sequence_base > SEQUENCE_MAX {
-            return Err(damaged("sequence base of a data block"));
+        if sequence_base > SEQUENCE_MAX || key_size_base as usize > KEY_SIZE_MAX {
+            return Err(damaged("bases of a data block"));
         }
         let in_order = HEADER_SIZE as u32 <= keys_offset
-            && keys_offset <= words_offset
-            && words_offset <= restarts_offset;
-        let words_size = u64::from(entry_count) * u64::from(word_width);
+            && keys_offset <= columns_offset
+            && columns_offset <= restarts_offset;
+        let columns_size = u64::from(entry_count) * u64::from(widths.iter().sum::<u32>());
         let restarts = u64::from(entry_count.div_ceil(restart_interval));
         let size = u64::from(restarts_offset) + restarts * RESTART_SIZE as u64;
         if !in_order
-            || u64::from(words_offset) + words_size != u64::from(restarts_offset)
+            || u64::from(columns_offset) + columns_size != u64::from(restarts_offset)
             || size != bytes.len() as u64
         {
             return Err(damaged("sections of a data block do not add up"));
         }
+        // The columns end at `restarts_offset`, so these sums fit.
+        let mut offset = columns_offset;
+        let [shared, key_size, value_size, word] = widths.map(|width| {
+            let column = Column::new(offset, width);
+            offset += entry_count * width;
+            column
+        });
         Ok(DataBlockLayout {
             entry_count,
             keys_offset,
-            words_offset,
+            keys_end: columns_offset,
             restarts_offset,
             restart_interval,
-            word_width,
+            shared,
+            key_size,
+            value_size,
+            word,
+            key_size_base,
+            value_size_base,
             sequence_base,
         })
     }
@@ -146,11 +198,30 @@ impl<'a> DataBlock<'a> {
         self.layout
     }
 
+    /// The header by the names of its fields.
+    pub(super) fn header_fields(&self) -> [(&'static str, u64); 12] {
+        let layout = &self.layout;
+        [
+            ("entry_count", layout.entry_count.into()),
+            ("keys_offset", layout.keys_offset.into()),
+            ("columns_offset", layout.keys_end.into()),
+            ("restarts_offset", layout.restarts_offset.into()),
+            ("restart_interval", layout.restart_interval.into()),
+            ("shared_width", layout.shared.width.into()),
+            ("key_size_width", layout.key_size.width.into()),
+            ("value_size_width", layout.value_size.width.into()),
+            ("word_width", layout.word.width.into()),
+            ("key_size_base", layout.key_size_base.into()),
+            ("value_size_base", layout.value_size_base.into()),
+            ("sequence_base", layout.sequence_base),
+        ]
+    }
+
     fn restart_count(&self) -> u32 {
         self.layout.entry_count.div_ceil(self.layout.restart_interval)
     }
 
-    /// Where the key entry and the value at a restart start.
+    /// Where the key bytes and the value at a restart start.
     #[inline]
     fn restart(&self, restart: u32) -> Result<(u32, u32)> {
         let at = self.layout.restarts_offset as usize + restart as usize * RESTART_SIZE;
@@ -164,54 +235,35 @@ impl<'a> DataBlock<'a> {
         }
     }
 
+    /// Entry `index`, whose key bytes start at `offset`.
     #[inline]
-    fn key_entry(&self, offset: u32) -> Result<KeyEntry<'a>> {
-        // The sections add up, so this slice exists; entries cannot reach into the words.
-        let section = &self.bytes[..self.layout.words_offset as usize];
-        let (shared, unshared, value_size, key_start) = match section.get(offset as usize..) {
-            // The common case: lengths below 128, values below 16,384.
-            Some([a, b, c, ..]) if (a | b | c) < 0x80 => {
-                (u64::from(*a), u64::from(*b), u64::from(*c), offset as usize + 3)
-            }
-            Some([a, b, c, d, ..]) if (a | b | d) < 0x80 => {
-                let value_size = u64::from(*c & 0x7f) | u64::from(*d) << 7;
-                (u64::from(*a), u64::from(*b), value_size, offset as usize + 4)
-            }
-            Some(_) => self.long_lengths(section, offset as usize)?,
-            None => return Err(damaged("key entry starts outside its section")),
-        };
-        if shared > KEY_SIZE_MAX as u64 || unshared > KEY_SIZE_MAX as u64 {
-            return Err(damaged("key is over its limit"));
+    fn entry(&self, index: u32, offset: u32) -> Result<StoredEntry<'a>> {
+        let layout = &self.layout;
+        let shared = layout.shared.get(self.bytes, index)? as usize;
+        // Bases fit 32 bits and the columns' numbers too.
+        let key_size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
+        let value_size =
+            u64::from(layout.value_size_base) + layout.value_size.get(self.bytes, index)?;
+        if key_size > KEY_SIZE_MAX as u64 || value_size > u64::from(layout.keys_offset) {
+            return Err(damaged("key or value is over its limit"));
         }
-        let end = key_start + unshared as usize;
-        let Some(unshared) = section.get(key_start..end) else {
-            return Err(damaged("key entry ends outside its section"));
+        let Some(unshared_size) = (key_size as usize).checked_sub(shared) else {
+            return Err(damaged("entry shares more than it has"));
         };
-        if value_size > u64::from(self.layout.keys_offset) {
-            return Err(damaged("value is larger than its section"));
+        let end = offset as usize + unshared_size;
+        if end > layout.keys_end as usize {
+            return Err(damaged("key ends outside its section"));
         }
-        // `end` is an offset in a block, and those fit 32 bits: the sections add up.
-        Ok(KeyEntry {
-            shared: shared as usize,
-            unshared,
-            value_size: value_size as u32,
-            end: end as u32,
-        })
-    }
-
-    #[cold]
-    fn long_lengths(&self, section: &[u8], offset: usize) -> Result<(u64, u64, u64, usize)> {
-        let read =
-            |offset| read_varint(section, offset).ok_or_else(|| damaged("lengths of a key entry"));
-        let (shared, offset) = read(offset)?;
-        let (unshared, offset) = read(offset)?;
-        let (value_size, offset) = read(offset)?;
-        Ok((shared, unshared, value_size, offset))
+        let Some(unshared) = self.bytes.get(offset as usize..end) else {
+            return Err(damaged("key ends outside its section"));
+        };
+        let (value_size, end) = (value_size as u32, end as u32);
+        Ok(StoredEntry { shared, unshared, value_size, end })
     }
 
     /// The place of an entry whose value starts at `value_start`.
     #[inline]
-    fn place(&self, index: u32, entry: &KeyEntry<'_>, value_start: u32) -> Result<Place> {
+    fn place(&self, index: u32, entry: &StoredEntry<'_>, value_start: u32) -> Result<Place> {
         // Neither is over `keys_offset`, and the sum of the two is checked in 64 bits.
         let value_end = u64::from(value_start) + u64::from(entry.value_size);
         if value_end > u64::from(self.layout.keys_offset) {
@@ -224,15 +276,10 @@ impl<'a> DataBlock<'a> {
     #[inline]
     pub(super) fn trailer(&self, index: u32) -> Result<Trailer> {
         let layout = &self.layout;
-        if layout.word_width == 0 {
+        if layout.word.width == 0 {
             return Ok(Trailer::new(layout.sequence_base, ValueKind::Put));
         }
-        let at = (layout.words_offset + index * layout.word_width) as usize;
-        // A restart of eight bytes follows the words, so eight bytes can always be read.
-        let Some(chunk) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
-            return Err(damaged("trailer word outside its section"));
-        };
-        let word = u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * layout.word_width));
+        let word = layout.word.get(self.bytes, index)?;
         let sequence = layout.sequence_base + (word >> 2);
         match ValueKind::from_u8((word & 3) as u8) {
             Some(kind) if kind != ValueKind::RangeDelete && sequence <= SEQUENCE_MAX => {
@@ -247,14 +294,13 @@ impl<'a> DataBlock<'a> {
         let (mut low, mut high) = (0, self.restart_count());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            let entry = self.key_entry(self.restart(middle)?.0)?;
+            let index = middle * self.layout.restart_interval;
+            let entry = self.entry(index, self.restart(middle)?.0)?;
             if entry.shared != 0 {
                 return Err(damaged("entry at a restart shares bytes"));
             }
             let order = match entry.unshared.cmp(key) {
-                Ordering::Equal => {
-                    trailer.cmp(&self.trailer(middle * self.layout.restart_interval)?)
-                }
+                Ordering::Equal => trailer.cmp(&self.trailer(index)?),
                 order => order,
             };
             if order == Ordering::Less { low = middle } else { high = middle }
@@ -278,7 +324,7 @@ impl<'a> DataBlock<'a> {
         // Of the entry before: its size, and how much of it is how the wanted key begins.
         let (mut size, mut matched) = (0, 0);
         while index < self.layout.entry_count {
-            let entry = self.key_entry(offset)?;
+            let entry = self.entry(index, offset)?;
             if until_restart == 0 {
                 (until_restart, size, matched) = (interval, 0, 0);
             }
@@ -372,8 +418,8 @@ impl<'a> DataBlock<'a> {
         value_start: u32,
         built: &mut Vec<u8>,
     ) -> Result<Place> {
-        let entry = self.key_entry(offset)?;
-        if entry.shared > built.len() || entry.shared + entry.unshared.len() > KEY_SIZE_MAX {
+        let entry = self.entry(index, offset)?;
+        if entry.shared > built.len() {
             return Err(damaged("entry shares more than its predecessor has"));
         }
         built.truncate(entry.shared);

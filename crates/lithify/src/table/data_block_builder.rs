@@ -5,8 +5,8 @@
 //! key finds its predecessor without a copy of its own.
 
 use super::data_block::{HEADER_SIZE, RESTART_SIZE, common_prefix};
-use crate::base::{SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
-use crate::format::{put_u32, put_varint, varint_size};
+use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::format::put_u32;
 use std::cmp::Ordering;
 
 /// An entry of the block at hand, without its bytes.
@@ -20,19 +20,31 @@ struct Pending {
     shared: u16,
 }
 
-/// Appends the three lengths of a key entry.
-#[inline]
-fn put_lengths(target: &mut Vec<u8>, shared: usize, unshared: usize, value_size: u32) {
-    if shared | unshared < 0x80 && value_size < 0x80 {
-        target.extend_from_slice(&[shared as u8, unshared as u8, value_size as u8]);
-    } else if shared | unshared < 0x80 && value_size < 0x4000 {
-        let (low, high) = (value_size as u8 | 0x80, (value_size >> 7) as u8);
-        target.extend_from_slice(&[shared as u8, unshared as u8, low, high]);
-    } else {
-        put_varint(target, shared as u64);
-        put_varint(target, unshared as u64);
-        put_varint(target, u64::from(value_size));
+/// The least and the largest of the numbers of a column.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    least: u64,
+    largest: u64,
+}
+
+impl Span {
+    const EMPTY: Span = Span { least: u64::MAX, largest: 0 };
+
+    #[inline]
+    fn add(&mut self, number: u64) {
+        self.least = self.least.min(number);
+        self.largest = self.largest.max(number);
     }
+
+    /// The bytes that hold every number, counted from the least.
+    fn width(self) -> usize {
+        width(self.largest - self.least)
+    }
+}
+
+/// The bytes that hold `number`; none for 0.
+fn width(number: u64) -> usize {
+    (64 - number.leading_zeros()).div_ceil(8) as usize
 }
 
 /// What a table needs to know of a block that was encoded.
@@ -66,12 +78,16 @@ pub(super) struct DataBlockBuilder {
     last_key_start: usize,
     last_trailer: Option<Trailer>,
     entries: Vec<Pending>,
-    /// Upper bound of what keys, lengths, words and restarts will take.
-    encoded_size: usize,
+    /// What keys and restarts will take.
+    keys_and_restarts_size: usize,
     all_puts: bool,
-    smallest_sequence: SequenceNumber,
-    largest_sequence: SequenceNumber,
+    sequences: Span,
+    key_sizes: Span,
+    value_sizes: Span,
 }
+
+/// The most room for values that is kept for the next block.
+const RAW_KEPT_MAX: usize = 1 << 20;
 
 impl DataBlockBuilder {
     pub(super) fn new(restart_interval: u16) -> Self {
@@ -83,10 +99,11 @@ impl DataBlockBuilder {
             last_key_start: 0,
             last_trailer: None,
             entries: Vec::new(),
-            encoded_size: 0,
+            keys_and_restarts_size: 0,
             all_puts: true,
-            smallest_sequence: SEQUENCE_MAX,
-            largest_sequence: 0,
+            sequences: Span::EMPTY,
+            key_sizes: Span::EMPTY,
+            value_sizes: Span::EMPTY,
         }
     }
 
@@ -94,14 +111,25 @@ impl DataBlockBuilder {
         self.entries.is_empty()
     }
 
-    /// The size of the raw block, a little over what it will be.
+    /// The size of the raw block, exact unless keys share more than 255 bytes.
     pub(super) fn raw_size(&self) -> usize {
-        self.raw.len() + self.encoded_size
+        self.raw.len() + self.keys_and_restarts_size + self.entries.len() * self.numbers_size()
     }
 
-    /// What one more entry can add to the raw size: three lengths, a word, a restart.
-    pub(super) fn entry_size(relation: Relation, key: &[u8], value: &[u8]) -> usize {
-        key.len() - relation.shared + value.len() + 2 + varint_size(value.len() as u64) + 4
+    /// The size of the raw block with one more entry, unless that makes a column wider.
+    #[inline]
+    pub(super) fn raw_size_with(&self, relation: Relation, key: &[u8], value: &[u8]) -> usize {
+        let entry_size = key.len() - relation.shared + value.len() + self.numbers_size();
+        self.raw_size() + entry_size
+    }
+
+    /// What the numbers of an entry take: what is shared, key size, value size, word.
+    #[inline]
+    fn numbers_size(&self) -> usize {
+        if self.entries.is_empty() {
+            return 0;
+        }
+        1 + self.key_sizes.width() + self.value_sizes.width() + self.word_width()
     }
 
     /// The last key that was added; of the block before if this one is empty.
@@ -139,9 +167,9 @@ impl DataBlockBuilder {
     #[inline]
     pub(super) fn add(&mut self, relation: Relation, key: &[u8], trailer: Trailer, value: &[u8]) {
         if self.entries.len().is_multiple_of(usize::from(self.restart_interval)) {
-            self.encoded_size += RESTART_SIZE + relation.shared;
+            self.keys_and_restarts_size += RESTART_SIZE + relation.shared;
         }
-        self.encoded_size += Self::entry_size(relation, key, value) - value.len();
+        self.keys_and_restarts_size += key.len() - relation.shared;
         self.last_key_start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.raw.extend_from_slice(value);
@@ -153,8 +181,9 @@ impl DataBlockBuilder {
         });
         self.last_trailer = Some(trailer);
         self.all_puts &= trailer.kind() == Some(ValueKind::Put);
-        self.smallest_sequence = self.smallest_sequence.min(trailer.sequence());
-        self.largest_sequence = self.largest_sequence.max(trailer.sequence());
+        self.sequences.add(trailer.sequence());
+        self.key_sizes.add(key.len() as u64);
+        self.value_sizes.add(value.len() as u64);
     }
 
     /// The keys of the block with the bytes that each shares with the key before it.
@@ -173,13 +202,13 @@ impl DataBlockBuilder {
         let facts = BlockFacts {
             entry_count: self.entries.len() as u32,
             all_puts: self.all_puts,
-            smallest_sequence: self.smallest_sequence,
-            largest_sequence: self.largest_sequence,
+            smallest_sequence: self.sequences.least,
+            largest_sequence: self.sequences.largest,
         };
         let keys_offset = self.raw.len() as u32;
-        let restarts = self.encode_keys();
-        let words_offset = self.raw.len() as u32;
-        let word_width = self.encode_words();
+        let (restarts, shared_max) = self.encode_keys();
+        let columns_offset = self.raw.len() as u32;
+        let widths = self.encode_columns(shared_max);
         let restarts_offset = self.raw.len() as u32;
         for (key_offset, value_offset) in restarts {
             put_u32(&mut self.raw, key_offset);
@@ -188,60 +217,98 @@ impl DataBlockBuilder {
         let header = &mut self.raw[..HEADER_SIZE];
         header[0..4].copy_from_slice(&facts.entry_count.to_le_bytes());
         header[4..8].copy_from_slice(&keys_offset.to_le_bytes());
-        header[8..12].copy_from_slice(&words_offset.to_le_bytes());
+        header[8..12].copy_from_slice(&columns_offset.to_le_bytes());
         header[12..16].copy_from_slice(&restarts_offset.to_le_bytes());
         header[16..18].copy_from_slice(&self.restart_interval.to_le_bytes());
-        header[18] = word_width;
-        header[19] = 0;
-        header[20..28].copy_from_slice(&self.smallest_sequence.to_le_bytes());
+        header[18..22].copy_from_slice(&widths);
+        header[22..24].fill(0);
+        header[24..28].copy_from_slice(&(self.key_sizes.least as u32).to_le_bytes());
+        header[28..32].copy_from_slice(&(self.value_sizes.least as u32).to_le_bytes());
+        header[32..40].copy_from_slice(&self.sequences.least.to_le_bytes());
         (&self.raw, facts)
     }
 
-    fn encode_keys(&mut self) -> Vec<(u32, u32)> {
+    /// Appends the key bytes; returns the restarts and the most bytes that a key shares. What the
+    /// entries share is set to what is left out, none at a restart.
+    fn encode_keys(&mut self) -> (Vec<(u32, u32)>, u64) {
         let interval = usize::from(self.restart_interval);
         let mut restarts = Vec::with_capacity(self.entries.len().div_ceil(interval));
-        let mut start = self.keys_start;
-        let mut value_offset = HEADER_SIZE as u32;
-        for (index, entry) in self.entries.iter().enumerate() {
-            let mut shared = usize::from(entry.shared);
-            if index % interval == 0 {
-                restarts.push((self.raw.len() as u32, value_offset));
-                shared = 0;
+        let (mut start, mut value_offset, mut shared_max) =
+            (self.keys_start, HEADER_SIZE as u32, 0);
+        for chunk in self.entries.chunks_mut(interval) {
+            restarts.push((self.raw.len() as u32, value_offset));
+            chunk[0].shared = 0;
+            for entry in chunk {
+                let end = entry.key_end as usize;
+                let unshared = &self.keys[start + usize::from(entry.shared)..end];
+                self.raw.extend_from_slice(unshared);
+                shared_max = entry.shared.max(shared_max);
+                value_offset += entry.value_size;
+                start = end;
             }
-            let end = entry.key_end as usize;
-            put_lengths(&mut self.raw, shared, end - start - shared, entry.value_size);
-            self.raw.extend_from_slice(&self.keys[start + shared..end]);
-            value_offset += entry.value_size;
-            start = end;
         }
-        restarts
+        (restarts, u64::from(shared_max))
     }
 
-    /// Appends the trailer words in as few bytes each as hold the largest.
-    fn encode_words(&mut self) -> u8 {
-        let base = self.smallest_sequence;
-        if self.all_puts && self.largest_sequence == base {
-            return 0;
-        }
-        let largest_word = (self.largest_sequence - base) << 2 | 3;
-        let width = (64 - largest_word.leading_zeros()).div_ceil(8) as usize;
-        for entry in &self.entries {
-            let word = (entry.trailer.sequence() - base) << 2 | (entry.trailer.0 & 3);
-            self.raw.extend_from_slice(&word.to_le_bytes()[..width]);
-        }
-        width as u8
+    /// Appends the four columns in as few bytes per number as hold the largest.
+    fn encode_columns(&mut self, shared_max: u64) -> [u8; 4] {
+        let widths = [
+            width(shared_max),
+            self.key_sizes.width(),
+            self.value_sizes.width(),
+            self.word_width(),
+        ];
+        let raw = &mut self.raw;
+        let entries = &self.entries;
+        put_column(raw, widths[0], entries.iter().map(|entry| u64::from(entry.shared)));
+        let (mut start, base) = (self.keys_start as u64, self.key_sizes.least);
+        let key_sizes = entries.iter().map(|entry| {
+            let end = u64::from(entry.key_end);
+            end - std::mem::replace(&mut start, end) - base
+        });
+        put_column(raw, widths[1], key_sizes);
+        let base = self.value_sizes.least;
+        put_column(raw, widths[2], entries.iter().map(|entry| u64::from(entry.value_size) - base));
+        let base = self.sequences.least;
+        let word = |entry: &Pending| (entry.trailer.sequence() - base) << 2 | (entry.trailer.0 & 3);
+        put_column(raw, widths[3], entries.iter().map(word));
+        widths.map(|width| width as u8)
+    }
+
+    /// No width says that all are puts at the one sequence number.
+    fn word_width(&self) -> usize {
+        let sequences = self.sequences.largest - self.sequences.least;
+        if self.all_puts && sequences == 0 { 0 } else { width(sequences << 2 | 3) }
     }
 
     /// Makes room for the next block; the last key stays.
     pub(super) fn clear(&mut self) {
         self.raw.truncate(HEADER_SIZE);
+        self.raw.shrink_to(RAW_KEPT_MAX);
         let last_key_size = self.keys.len() - self.last_key_start;
         self.keys.copy_within(self.last_key_start.., 0);
         self.keys.truncate(last_key_size);
         (self.keys_start, self.last_key_start) = (last_key_size, 0);
         self.entries.clear();
-        self.encoded_size = 0;
+        self.keys_and_restarts_size = 0;
         self.all_puts = true;
-        (self.smallest_sequence, self.largest_sequence) = (SEQUENCE_MAX, 0);
+        self.sequences = Span::EMPTY;
+        self.key_sizes = Span::EMPTY;
+        self.value_sizes = Span::EMPTY;
+    }
+}
+
+/// Appends numbers in `width` bytes each.
+#[inline]
+fn put_column(target: &mut Vec<u8>, width: usize, numbers: impl Iterator<Item = u64>) {
+    match width {
+        0 => {}
+        1 => target.extend(numbers.map(|number| number as u8)),
+        2 => numbers.for_each(|number| {
+            target.extend_from_slice(&(number as u16).to_le_bytes());
+        }),
+        _ => numbers.for_each(|number| {
+            target.extend_from_slice(&number.to_le_bytes()[..width]);
+        }),
     }
 }

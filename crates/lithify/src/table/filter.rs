@@ -168,6 +168,16 @@ impl<'a> FilterReader<'a> {
         Ok(FilterReader { blocks, block_count, probe_count })
     }
 
+    /// How many bits of one block a key has.
+    pub fn probe_count(&self) -> u8 {
+        self.probe_count
+    }
+
+    /// The blocks of 64 bytes.
+    pub fn block_count(&self) -> u32 {
+        self.block_count
+    }
+
     /// False if the key with this [`hash_key`] was surely not added.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {

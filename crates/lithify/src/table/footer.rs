@@ -6,21 +6,21 @@ use crate::base::TableId;
 use crate::format::{Checksum, Decoder, Features, put_u32, put_u64};
 use crate::{Error, Result};
 
-pub(super) const FOOTER_SIZE: usize = 104;
-const MAGIC: &[u8; 8] = b"lithtabl";
+pub(crate) const FOOTER_SIZE: usize = 104;
+pub(crate) const MAGIC: &[u8; 8] = b"lithtabl";
 const CHECKSUM_OFFSET: usize = 92;
 
 /// See docs/format/table.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Footer {
-    pub(super) table_id: TableId,
-    pub(super) filter: Option<BlockHandle>,
-    pub(super) tombstones: Option<BlockHandle>,
-    pub(super) index: BlockHandle,
-    pub(super) properties: BlockHandle,
-    pub(super) file_size: u64,
-    pub(super) features: Features,
-    pub(super) version: u32,
+pub(crate) struct Footer {
+    pub(crate) table_id: TableId,
+    pub(crate) filter: Option<BlockHandle>,
+    pub(crate) tombstones: Option<BlockHandle>,
+    pub(crate) index: BlockHandle,
+    pub(crate) properties: BlockHandle,
+    pub(crate) file_size: u64,
+    pub(crate) features: Features,
+    pub(crate) version: u32,
 }
 
 impl Footer {
@@ -48,6 +48,14 @@ impl Footer {
 
     /// Decodes the footer of a file of `file_size` bytes.
     pub(super) fn decode(bytes: &[u8; FOOTER_SIZE], file_size: u64) -> Result<Self> {
+        let footer = Footer::parse(bytes)?;
+        footer.check_readable()?;
+        footer.check(file_size)?;
+        Ok(footer)
+    }
+
+    /// Reads a whole footer of any version, whatever it demands and wherever it points.
+    pub(super) fn parse(bytes: &[u8; FOOTER_SIZE]) -> Result<Self> {
         let (covered, end) = bytes.split_at(CHECKSUM_OFFSET);
         let mut end = Decoder::new(end);
         let (checksum, magic) = (end.u32()?, end.array::<8>()?);
@@ -68,7 +76,7 @@ impl Footer {
         for handle in &mut handles {
             *handle = BlockHandle { offset: decoder.u64()?, stored_size: decoder.u32()? };
         }
-        let footer = Footer {
+        Ok(Footer {
             table_id,
             filter: Some(handles[0]).filter(|handle| *handle != BlockHandle::default()),
             tombstones: Some(handles[1]).filter(|handle| *handle != BlockHandle::default()),
@@ -77,18 +85,15 @@ impl Footer {
             file_size: decoder.u64()?,
             features: Features::decode(&mut decoder)?,
             version: decoder.u32()?,
-        };
-        footer.features.check_readable(
-            Features::NONE,
-            "table",
-            footer.version,
-            TABLE_FORMAT_VERSION,
-        )?;
-        footer.check(file_size)?;
-        Ok(footer)
+        })
     }
 
-    fn check(&self, file_size: u64) -> Result<()> {
+    pub(super) fn check_readable(&self) -> Result<()> {
+        let (version, own) = (self.version, TABLE_FORMAT_VERSION);
+        self.features.check_readable(Features::NONE, "table", version, own)
+    }
+
+    pub(super) fn check(&self, file_size: u64) -> Result<()> {
         if self.file_size != file_size {
             return Err(Error::corruption("size of the table").expected(self.file_size, file_size));
         }

@@ -29,6 +29,7 @@ mod data_block_builder;
 mod filter;
 mod footer;
 mod index;
+mod parts;
 #[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
 mod prefetch;
 mod properties;
@@ -39,10 +40,15 @@ mod tests;
 mod tombstones;
 mod verify;
 
+pub(crate) use block::{BlockHandle, Layout};
 pub use builder::{TableBuilder, TableOptions, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};
+pub(crate) use footer::{FOOTER_SIZE, Footer, MAGIC as TABLE_MAGIC};
+pub(crate) use index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord};
+pub(crate) use parts::{PartBlock, TableIndex, TableParts, data_header, visit_entries};
 pub use properties::TableProperties;
+pub(crate) use properties::Value as PropertyValue;
 pub use reader::{ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};

@@ -58,8 +58,9 @@ pub struct TableProperties {
     pub value_bytes: u64,
 }
 
+/// The value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value<'a> {
+pub(crate) enum Value<'a> {
     Unsigned(u64),
     Signed(i64),
     Bytes(&'a [u8]),
@@ -103,16 +104,21 @@ impl TableProperties {
         ]
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut target = Vec::new();
+    /// Hands out every property, by name.
+    pub(crate) fn visit(&self, visitor: &mut dyn FnMut(&'static str, Value<'_>)) {
         for (name, slot) in self.clone().slots() {
             let value = match &slot {
                 Slot::Unsigned(value) => Value::Unsigned(**value),
                 Slot::Signed(value) => Value::Signed(**value),
                 Slot::Bytes(value) => Value::Bytes(value),
             };
-            put_property(&mut target, name, value);
+            visitor(name, value);
         }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut target = Vec::new();
+        self.visit(&mut |name, value| put_property(&mut target, name, value));
         target
     }
 

@@ -1,6 +1,6 @@
 //! Answers point reads from a table, and loads blocks for everything else that reads it.
 
-use super::block::{self, BlockHandle, Layout};
+use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
 use super::data_block::DataBlock;
@@ -351,15 +351,12 @@ impl TableReader {
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
             let mut stored = vec![0; size];
             self.read(handle.offset, &mut stored, context)?;
-            let (codec, payload_size) = {
-                let checked = self.check(handle, layout, &stored, context)?;
-                (checked.codec, checked.payload.len())
-            };
-            if codec == CodecId::None {
-                stored.truncate(payload_size);
-                return Ok(stored);
+            let block = self.check(handle, layout, &stored, context)?;
+            if block.codec != CodecId::None {
+                return self.decode(handle, block, context);
             }
-            return self.check_and_decode(handle, layout, &stored, context);
+            stored.truncate(size - TRAILER_SIZE);
+            return Ok(stored);
         }
         // Nothing that runs inside loads another block, so the buffer is never borrowed twice.
         SCRATCH.with_borrow_mut(|scratch| {
@@ -368,7 +365,8 @@ impl TableReader {
             }
             let stored = &mut scratch[..size];
             self.read(handle.offset, stored, context)?;
-            self.check_and_decode(handle, layout, stored, context)
+            let block = self.check(handle, layout, stored, context)?;
+            self.decode(handle, block, context)
         })
     }
 
@@ -395,14 +393,12 @@ impl TableReader {
             .map_err(|error| error.at(self.file.path(), handle.offset))
     }
 
-    fn check_and_decode(
+    fn decode(
         &self,
         handle: BlockHandle,
-        layout: Layout,
-        stored: &[u8],
+        block: block::CheckedBlock<'_>,
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
-        let block = self.check(handle, layout, stored, context)?;
         let started = context.meter.is_some().then(|| context.clock.ticks());
         let raw =
             decode(&self.pool, block).map_err(|error| error.at(self.file.path(), handle.offset))?;
@@ -435,7 +431,7 @@ pub(super) fn book_decompression(
     meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
 }
 
-fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
+pub(super) fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
     let mut raw = Vec::new();
     if block.codec == CodecId::None {
         raw.extend_from_slice(block.payload);

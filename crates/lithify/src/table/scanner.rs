@@ -134,6 +134,12 @@ impl TableScanner {
         }
     }
 
+    /// Bytes of its buffers: stored blocks at hand and asked for, and the block decoded.
+    pub fn memory_bytes(&self) -> usize {
+        let in_flight = self.flight.as_ref().map_or(0, |flight| flight.size);
+        self.chunk.bytes.capacity() + self.spare.capacity() + self.decoded.capacity() + in_flight
+    }
+
     /// The user key of the entry; meaningful after `Ready` and after `advance` returned true.
     #[inline]
     pub fn key(&self) -> &[u8] {

@@ -198,6 +198,33 @@ pub(super) fn plain_rows(count: usize) -> Vec<Entry> {
 }
 
 #[test]
+fn jobs_may_move_between_threads() {
+    fn movable<T: Send>() {}
+    fn shared<T: Send + Sync>() {}
+    movable::<(TableBuilder, TableScanner, TableCursor)>();
+    shared::<TableReader>();
+    shared::<FragmentedTombstones>();
+}
+
+#[test]
+fn blocks_are_about_as_large_as_asked_for() {
+    for (block_size_bytes, value) in [(4096, 0), (16 << 10, 20), (16 << 10, 176), (4096, 9000)] {
+        let entries: Vec<Entry> = (0..5000_u64)
+            .map(|index| {
+                let trailer = Trailer::new(1000 + index * 31 % 1009, ValueKind::Put);
+                (index.to_be_bytes().to_vec(), trailer, vec![7; value])
+            })
+            .collect();
+        let options = TableOptions { block_size_bytes, ..TableOptions::default() };
+        let (_, summary) = build(&options, Compression::NONE, &entries);
+        let properties = &summary.properties;
+        let mean = properties.data_raw_bytes / properties.data_blocks;
+        let expected = (block_size_bytes as u64).max(value as u64);
+        assert!((expected * 8 / 10..expected * 105 / 100).contains(&mean), "{mean}, {expected}");
+    }
+}
+
+#[test]
 fn entries_must_ascend_and_keep_their_limits() {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let mut table = builder(TableOptions::default(), Compression::NONE);
@@ -311,6 +338,8 @@ fn a_table_of_range_tombstones_alone() {
     assert!(!cursor.valid());
     cursor.seek_to_last(&mut context).unwrap();
     assert!(!cursor.valid());
+    let mut scanner = reader.scanner(Some(b"a"), Some(b"z"));
+    assert!(matches!(scanner.poll(&mut meter, &clock).unwrap(), ScanPoll::End));
     let tombstones = reader.range_tombstones(&mut context).unwrap();
     assert_eq!(tombstones.covering_sequence(b"g", SEQUENCE_MAX), 9);
     assert_eq!(tombstones.covering_sequence(b"g", 8), 7);

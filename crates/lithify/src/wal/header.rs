@@ -16,6 +16,7 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const HEADER_SIZE_BYTES: usize = 72;
 
 const READ_ONLY_COMPATIBLE_OFFSET: u64 = 16;
+const RESERVED_OFFSET: usize = 64;
 const CHECKSUM_OFFSET: usize = HEADER_SIZE_BYTES - 4;
 
 /// What a log is for.
@@ -36,7 +37,7 @@ impl LogKind {
         }
     }
 
-    fn magic(self) -> &'static [u8; 8] {
+    pub(crate) fn magic(self) -> &'static [u8; 8] {
         match self {
             LogKind::Wal => b"LITHWAL\n",
             LogKind::Manifest => b"LITHMAN\n",
@@ -97,6 +98,19 @@ impl LogHeader {
     /// Reads a header of `kind`. [`crate::ErrorKind::Corruption`] if there is none that is whole,
     /// [`crate::ErrorKind::Unsupported`] if it is whole but of a later kind.
     pub fn decode(bytes: &[u8], kind: LogKind) -> Result<Self> {
+        let header = LogHeader::parse(bytes, kind)?;
+        let version = header.format_version;
+        header.features.check_readable(Features::NONE, kind.name(), version, FORMAT_VERSION)?;
+        let reserved = bytes.get(RESERVED_OFFSET..CHECKSUM_OFFSET);
+        if version == 0 || reserved != Some(&[0; 4]) {
+            let what = format!("{} header: version 0, or reserved bytes in use", kind.name());
+            return Err(Error::corruption(what));
+        }
+        Ok(header)
+    }
+
+    /// Reads a whole header, whatever it demands of a reader.
+    pub(crate) fn parse(bytes: &[u8], kind: LogKind) -> Result<Self> {
         let damaged = |what: &str| Error::corruption(format!("{} header: {what}", kind.name()));
         let mut decoder = Decoder::new(bytes);
         let magic: [u8; 8] = decoder.array().map_err(|_| damaged("it ends early"))?;
@@ -114,16 +128,12 @@ impl LogHeader {
             (0, 0) => None,
             (log_number, end_offset) => Some(SegmentEnd { log_number, end_offset }),
         };
-        let reserved = decoder.u32()?;
+        decoder.u32()?;
         let stored = decoder.u32().map_err(|_| damaged("it ends early"))?;
         let computed = Checksum::of(covered);
         if stored != computed {
             return Err(damaged("checksum")
                 .expected(format_args!("{computed:#010x}"), format_args!("{stored:#010x}")));
-        }
-        features.check_readable(Features::NONE, kind.name(), format_version, FORMAT_VERSION)?;
-        if format_version == 0 || reserved != 0 {
-            return Err(damaged("version 0, or reserved bytes in use"));
         }
         Ok(LogHeader { kind, format_version, features, database_id, log_number, previous })
     }

@@ -2,6 +2,7 @@
 
 mod cell;
 mod list;
+mod overwrite;
 mod run;
 mod show;
 
@@ -17,6 +18,8 @@ use crate::fault::Fault;
 pub enum BenchCommand {
     /// Run an experiment; a run that was stopped goes on where it stopped
     Run(run::RunArguments),
+    /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
+    Overwrite(overwrite::OverwriteArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
     /// Show the report of a run again
@@ -24,15 +27,20 @@ pub enum BenchCommand {
     /// Measure one cell; started by `bench run` with the job on standard input
     #[command(hide = true)]
     Cell,
+    /// Measure overwrites; started by `bench overwrite` with the job on standard input
+    #[command(hide = true)]
+    OverwriteProcess,
 }
 
 /// Does it.
 pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
+        BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => cell::run(),
+        BenchCommand::OverwriteProcess => overwrite::run_process(),
     }
 }
 

@@ -68,7 +68,7 @@ pub struct RunArguments {
 
 /// Engines on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum EngineArgument {
+pub(super) enum EngineArgument {
     /// The engine of this project
     Lithify,
     /// Does nothing: what the driver alone costs
@@ -146,7 +146,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     )))
 }
 
-fn refuse_file(path: &Path) -> Result<(), Fault> {
+pub(super) fn refuse_file(path: &Path) -> Result<(), Fault> {
     if path.exists() && !path.is_dir() {
         return Err(Fault::usage(format!("{} is no directory", path.display())));
     }
@@ -154,7 +154,7 @@ fn refuse_file(path: &Path) -> Result<(), Fault> {
 }
 
 /// A flag that Ctrl-C and SIGTERM set; the second one ends this process at once.
-fn watch_signals() -> Result<Arc<AtomicBool>, Fault> {
+pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, Fault> {
     let interrupt = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupt))

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::compare_internal;
+use crate::stats::Part;
 use std::cmp::Ordering;
 
 fn compare(entry: &Entry, key: &[u8], trailer: Trailer) -> Ordering {
@@ -163,6 +164,41 @@ fn long_lengths_and_wide_words() {
         check_walks(&reader, &entries);
         check_gets(&reader, &entries, &mut Random(5));
     }
+}
+
+#[test]
+fn the_largest_value_and_a_large_encoded_block() {
+    let row = |key: &[u8], value| (key.to_vec(), Trailer::new(1, ValueKind::Put), value);
+    let mut random = Random(8);
+    let noisy = (0..1_000_000).map(|_| random.below(16) as u8 * 16).collect::<Vec<u8>>();
+    let entries = [row(b"a", vec![5; 64 << 20]), row(b"b", noisy), row(b"c", b"small".to_vec())];
+    for compression in [Compression::NONE, zstd()] {
+        let (bytes, _) = build(&TableOptions::default(), compression, &entries);
+        let reader = open(&bytes, true).unwrap();
+        check_walks(&reader, &entries);
+    }
+    let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
+    let mut table = builder(TableOptions::default(), Compression::NONE);
+    let value = vec![0; (64 << 20) + 1];
+    let error = table.add(b"a", entries[0].1, &value, &mut meter, &clock).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn a_metered_get_books_its_parts_once() {
+    let (bytes, summary) = build(&TableOptions::default(), zstd(), &plain_rows(100));
+    let (clock, mut meter) = (TestClock::default(), WorkMeter::default());
+    let reader = open(&bytes, true).unwrap();
+    for _ in 0..2 {
+        let mut context = ReadContext { meter: Some(&mut meter), ..ReadContext::new(&clock) };
+        assert!(reader.get(b"row000042", 0, &mut context).unwrap().is_some());
+    }
+    // The second get found everything in the cache. Filter, index and data block were read once.
+    assert_eq!(meter.ticks[Part::Io as usize], 3);
+    assert_eq!(meter.ticks[Part::Checksum as usize], 3);
+    let decoded = meter.decompressed_raw_bytes[CodecId::Zstd as usize];
+    assert!(decoded >= summary.properties.data_raw_bytes, "{decoded}");
+    assert!(meter.decompress_ticks[CodecId::Zstd as usize] >= 1);
 }
 
 #[test]

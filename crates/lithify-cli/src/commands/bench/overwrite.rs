@@ -1,0 +1,170 @@
+//! `lithify bench overwrite`: random overwrites as fast as they go, with throughput over time,
+//! gaps, space and memory. And the process that measures it: the job comes on standard input.
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+
+use clap::{Args, builder::ValueParser, value_parser};
+use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::overwrite::{self, OverwriteJob, OverwriteSpec, Runner, measure, report};
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Terminal;
+
+use super::run::{EngineArgument, refuse_file, watch_signals};
+use crate::fault::{Fault, print};
+
+/// `bench overwrite`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Puts every key once in random order, waits for compaction, opens the database again, overwrites
+random keys without a limit for the time, and waits for compaction again. The engine runs in a
+process of its own, and so does the driver over an engine that stores nothing: its CPU and memory
+are taken off. The report goes to DIR/overwrite-ENGINE.txt, .csv (one line per second) and .json.
+
+Examples:
+  lithify bench overwrite
+  lithify bench overwrite --seconds 60 --keys 1000000
+  lithify bench overwrite --compression none,none,zstd-3 --clients 4 --durability sync
+  lithify bench overwrite --engine null --seconds 5")]
+pub struct OverwriteArguments {
+    /// On which engine
+    #[arg(long, value_enum, default_value_t = EngineArgument::Lithify)]
+    engine: EngineArgument,
+    /// How long keys are overwritten [1 to 86400]
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = range(1, 86_400))]
+    seconds: u64,
+    /// Number of keys [1000 to 10000000000]
+    #[arg(long, value_name = "N", default_value_t = 3_000_000,
+        value_parser = range(1_000, 10_000_000_000))]
+    keys: u64,
+    /// Length of a key [8 to 1024]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = range(8, 1024))]
+    key_bytes: u64,
+    /// Length of a value; values compress to about half [1 to 1000000]
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = range(1, 1_000_000))]
+    value_bytes: u64,
+    /// Threads that write [1 to 1000]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 1000))]
+    clients: u64,
+    /// Memory of the engine, MiB [1 to 1000000]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = range(1, 1_000_000))]
+    memory_budget_mib: u64,
+    /// Size at which a memtable is flushed, MiB [1 to 4096]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = range(1, 4096))]
+    memtable_mib: u64,
+    /// Codecs by distance from the bottom: small levels, the middle one, the bottom
+    #[arg(
+        long,
+        value_name = "SMALL,MIDDLE,BOTTOM",
+        default_value = "none,lz4,zstd-1",
+        value_delimiter = ',',
+        num_args = 1
+    )]
+    compression: Vec<Codec>,
+    /// Threads of flush and compaction [0 to 64]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = range(0, 64))]
+    background_threads: u64,
+    /// When a write is acknowledged: sync, buffered or none
+    #[arg(long, value_name = "MODE", default_value = "buffered", value_parser = durability)]
+    durability: DurabilityMode,
+    /// Where the engine keeps its data meanwhile; beside the results when not given
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+}
+
+fn range(min: u64, max: u64) -> ValueParser {
+    value_parser!(u64).range(min..=max).into()
+}
+
+fn durability(text: &str) -> Result<DurabilityMode, String> {
+    let modes = [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
+    let found = modes.into_iter().find(|mode| mode.name() == text);
+    found.ok_or_else(|| "allowed: sync, buffered, none".to_owned())
+}
+
+/// Seed of the order of keys, so that runs can be compared.
+const SEED: u64 = 301;
+
+impl OverwriteArguments {
+    fn spec(&self, build: String) -> Result<OverwriteSpec, Fault> {
+        const MIB: u64 = 1 << 20;
+        let [codec_small, codec_middle, codec_bottom] = self.compression[..] else {
+            return Err(Fault::usage(format!(
+                "--compression takes 3 codecs separated by commas, {} were given",
+                self.compression.len()
+            )));
+        };
+        if self.memtable_mib > self.memory_budget_mib / 2 {
+            return Err(Fault::usage(format!(
+                "--memtable-mib {} contradicts --memory-budget-mib {}: it must be at most half",
+                self.memtable_mib, self.memory_budget_mib
+            )));
+        }
+        Ok(OverwriteSpec {
+            engine: self.engine.into(),
+            settings: EngineSettings {
+                memory_budget_bytes: self.memory_budget_mib * MIB,
+                block_cache_bytes: 0,
+                memtable_bytes: self.memtable_mib * MIB,
+                table_bytes: 16 * MIB,
+                base_level_bytes: 64 * MIB,
+                fanout: 8,
+                background_threads: self.background_threads,
+                block_bytes: 16 << 10,
+                durability: self.durability,
+                codec_small,
+                codec_middle,
+                codec_bottom,
+            },
+            keys: self.keys,
+            key_bytes: self.key_bytes,
+            value_bytes: self.value_bytes,
+            clients: self.clients,
+            seconds: self.seconds,
+            seed: SEED,
+            build,
+        })
+    }
+}
+
+/// Runs it.
+pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
+    for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
+        refuse_file(directory)?;
+    }
+    let path = std::env::current_exe()
+        .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
+    let program =
+        Program { path, arguments: ["bench", "overwrite-process"].map(Into::into).into() };
+    let build = program.build().map_err(Fault::failure)?;
+    let spec = arguments.spec(build)?;
+    let interrupt = watch_signals()?;
+    let runner = Runner {
+        spec: &spec,
+        program,
+        results: &arguments.results,
+        data: arguments.data.as_deref(),
+        interrupt: &interrupt,
+    };
+    let mut terminal = Terminal::new(stderr().is_terminal());
+    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
+    drop(terminal);
+    let Some(record) = record else {
+        return Err(Fault::interrupted("stopped; nothing was measured"));
+    };
+    let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
+    print(&report::render(&record))?;
+    let names = files.map(|file| file.display().to_string());
+    eprintln!("report: {}", names.join(", "));
+    Ok(())
+}
+
+/// Does a job that comes on standard input.
+pub fn run_process() -> Result<(), Fault> {
+    let job: OverwriteJob = super::cell::read_job()?;
+    measure::run_job(&job, &super::cell::announce).map_err(Fault::failure)
+}

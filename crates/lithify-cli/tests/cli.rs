@@ -1,0 +1,276 @@
+//! The command line from outside: exit codes, one-line errors, a run that is stopped and goes on.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn lithify(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
+    command.current_dir(directory).args(arguments);
+    command
+}
+
+fn output(directory: &Path, arguments: &[&str]) -> Output {
+    lithify(directory, arguments).output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A directory to run in.
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+/// Expects an exit code and one line on standard error that has `part`.
+#[track_caller]
+fn refused(arguments: &[&str], code: i32, part: &str) {
+    let place = place();
+    fs::write(place.path().join("file"), "not a directory, no experiment = ").expect("writes");
+    let output = output(place.path(), arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert!(error.starts_with("error: ") && error.contains(part), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2() {
+    let run = ["bench", "run", "zlib-vs-zstd"];
+    let with = |more: &[&'static str]| [run.as_slice(), more].concat();
+    refused(&["fly"], 2, "unrecognized subcommand 'fly'");
+    refused(&with(&["--fast"]), 2, "unexpected argument '--fast'");
+    refused(&["bench", "run"], 2, "required arguments were not provided: <EXPERIMENT>");
+    refused(&with(&["--repeats", "many"]), 2, "invalid value 'many'");
+    refused(&with(&["--repeats", "0"]), 2, "allowed: 1 to 100");
+    refused(&with(&["--seconds", "0"]), 2, "allowed: 1 to 864000");
+    refused(&with(&["--nodes", "5"]), 2, "allowed: 1000 to 10000000000");
+    refused(&with(&["--scale", "huge"]), 2, "there are: cached, io-l, io-s, smoke");
+    refused(&with(&["--scale", "io-s"]), 2, "128 MiB");
+    refused(&with(&["--arms", "zlib-1,gzip"]), 2, "there is no arm \"gzip\"");
+    refused(&with(&["--engine", "other"]), 2, "invalid value 'other'");
+    refused(&with(&["--results", "file"]), 2, "file is no directory");
+    refused(&with(&["--data", "file"]), 2, "file is no directory");
+    refused(&["bench", "run", "no-such"], 2, "there is no experiment \"no-such\"");
+    refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
+    refused(&["bench", "run", "./file"], 2, "./file:1: ");
+}
+
+#[test]
+fn failures_exit_with_1() {
+    refused(&["bench", "show", "missing"], 1, "missing: ");
+    refused(&["bench", "show", "file"], 1, "file is no record of a run");
+    refused(&["bench", "show", "."], 1, ". holds no run");
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let place = place();
+    for (arguments, part) in [
+        (&["--help"][..], "Exit codes:"),
+        (&["bench", "run", "--help"], "Examples:\n  lithify bench run zlib-vs-zstd\n"),
+        (&["bench", "show", "--help"], "Examples:"),
+        (&["--version"], "lithify "),
+    ] {
+        let output = output(place.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(text(&output.stdout).contains(part), "{arguments:?}");
+        assert!(!text(&output.stdout).contains("cell  "), "the hidden command is hidden");
+    }
+    let bare = output(place.path(), &[]);
+    assert_eq!(bare.status.code(), Some(2));
+    assert!(text(&bare.stderr).contains("Usage:"));
+}
+
+#[test]
+fn experiments_are_listed() {
+    let place = place();
+    let output = output(place.path(), &["bench", "list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let list = text(&output.stdout);
+    for part in
+        ["zlib-vs-zstd  ", "arms: none, lz4, zlib-1", "scale cached: 1000000 nodes", "not yet"]
+    {
+        assert!(list.contains(part), "{list}");
+    }
+}
+
+#[test]
+fn a_job_that_is_none_is_refused() {
+    let place = place();
+    let mut command = lithify(place.path(), &["bench", "cell"]);
+    let output = command.stdin(Stdio::null()).output().expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: standard input is no job: "));
+}
+
+const SMALL: [&str; 10] = [
+    "bench",
+    "run",
+    "zlib-vs-zstd",
+    "--nodes",
+    "1000",
+    "--arms",
+    "zlib-1,zstd-1",
+    "--repeats",
+    "1",
+    "--seconds",
+];
+
+fn small(engine: &'static str, seconds: &'static str) -> Vec<&'static str> {
+    [SMALL.as_slice(), &[seconds, "--engine", engine]].concat()
+}
+
+#[test]
+fn a_run_prints_the_tables_and_can_be_shown_again() {
+    let place = place();
+    let run = output(place.path(), &small("null", "1"));
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let report = text(&run.stdout);
+    for part in ["ips  r/i  rKB/i", "Published against measured", "zstd-1 (zstd) / zlib-1"] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    let progress = text(&run.stderr);
+    assert!(progress.contains("cell 1/2 zlib-1-r0"), "{progress}");
+    assert!(progress.contains("inserts/s"), "{progress}");
+    let name = "results/zlib-vs-zstd-smoke-null";
+    assert_eq!(
+        fs::read_to_string(place.path().join(format!("{name}.txt"))).ok(),
+        Some(report.clone())
+    );
+    for again in [format!("{name}.json"), "results/runs/zlib-vs-zstd-smoke-null".to_owned()] {
+        let show = output(place.path(), &["bench", "show", &again]);
+        assert_eq!(text(&show.stdout), report, "{again}");
+    }
+    let csv = output(place.path(), &["bench", "show", &format!("{name}.json"), "--format", "csv"]);
+    assert_eq!(text(&csv.stdout).lines().count(), 5);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let place = place();
+    let mut child = lithify(place.path(), &["bench", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+/// A run in the background whose second cell is under way.
+struct Started {
+    child: Child,
+    place: tempfile::TempDir,
+}
+
+impl Started {
+    /// Starts a run with one calibration and two long cells; returns when the first long one runs.
+    fn new() -> Started {
+        let place = place();
+        let child = lithify(place.path(), &small("model", "600"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut started = Started { child, place };
+        let lines = BufReader::new(started.child.stderr.take().expect("is piped")).lines();
+        let (sender, heard) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                // The test may have ended; the child's output is drained all the same.
+                let _ = sender.send(line);
+            }
+        });
+        while let Ok(line) = heard.recv_timeout(Duration::from_secs(60)) {
+            if line.starts_with("  query") && started.runs().join("driver.json").exists() {
+                return started;
+            }
+        }
+        panic!("the second cell never began");
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).expect("is delivered");
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.place.path().join("results/runs/zlib-vs-zstd-smoke-model")
+    }
+
+    /// Processes whose working directory is the place: the run and its child.
+    fn processes(&self) -> usize {
+        let Ok(here) = self.place.path().canonicalize() else { return 0 };
+        let entries = fs::read_dir("/proc").expect("reads").flatten();
+        entries
+            .filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == here))
+            .count()
+    }
+
+    fn data_directories(&self) -> usize {
+        let entries = fs::read_dir(self.runs()).expect("reads").flatten();
+        entries.filter(|entry| entry.path().is_dir()).count()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // Both fail only when it has ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for a condition that other processes bring about.
+#[track_caller]
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Interrupted: a clean end. Killed: nobody is left behind. Both ways the results that were there
+/// are whole, and the next run keeps them.
+#[test]
+fn a_stopped_run_goes_on() {
+    let mut started = Started::new();
+    started.signal(Signal::SIGINT);
+    let status = started.child.wait().expect("ends");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(started.data_directories(), 0, "the child's data are removed");
+    wait_until("the child is gone", || started.processes() == 0);
+    let record = fs::read_to_string(started.runs().join("driver.json")).expect("is kept");
+    assert!(serde_json::from_str::<serde_json::Value>(&record).is_ok());
+
+    let arguments = small("model", "1");
+    let again = output(started.place.path(), &arguments);
+    let progress = text(&again.stderr);
+    assert_eq!(again.status.code(), Some(0), "{progress}");
+    assert!(progress.contains("driver: measured already, kept"), "{progress}");
+    assert!(text(&again.stdout).contains("zlib-1: oracle passed 2 times"));
+}
+
+#[test]
+fn a_killed_run_leaves_nobody_behind() {
+    let mut started = Started::new();
+    started.signal(Signal::SIGKILL);
+    started.child.wait().expect("ends");
+    wait_until("the kernel ends the child with its parent", || started.processes() == 0);
+    assert_eq!(started.data_directories(), 1, "nobody could remove it");
+    let again = output(started.place.path(), &small("model", "1"));
+    let progress = text(&again.stderr);
+    assert_eq!(again.status.code(), Some(0), "{progress}");
+    assert!(progress.contains("driver: measured already, kept"), "{progress}");
+    assert_eq!(started.data_directories(), 0, "the next run did");
+}

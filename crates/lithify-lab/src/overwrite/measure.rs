@@ -1,0 +1,335 @@
+//! The measuring process, seen from inside: fill, settle, open anew, overwrite, settle.
+//!
+//! 1. Every key is put once, in random order, by all clients; background work is waited for.
+//! 2. The engine is closed and opened again, so that its counters start from zero.
+//! 3. Meters are read, all clients start together and overwrite random keys for the time; another
+//!    thread samples sizes and memory every second until the end of step 4.
+//! 4. Meters are read, then everything is flushed and background work is waited for.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::entries::{Key, Permutation, Values};
+use super::timeline::{Throughput, Trace};
+use super::{OverwriteJob, OverwriteResult, OverwriteSpec, Sample};
+use crate::adapter::{
+    Engine, EngineError, EngineResult, EngineStatistics, SpaceId, SpaceSpec, WriteBatch,
+};
+use crate::engines::lithify::LithifyEngine;
+use crate::engines::model::ModelEngine;
+use crate::engines::null::NullEngine;
+use crate::linkbench::random::Random;
+use crate::meter::machine::Machine;
+use crate::meter::process::ProcessMemory;
+use crate::meter::{Meter, PhaseUsage, space};
+use crate::run::RunError;
+use crate::run::cell::{EngineKind, ProgressLine};
+use crate::run::engine::lithify_options;
+use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::store::write_json;
+
+const SPACE: SpaceId = SpaceId(0);
+const SPACES: [SpaceSpec; 1] =
+    [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+
+/// Does a job and writes its result. Asks the kernel to end this process with its parent.
+///
+/// # Errors
+/// The engine's, or the result cannot be written.
+pub fn run_job(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunError> {
+    end_with_parent(job.parent)?;
+    let result = measure(&job.spec, &job.data_directory, listener)?;
+    write_json(&job.result_path, &result)
+}
+
+fn open(spec: &OverwriteSpec, directory: &Path) -> EngineResult<Box<dyn Engine>> {
+    Ok(match spec.engine {
+        EngineKind::Null => Box::new(NullEngine::new(Vec::new())),
+        EngineKind::Model => Box::new(ModelEngine::new(&SPACES)),
+        EngineKind::Lithify => {
+            let (options, family) = lithify_options(&spec.settings)?;
+            Box::new(LithifyEngine::open(directory, &SPACES, options, family)?)
+        }
+    })
+}
+
+/// Measures in this process, with the engine's data in `directory`.
+///
+/// # Errors
+/// The engine's.
+pub fn measure(
+    spec: &OverwriteSpec,
+    directory: &Path,
+    listener: Listener<'_>,
+) -> Result<OverwriteResult, RunError> {
+    let run = Run { spec, directory, meter: Meter::new(directory), listener };
+    let engine = open(spec, directory).map_err(|error| failed("open", &error))?;
+    let (fill_rate, fill) = run.fill(&*engine)?;
+    let engine = run.reopen(engine)?;
+    let statistics_before = statistics(&*engine)?;
+    let start = Instant::now();
+    let finished = AtomicBool::new(false);
+    let counts = counts(spec.clients);
+    let (outcome, samples) = thread::scope(|scope| {
+        let sampler = scope.spawn(|| run.sample(&*engine, start, &counts, &finished));
+        let outcome = run.overwrite(&*engine, start, &counts);
+        finished.store(true, Ordering::Relaxed);
+        sampler.thread().unpark();
+        (outcome, sampler.join())
+    });
+    let outcome = outcome?;
+    let samples = samples.map_err(|_| RunError::new("the sampling thread failed"))?;
+    let result = OverwriteResult {
+        spec: spec.clone(),
+        machine: Machine::describe(directory),
+        engine_name: engine.name(),
+        engine_options: engine.options(),
+        fill_rate,
+        fill,
+        throughput: outcome.throughput,
+        usage: outcome.usage,
+        settle: outcome.settle,
+        samples,
+        statistics_before,
+        statistics: outcome.statistics,
+        statistics_settled: statistics(&*engine)?,
+    };
+    engine.close().map_err(|error| failed("close", &error))?;
+    Ok(result)
+}
+
+fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
+    engine.statistics().map_err(|error| failed("statistics", &error))
+}
+
+/// A client's number of writes, on a cache line of its own.
+#[repr(align(64))]
+#[derive(Default)]
+struct Count(AtomicU64);
+
+fn counts(clients: u64) -> Vec<Count> {
+    (0..clients).map(|_| Count::default()).collect()
+}
+
+fn sum(counts: &[Count]) -> u64 {
+    counts.iter().map(|count| count.0.load(Ordering::Relaxed)).sum()
+}
+
+struct Run<'a> {
+    spec: &'a OverwriteSpec,
+    directory: &'a Path,
+    meter: Meter,
+    listener: Listener<'a>,
+}
+
+/// What came of the overwrites and of the work that they left behind.
+struct Outcome {
+    throughput: Throughput,
+    usage: PhaseUsage,
+    settle: PhaseUsage,
+    statistics: EngineStatistics,
+}
+
+/// Time between two samples, and between two lines of progress.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Run<'_> {
+    /// Puts every key once and waits for background work; gives the rate of the puts.
+    fn fill(&self, engine: &dyn Engine) -> Result<(f64, PhaseUsage), RunError> {
+        let before = self.meter.read();
+        let start = Instant::now();
+        let counts = counts(self.spec.clients);
+        let finished = AtomicBool::new(false);
+        let result = thread::scope(|scope| {
+            let reporter = scope.spawn(|| self.report_fill(&counts, &finished));
+            let clients: Vec<_> = (0..)
+                .zip(&counts)
+                .map(|(client, count)| scope.spawn(move || self.fill_stripe(engine, client, count)))
+                .collect();
+            let ends: Vec<_> = clients.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            finished.store(true, Ordering::Relaxed);
+            reporter.thread().unpark();
+            ends.into_iter().try_for_each(|end| end.unwrap_or_else(|_| Err(panicked())))
+        });
+        result.map_err(|error| failed("fill", &error))?;
+        let rate = self.spec.keys as f64 / start.elapsed().as_secs_f64();
+        self.say("settle");
+        settle(engine)?;
+        let after = self.meter.read();
+        self.meter.sync();
+        Ok((rate, self.meter.usage(&before, &after)))
+    }
+
+    /// The keys of one client: every so-manieth of the random order.
+    fn fill_stripe(&self, engine: &dyn Engine, client: u64, count: &Count) -> EngineResult<()> {
+        let order = Permutation::new(self.spec.keys, self.spec.seed);
+        let mut session = engine.session()?;
+        let mut key = Key::new(self.spec.key_bytes as usize);
+        let mut values = Values::new(self.spec.value_bytes as usize);
+        let mut batch = WriteBatch::new();
+        for place in (client..self.spec.keys).step_by(self.spec.clients.max(1) as usize) {
+            batch.clear();
+            batch.put(SPACE, key.of(order.at(place)), values.next());
+            session.write_batch(&batch)?;
+            count.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn report_fill(&self, counts: &[Count], finished: &AtomicBool) {
+        let mut done = 0;
+        while !finished.load(Ordering::Relaxed) {
+            thread::park_timeout(SAMPLE_INTERVAL);
+            let before = std::mem::replace(&mut done, sum(counts));
+            self.line("fill", done, self.spec.keys, "keys", done - before);
+        }
+    }
+
+    fn reopen(&self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>, RunError> {
+        if !self.spec.engine.uses_disk() {
+            return Ok(engine);
+        }
+        engine.close().map_err(|error| failed("close", &error))?;
+        open(self.spec, self.directory).map_err(|error| failed("open again", &error))
+    }
+
+    fn overwrite(
+        &self,
+        engine: &dyn Engine,
+        start: Instant,
+        counts: &[Count],
+    ) -> Result<Outcome, RunError> {
+        let before = self.meter.read();
+        let failure = AtomicBool::new(false);
+        let traces: EngineResult<Vec<Trace>> = thread::scope(|scope| {
+            let failure = &failure;
+            let clients: Vec<_> = (0..)
+                .zip(counts)
+                .map(|(client, count)| {
+                    scope.spawn(move || {
+                        self.client(engine, client, start, count, failure)
+                            .inspect_err(|_| failure.store(true, Ordering::Relaxed))
+                    })
+                })
+                .collect();
+            let join = |client: thread::ScopedJoinHandle<'_, EngineResult<Trace>>| {
+                client.join().unwrap_or_else(|_| Err(panicked()))
+            };
+            clients.into_iter().map(join).collect()
+        });
+        let traces = traces.map_err(|error| failed("overwrite", &error))?;
+        let after = self.meter.read();
+        let usage = self.meter.usage(&before, &after);
+        let statistics = statistics(engine)?;
+        self.say("settle");
+        let settle_before = self.meter.read();
+        settle(engine)?;
+        let settle_after = self.meter.read();
+        self.meter.sync();
+        let settle = self.meter.usage(&settle_before, &settle_after);
+        Ok(Outcome { throughput: Throughput::of(&traces), usage, settle, statistics })
+    }
+
+    /// One client: random keys until the time is over.
+    fn client(
+        &self,
+        engine: &dyn Engine,
+        client: u64,
+        start: Instant,
+        count: &Count,
+        failure: &AtomicBool,
+    ) -> EngineResult<Trace> {
+        let mut session = engine.session()?;
+        // Stream 0 is that of the fill.
+        let mut random = Random::new(self.spec.seed, client + 1);
+        let mut key = Key::new(self.spec.key_bytes as usize);
+        let mut values = Values::new(self.spec.value_bytes as usize);
+        let mut batch = WriteBatch::new();
+        let mut trace = Trace::new(self.spec.seconds);
+        let end_ns = self.spec.seconds * 1_000_000_000;
+        loop {
+            batch.clear();
+            batch.put(SPACE, key.of(random.below(self.spec.keys)), values.next());
+            session.write_batch(&batch)?;
+            let now_ns = start.elapsed().as_nanos() as u64;
+            trace.completed(now_ns);
+            count.0.store(trace.count(), Ordering::Relaxed);
+            if now_ns >= end_ns || failure.load(Ordering::Relaxed) {
+                return Ok(trace);
+            }
+        }
+    }
+
+    /// Samples every second until `finished`.
+    fn sample(
+        &self,
+        engine: &dyn Engine,
+        start: Instant,
+        counts: &[Count],
+        finished: &AtomicBool,
+    ) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        let mut due = SAMPLE_INTERVAL;
+        let mut done = 0;
+        while !finished.load(Ordering::Relaxed) {
+            thread::park_timeout(due.saturating_sub(start.elapsed()));
+            if start.elapsed() < due && !finished.load(Ordering::Relaxed) {
+                continue;
+            }
+            due += SAMPLE_INTERVAL;
+            let at_s = start.elapsed().as_secs_f64();
+            let before = std::mem::replace(&mut done, sum(counts));
+            if at_s < self.spec.seconds as f64 + 1.0 {
+                self.line("overwrite", at_s as u64, self.spec.seconds, "seconds", done - before);
+            }
+            if let Ok(sample) = self.look(engine, at_s) {
+                samples.push(sample);
+            }
+        }
+        samples
+    }
+
+    fn look(&self, engine: &dyn Engine, at_s: f64) -> EngineResult<Sample> {
+        let statistics = engine.statistics()?;
+        let number = |name| statistics.raw.get(name).and_then(serde_json::Value::as_u64);
+        let memory = statistics.raw.get("memory").and_then(serde_json::Value::as_object);
+        let memory = memory.into_iter().flatten().filter(|(name, _)| *name != "limit_bytes");
+        Ok(Sample {
+            at_s,
+            live_bytes: statistics.live_bytes,
+            wal_bytes: number("wal_live_bytes").unwrap_or(0),
+            pending_compaction_bytes: number("pending_compaction_bytes").unwrap_or(0),
+            level0_files: statistics.levels.first().map_or(0, |level| level.files),
+            directory: space::directory_size(self.directory),
+            resident_bytes: ProcessMemory::of_self().resident_bytes,
+            memory: memory
+                .filter_map(|(name, bytes)| Some((name.clone(), bytes.as_u64()?)))
+                .collect(),
+        })
+    }
+
+    fn say(&self, stage: &str) {
+        self.line(stage, 0, 0, "", 0);
+    }
+
+    fn line(&self, stage: &str, done: u64, total: u64, unit: &str, rate: u64) {
+        (self.listener)(&ProgressLine {
+            stage: stage.to_owned(),
+            done,
+            total,
+            unit: unit.to_owned(),
+            rate,
+        });
+    }
+}
+
+fn panicked() -> EngineError {
+    EngineError::fatal("a client failed")
+}
+
+fn settle(engine: &dyn Engine) -> Result<(), RunError> {
+    engine.flush().map_err(|error| failed("flush", &error))?;
+    engine.wait_for_compaction().map_err(|error| failed("compaction", &error))
+}

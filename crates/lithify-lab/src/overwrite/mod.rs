@@ -1,0 +1,249 @@
+//! Random overwrites as fast as they go: what an engine's writers see when nothing holds them.
+//!
+//! Owns: the workload (keys and values of the classic key-value benchmark; every key is put once
+//! in random order, then random keys are put again for a time, then background work is waited
+//! for), what the clients see of it ([`timeline`]), what the engine and the process cost
+//! ([`measure`]), and the report ([`report`]).
+//!
+//! Promises: the engine runs in a process of its own, opened anew between fill and overwrites, so
+//! that its counters are those of the overwrites; the same driver runs over the engine that stores
+//! nothing, so that its own cost is known. No latency leaves out a wait.
+//!
+//! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
+//! and one that samples every second. Does not know experiments, arms or repeats.
+
+mod entries;
+pub mod measure;
+pub mod report;
+pub mod timeline;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::EngineStatistics;
+use crate::meter::PhaseUsage;
+use crate::meter::machine::Machine;
+use crate::meter::space::{self, DirectorySize};
+use crate::run::RunError;
+use crate::run::cell::{EngineKind, EngineSettings, ProgressLine};
+use crate::run::process::{DataDirectory, JobEnd, Program, absolute, run_job};
+use crate::run::progress::Announcer;
+use crate::run::store::write_atomically;
+use timeline::Throughput;
+
+/// What is done, on what. Everything that can change a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverwriteSpec {
+    /// On which engine.
+    pub engine: EngineKind,
+    /// With which settings.
+    pub settings: EngineSettings,
+    /// Number of keys.
+    pub keys: u64,
+    /// Length of a key, bytes; at least 8.
+    pub key_bytes: u64,
+    /// Length of a value, bytes.
+    pub value_bytes: u64,
+    /// Threads that write.
+    pub clients: u64,
+    /// How long keys are overwritten, seconds.
+    pub seconds: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Hash of the program.
+    pub build: String,
+}
+
+impl OverwriteSpec {
+    /// Key and value bytes of the whole database.
+    pub fn logical_bytes(&self) -> u64 {
+        self.keys * (self.key_bytes + self.value_bytes)
+    }
+}
+
+/// What the measuring process is handed on its standard input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OverwriteJob {
+    /// What to do.
+    pub spec: OverwriteSpec,
+    /// Where the engine may write; exists and is empty.
+    pub data_directory: PathBuf,
+    /// Where the result goes.
+    pub result_path: PathBuf,
+    /// The process that waits for it.
+    pub parent: u32,
+}
+
+/// What was seen in one second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Seconds since the overwrites began.
+    pub at_s: f64,
+    /// Bytes of live tables and of the log.
+    pub live_bytes: u64,
+    /// The log in it.
+    pub wal_bytes: u64,
+    /// Bytes that compactions have still to rewrite.
+    pub pending_compaction_bytes: u64,
+    /// Tables in level 0.
+    pub level0_files: u64,
+    /// The data directory.
+    pub directory: DirectorySize,
+    /// Resident memory of the process.
+    pub resident_bytes: u64,
+    /// Memory of the engine by purpose.
+    pub memory: BTreeMap<String, u64>,
+}
+
+/// What the measuring process found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OverwriteResult {
+    /// What was done.
+    pub spec: OverwriteSpec,
+    /// On which machine.
+    pub machine: Machine,
+    /// Name and version of the engine.
+    pub engine_name: String,
+    /// The options that it really ran with.
+    pub engine_options: serde_json::Value,
+    /// Keys put per second by the fill.
+    pub fill_rate: f64,
+    /// What the fill cost, background work that it left behind included.
+    pub fill: PhaseUsage,
+    /// What the clients saw.
+    pub throughput: Throughput,
+    /// What the overwrites cost.
+    pub usage: PhaseUsage,
+    /// What the background work cost that they left behind.
+    pub settle: PhaseUsage,
+    /// Every second, from the first overwrite until nothing was due.
+    pub samples: Vec<Sample>,
+    /// What the engine said when it was opened for the overwrites.
+    pub statistics_before: EngineStatistics,
+    /// When they were over.
+    pub statistics: EngineStatistics,
+    /// When nothing was due any more.
+    pub statistics_settled: EngineStatistics,
+}
+
+/// The result of a run with that of its driver.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OverwriteRecord {
+    /// Over the engine; nothing when only the driver was measured.
+    pub result: Option<OverwriteResult>,
+    /// Over the engine that stores nothing.
+    pub driver: OverwriteResult,
+}
+
+/// The driver is measured for so long at most: its figures do not change.
+const DRIVER_SECONDS_MAX: u64 = 10;
+
+/// How a run is done.
+pub struct Runner<'a> {
+    /// What to do.
+    pub spec: &'a OverwriteSpec,
+    /// The program that does it, with the arguments that make it the measuring process.
+    pub program: Program,
+    /// Where results go.
+    pub results: &'a Path,
+    /// Where the engine keeps its data meanwhile; beside the results when not given.
+    pub data: Option<&'a Path>,
+    /// Set to true, it stops the run.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl Runner<'_> {
+    /// Measures the driver, then the engine; `None` when it was stopped.
+    ///
+    /// # Errors
+    /// Too little room on the disk, a process that failed, results that cannot be written.
+    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<OverwriteRecord>, RunError> {
+        std::fs::create_dir_all(self.results).map_err(|error| RunError::io(self.results, error))?;
+        let driver_spec = OverwriteSpec {
+            engine: EngineKind::Null,
+            seconds: self.spec.seconds.min(DRIVER_SECONDS_MAX),
+            ..self.spec.clone()
+        };
+        let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
+        if !self.spec.engine.stores() {
+            return Ok(Some(OverwriteRecord { result: None, driver }));
+        }
+        let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
+        Ok(Some(OverwriteRecord { result: Some(result), driver }))
+    }
+
+    /// Runs one measuring process.
+    fn measure(
+        &self,
+        spec: &OverwriteSpec,
+        announcer: &mut dyn Announcer,
+    ) -> Result<Option<OverwriteResult>, RunError> {
+        let name = format!("overwrite-{}", spec.engine.name());
+        announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
+        let data = self.data.unwrap_or(self.results);
+        std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
+        check_disk(data, spec)?;
+        let directory = DataDirectory::create(&data.join(format!("{name}.data")))?;
+        let result_path = absolute(&self.results.join(format!("{name}.result.json")))?;
+        let log_path = self.results.join(format!("{name}.log"));
+        let job = OverwriteJob {
+            spec: spec.clone(),
+            data_directory: directory.engine_directory()?,
+            result_path: result_path.clone(),
+            parent: std::process::id(),
+        };
+        let mut progress = |line: &ProgressLine| announcer.progress(line);
+        match run_job(&self.program, &job, &log_path, self.interrupt, &mut progress)? {
+            JobEnd::Interrupted => return Ok(None),
+            JobEnd::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
+            JobEnd::Succeeded => {}
+        }
+        let text = std::fs::read_to_string(&result_path)
+            .map_err(|error| RunError::io(&result_path, error))?;
+        let result: OverwriteResult = serde_json::from_str(&text).map_err(|error| {
+            RunError::new(format!("{} is no result: {error}", result_path.display()))
+        })?;
+        for path in [&result_path, &log_path] {
+            std::fs::remove_file(path).map_err(|error| RunError::io(path, error))?;
+        }
+        let mean = timeline::Evenness::of(&result.throughput.per_second).mean;
+        announcer.end(&format!("{name}: {mean:.0} writes/s"));
+        Ok(Some(result))
+    }
+}
+
+/// Writes JSON, CSV and text; gives their names.
+///
+/// # Errors
+/// The operating system's.
+pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf; 3], RunError> {
+    let shown = record.result.as_ref().unwrap_or(&record.driver);
+    let stem = format!("overwrite-{}", shown.spec.engine.name());
+    let files = ["txt", "csv", "json"].map(|kind| results.join(format!("{stem}.{kind}")));
+    write_atomically(&files[0], report::render(record).as_bytes())?;
+    write_atomically(&files[1], report::csv(shown).as_bytes())?;
+    crate::run::store::write_json(&files[2], record)?;
+    Ok(files)
+}
+
+/// Refuses to fill the disk: twice the logical size is more than the engine needs at its peak.
+fn check_disk(data: &Path, spec: &OverwriteSpec) -> Result<(), RunError> {
+    if !spec.engine.uses_disk() {
+        return Ok(());
+    }
+    let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
+    let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(RunError::new(format!(
+        "{}: {} MiB free, {} MiB needed; free some, name another place with --data, or take fewer \
+         --keys",
+        data.display(),
+        free_bytes >> 20,
+        needed_bytes >> 20
+    )))
+}
