@@ -115,7 +115,7 @@ impl Line {
         let codec_ns = self.codec.as_ref().map(Samples::least);
         let figure = |value: Option<f64>| value.map_or("-".to_string(), |ns| format!("{ns:.1}"));
         let over_ns = codec_ns.map(|codec_ns| least - codec_ns);
-        let ratio = codec_ns.filter(|ns| *ns > 0.0).map(|ns| least / ns);
+        let ratio = codec_ns.filter(|ns| *ns >= 1.0).map(|ns| least / ns);
         let verdict = |limit: f64, value: f64| {
             let missed = 100.0 * (value / limit - 1.0);
             if value <= limit { "met".to_string() } else { format!("missed by {missed:.0} %") }

@@ -9,14 +9,14 @@ use lithify::{CfOptions, ColumnFamily, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::path::Path;
 
-/// A stage: its name, rows per call, budget and one call.
-type Work<'a> = (&'a str, usize, f64, &'a dyn Fn() -> Result<usize>);
-
 /// Gets of one repeat, and a tenth of it in scans.
-pub const GETS: usize = 200_000;
+const GETS: usize = 200_000;
 
 /// Rows that are made at once while loading.
 const LOAD_ROWS: usize = 1 << 20;
+
+/// One round of reads; it gives the number of rows found.
+type Work<'a> = &'a dyn Fn() -> Result<usize>;
 
 pub fn print(settings: &Settings) -> Result<()> {
     let stages = ["cached get", "cached get absent", "prefix scan of 10"];
@@ -30,7 +30,7 @@ pub fn print(settings: &Settings) -> Result<()> {
     let order: Vec<usize> = (0..GETS).map(|_| random.below(settings.read_rows)).collect();
     let keys: Vec<_> = order.iter().map(|index| key(*index)).collect();
     let absent: Vec<_> = keys.iter().copied().map(absent_key).collect();
-    let works: [Work<'_>; 3] = [
+    let works: [(&str, usize, f64, Work<'_>); 3] = [
         (stages[0], GETS, 2000.0, &|| gets(&family, &keys)),
         (stages[1], 0, 2000.0, &|| gets(&family, &absent)),
         (stages[2], GETS / 10 * LIST_ROWS, 6000.0, &|| scans(&family, &keys[..GETS / 10])),
@@ -51,7 +51,7 @@ fn measure(
     stage: &str,
     found_expected: usize,
     budget_ns: f64,
-    work: &dyn Fn() -> Result<usize>,
+    work: Work<'_>,
 ) -> Result<Line> {
     let calls = if stage.starts_with("prefix") { GETS / 10 } else { GETS };
     let mut total = Samples::default();

@@ -30,6 +30,8 @@ mod filter;
 mod footer;
 mod index;
 mod parts;
+#[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
+mod prefetch;
 mod properties;
 mod reader;
 mod scanner;

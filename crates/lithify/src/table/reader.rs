@@ -7,6 +7,7 @@ use super::data_block::DataBlock;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
+use super::prefetch::prefetch_data_block;
 use super::properties::TableProperties;
 use super::scanner::TableScanner;
 use super::tombstones::FragmentedTombstones;
@@ -328,6 +329,7 @@ impl TableReader {
         if let Some((cache, file_id)) = &self.cache
             && let Some(frame) = cache.get(*file_id, handle.offset)
         {
+            prefetch_data_block(&frame);
             return Ok(frame);
         }
         let raw = self.verified_data_block(record, context)?;
