@@ -14,6 +14,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/codec/lz4.rs",
     "crates/lithify/src/codec/zlib.rs",
     "crates/lithify/src/fs/posix/machine.rs",
+    "crates/lithify/src/table/prefetch.rs",
     "crates/lithify/src/memtable/arena.rs",
     "crates/lithify/src/memtable/cursor.rs",
     "crates/lithify/src/memtable/entry.rs",
