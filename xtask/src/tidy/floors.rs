@@ -26,8 +26,10 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("compaction", 6),
     ("db", TOP),
     ("options", TOP),
+    ("inspect", TOP + 1),
 ];
 
+/// Of the engine itself; what looks at it from outside stands above.
 const TOP: u32 = 7;
 
 /// Below all floors: every room may use these.

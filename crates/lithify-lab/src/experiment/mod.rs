@@ -164,10 +164,10 @@ pub struct Scale {
     pub memory_budget_mib: u64,
     /// The block cache in it, MiB.
     pub block_cache_mib: u64,
-    /// Size at which a memtable is flushed, MiB.
-    pub memtable_mib: u64,
-    /// Target size of a table file, MiB.
-    pub table_mib: u64,
+    /// Size at which a memtable is flushed, KiB.
+    pub memtable_kib: u64,
+    /// Target size of a table file, KiB.
+    pub table_kib: u64,
     /// Largest target of the first level below level 0, MiB.
     pub base_level_mib: u64,
     /// Size of a level in units of the one above.

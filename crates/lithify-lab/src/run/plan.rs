@@ -183,12 +183,13 @@ fn choose_arms<'a>(
 }
 
 fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings {
+    const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     EngineSettings {
         memory_budget_bytes: scale.memory_budget_mib * MIB,
         block_cache_bytes: scale.block_cache_mib * MIB,
-        memtable_bytes: scale.memtable_mib * MIB,
-        table_bytes: scale.table_mib * MIB,
+        memtable_bytes: scale.memtable_kib * KIB,
+        table_bytes: scale.table_kib * KIB,
         base_level_bytes: scale.base_level_mib * MIB,
         fanout: scale.fanout,
         background_threads: scale.background_threads,

@@ -155,11 +155,13 @@ struct Checkout<T: Context> {
 
 impl<T: Context> Checkout<T> {
     fn get(&self) -> &T {
+        // INVARIANT: only `drop` takes the context out.
         &self.context.as_ref().expect("a guard holds its context until it is dropped").context
     }
 
     /// Also charges what the context has grown by since the last time.
     fn get_mut(&mut self) -> &mut T {
+        // INVARIANT: only `drop` takes the context out.
         let held = self.context.as_mut().expect("a guard holds its context until it is dropped");
         held.recharge();
         &mut held.context

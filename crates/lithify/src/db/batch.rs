@@ -327,3 +327,23 @@ impl Batch<'_> {
         self.db.inner.write_plain(self.data, Some(durability))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_cannot_number_its_entries_over_the_limit() {
+        let entries = [ValueKind::Delete as u8, 0, 1, b'k'];
+        let split = |first_sequence, entry_count| {
+            let head = GroupHead { first_sequence, entry_count };
+            let payload = [&head.encode()[..], &entries].concat();
+            GroupHead::split(&payload).map(|(found, _)| assert_eq!(found, head))
+        };
+        split(SEQUENCE_MAX - 4, 1).unwrap();
+        assert!(split(SEQUENCE_MAX - 3, 1).is_err());
+        assert!(split(u64::MAX, 1).is_err());
+        assert!(split(1, 5).is_err());
+        assert!(GroupHead::split(&[0; 11]).is_err());
+    }
+}

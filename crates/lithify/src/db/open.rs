@@ -21,7 +21,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{FileLock, FileSystem, World};
+use crate::fs::{Environment, FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
@@ -190,12 +190,8 @@ fn assemble(
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
     });
-    let myself: Arc<OnceLock<Weak<DbInner>>> = Arc::default();
-    let scheduler = Scheduler::new(
-        Arc::clone(&environment),
-        Arc::clone(&ledger),
-        scheduler_options(&options, Arc::clone(&myself)),
-    )?;
+    let myself = Arc::default();
+    let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
@@ -236,17 +232,21 @@ fn assemble(
     Ok(inner)
 }
 
-/// A job that panics stops all writing; the database is known only once it is put together.
-fn scheduler_options(
+/// Starts the workers. A job that panics stops all writing of the database `myself`.
+fn start_scheduler(
     options: &Options,
-    database: Arc<OnceLock<Weak<DbInner>>>,
-) -> SchedulerOptions {
+    environment: &Arc<dyn Environment>,
+    ledger: &Arc<Ledger>,
+    myself: &Arc<OnceLock<Weak<DbInner>>>,
+) -> Result<Scheduler> {
+    let myself = Arc::clone(myself);
     let on_panic = Box::new(move |message: &str| {
-        if let Some(inner) = database.get().and_then(Weak::upgrade) {
+        if let Some(inner) = myself.get().and_then(Weak::upgrade) {
             inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
         }
     });
-    SchedulerOptions { threads: options.background_threads, on_panic, order: None }
+    let options = SchedulerOptions { threads: options.background_threads, on_panic, order: None };
+    Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 
 /// Makes the column families of a state and opens all of their tables.

@@ -50,3 +50,16 @@ impl DbInner {
         snapshot
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::codec::CodecId;
+    use crate::stats::CODEC_NAMES;
+
+    #[test]
+    fn the_ledger_names_codecs_as_the_registry_does() {
+        for codec in CodecId::ALL {
+            assert_eq!(CODEC_NAMES[codec as usize], codec.name());
+        }
+    }
+}

@@ -253,16 +253,16 @@ fn index_item(
     output: &Output<'_>,
 ) -> Result<Item> {
     let full = output.options.full;
-    let (first_key, (separator, trailer)) = index.keys(number)?;
+    let keys = index.keys(number)?;
     Ok(Item::line("block", 0)
         .at(record.handle.offset)
         .number("stored_size", record.handle.stored_size)
         .number("raw_size", record.raw_size)
         .number("entry_count", record.entry_count)
         .number("largest_sequence", record.largest_sequence)
-        .bytes("first_key", first_key, full)
-        .bytes("separator", separator, full)
-        .number("separator_trailer", trailer.0)
+        .bytes("first_key", keys.first_key, full)
+        .bytes("separator", keys.separator, full)
+        .number("separator_trailer", keys.separator_trailer.0)
         .text("codec", record.codec.name())
         .text("flags", flag_names(record.flags)))
 }

@@ -404,13 +404,6 @@ fn json_escapes_what_must_be_escaped() {
     assert_eq!(json.finish(), expected);
 }
 
-#[test]
-fn codec_names_are_those_of_the_registry() {
-    for codec in crate::codec::CodecId::ALL {
-        assert_eq!(CODEC_NAMES[codec as usize], codec.name());
-    }
-}
-
 /// The documentation of one list as a table.
 fn document(text: &mut String, title: &str, rows: &[(&str, &str, &str)]) {
     text.push_str(&format!("\n## {title}\n\n| name | unit | meaning |\n|---|---|---|\n"));

@@ -34,6 +34,13 @@ pub(crate) struct PartBlock {
     pub(crate) raw: Vec<u8>,
 }
 
+/// What the index knows of the keys of a data block.
+pub(crate) struct IndexKeys<'a> {
+    pub(crate) first_key: &'a [u8],
+    pub(crate) separator: &'a [u8],
+    pub(crate) separator_trailer: Trailer,
+}
+
 /// The index, record by record.
 pub(crate) struct TableIndex {
     bytes: Vec<u8>,
@@ -133,10 +140,11 @@ impl TableIndex {
         self.parsed()?.record(number)
     }
 
-    /// The first key of a data block and its separator.
-    pub(crate) fn keys(&self, number: usize) -> Result<(&[u8], (&[u8], Trailer))> {
+    /// The keys that the index has of a data block.
+    pub(crate) fn keys(&self, number: usize) -> Result<IndexKeys<'_>> {
         let index = self.parsed()?;
-        Ok((index.first_key(number)?, index.separator(number)?))
+        let (separator, separator_trailer) = index.separator(number)?;
+        Ok(IndexKeys { first_key: index.first_key(number)?, separator, separator_trailer })
     }
 }
 
@@ -145,11 +153,11 @@ pub(crate) fn data_header(raw: &[u8]) -> Result<[(&'static str, u64); 12]> {
     Ok(DataBlock::parse(raw)?.header_fields())
 }
 
-/// Hands out the entries of a decoded data block: key, sequence and kind, value.
-pub(crate) fn visit_entries(
-    raw: &[u8],
-    visit: &mut dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()>,
-) -> Result<()> {
+/// Takes a key, its sequence number and kind, and its value.
+type EntryVisitor<'a> = dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()> + 'a;
+
+/// Hands out the entries of a decoded data block.
+pub(crate) fn visit_entries(raw: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
     let data = DataBlock::parse(raw)?;
     let mut key = Vec::new();
     let mut next = Some(data.first(&mut key)?);

@@ -1,0 +1,153 @@
+//! `lithify dump` and `lithify levels` as programs: output, exit codes, errors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lithify::{CfOptions, Db, Options};
+
+fn lithify(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lithify")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Runs it, and asserts the exit code and that an error is one line.
+fn expect(code: i32, arguments: &[&str]) -> (String, String) {
+    let output = lithify(arguments);
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{error}");
+    match code {
+        0 => assert_eq!(error, "", "{arguments:?}"),
+        _ => {
+            assert!(error.starts_with("error: ") && error.lines().count() == 1, "{error}");
+        }
+    }
+    (out, error)
+}
+
+fn database(directory: &Path) -> PathBuf {
+    let path = directory.join("rocks.db");
+    let db = Db::open(&path, Options::default()).unwrap();
+    let rocks = db.column_family("rocks", CfOptions::default()).unwrap();
+    for number in 0..2000 {
+        let key = format!("rock/{number:05}");
+        rocks.put(key.as_bytes(), format!("igneous {number:050}").as_bytes()).unwrap();
+    }
+    rocks.compact_range(None, None).unwrap();
+    rocks.put(b"rock/new", b"in the log").unwrap();
+    rocks.flush().unwrap();
+    rocks.put(b"rock/newer", b"in the log").unwrap();
+    db.close().unwrap();
+    path
+}
+
+fn files(database: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(database).unwrap();
+    let mut files: Vec<String> =
+        entries.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_file_is_dumped_as_text_and_as_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let files = files(&database);
+    assert!(files.len() >= 6, "{files:?}");
+    for file in &files {
+        let (out, _) = expect(0, &["dump", file]);
+        assert!(out.starts_with("file: kind="), "{out}");
+        let options = ["dump", file, "--json", "--blocks", "--entries", "--full", "--limit", "3"];
+        let (out, _) = expect(0, &options);
+        for line in out.lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(object["item"].is_string(), "{line}");
+        }
+    }
+    let log = files.iter().rfind(|file| file.ends_with(".wal")).unwrap();
+    let (out, _) = expect(0, &["dump", log, "--entries"]);
+    assert!(out.contains("kind=put family=0 key=\"rock/newer\" value=\"in the log\""), "{out}");
+    let (short, _) = expect(0, &["dump", log, "--entries", "--limit", "1"]);
+    assert!(short.contains("left out: kind=entry") || out.matches("entry:").count() == 1);
+}
+
+#[test]
+fn damage_is_exit_code_1_and_names_file_and_offset() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let (out, _) = expect(0, &["levels", database.to_str().unwrap(), "--files", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let live = object["families"][0]["tables"].as_array().unwrap();
+    let number = live.iter().find(|table| table["level"] == 6).unwrap()["number"].as_u64();
+    let table = database.join(format!("{:06}.sst", number.unwrap()));
+    let table = &table.to_str().unwrap().to_owned();
+    let mut bytes = std::fs::read(table).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(table, &bytes).unwrap();
+    let (out, error) = expect(1, &["dump", table]);
+    assert!(out.contains("footer @") && out.contains("damage @0:"), "{out}");
+    assert!(error.contains(table.as_str()) && error.contains("at offset 0"), "{error}");
+    let database = database.to_str().unwrap();
+    expect(0, &["levels", database]);
+    let (out, error) = expect(1, &["levels", database, "--check"]);
+    assert!(out.contains("damage: corruption") && error.contains(table.as_str()), "{out}{error}");
+
+    std::fs::write(table, &bytes[..bytes.len() - 1]).unwrap();
+    let (_, error) = expect(1, &["dump", table]);
+    assert!(error.contains(table.as_str()) && error.contains("at offset"), "{error}");
+    let (out, _) = expect(1, &["levels", database, "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["damage"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn wrong_use_is_exit_code_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let stranger = directory.path().join("notes.txt");
+    std::fs::write(&stranger, "nothing of the engine's").unwrap();
+    let stranger = stranger.to_str().unwrap();
+    let missing = format!("{path}/000001.sst");
+    for arguments in [
+        &["dump", stranger][..],
+        &["dump", path],
+        &["dump", &missing],
+        &["dump", stranger, "--limit", "many"],
+        &["levels", path],
+        &["levels", stranger],
+        &["levels", &missing],
+    ] {
+        let (out, _) = expect(2, arguments);
+        assert_eq!(out, "", "{arguments:?}");
+    }
+    let (_, error) = expect(2, &["levels", path]);
+    assert!(error.contains(path) && error.contains("no database"), "{error}");
+}
+
+#[test]
+fn the_tree_is_printed_while_the_database_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = database(directory.path());
+    let db = Db::open(&path, Options::default()).unwrap();
+    let path = path.to_str().unwrap();
+    let (out, _) = expect(0, &["levels", path, "--files", "--check"]);
+    let bottom = out.lines().find(|line| line.starts_with("L6")).unwrap();
+    assert!(bottom.contains("zstd-1") && bottom.contains("zstd:"), "{out}");
+    assert!(out.contains("column family \"rocks\" (id 0)") && out.contains("total: 1 column"));
+    let (out, _) = expect(0, &["levels", path, "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let levels = object["families"][0]["levels"].as_array().unwrap();
+    assert_eq!((levels.len(), object["total"]["entries"].as_u64()), (7, Some(2001)));
+    db.close().unwrap();
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    for command in ["dump", "levels"] {
+        let (out, _) = expect(0, &[command, "--help"]);
+        assert!(out.contains("Examples:") && out.contains("Exit codes:"), "{out}");
+    }
+}
