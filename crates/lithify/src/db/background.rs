@@ -338,7 +338,7 @@ impl DbInner {
         flush: &FlushReceiver,
         tables: Vec<(ColumnFamilyId, NewTable)>,
     ) -> Result<()> {
-        self.sync_log(&mut self.writer())?;
+        self.sync_log_beside_appends()?;
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
         let wal_number = self.wal_number.load(Ordering::Acquire);

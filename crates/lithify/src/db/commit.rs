@@ -376,6 +376,9 @@ impl DbInner {
             }
         }
         self.enforce_bounds(writer);
+        if let Some(care) = writer.wal.care(self) {
+            self.scheduler.submit(Box::new(care));
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl DbInner {
             let body = move || {
                 let mut seen = stop.generation();
                 while !stop.wait(seen, Some(u64::from(milliseconds) * 1000)) {
-                    if !Weak::upgrade(&inner).is_some_and(|inner| inner.sync_beside_appends()) {
+                    if !Weak::upgrade(&inner).is_some_and(|inner| inner.sync_at_interval()) {
                         return;
                     }
                     seen = stop.generation();
@@ -52,15 +52,21 @@ impl DbInner {
     }
 
     /// Syncs what is in the log now; false once there is nothing more to do.
-    fn sync_beside_appends(&self) -> bool {
-        if self.closed.load(Ordering::Acquire) || self.has_failed() {
-            return false;
-        }
+    fn sync_at_interval(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
+            && !self.has_failed()
+            && self.sync_log_beside_appends().is_ok()
+    }
+
+    /// As [`DbInner::sync_log`], for what is in the log by now, while writers go on.
+    pub(crate) fn sync_log_beside_appends(&self) -> Result<()> {
+        // Of two syncs at once the system may tell only one that writes were lost.
+        let _turn = lock(&self.sync_turn);
         let (number, pending) = match self.writer().wal.current_mut() {
             Some(wal) if wal.synced_through() < wal.end_offset() => {
                 (wal.log_number(), wal.start_sync())
             }
-            _ => return true,
+            _ => return Ok(()),
         };
         let synced = pending.and_then(|pending| {
             self.ledger.count(Counter::WalSyncs, 1);
@@ -71,12 +77,6 @@ impl DbInner {
                 _ => result,
             }
         });
-        match synced {
-            Ok(()) => true,
-            Err(error) => {
-                self.poison(&error);
-                false
-            }
-        }
+        synced.inspect_err(|error| self.poison(error))
     }
 }

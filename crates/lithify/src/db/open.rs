@@ -221,6 +221,7 @@ fn assemble(
         has_failed: AtomicBool::new(false),
         lock: Mutex::new(Some(file_lock)),
         stop_syncing: environment.new_event(),
+        sync_turn: Mutex::new(()),
         syncer: Mutex::new(None),
         manifest_booked_bytes: AtomicU64::new(0),
         manifest: Mutex::new(manifest),
@@ -385,6 +386,7 @@ impl DbInner {
         let mut writer = self.writer();
         let last_sequence = writer.last_sequence;
         let mut changes = Vec::new();
+        writer.wal.discard_next(self);
         match writer.wal.finish(self)? {
             Some(log_end) => {
                 changes.push(Change::CleanClose(CleanClose { log_end, last_sequence }));

@@ -4,16 +4,24 @@
 //! Belongs to the commit leader (or whoever holds the writer). A segment is finished, that is
 //! synced, before the next one takes data; a segment that every column family has flushed past is
 //! kept for recycling or removed.
+//!
+//! What need not be done while writers wait is a background job, [`LogCare`]: it starts the write
+//! back of what was appended, and prepares the file of the next segment when the current one is
+//! half full. A segment that fills up before that is done prepares its successor itself.
 
-use super::inner::DbInner;
-use crate::base::FileNumber;
+use super::inner::{DbInner, lock};
+use crate::base::{FileNumber, Level};
+use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
+use crate::fs::File;
 use crate::manifest::FileName;
 use crate::stats::{Cause, Counter};
-use crate::wal::{LogKind, RecoveryReport, SegmentEnd, SegmentOptions, WalWriter};
-use crate::{ErrorKind, Result};
+use crate::wal::{LogKind, PreparedFile, RecoveryReport, SegmentEnd, SegmentOptions, WalWriter};
+use crate::{Error, ErrorKind, Result};
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// So many segments are kept for recycling.
 const RECYCLED_MAX: usize = 2;
@@ -27,13 +35,71 @@ struct Closed {
     bytes: u64,
 }
 
+/// A segment whose file is there and whose header is not.
+struct NextSegment {
+    number: FileNumber,
+    path: PathBuf,
+    file: PreparedFile,
+}
+
+/// Files for segments to come; shared with the job that prepares them.
+#[derive(Default)]
+struct SegmentPool {
+    recyclable: Mutex<Vec<PathBuf>>,
+    /// Held while it is being prepared: a writer that needs it waits for that.
+    next: Mutex<Option<NextSegment>>,
+    /// Whether `next` is there, for those who must not wait.
+    is_prepared: AtomicBool,
+    /// Whether a job takes care of the log.
+    is_cared_for: AtomicBool,
+}
+
+impl SegmentPool {
+    /// Prepares the next segment if that is not done.
+    fn prepare(&self, inner: &DbInner) -> Result<()> {
+        let mut next = lock(&self.next);
+        if next.is_none() {
+            *next = Some(self.prepared(inner)?);
+            self.is_prepared.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Takes the next segment, prepared now if that was not done.
+    fn take(&self, inner: &DbInner) -> Result<NextSegment> {
+        let mut next = lock(&self.next);
+        self.is_prepared.store(false, Ordering::Release);
+        match next.take() {
+            Some(prepared) => Ok(prepared),
+            None => self.prepared(inner),
+        }
+    }
+
+    fn prepared(&self, inner: &DbInner) -> Result<NextSegment> {
+        let number = inner.file_numbers.take();
+        let path = FileName::Wal(number).path(&inner.path);
+        let recycled = lock(&self.recyclable).pop();
+        let created = PreparedFile::create(&*inner.world.files, &path, 0, recycled.as_deref());
+        let file = created.inspect_err(|error| give_up(inner, &path, error))?;
+        Ok(NextSegment { number, path, file })
+    }
+}
+
+/// After a full disk the next try takes another number. Another failure is another matter: the
+/// header may be durable then, and the file has to stay.
+fn give_up(inner: &DbInner, path: &Path, error: &Error) {
+    if error.kind() == ErrorKind::NoSpace {
+        let _ = inner.world.files.remove(path);
+    }
+}
+
 /// The log of a database.
 #[derive(Default)]
 pub(crate) struct WalSet {
     current: Option<WalWriter>,
     /// Older segments that hold writes which are in no table yet, oldest first.
     closed: VecDeque<Closed>,
-    recyclable: Vec<PathBuf>,
+    pool: Arc<SegmentPool>,
     previous: Option<SegmentEnd>,
     written_back_through: u64,
     /// When everything appended by then was made durable, by the environment's clock.
@@ -73,12 +139,42 @@ impl WalSet {
         let position = wal.append(pieces)?;
         inner.ledger.book_written(Cause::Wal, 0, 0, position.end_offset - before);
         inner.ledger.count(Counter::WalWrites, 1);
-        if position.end_offset - self.written_back_through >= WRITE_BACK_STRIDE_BYTES {
-            let length = position.end_offset - self.written_back_through;
-            wal.start_sync()?.file().sync_range(self.written_back_through, length)?;
-            self.written_back_through = position.end_offset;
-        }
         Ok(())
+    }
+
+    /// What is to be done for the log in the background, if anything is and nobody does it.
+    pub(crate) fn care(&mut self, inner: &Arc<DbInner>) -> Option<LogCare> {
+        let wal = self.current.as_ref()?;
+        let end_offset = wal.end_offset();
+        let is_behind = end_offset - self.written_back_through >= WRITE_BACK_STRIDE_BYTES;
+        let prepares = end_offset >= inner.wal_segment_bytes() / 2
+            && !self.pool.is_prepared.load(Ordering::Acquire);
+        if !(is_behind || prepares) || self.pool.is_cared_for.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let write_back = is_behind.then(|| WriteBack {
+            file: Arc::clone(wal.file()),
+            offset: self.written_back_through,
+            length: end_offset - self.written_back_through,
+        });
+        if is_behind {
+            self.written_back_through = end_offset;
+        }
+        Some(LogCare {
+            inner: Arc::clone(inner),
+            pool: Arc::clone(&self.pool),
+            write_back,
+            prepares,
+        })
+    }
+
+    /// Removes the file of a segment that will not begin: at a clean close.
+    pub(crate) fn discard_next(&mut self, inner: &DbInner) {
+        self.pool.is_prepared.store(false, Ordering::Release);
+        if let Some(next) = lock(&self.pool.next).take() {
+            // A file that stays is an empty segment at the next open.
+            let _ = inner.world.files.remove(&next.path);
+        }
     }
 
     /// Makes everything appended so far durable.
@@ -106,7 +202,7 @@ impl WalSet {
 
     fn roll(&mut self, inner: &DbInner) -> Result<()> {
         self.finish(inner)?;
-        let number = inner.file_numbers.take();
+        let NextSegment { number, path, file } = self.pool.take(inner)?;
         inner.note_wal_number(number);
         let options = SegmentOptions {
             kind: LogKind::Wal,
@@ -115,17 +211,8 @@ impl WalSet {
             previous: self.previous,
             preallocate_bytes: 0,
         };
-        let path = FileName::Wal(number).path(&inner.path);
-        let recycled = self.recyclable.pop();
-        let files = &*inner.world.files;
-        let created = WalWriter::create(files, &path, options, recycled.as_deref());
-        let wal = created.inspect_err(|error| {
-            // The next try takes another number. A failed sync is another matter: the header may
-            // be durable then, and the file has to stay.
-            if error.kind() == ErrorKind::NoSpace {
-                let _ = files.remove(&path);
-            }
-        })?;
+        let wal =
+            WalWriter::begin(file, options).inspect_err(|error| give_up(inner, &path, error))?;
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();
         self.current = Some(wal);
@@ -154,13 +241,70 @@ impl WalSet {
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
             if let Some(segment) = self.closed.pop_front() {
                 let path = FileName::Wal(segment.number).path(&inner.path);
-                if self.recyclable.len() < RECYCLED_MAX {
-                    self.recyclable.push(path);
+                let mut recyclable = lock(&self.pool.recyclable);
+                if recyclable.len() < RECYCLED_MAX {
+                    recyclable.push(path);
                 } else {
                     unneeded.push(path);
                 }
             }
         }
         unneeded
+    }
+}
+
+/// Written pages that are to go to the disk.
+struct WriteBack {
+    file: Arc<dyn File>,
+    offset: u64,
+    length: u64,
+}
+
+/// What is done for the log while writers go on.
+pub(crate) struct LogCare {
+    inner: Arc<DbInner>,
+    pool: Arc<SegmentPool>,
+    write_back: Option<WriteBack>,
+    prepares: bool,
+}
+
+impl Job for LogCare {
+    fn name(&self) -> String {
+        "care of the log".to_string()
+    }
+
+    fn cause(&self) -> Cause {
+        Cause::Wal
+    }
+
+    fn level(&self) -> Level {
+        0
+    }
+
+    fn urgency(&self) -> Urgency {
+        Urgency::Flush
+    }
+
+    fn step(&mut self, _: &mut StepContext<'_>) -> Step {
+        if let Some(WriteBack { file, offset, length }) = self.write_back.take() {
+            // A hint: what it could not start, the sync at the segment's end does.
+            let _ = file.sync_range(offset, length);
+            return Step::Progress;
+        }
+        if self.prepares {
+            self.prepares = false;
+            match self.pool.prepare(&self.inner) {
+                Ok(()) => {}
+                // The writer that needs the segment tries again, and reports what it meets.
+                Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                Err(error) => self.inner.poison(&error),
+            }
+            return Step::Progress;
+        }
+        Step::Done(Ok(()))
+    }
+
+    fn end(self: Box<Self>, _: Ending, _: Spent) {
+        self.pool.is_cared_for.store(false, Ordering::Release);
     }
 }

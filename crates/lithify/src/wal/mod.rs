@@ -27,4 +27,4 @@ pub use frame::{FRAME_SIZE_BYTES, PAYLOAD_SIZE_MAX, stored_size_bytes};
 pub use header::{FORMAT_VERSION, HEADER_SIZE_BYTES, LogHeader, LogKind, SegmentEnd};
 pub use reader::{LogRecord, LogStop, StopReason, WalReader};
 pub use recovery::{Recovery, RecoveryOptions, RecoveryReport, SegmentFile, recover_segments};
-pub use writer::{PendingSync, SegmentOptions, WalPosition, WalWriter};
+pub use writer::{PendingSync, PreparedFile, SegmentOptions, WalPosition, WalWriter};

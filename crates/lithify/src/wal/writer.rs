@@ -84,17 +84,20 @@ impl PendingSync {
     }
 }
 
-impl WalWriter {
-    /// Creates the log at `path`, which must not exist, or overwrites the file `recycled_from`
-    /// in place after renaming it to `path`. On return its name and header are durable.
-    ///
-    /// After a full disk a new try needs a new number. [`ErrorKind::Poisoned`] after a failed
-    /// sync: the header may be durable, and another segment with the same predecessor would break
-    /// the chain; only opening the database again finds out.
+/// The file of a log that is still to begin: its name is durable, its header is not written.
+pub struct PreparedFile {
+    file: Arc<dyn File>,
+    preallocated_bytes: u64,
+}
+
+impl PreparedFile {
+    /// Creates a file at `path`, which must not exist, or renames `recycled_from` to it; reserves
+    /// so many bytes. On return the name is durable. Recovery finds a log without a header there,
+    /// which is empty, until [`WalWriter::begin`].
     pub fn create(
         file_system: &dyn FileSystem,
         path: &Path,
-        options: SegmentOptions,
+        preallocate_bytes: u64,
         recycled_from: Option<&Path>,
     ) -> Result<Self> {
         let file = match recycled_from {
@@ -109,10 +112,35 @@ impl WalWriter {
         // name's number a lie.
         file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
         let present_bytes = file.length()?;
-        let preallocated_bytes = options.preallocate_bytes.saturating_sub(present_bytes);
+        let preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
         if preallocated_bytes > 0 {
             file.preallocate(present_bytes, preallocated_bytes)?;
         }
+        Ok(PreparedFile { file, preallocated_bytes })
+    }
+}
+
+impl WalWriter {
+    /// Creates the log at `path`, which must not exist, or overwrites the file `recycled_from`
+    /// in place after renaming it to `path`. On return its name and header are durable.
+    ///
+    /// After a full disk a new try needs a new number. [`ErrorKind::Poisoned`] after a failed
+    /// sync: the header may be durable, and another segment with the same predecessor would break
+    /// the chain; only opening the database again finds out.
+    pub fn create(
+        file_system: &dyn FileSystem,
+        path: &Path,
+        options: SegmentOptions,
+        recycled_from: Option<&Path>,
+    ) -> Result<Self> {
+        let bytes = options.preallocate_bytes;
+        Self::begin(PreparedFile::create(file_system, path, bytes, recycled_from)?, options)
+    }
+
+    /// Begins the log in a prepared file: on return its header is durable. Errors as those of
+    /// [`WalWriter::create`].
+    pub fn begin(prepared: PreparedFile, options: SegmentOptions) -> Result<Self> {
+        let PreparedFile { file, preallocated_bytes } = prepared;
         let header = LogHeader {
             kind: options.kind,
             format_version: FORMAT_VERSION,
@@ -134,6 +162,11 @@ impl WalWriter {
             poison: None,
             gathered: Vec::new(),
         })
+    }
+
+    /// The file, for a caller that has its pages written back.
+    pub fn file(&self) -> &Arc<dyn File> {
+        &self.file
     }
 
     /// Appends one record whose payload is the pieces, one after the other. It is not durable yet.
