@@ -26,6 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A group is closed when its batches reach this size.
 const GROUP_BYTES_MAX: usize = 1 << 20;
 
+/// A batch of so many entries is timed every time: there are too few of them to be sampled.
+const TIMED_ENTRIES_MIN: u32 = 64;
+
 const WAITING: u8 = 0;
 const LEAD: u8 = 1;
 const DONE: u8 = 2;
@@ -161,7 +164,10 @@ impl DbInner {
         }
         let clock = &*self.world.environment;
         let stalls = self.ledger.stalls();
-        let sample = self.ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
+        let mut sample = self.ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
+        if data.count() >= TIMED_ENTRIES_MIN {
+            sample = Some(self.ledger.time_call(Cause::UserWrite, clock));
+        }
         stalls.writer_begins(clock.now_us());
         let result = self.enqueue(Pending { data, sync, slot: None });
         stalls.writer_ends(clock.now_us());

@@ -50,13 +50,17 @@ pub struct Ledger {
     start_ticks: u64,
 }
 
-/// The least of a few readings, in a row, of the CPU time between two of them.
+/// The median of the CPU time between two readings in a row.
 fn clock_read_ns(clock: &dyn Clock) -> u64 {
-    let between = |_| {
-        let start = clock.thread_cpu_ns();
-        clock.thread_cpu_ns().saturating_sub(start)
-    };
-    (0..8).map(between).min().unwrap_or(0)
+    let mut last_ns = clock.thread_cpu_ns();
+    let mut costs_ns = [0; 101];
+    for cost_ns in &mut costs_ns {
+        let now_ns = clock.thread_cpu_ns();
+        *cost_ns = now_ns.saturating_sub(last_ns);
+        last_ns = now_ns;
+    }
+    costs_ns.sort_unstable();
+    costs_ns[costs_ns.len() / 2]
 }
 
 impl Ledger {

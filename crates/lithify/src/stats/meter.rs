@@ -105,15 +105,22 @@ impl Split {
     }
 }
 
-/// A user call that is being timed; it stands for `SAMPLE_PERIOD` calls.
+/// A user call that is being timed.
 #[derive(Debug)]
 pub struct UserSample {
     cause: Cause,
+    /// So many calls it stands for.
+    weight: u64,
     cpu_ns: u64,
     ticks: u64,
 }
 
 impl Ledger {
+    /// Times a call that is long enough to be timed every time; it stands for itself.
+    pub fn time_call(&self, cause: Cause, clock: &dyn Clock) -> UserSample {
+        UserSample { cause, weight: 1, cpu_ns: clock.thread_cpu_ns(), ticks: clock.ticks() }
+    }
+
     /// Counts a user call under `counter` and decides whether it is timed.
     #[inline]
     pub fn begin_user_call(
@@ -137,7 +144,7 @@ impl Ledger {
         if !spread.is_multiple_of(SAMPLE_PERIOD) {
             return None;
         }
-        Some(UserSample { cause, cpu_ns: clock.thread_cpu_ns(), ticks: clock.ticks() })
+        Some(UserSample { weight: SAMPLE_PERIOD, ..self.time_call(cause, clock) })
     }
 
     /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
@@ -173,7 +180,7 @@ impl Ledger {
             let start_ns = sample.cpu_ns + self.clock_read_ns;
             let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
-            self.book_parts(sample.cause, level, &split.parts_ns, SAMPLE_PERIOD);
+            self.book_parts(sample.cause, level, &split.parts_ns, sample.weight);
         }
         let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks).unwrap_or(0.0);
         self.book_codecs(cause, level, meter, ns_per_tick);
