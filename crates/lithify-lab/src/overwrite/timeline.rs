@@ -1,6 +1,6 @@
 //! What the clients see over time: completed writes per window, gaps, latencies.
 //!
-//! A [`Trace`] belongs to one client; a client is always writing, so every window in which no
+//! A `Trace` belongs to one client; a client is always writing, so every window in which no
 //! client completed a write is one in which a writer wanted to and could not.
 
 use serde::{Deserialize, Serialize};
