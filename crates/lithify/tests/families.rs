@@ -281,8 +281,9 @@ fn segments_go_only_when_every_family_has_flushed_past_them() {
     drop(crashed);
     db.drop_column_family("b").unwrap();
     db.wait_for_compaction().unwrap();
+    // The one being written, the one prepared to follow it, and two to be written over.
     let left = parts.names_ending(".wal").len();
-    assert!(left <= 3, "{left} segments: a drop frees what only the dropped family needed");
+    assert!(left <= 4, "{left} segments: a drop frees what only the dropped family needed");
     db.close().unwrap();
     assert_eq!(rows(&open(&parts).existing_column_family("a").unwrap().unwrap()).len(), 300);
 }

@@ -61,8 +61,11 @@ impl PosixLock {
 impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut held = held();
-        // Closing releases the lock; only then may this process try again.
-        self.file = None;
+        // Closing alone is not enough: a process that is just being started holds a copy of the
+        // open file until it runs its program, and the lock with it. Unlocking frees all copies.
+        if let Some(file) = self.file.take() {
+            let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+        }
         held.remove(&self.identity);
     }
 }
