@@ -17,21 +17,20 @@ use super::{OverwriteJob, OverwriteResult, OverwriteSpec, Sample};
 use crate::adapter::{
     Engine, EngineError, EngineResult, EngineStatistics, SpaceId, SpaceSpec, WriteBatch,
 };
-use crate::engines::lithify::LithifyEngine;
-use crate::engines::model::ModelEngine;
-use crate::engines::null::NullEngine;
 use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessMemory;
 use crate::meter::{Meter, PhaseUsage, space};
 use crate::run::RunError;
-use crate::run::cell::{EngineKind, ProgressLine};
-use crate::run::engine::lithify_options;
+use crate::run::cell::ProgressLine;
+use crate::run::engine::open_spaces;
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
-const SPACE: SpaceId = SpaceId(0);
-const SPACES: [SpaceSpec; 1] =
+/// The only space.
+pub const SPACE: SpaceId = SpaceId(0);
+/// The spaces of the workload.
+pub const SPACES: [SpaceSpec; 1] =
     [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
@@ -45,14 +44,7 @@ pub fn run_job(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunErro
 }
 
 fn open(spec: &OverwriteSpec, directory: &Path) -> EngineResult<Box<dyn Engine>> {
-    Ok(match spec.engine {
-        EngineKind::Null => Box::new(NullEngine::new(Vec::new())),
-        EngineKind::Model => Box::new(ModelEngine::new(&SPACES)),
-        EngineKind::Lithify => {
-            let (options, family) = lithify_options(&spec.settings)?;
-            Box::new(LithifyEngine::open(directory, &SPACES, options, family)?)
-        }
-    })
+    open_spaces(spec.engine, directory, &spec.settings, &SPACES)
 }
 
 /// Measures in this process, with the engine's data in `directory`.
@@ -281,7 +273,7 @@ impl Run<'_> {
             due += SAMPLE_INTERVAL;
             let at_s = start.elapsed().as_secs_f64();
             let before = std::mem::replace(&mut done, sum(counts));
-            if at_s < self.spec.seconds as f64 + 1.0 {
+            if at_s < self.spec.seconds as f64 {
                 self.line("overwrite", at_s as u64, self.spec.seconds, "seconds", done - before);
             }
             if let Ok(sample) = self.look(engine, at_s) {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::cell::{EngineKind, EngineSettings};
-use crate::adapter::{Engine, EngineError, EngineResult};
+use crate::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
 use crate::engines::lithify::LithifyEngine;
 use crate::engines::model::ModelEngine;
+use crate::engines::null::NullEngine;
 use crate::experiment::DurabilityMode;
 use crate::linkbench;
 
@@ -21,10 +22,26 @@ pub fn open(
 ) -> EngineResult<Box<dyn Engine>> {
     match kind {
         EngineKind::Null => Ok(Box::new(linkbench::null_engine())),
-        EngineKind::Model => Ok(Box::new(ModelEngine::new(&linkbench::schema::SPACES))),
+        _ => open_spaces(kind, directory, settings, &linkbench::schema::SPACES),
+    }
+}
+
+/// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
+/// finds nothing in them.
+///
+/// # Errors
+/// The engine's own.
+pub fn open_spaces(
+    kind: EngineKind,
+    directory: &Path,
+    settings: &EngineSettings,
+    spaces: &[SpaceSpec],
+) -> EngineResult<Box<dyn Engine>> {
+    match kind {
+        EngineKind::Null => Ok(Box::new(NullEngine::new(Vec::new()))),
+        EngineKind::Model => Ok(Box::new(ModelEngine::new(spaces))),
         EngineKind::Lithify => {
             let (options, family) = lithify_options(settings)?;
-            let spaces = &linkbench::schema::SPACES;
             Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
         }
     }
@@ -32,7 +49,7 @@ pub fn open(
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one
 /// memory budget; it has no size of its own.
-pub(crate) fn lithify_options(
+fn lithify_options(
     settings: &EngineSettings,
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
     let policy =

@@ -5,7 +5,7 @@
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
 //! All handles may be used from any thread. Locks are taken in this order, and none is held while
-//! waiting: writer, manifest, a family's view, background.
+//! waiting: sync turn, writer, next log segment, manifest, a family's view, background.
 
 mod background;
 mod batch;

@@ -175,14 +175,18 @@ impl Ledger {
         meter: &WorkMeter,
     ) {
         let end_ticks = clock.ticks();
+        let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks);
         if let Some(sample) = sample {
             let elapsed_ticks = end_ticks.saturating_sub(sample.ticks);
             let start_ns = sample.cpu_ns + self.clock_read_ns;
             let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
+            // Between other work a reading of the CPU clock costs more than by itself, as much as
+            // a short call. A call cannot have used more CPU time than passed between the ticks.
+            let passed_ns = ns_per_tick.map(|rate| (elapsed_ticks as f64 * rate) as u64);
+            let cpu_ns = passed_ns.map_or(cpu_ns, |passed_ns| cpu_ns.min(passed_ns));
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
             self.book_parts(sample.cause, level, &split.parts_ns, sample.weight);
         }
-        let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks).unwrap_or(0.0);
-        self.book_codecs(cause, level, meter, ns_per_tick);
+        self.book_codecs(cause, level, meter, ns_per_tick.unwrap_or(0.0));
     }
 }

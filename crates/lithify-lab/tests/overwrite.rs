@@ -1,0 +1,106 @@
+//! The overwrite workload over real engines, in this process.
+
+use std::sync::Mutex;
+
+use lithify_lab::adapter::ScanRange;
+use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
+use lithify_lab::run::cell::{EngineKind, EngineSettings};
+use lithify_lab::run::engine::open_spaces;
+
+const MIB: u64 = 1 << 20;
+
+fn spec(engine: EngineKind) -> OverwriteSpec {
+    OverwriteSpec {
+        engine,
+        settings: EngineSettings {
+            memory_budget_bytes: 8 * MIB,
+            block_cache_bytes: 0,
+            memtable_bytes: MIB / 4,
+            table_bytes: MIB / 4,
+            base_level_bytes: MIB / 4,
+            fanout: 4,
+            background_threads: 1,
+            block_bytes: 4096,
+            durability: DurabilityMode::Buffered,
+            codec_small: Codec::None,
+            codec_middle: Codec::Lz4,
+            codec_bottom: Codec::Zstd(1),
+        },
+        keys: 5_000,
+        key_bytes: 20,
+        value_bytes: 400,
+        clients: 2,
+        seconds: 1,
+        seed: 7,
+        build: "test".to_owned(),
+    }
+}
+
+#[test]
+fn every_key_is_there_and_the_figures_agree() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let spec = spec(EngineKind::Lithify);
+    let stages = Mutex::new(Vec::new());
+    let listener = |line: &lithify_lab::run::cell::ProgressLine| {
+        stages.lock().expect("not poisoned").push(line.stage.clone());
+    };
+    let result = measure::measure(&spec, directory.path(), &listener).expect("measures");
+
+    let seen = &result.throughput;
+    let in_seconds: u64 = seen.per_second.iter().sum();
+    assert_eq!((seen.per_second.len(), seen.windows), (1, 10));
+    assert!(in_seconds > 0 && in_seconds <= seen.latency.count, "{seen:?}");
+    // Opened again after the fill, the engine has counted the overwrites and nothing else.
+    let puts = result.statistics.raw.pointer("/counters/puts").and_then(|n| n.as_u64());
+    assert_eq!(puts, Some(seen.latency.count));
+    assert!(result.samples.iter().all(|sample| sample.live_bytes > 0));
+    assert!(result.statistics_settled.live_bytes > 0);
+    let stages = stages.into_inner().expect("not poisoned");
+    assert_eq!(stages.last().map(String::as_str), Some("settle"), "{stages:?}");
+
+    let engine = open_spaces(spec.engine, directory.path(), &spec.settings, &measure::SPACES)
+        .expect("opens");
+    let mut session = engine.session().expect("a session");
+    let mut rows = 0u64;
+    let visited = session.scan(measure::SPACE, &ScanRange::prefix(b""), &mut |key, value| {
+        assert_eq!(&key[..8], rows.to_be_bytes());
+        assert_eq!((key.len(), value.len()), (20, 400));
+        rows += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!(visited.expect("scans"), spec.keys);
+    drop(session);
+    engine.close().expect("closes");
+}
+
+#[test]
+fn the_report_has_its_figures() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run =
+        |engine| measure::measure(&spec(engine), directory.path(), &|_| {}).expect("measures");
+    let driver = run(EngineKind::Null);
+    let record = OverwriteRecord { result: Some(run(EngineKind::Lithify)), driver };
+    let text = report::render(&record);
+    for name in [
+        "writes per second",
+        "longest gap between writes",
+        "windows without a write",
+        "time per write",
+        "writers slowed",
+        "live tables and log",
+        "data directory",
+        "most ever resident",
+        "the engine's share",
+        "CPU in the ledger",
+        "written per byte ingested",
+        "in use when settled",
+    ] {
+        assert!(text.contains(name), "{name} is missing in:\n{text}");
+    }
+    let csv = report::csv(record.result.as_ref().expect("a result"));
+    assert!(csv.lines().count() >= 2 && csv.starts_with("second,writes,live_bytes"), "{csv}");
+    let json = serde_json::to_string(&record).expect("to JSON");
+    let again: OverwriteRecord = serde_json::from_str(&json).expect("from JSON");
+    assert_eq!(report::render(&again), text);
+}
