@@ -1,15 +1,16 @@
-//! Checks of the repository's own rules.
+//! Checks of the repository's own rules, and the picture in its README.
 //!
 //! `cargo xtask tidy` (or `cargo run -p xtask -- tidy`) reads the repository and names every place
 //! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers.
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 
+mod picture;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: xtask tidy [DIRECTORY]";
+const USAGE: &str = "usage: xtask tidy [DIRECTORY] | xtask picture CSV SVG";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["tidy"] => tidy(&repository()),
         ["tidy", directory] => tidy(Path::new(directory)),
+        ["picture", csv, svg] => picture(Path::new(csv), Path::new(svg)),
         ["-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -24,6 +26,21 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("error: {USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+/// Draws the README's picture from an experiment's CSV.
+fn picture(csv: &Path, svg: &Path) -> ExitCode {
+    let drawn = std::fs::read_to_string(csv)
+        .map_err(|error| error.to_string())
+        .and_then(|text| picture::draw(&text))
+        .and_then(|text| std::fs::write(svg, text).map_err(|error| error.to_string()));
+    match drawn {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {} to {}: {error}", csv.display(), svg.display());
+            ExitCode::FAILURE
         }
     }
 }

@@ -25,3 +25,8 @@ pub use compaction::CodecPolicy;
 pub use db::{Batch, ColumnFamily, Cursor, Db, Rows, ScanRange, Snapshot, Transaction};
 pub use error::{Error, ErrorKind, Result};
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
+
+/// The example of the README, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -350,6 +350,21 @@ fn preallocated_space_is_said_and_reads_as_the_end() {
 }
 
 #[test]
+fn of_two_syncs_at_once_both_learn_of_a_failure() {
+    let files = new_disk();
+    let mut writer = create(&files, 1, None);
+    put(&mut writer, b"lost");
+    let beside = writer.start_sync().unwrap();
+    files.set_fault(Box::new(|call| {
+        (call.kind == FileCallKind::SyncData).then(|| io::Error::other("broken disk"))
+    }));
+    beside.run().unwrap_err();
+    // The system has told of the loss once; it would let the next sync pass.
+    files.clear_fault();
+    assert!(writer.sync().unwrap_err().to_string().contains("broken disk"));
+}
+
+#[test]
 fn a_failed_write_or_sync_poisons_and_a_full_disk_does_not() {
     for kind in [FileCallKind::Write, FileCallKind::SyncData] {
         let files = new_disk();

@@ -12,7 +12,7 @@ use crate::fs::{File, FileSystem, OpenMode};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Records up to this size are put together in one buffer: one checksum over all of it and one
 /// buffer for the system cost less than many small ones. Longer ones are written from where they
@@ -55,8 +55,26 @@ pub struct WalWriter {
     preallocated_bytes: u64,
     finished: bool,
     poison: Option<Error>,
+    syncs: Arc<SyncTurns>,
     /// Where short records are put together.
     gathered: Vec<u8>,
+}
+
+/// Lets the syncs of one log take turns and remembers a failure: of two at once, or of two in a
+/// row, the system may tell only one that writes were lost.
+#[derive(Default)]
+struct SyncTurns {
+    failure: Mutex<Option<Error>>,
+}
+
+impl SyncTurns {
+    fn sync(&self, file: &dyn File) -> Result<()> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = &*failure {
+            return Err(failure.clone());
+        }
+        file.sync_data().inspect_err(|error| *failure = Some(error.clone()))
+    }
 }
 
 /// A sync of everything appended before [`WalWriter::start_sync`]; runs on any thread while
@@ -64,6 +82,7 @@ pub struct WalWriter {
 #[derive(Clone)]
 pub struct PendingSync {
     file: Arc<dyn File>,
+    syncs: Arc<SyncTurns>,
     through: u64,
 }
 
@@ -78,9 +97,9 @@ impl PendingSync {
         &self.file
     }
 
-    /// Does it.
+    /// Does it, after the syncs of the same log that are under way.
     pub fn run(&self) -> Result<()> {
-        self.file.sync_data()
+        self.syncs.sync(&*self.file)
     }
 }
 
@@ -160,6 +179,7 @@ impl WalWriter {
             preallocated_bytes,
             finished: false,
             poison: None,
+            syncs: Arc::default(),
             gathered: Vec::new(),
         })
     }
@@ -255,11 +275,14 @@ impl WalWriter {
     }
 
     /// A sync of everything appended so far, to be run elsewhere and given back to
-    /// [`WalWriter::finish_sync`] before any other sync is started: of two at once the system may
-    /// tell only one that writes were lost.
+    /// [`WalWriter::finish_sync`].
     pub fn start_sync(&self) -> Result<PendingSync> {
         self.check_usable()?;
-        Ok(PendingSync { file: Arc::clone(&self.file), through: self.end_offset })
+        Ok(PendingSync {
+            file: Arc::clone(&self.file),
+            syncs: Arc::clone(&self.syncs),
+            through: self.end_offset,
+        })
     }
 
     /// Takes note of what became of a sync.
