@@ -11,7 +11,7 @@
 
 use super::batch::{BatchData, Entries, Entry, GroupHead};
 use super::family::Family;
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
 use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
@@ -21,7 +21,7 @@ use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A group is closed when its batches reach this size.
 const GROUP_BYTES_MAX: usize = 1 << 20;
@@ -60,7 +60,7 @@ pub(crate) struct CommitQueue {
 
 impl CommitQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }
 
@@ -217,7 +217,7 @@ impl DbInner {
                 None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
             };
         }
-        slot.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&slot.result).clone()
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.
@@ -250,7 +250,7 @@ impl DbInner {
         let followers = group.len() > 1;
         for pending in group {
             if let Some(slot) = pending.slot {
-                *slot.result.lock().unwrap_or_else(PoisonError::into_inner) = result.clone();
+                *lock(&slot.result) = result.clone();
                 slot.state.store(DONE, Ordering::Release);
             }
         }
@@ -270,7 +270,7 @@ impl DbInner {
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writer)
     }
 
     fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {

@@ -2,7 +2,7 @@
 //! readers take without a lock; and the public handle.
 
 use super::cursor::{Cursor, ScanRange};
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use super::snapshot::Snapshot;
 use crate::base::{
     Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, ValueKind,
@@ -15,7 +15,7 @@ use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A memtable with what the engine keeps beside it.
 pub(crate) struct Memory {
@@ -44,14 +44,14 @@ impl Memory {
     /// Brings the charge up to what the memtable holds, and gives it.
     pub(crate) fn recharge(&self) -> usize {
         let bytes = self.table.memory_bytes();
-        self.charge.lock().unwrap_or_else(PoisonError::into_inner).resize(bytes);
+        lock(&self.charge).resize(bytes);
         bytes
     }
 
     /// The range tombstones, cut into fragments once after each range delete.
     pub(crate) fn tombstones(&self) -> Arc<FragmentedTombstones> {
         let raw = self.table.range_tombstones();
-        let mut cached = self.fragments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = lock(&self.fragments);
         if cached.0 != raw.len() {
             let mut fragmenter = TombstoneFragmenter::new();
             for tombstone in raw.iter() {
@@ -148,7 +148,7 @@ impl Family {
 
     /// Replaces the view by what `change` makes of it.
     pub(crate) fn replace_view(&self, change: impl FnOnce(&View) -> View) {
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = lock(&self.replacing);
         let next = change(&self.view.load());
         self.view.store(Arc::new(next));
     }

@@ -5,12 +5,13 @@
 //! stripe's event and tries again when a lock of the stripe is freed, until its deadline. Locks
 //! are exclusive; taking one that the owner holds already succeeds.
 
+use super::inner::lock;
 use crate::base::ColumnFamilyId;
 use crate::fs::{Environment, Event};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Who holds a lock: a transaction or one plain write.
 pub(crate) type OwnerId = u64;
@@ -55,7 +56,7 @@ struct Stripe {
 
 impl Stripe {
     fn owners(&self) -> MutexGuard<'_, Owners> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.owners)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Snapshots: sequence numbers that compactions must keep readable.
 
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use crate::base::SequenceNumber;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The sequence numbers in use by snapshots, with the number of snapshots at each.
 #[derive(Default)]
@@ -15,7 +15,7 @@ impl SnapshotList {
     /// Registers a snapshot at the sequence that `current` gives. The list is locked meanwhile,
     /// so that a compaction that reads the list afterwards knows of it.
     pub(crate) fn register(&self, current: impl FnOnce() -> SequenceNumber) -> SequenceNumber {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         let sequence = current();
         *counts.entry(sequence).or_insert(0) += 1;
         sequence
@@ -23,12 +23,12 @@ impl SnapshotList {
 
     /// The number of snapshots held.
     pub(crate) fn len(&self) -> usize {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+        lock(&self.counts).values().sum()
     }
 
     /// Gives one back; true if it was the oldest.
     pub(crate) fn release(&self, sequence: SequenceNumber) -> bool {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         let was_oldest = counts.keys().next() == Some(&sequence);
         if let Some(count) = counts.get_mut(&sequence) {
             *count -= 1;
@@ -43,7 +43,7 @@ impl SnapshotList {
     /// All sequence numbers in use, ascending, followed by `current`: what a compaction that
     /// starts now has to keep readable.
     pub(crate) fn all_and(&self, current: impl FnOnce() -> SequenceNumber) -> Vec<SequenceNumber> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = lock(&self.counts);
         let mut sequences: Vec<_> = counts.keys().copied().collect();
         let current = current();
         if sequences.last() != Some(&current) {
