@@ -138,6 +138,8 @@ named_list! {
         LockWaits = "lock-waits", "count";
         /// Row locks that were not granted in time.
         LockTimeouts = "lock-timeouts", "count";
+        /// Waits for a row lock that were refused because they would have closed a circle.
+        Deadlocks = "deadlocks", "count";
         /// Transactions refused because a row had changed.
         Conflicts = "conflicts", "count";
         /// Blocks stored raw because they did not shrink enough.
