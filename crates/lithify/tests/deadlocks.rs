@@ -36,25 +36,27 @@ fn counter(db: &Db, counter: Counter) -> u64 {
 fn circle(setting: &Setting, size: u8) -> Vec<Error> {
     let Setting { db, family, .. } = setting;
     let (barrier, errors) = (Barrier::new(size.into()), Mutex::new(Vec::new()));
+    let attempt = |keys: [[u8; 2]; 2], between: &dyn Fn()| {
+        let mut transaction = db.transaction();
+        transaction.put(family, &keys[0], b"v")?;
+        between();
+        transaction.put(family, &keys[1], b"v")?;
+        transaction.commit()
+    };
     std::thread::scope(|scope| {
         for member in 0..size {
-            let (barrier, errors) = (&barrier, &errors);
+            let (barrier, errors, attempt) = (&barrier, &errors, &attempt);
             scope.spawn(move || {
-                let (own, wanted) = ([b'r', member], [b'r', (member + 1) % size]);
-                let mut transaction = db.transaction();
-                transaction.put(family, &own, &[member]).unwrap();
+                let keys = [[b'r', member], [b'r', (member + 1) % size]];
+                let all_hold_one = || {
+                    barrier.wait();
+                };
+                let first = attempt(keys, &all_hold_one);
                 barrier.wait();
-                if let Err(error) = transaction.put(family, &wanted, &[member]) {
+                if let Err(error) = first {
+                    attempt(keys, &|| ()).expect("succeeds when the others are through");
                     errors.lock().unwrap().push(error);
-                    transaction.rollback();
-                    // The victim tries again from its start, and succeeds.
-                    let mut transaction = db.transaction();
-                    for key in [own, wanted] {
-                        transaction.put(family, &key, &[member]).unwrap();
-                    }
-                    return transaction.commit().unwrap();
                 }
-                transaction.commit().unwrap();
             });
         }
     });
