@@ -62,11 +62,11 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["bench", "run", "no-such"], 2, "there is no experiment \"no-such\"");
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
+    refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
 }
 
 #[test]
 fn failures_exit_with_1() {
-    refused(&["bench", "show", "missing"], 1, "missing: ");
     refused(&["bench", "show", "file"], 1, "file is no record of a run");
     refused(&["bench", "show", "."], 1, ". holds no run");
 }
@@ -165,6 +165,24 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn nobody_reading_standard_error_is_no_panic() {
+    for arguments in [&["bench"][..], &["fly"]] {
+        let place = place();
+        let mut child =
+            lithify(place.path(), arguments).stderr(Stdio::piped()).spawn().expect("starts");
+        drop(child.stderr.take());
+        assert_eq!(child.wait().expect("ends").code(), Some(2), "{arguments:?}");
+    }
+    let place = place();
+    let results = place.path().join("results").to_string_lossy().into_owned();
+    let mut arguments = small("null", "1");
+    arguments.extend(["--results", &results]);
+    let mut child = lithify(place.path(), &arguments).stderr(Stdio::piped()).spawn().expect("runs");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
 }
 
 /// A run in the background whose second cell is under way.

@@ -15,7 +15,7 @@ use lithify_lab::run::{Runner, store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `bench run`
 #[derive(Debug, Args)]
@@ -135,7 +135,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     if record.is_complete() {
         return Ok(());
     }
