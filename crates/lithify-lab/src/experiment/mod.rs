@@ -81,7 +81,7 @@ pub struct Source {
 pub struct Workload {
     /// Which benchmark; `linkbench` is the one there is.
     pub kind: WorkloadKind,
-    /// Its profile; `lb2013` is the one there is.
+    /// Its profile.
     pub profile: Profile,
     /// Repeat `r` (from 0) runs with seed `seed + r`; all arms of a repeat share it.
     pub seed: u64,
@@ -97,10 +97,16 @@ pub enum WorkloadKind {
 
 /// The profiles of LinkBench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Mix, distributions and quirks of the 2013 edition.
+    #[serde(rename = "lb2013")]
     Lb2013,
+    /// The data of the 2013 edition with its rules repaired.
+    #[serde(rename = "lb2013-clean")]
+    Lb2013Clean,
+    /// Mix, distributions and rules of the 2020 edition.
+    #[serde(rename = "lb2020")]
+    Lb2020,
 }
 
 /// When a write is acknowledged.

@@ -107,6 +107,8 @@ pub(crate) fn failed(what: &str, error: &EngineError) -> RunError {
 fn graph(spec: &CellSpec) -> Result<Graph, RunError> {
     let profile = match spec.profile {
         ProfileName::Lb2013 => Profile::lb2013(),
+        ProfileName::Lb2013Clean => Profile::lb2013_clean(),
+        ProfileName::Lb2020 => Profile::lb2020(),
     };
     let config = GraphConfig { seed: spec.seed, ..GraphConfig::with_nodes(spec.nodes) };
     Graph::new(profile, config).map_err(|error| RunError::new(format!("graph: {error}")))
