@@ -353,11 +353,8 @@ mod tests {
             .sum();
         // 9 degrees of freedom: exceeded once in a thousand fair mixes; the seed is fixed.
         assert!(chi_square < 27.88, "chi-square {chi_square}");
-        let writes: f64 = Operation::ALL
-            .iter()
-            .filter(|op| op.is_write())
-            .map(|op| mix.0[op.index()])
-            .sum();
+        let writes: f64 =
+            Operation::ALL.iter().filter(|op| op.is_write()).map(|op| mix.0[op.index()]).sum();
         assert!((writes - write_percent).abs() < 0.01);
     }
 
@@ -409,6 +406,9 @@ mod tests {
         let clean = Profile::lb2013_clean();
         assert_eq!((clean.mix, clean.edition), (of_2013.mix, of_2013.edition));
         assert_eq!(medians(&clean), medians(&of_2013));
-        assert_eq!((clean.degree_split, clean.target_rule), (of_2020.degree_split, TargetRule::Exact));
+        assert_eq!(
+            (clean.degree_split, clean.target_rule),
+            (of_2020.degree_split, TargetRule::Exact)
+        );
     }
 }

@@ -120,7 +120,9 @@ fn targets_of_the_edition_of_2020() {
             for _ in 0..100_000 {
                 let (id1, link_type, targets) = match generator.next_request() {
                     Request::PutLink { id1, link_type, id2, .. }
-                    | Request::DeleteLink { id1, link_type, id2, .. } => (id1, link_type, vec![id2]),
+                    | Request::DeleteLink { id1, link_type, id2, .. } => {
+                        (id1, link_type, vec![id2])
+                    }
                     Request::MultigetLink { id1, link_type } => {
                         (id1, link_type, generator.targets().to_vec())
                     }
