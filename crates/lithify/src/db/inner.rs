@@ -127,8 +127,6 @@ pub(crate) struct DbInner {
     pub(crate) failure: Mutex<Option<Error>>,
     pub(crate) has_failed: AtomicBool,
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// Held by who syncs the log beside appends; taken before the writer.
-    pub(crate) sync_turn: Mutex<()>,
     /// The thread that syncs the log at intervals, and what ends it.
     pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
     pub(crate) stop_syncing: Arc<dyn Event>,

@@ -162,6 +162,8 @@ named_list! {
         Level0 = "level0", "us";
         /// Compaction is behind by too many bytes.
         PendingCompaction = "pending-compaction", "us";
+        /// Obsolete entries that compaction has not come to take too much space.
+        Space = "space", "us";
         /// The memory budget is used up.
         MemoryBudget = "memory-budget", "us";
         /// The log is larger than its bound.
