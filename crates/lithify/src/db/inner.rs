@@ -115,6 +115,8 @@ pub(crate) struct DbInner {
     pub(crate) visible: AtomicU64,
     /// The memtables of all families were last switched together at this sequence number.
     pub(crate) switched_through: AtomicU64,
+    /// Cursors made so far; tells apart where their samples begin.
+    pub(crate) next_cursor: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
