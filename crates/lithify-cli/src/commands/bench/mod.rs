@@ -1,6 +1,7 @@
 //! `lithify bench`: experiments.
 
 mod cell;
+mod engines;
 mod list;
 mod overwrite;
 mod run;
@@ -22,6 +23,8 @@ pub enum BenchCommand {
     Overwrite(overwrite::OverwriteArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
+    /// List the engines that can be measured, and how to get those that are missing
+    Engines,
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
@@ -38,6 +41,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
+        BenchCommand::Engines => engines::run(),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => cell::run(),
         BenchCommand::OverwriteProcess => overwrite::run_process(),
