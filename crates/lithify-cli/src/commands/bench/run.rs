@@ -9,7 +9,7 @@ use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::report;
 use lithify_lab::run::engine;
-use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
 use lithify_lab::run::{Runner, store};
@@ -92,13 +92,15 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
     let program = Program { path, arguments: ["bench", "cell"].map(Into::into).into() };
-    let choice = Choice {
+    let mut choice = Choice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
         repeats: arguments.repeats,
         query_seconds: arguments.seconds,
         nodes: arguments.nodes,
     };
+    let skipped =
+        leave_out_missing(&experiment, &arguments.engine, &mut choice).map_err(Fault::usage)?;
     let build = program.build().map_err(Fault::failure)?;
     let plan =
         Plan::expand(&experiment, &arguments.engine, &choice, &build).map_err(Fault::usage)?;
@@ -112,6 +114,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         interrupt: &interrupt,
     };
     let mut terminal = Terminal::new(stderr().is_terminal());
+    skipped.iter().for_each(|line| terminal.say(line));
     terminal.say(&format!(
         "{} from {place}, scale {}, {} cells, results in {}",
         plan.experiment.name,
