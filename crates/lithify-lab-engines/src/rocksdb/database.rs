@@ -154,6 +154,11 @@ impl Database {
         &self.options
     }
 
+    /// True when it was opened for transactions.
+    pub fn has_locks(&self) -> bool {
+        matches!(self.handle, Handle::Transactional { .. })
+    }
+
     /// Number of column families that were named.
     pub fn family_count(&self) -> usize {
         self.families.len().saturating_sub(1)

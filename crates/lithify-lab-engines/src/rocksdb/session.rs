@@ -44,12 +44,30 @@ impl<'a> RocksSession<'a> {
         })
     }
 
+    /// Applies a batch as a transaction: a database with locks refuses batches that hold single
+    /// deletes.
+    fn write_in_transaction(&self, batch: &WriteBatch) -> EngineResult<()> {
+        let mut own = self.database.begin(None)?;
+        for op in batch.ops() {
+            match op {
+                BatchOp::Put(space, key, value) => own.put(space.index(), key, value),
+                BatchOp::Delete(space, key) => own.delete(space.index(), key),
+                BatchOp::SingleDelete(space, key) => own.single_delete(space.index(), key),
+            }?;
+        }
+        own.commit()
+    }
+
     fn open(&mut self) -> EngineResult<(&mut Transaction<'a>, &ReadView)> {
         match &mut self.transaction {
             Some(transaction) if self.is_open => Ok((transaction, &self.view)),
             _ => Err(EngineError::fatal("there is no open transaction")),
         }
     }
+}
+
+fn is_single_delete(op: BatchOp<'_>) -> bool {
+    matches!(op, BatchOp::SingleDelete(..))
 }
 
 /// The first key above all that begin with `prefix` into `end`; empty when there is none.
@@ -116,6 +134,9 @@ impl Session for RocksSession<'_> {
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+        if self.database.has_locks() && batch.ops().any(is_single_delete) {
+            return self.write_in_transaction(batch);
+        }
         self.batch.clear();
         for op in batch.ops() {
             match op {
