@@ -23,12 +23,13 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::EngineStatistics;
+use crate::adapter::{EngineName, EngineStatistics};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::{self, DirectorySize};
 use crate::run::RunError;
-use crate::run::cell::{EngineKind, EngineSettings, ProgressLine};
+use crate::run::cell::{EngineSettings, ProgressLine};
+use crate::run::engine;
 use crate::run::process::{DataDirectory, JobEnd, Program, absolute, run_job};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
@@ -38,7 +39,7 @@ use timeline::Throughput;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverwriteSpec {
     /// On which engine.
-    pub engine: EngineKind,
+    pub engine: EngineName,
     /// With which settings.
     pub settings: EngineSettings,
     /// Number of keys.
@@ -163,12 +164,12 @@ impl Runner<'_> {
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<OverwriteRecord>, RunError> {
         std::fs::create_dir_all(self.results).map_err(|error| RunError::io(self.results, error))?;
         let driver_spec = OverwriteSpec {
-            engine: EngineKind::Null,
+            engine: EngineName::null(),
             seconds: self.spec.seconds.min(DRIVER_SECONDS_MAX),
             ..self.spec.clone()
         };
         let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
-        if !self.spec.engine.stores() {
+        if !engine::stores(&self.spec.engine) {
             return Ok(Some(OverwriteRecord { result: None, driver }));
         }
         let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
@@ -231,7 +232,7 @@ pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf
 
 /// Refuses to fill the disk: twice the logical size is more than the engine needs at its peak.
 fn check_disk(data: &Path, spec: &OverwriteSpec) -> Result<(), RunError> {
-    if !spec.engine.uses_disk() {
+    if !engine::uses_disk(&spec.engine) {
         return Ok(());
     }
     let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;

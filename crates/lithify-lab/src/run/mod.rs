@@ -240,7 +240,7 @@ impl Runner<'_> {
 
     /// Refuses to fill the disk.
     fn check_disk(&self, data: &Path, spec: &CellSpec) -> Result<(), RunError> {
-        if !spec.engine.uses_disk() {
+        if !engine::uses_disk(&spec.engine) {
             return Ok(());
         }
         let needed_bytes = self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20);
