@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use lithify_lab::adapter::ScanRange;
 use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
 use lithify_lab::run::cell::{EngineKind, EngineSettings};
 use lithify_lab::run::engine::open_spaces;
@@ -59,11 +60,11 @@ fn every_key_is_there_and_the_figures_agree() {
     let stages = stages.into_inner().expect("not poisoned");
     assert_eq!(stages.last().map(String::as_str), Some("settle"), "{stages:?}");
 
-    let engine = open_spaces(spec.engine, directory.path(), &spec.settings, &measure::SPACES)
+    let engine = open_spaces(spec.engine, directory.path(), &spec.settings, &SPACES)
         .expect("opens");
     let mut session = engine.session().expect("a session");
     let mut rows = 0u64;
-    let visited = session.scan(measure::SPACE, &ScanRange::prefix(b""), &mut |key, value| {
+    let visited = session.scan(SPACE, &ScanRange::prefix(b""), &mut |key, value| {
         assert_eq!(&key[..8], rows.to_be_bytes());
         assert_eq!((key.len(), value.len()), (20, 400));
         rows += 1;

@@ -2,8 +2,8 @@
 //!
 //! Owns: the workload (keys and values of the classic key-value benchmark; every key is put once
 //! in random order, then random keys are put again for a time, then background work is waited
-//! for), what the clients see of it ([`timeline`]), what the engine and the process cost
-//! ([`measure`]), and the report ([`report`]).
+//! for), what the engine and the process cost ([`measure`]), and the report ([`report`]). Entries,
+//! timeline and samples are those of [`crate::keyvalue`].
 //!
 //! Promises: the engine runs in a process of its own, opened anew between fill and overwrites, so
 //! that its counters are those of the overwrites; the same driver runs over the engine that stores
@@ -12,27 +12,24 @@
 //! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
 //! and one that samples every second. Does not know experiments, arms or repeats.
 
-mod entries;
 pub mod measure;
 pub mod report;
-pub mod timeline;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineStatistics;
+use crate::keyvalue::samples::Sample;
+use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::meter::space::{self, DirectorySize};
 use crate::run::RunError;
 use crate::run::cell::{EngineKind, EngineSettings, ProgressLine};
 use crate::run::process::{DataDirectory, JobEnd, Program, absolute, run_job};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
-use timeline::Throughput;
 
 /// What is done, on what. Everything that can change a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,27 +72,6 @@ pub struct OverwriteJob {
     pub result_path: PathBuf,
     /// The process that waits for it.
     pub parent: u32,
-}
-
-/// What was seen in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Sample {
-    /// Seconds since the overwrites began.
-    pub at_s: f64,
-    /// Bytes of live tables and of the log.
-    pub live_bytes: u64,
-    /// The log in it.
-    pub wal_bytes: u64,
-    /// Bytes that compactions have still to rewrite.
-    pub pending_compaction_bytes: u64,
-    /// Tables in level 0.
-    pub level0_files: u64,
-    /// The data directory.
-    pub directory: DirectorySize,
-    /// Resident memory of the process.
-    pub resident_bytes: u64,
-    /// Memory of the engine by purpose.
-    pub memory: BTreeMap<String, u64>,
 }
 
 /// What the measuring process found.
@@ -209,7 +185,7 @@ impl Runner<'_> {
         for path in [&result_path, &log_path] {
             std::fs::remove_file(path).map_err(|error| RunError::io(path, error))?;
         }
-        let mean = timeline::Evenness::of(&result.throughput.per_second).mean;
+        let mean = Evenness::of(&result.throughput.per_second).mean;
         announcer.end(&format!("{name}: {mean:.0} writes/s"));
         Ok(Some(result))
     }
