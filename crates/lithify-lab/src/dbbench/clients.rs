@@ -118,6 +118,11 @@ impl<'a> Loop<'a> {
         }
     }
 
+    /// True when every client has done its last operation.
+    pub(super) fn are_done(&self) -> bool {
+        self.clients_done.load(Ordering::Relaxed)
+    }
+
     /// Runs them until all are done.
     pub(super) fn run(&self, engine: &dyn Engine) -> EngineResult<Ends> {
         thread::scope(|scope| {

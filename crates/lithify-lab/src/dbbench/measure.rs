@@ -21,7 +21,7 @@ use super::spec::{
     Benchmark, CallResult, DbCell, DbJob, DbResult, DbSpec, Interval, OperationLatency, Step,
     StepResult, ThreadCpu,
 };
-use crate::adapter::{Engine, EngineResult, EngineStatistics};
+use crate::adapter::{Engine, EngineName, EngineResult, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
@@ -31,8 +31,8 @@ use crate::meter::machine::Machine;
 use crate::meter::process::reset_resident_max;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
-use crate::run::cell::{EngineKind, ProgressLine};
-use crate::run::engine::open_spaces;
+use crate::run::cell::ProgressLine;
+use crate::run::engine::{Transactions, open_spaces, stores};
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
@@ -94,7 +94,7 @@ pub fn measure(
 
 /// The engine that stores nothing finds every key, so that the driver does all it does elsewhere.
 fn open(spec: &DbSpec, directory: &Path) -> Result<Box<dyn Engine>, RunError> {
-    if spec.engine == EngineKind::Null {
+    if spec.engine == EngineName::null() {
         let sample = NullSpace {
             key_bytes: spec.key_bytes as usize,
             value: vec![b'v'; spec.value_bytes as usize],
@@ -103,7 +103,7 @@ fn open(spec: &DbSpec, directory: &Path) -> Result<Box<dyn Engine>, RunError> {
         };
         return Ok(Box::new(NullEngine::new(vec![sample])));
     }
-    open_spaces(spec.engine, directory, &spec.settings, &SPACES)
+    open_spaces(&spec.engine, directory, &spec.settings, &SPACES, Transactions::Unneeded)
         .map_err(|error| failed("open", &error))
 }
 
@@ -169,7 +169,7 @@ impl Sequence<'_> {
         let io = |error| RunError::io(self.directory, error);
         std::fs::remove_dir_all(self.directory).map_err(io)?;
         std::fs::create_dir(self.directory).map_err(io)?;
-        self.presence = self.spec.engine.stores().then(|| Presence::none_of(self.spec.num));
+        self.presence = stores(&self.spec.engine).then(|| Presence::none_of(self.spec.num));
         self.contents = Some(0);
         open(self.spec, self.directory)
     }
@@ -321,7 +321,7 @@ impl Sequence<'_> {
     }
 
     fn verify(&self, engine: &dyn Engine) -> Result<Option<oracle::Verification>, RunError> {
-        if !self.spec.engine.stores() {
+        if !stores(&self.spec.engine) {
             return Ok(None);
         }
         self.say("verify");
@@ -339,6 +339,10 @@ impl Sequence<'_> {
         at_s: f64,
     ) {
         let done = sum(&clients.counts);
+        if intervals.closed {
+            return;
+        }
+        intervals.closed = clients.are_done();
         let interval = intervals.next(at_s, done, sum(std::slice::from_ref(&clients.background)));
         let rate = (interval.operations as f64 / interval.seconds.max(1e-9)) as u64;
         let (done, total, unit) = match self.spec.operations(benchmark) {
@@ -368,13 +372,15 @@ impl Sequence<'_> {
 /// The operations of every second.
 #[derive(Default)]
 struct Intervals {
+    /// True when the clients were done at the end of the last one.
+    closed: bool,
     list: Vec<Interval>,
     operations: u64,
     background_writes: u64,
 }
 
 impl Intervals {
-    /// Closes the interval that ends at `at_s`; after the last operation nothing is kept.
+    /// Closes the interval that ends at `at_s`.
     fn next(&mut self, at_s: f64, operations: u64, background_writes: u64) -> Interval {
         let last_s = self.list.last().map_or(0.0, |interval| interval.elapsed_s);
         let interval = Interval {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Distribution;
 use super::oracle::{Checkpoint, Verification};
-use crate::adapter::{Capabilities, EngineStatistics};
+use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Throughput;
 use crate::latency::LatencySummary;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cell::{EngineKind, EngineSettings};
+use crate::run::cell::EngineSettings;
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
@@ -122,7 +122,7 @@ pub struct DbSpec {
     /// [`SCHEMA`].
     pub schema: u32,
     /// On which engine.
-    pub engine: EngineKind,
+    pub engine: EngineName,
     /// With which settings.
     pub settings: EngineSettings,
     /// The steps, in order.

@@ -22,7 +22,7 @@ use crate::meter::machine::Machine;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
-use crate::run::engine::open_spaces;
+use crate::run::engine::{Transactions, open_spaces, uses_disk};
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
@@ -37,7 +37,7 @@ pub fn run_job(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunErro
 }
 
 fn open(spec: &OverwriteSpec, directory: &Path) -> EngineResult<Box<dyn Engine>> {
-    open_spaces(spec.engine, directory, &spec.settings, &SPACES)
+    open_spaces(&spec.engine, directory, &spec.settings, &SPACES, Transactions::Unneeded)
 }
 
 /// Measures in this process, with the engine's data in `directory`.
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 
     fn reopen(&self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>, RunError> {
-        if !self.spec.engine.uses_disk() {
+        if !uses_disk(&self.spec.engine) {
             return Ok(engine);
         }
         engine.close().map_err(|error| failed("close", &error))?;

@@ -20,22 +20,25 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::EngineStatistics;
+use crate::adapter::{EngineName, EngineStatistics};
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::RunError;
-use crate::run::cell::{EngineKind, EngineSettings, ProgressLine};
-use crate::run::process::{DataDirectory, JobEnd, Program, absolute, run_job};
+use crate::run::cell::{EngineSettings, ProgressLine};
+use crate::run::engine;
+use crate::run::process::{
+    Answer, DataDirectory, JobFiles, Program, absolute, run_for_result,
+};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
+use crate::run::{RunError, require_free};
 
 /// What is done, on what. Everything that can change a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverwriteSpec {
     /// On which engine.
-    pub engine: EngineKind,
+    pub engine: EngineName,
     /// With which settings.
     pub settings: EngineSettings,
     /// Number of keys.
@@ -139,12 +142,12 @@ impl Runner<'_> {
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<OverwriteRecord>, RunError> {
         std::fs::create_dir_all(self.results).map_err(|error| RunError::io(self.results, error))?;
         let driver_spec = OverwriteSpec {
-            engine: EngineKind::Null,
+            engine: EngineName::null(),
             seconds: self.spec.seconds.min(DRIVER_SECONDS_MAX),
             ..self.spec.clone()
         };
         let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
-        if !self.spec.engine.stores() {
+        if !engine::stores(&self.spec.engine) {
             return Ok(Some(OverwriteRecord { result: None, driver }));
         }
         let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
@@ -161,7 +164,11 @@ impl Runner<'_> {
         announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        check_disk(data, spec)?;
+        if engine::uses_disk(&spec.engine) {
+            // Twice the logical size is more than the engine needs at its peak.
+            let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
+            require_free(data, needed_bytes, ", or take fewer --keys")?;
+        }
         let directory = DataDirectory::create(&data.join(format!("{name}.data")))?;
         let result_path = absolute(&self.results.join(format!("{name}.result.json")))?;
         let log_path = self.results.join(format!("{name}.log"));
@@ -172,16 +179,13 @@ impl Runner<'_> {
             parent: std::process::id(),
         };
         let mut progress = |line: &ProgressLine| announcer.progress(line);
-        match run_job(&self.program, &job, &log_path, self.interrupt, &mut progress)? {
-            JobEnd::Interrupted => return Ok(None),
-            JobEnd::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
-            JobEnd::Succeeded => {}
-        }
-        let text = std::fs::read_to_string(&result_path)
-            .map_err(|error| RunError::io(&result_path, error))?;
-        let result: OverwriteResult = serde_json::from_str(&text).map_err(|error| {
-            RunError::new(format!("{} is no result: {error}", result_path.display()))
-        })?;
+        let files = JobFiles { result: &result_path, log: &log_path };
+        let result: OverwriteResult =
+            match run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)? {
+                Answer::Interrupted => return Ok(None),
+                Answer::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
+                Answer::Result(result) => *result,
+            };
         for path in [&result_path, &log_path] {
             std::fs::remove_file(path).map_err(|error| RunError::io(path, error))?;
         }
@@ -203,23 +207,4 @@ pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf
     write_atomically(&files[1], report::csv(shown).as_bytes())?;
     crate::run::store::write_json(&files[2], record)?;
     Ok(files)
-}
-
-/// Refuses to fill the disk: twice the logical size is more than the engine needs at its peak.
-fn check_disk(data: &Path, spec: &OverwriteSpec) -> Result<(), RunError> {
-    if !spec.engine.uses_disk() {
-        return Ok(());
-    }
-    let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
-    let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
-    if free_bytes >= needed_bytes {
-        return Ok(());
-    }
-    Err(RunError::new(format!(
-        "{}: {} MiB free, {} MiB needed; free some, name another place with --data, or take fewer \
-         --keys",
-        data.display(),
-        free_bytes >> 20,
-        needed_bytes >> 20
-    )))
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{CellSpec, EngineKind, EngineSettings, Purpose, SCHEMA};
+use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
+use crate::adapter::EngineName;
 use crate::experiment::{Arm, Experiment, Scale};
 
 /// What the command line chose.
@@ -42,7 +43,7 @@ pub struct Plan {
     /// Name of the scale.
     pub scale: String,
     /// On which engine.
-    pub engine: EngineKind,
+    pub engine: EngineName,
     /// Repeats of each arm.
     pub repeats: u64,
     /// The arms in the order of the tables.
@@ -62,7 +63,7 @@ impl Plan {
     /// An unknown scale or arm, an impossible number, a scale that this version cannot run.
     pub fn expand(
         experiment: &Experiment,
-        engine: EngineKind,
+        engine: &EngineName,
         choice: &Choice,
         build: &str,
     ) -> Result<Plan, ChoiceError> {
@@ -75,7 +76,7 @@ impl Plan {
             purpose: Purpose::Measure,
             arm: arm.name.clone(),
             repeat,
-            engine,
+            engine: engine.clone(),
             settings: settings(experiment, &scale, arm),
             profile: experiment.workload.profile,
             seed: experiment.workload.seed + repeat,
@@ -87,13 +88,13 @@ impl Plan {
             build: build.to_owned(),
         };
         let mut cells = Vec::new();
-        if engine != EngineKind::Null {
+        if *engine != EngineName::null() {
             // The null engine ignores settings; the first arm of the file lends its own, so that
             // choosing other arms does not ask for another calibration.
             cells.push(CellSpec {
                 purpose: Purpose::Calibrate,
                 arm: "driver".to_owned(),
-                engine: EngineKind::Null,
+                engine: EngineName::null(),
                 warmup_seconds: 1,
                 query_seconds: scale.calibration_seconds,
                 ..cell("driver".to_owned(), &experiment.arms[0], 0)
@@ -108,7 +109,7 @@ impl Plan {
         Ok(Plan {
             experiment: experiment.clone(),
             scale: scale_name,
-            engine,
+            engine: engine.clone(),
             repeats,
             arms: arms.iter().map(|arm| arm.name.clone()).collect(),
             cells,
@@ -118,10 +119,10 @@ impl Plan {
     /// The name of the run's files: experiment, scale, and the engine when it is not Lithify.
     pub fn name(&self) -> String {
         let name = format!("{}-{}", self.experiment.name, self.scale);
-        match self.engine {
-            EngineKind::Lithify => name,
-            other => format!("{name}-{}", other.name()),
+        if self.engine == EngineName::lithify() {
+            return name;
         }
+        format!("{name}-{}", self.engine)
     }
 
     /// The scale as the experiment declares it.
@@ -215,7 +216,7 @@ mod tests {
     }
 
     fn expand(choice: &Choice) -> Result<Plan, ChoiceError> {
-        Plan::expand(&experiment(), EngineKind::Model, choice, "b")
+        Plan::expand(&experiment(), &EngineName::model(), choice, "b")
     }
 
     #[test]
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn everything_by_default_and_no_calibration_of_the_null_engine() {
-        let plan = Plan::expand(&experiment(), EngineKind::Null, &Choice::default(), "b")
+        let plan = Plan::expand(&experiment(), &EngineName::null(), &Choice::default(), "b")
             .expect("expands");
         assert_eq!(plan.cells.len(), 18);
         assert_eq!(plan.scale, "smoke");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::run::cell::{EngineKind, ProgressLine};
+use crate::adapter::EngineName;
+use crate::run::cell::ProgressLine;
 use crate::run::process::Program;
 
 /// Keeps what was announced.
@@ -40,7 +41,7 @@ const PREAMBLE: &str = "job=$(cat)\n\
 impl World {
     fn new(repeats: u64) -> World {
         let root = tempfile::tempdir().expect("a directory");
-        let plan = sample::plan(EngineKind::Model, repeats);
+        let plan = sample::plan(&EngineName::model(), repeats);
         fs::create_dir(root.path().join("prepared")).expect("creates");
         for spec in &plan.cells {
             let text = serde_json::to_string(&sample::result(spec)).expect("to JSON");
@@ -237,7 +238,7 @@ fn a_full_disk_is_noticed_before_the_start() {
         scale.disk_mib = 1 << 30;
     }
     for cell in &mut plan.cells {
-        cell.engine = EngineKind::Lithify;
+        cell.engine = EngineName::lithify();
     }
     let world = World { plan, ..world };
     let error = world.run("succeed").0.expect_err("is refused").to_string();
@@ -246,7 +247,7 @@ fn a_full_disk_is_noticed_before_the_start() {
 
 #[test]
 fn a_cell_is_measured_from_end_to_end() {
-    let mut spec = sample::plan(EngineKind::Model, 1).cells[1].clone();
+    let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
     (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 1);
     let directory = tempfile::tempdir().expect("a directory");
     let lines = std::sync::Mutex::new(Vec::new());

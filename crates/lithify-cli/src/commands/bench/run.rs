@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lithify_lab::adapter::EngineName;
 use lithify_lab::report;
-use lithify_lab::run::cell::EngineKind;
+use lithify_lab::run::engine;
 use lithify_lab::run::plan::{Choice, Plan};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
@@ -49,9 +50,9 @@ pub struct RunArguments {
     /// Nodes of the graph, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
-    /// On which engine
-    #[arg(long, value_enum, default_value_t = EngineArgument::Lithify)]
-    engine: EngineArgument,
+    #[arg(long, value_name = "NAME", default_value = "lithify", value_parser = engine_name,
+        help = ENGINE_HELP)]
+    engine: EngineName,
     /// Where results go
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
@@ -66,29 +67,24 @@ pub struct RunArguments {
     fresh: bool,
 }
 
-/// Engines on the command line.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum EngineArgument {
-    /// The engine of this project
-    Lithify,
-    /// Does nothing: what the driver alone costs
-    Null,
-    /// An ordered map in memory: the reference
-    Model,
+/// An engine on the command line: one of those that can be opened by name.
+pub(super) fn engine_name(text: &str) -> Result<EngineName, String> {
+    let name = EngineName::new(text);
+    engine::find(&name).map_err(|error| error.to_string())?;
+    Ok(name)
 }
 
-impl From<EngineArgument> for EngineKind {
-    fn from(argument: EngineArgument) -> Self {
-        match argument {
-            EngineArgument::Lithify => EngineKind::Lithify,
-            EngineArgument::Null => EngineKind::Null,
-            EngineArgument::Model => EngineKind::Model,
-        }
-    }
+/// One line of what `--engine` takes, for the help.
+pub(super) const ENGINE_HELP: &str = "On which engine: a name of `bench engines`";
+
+/// Refuses an engine that is known and not here, before anything is made.
+pub(super) fn require_engine(name: &EngineName) -> Result<(), Fault> {
+    engine::find(name).and_then(|provider| provider.available()).map_err(Fault::failure)
 }
 
 /// Runs it.
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
+    require_engine(&arguments.engine)?;
     let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
     for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
         refuse_file(directory)?;
@@ -104,8 +100,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         nodes: arguments.nodes,
     };
     let build = program.build().map_err(Fault::failure)?;
-    let plan = Plan::expand(&experiment, arguments.engine.into(), &choice, &build)
-        .map_err(Fault::usage)?;
+    let plan =
+        Plan::expand(&experiment, &arguments.engine, &choice, &build).map_err(Fault::usage)?;
     let interrupt = watch_signals()?;
     let runner = Runner {
         plan: &plan,
