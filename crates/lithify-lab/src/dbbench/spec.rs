@@ -166,7 +166,12 @@ impl DbSpec {
 
     /// Operations of one client of a step; `None` when the time decides.
     pub fn operations(&self, benchmark: Benchmark) -> Option<u64> {
-        let own = if benchmark.is_write() { self.writes } else { self.reads };
+        let own = match benchmark {
+            // Beyond the last key there is none that anybody would look for.
+            Benchmark::FillSeq => self.writes.map(|writes| writes.min(self.num)),
+            _ if benchmark.is_write() => self.writes,
+            _ => self.reads,
+        };
         // The time does not end a sequential fill: it would leave a part of the keys.
         let timed = self.duration_seconds > 0 && benchmark != Benchmark::FillSeq;
         (!timed).then(|| own.unwrap_or(self.num))
