@@ -54,10 +54,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["--use-existing", "--db", "nowhere"], "nowhere/lithify holds no database");
     refused(&["--sync", "--disable_wal=1"], "--sync contradicts --disable-wal");
     refused(&["--cache_size=33554432", "--memory-budget-mib", "64"], "cannot be used with");
-    refused(
-        &["--benchmark_write_rate_limit=5", "--mb-write-per-sec", "1"],
-        "cannot be used with",
-    );
+    refused(&["--benchmark_write_rate_limit=5", "--mb-write-per-sec", "1"], "cannot be used with");
     refused(&["--memory-budget-mib", "16"], "it must be at most half");
     refused(&["--name", "../x"], "allowed: letters");
     refused(&["--results", "file"], "file is no directory");

@@ -187,10 +187,8 @@ fn a_sequence_goes_on_with_the_database_of_another() {
     std::fs::create_dir(&data).expect("makes");
     let first = cell(spec(EngineName::lithify(), &[Benchmark::FillRandom]));
     let filled = measure::measure(&first, &data, &|_| {}).expect("measures");
-    let again = DbSpec {
-        use_existing: true,
-        ..spec(EngineName::lithify(), &[Benchmark::ReadRandom])
-    };
+    let again =
+        DbSpec { use_existing: true, ..spec(EngineName::lithify(), &[Benchmark::ReadRandom]) };
     let read = measure::measure(&cell(again), &data, &|_| {}).expect("measures");
     // A new process numbers its clients from one again: the reader draws what the writer drew.
     assert_eq!(steps(&read)[0].found, 3_000);

@@ -138,7 +138,10 @@ impl<'a> Loop<'a> {
             let clients: Vec<_> = clients.into_iter().map(join).collect();
             self.clients_done.store(true, Ordering::Relaxed);
             let background = background.map(join).transpose();
-            Ok(Ends { clients: clients.into_iter().collect::<Result<_, _>>()?, background: background? })
+            Ok(Ends {
+                clients: clients.into_iter().collect::<Result<_, _>>()?,
+                background: background?,
+            })
         })
     }
 

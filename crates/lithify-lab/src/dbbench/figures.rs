@@ -116,9 +116,7 @@ impl Measured<'_> {
         let cpu = &driver.thread_cpu;
         let client_us = per(cpu.clients_us as f64, driver.operations).unwrap_or(0.0);
         let write_us = per(cpu.background_us as f64, driver.background_writes).unwrap_or(0.0);
-        sampler_us
-            + client_us * step.operations as f64
-            + write_us * step.background_writes as f64
+        sampler_us + client_us * step.operations as f64 + write_us * step.background_writes as f64
     }
 
     /// CPU of the engine per operation of the clients, background work during the step included.
@@ -178,8 +176,7 @@ impl Measured<'_> {
     /// wrote.
     fn slowed_percent(&self) -> Option<f64> {
         self.step.throughput.as_ref()?;
-        let slowed_us =
-            slowed_us(&self.step.statistics) - slowed_us(&self.step.statistics_before);
+        let slowed_us = slowed_us(&self.step.statistics) - slowed_us(&self.step.statistics_before);
         let share = slowed_us / (self.step.usage.seconds * 1e6);
         share.is_finite().then(|| 100.0 * share.clamp(0.0, 1.0))
     }
@@ -267,7 +264,12 @@ impl<'a> Series<'a> {
         Series { record }
     }
 
-    fn values(&self, results: impl Iterator<Item = &'a DbResult>, index: usize, metric: &Metric) -> Vec<(u64, f64)> {
+    fn values(
+        &self,
+        results: impl Iterator<Item = &'a DbResult>,
+        index: usize,
+        metric: &Metric,
+    ) -> Vec<(u64, f64)> {
         let driver = self.record.driver();
         results
             .filter_map(|result| {
@@ -341,7 +343,10 @@ mod tests {
         assert_eq!(verdict(Better::Higher, spread(1.03, 1.2), band), Verdict::WithinBand);
         assert_eq!(verdict(Better::Higher, spread(0.9, 1.2), band), Verdict::WithinBand);
         // A control that differs always to one side does not move the place of equal.
-        assert_eq!(verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)), Verdict::WithinBand);
+        assert_eq!(
+            verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)),
+            Verdict::WithinBand
+        );
         assert_eq!(verdict(Better::Lower, spread(0.5, 0.6), None), Verdict::None);
         assert_eq!(verdict(Better::Lower, None, band), Verdict::None);
     }

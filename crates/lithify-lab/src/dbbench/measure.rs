@@ -57,7 +57,7 @@ pub fn measure(
 ) -> Result<DbResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let spec = &cell.spec;
-    let engine = open(spec, directory)?;
+    let mut engine = open(spec, directory)?;
     let mut sequence = Sequence {
         spec,
         directory,
@@ -67,7 +67,6 @@ pub fn measure(
         presence: None,
         contents: spec.use_existing.then(|| recall(directory)).flatten(),
     };
-    let mut engine = engine;
     let mut steps = Vec::new();
     for benchmark in &spec.benchmarks {
         if benchmark.is_fill() && !spec.use_existing {
@@ -208,7 +207,8 @@ impl Sequence<'_> {
         let mut intervals = Intervals::default();
         let (outcome, samples) = thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                sampler.run(engine, &mut |at_s| self.tick(&clients, &mut intervals, benchmark, at_s))
+                sampler
+                    .run(engine, &mut |at_s| self.tick(&clients, &mut intervals, benchmark, at_s))
             });
             let outcome = self.metered(engine, benchmark, &clients, &sampler);
             sampler.finish(thread.thread());
@@ -300,14 +300,13 @@ impl Sequence<'_> {
     /// their key.
     fn account(&mut self, benchmark: Benchmark, first_seed: u64, ends: &Ends) -> Option<u64> {
         if benchmark.changes_database() {
-            self.contents =
-                oracle::contents_after(self.contents, benchmark, self.spec, first_seed);
+            self.contents = oracle::contents_after(self.contents, benchmark, self.spec, first_seed);
         }
         let presence = self.presence.as_mut()?;
         let seeds = client_seed(benchmark, first_seed)..;
-        let clients = seeds.zip(&ends.clients).map(|(seed, end)| {
-            (key_stream(self.spec, benchmark, seed), end.operations)
-        });
+        let clients = seeds
+            .zip(&ends.clients)
+            .map(|(seed, end)| (key_stream(self.spec, benchmark, seed), end.operations));
         if benchmark.is_write() {
             clients.for_each(|(keys, count)| presence.add(keys, count));
             return None;
@@ -331,13 +330,7 @@ impl Sequence<'_> {
     }
 
     /// Reports the operations of the last second.
-    fn tick(
-        &self,
-        clients: &Loop<'_>,
-        intervals: &mut Intervals,
-        benchmark: Benchmark,
-        at_s: f64,
-    ) {
+    fn tick(&self, clients: &Loop<'_>, intervals: &mut Intervals, benchmark: Benchmark, at_s: f64) {
         let done = sum(&clients.counts);
         if intervals.closed {
             return;

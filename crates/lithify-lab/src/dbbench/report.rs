@@ -113,11 +113,7 @@ fn settings(result: &DbResult) -> String {
     let _ = writeln!(
         text,
         "{}, {} CPUs, {}, {}, {}\n",
-        machine.cpu,
-        machine.cpus,
-        machine.kernel,
-        machine.file_system,
-        machine.build,
+        machine.cpu, machine.cpus, machine.kernel, machine.file_system, machine.build,
     );
     text
 }
@@ -230,9 +226,8 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
             Verdict::None => "-",
         };
         let name = format!("{} {}", metric.name, metric.unit);
-        let ranged = |spread: &Option<Spread>| {
-            spread.as_ref().map_or_else(|| "-".to_owned(), with_range)
-        };
+        let ranged =
+            |spread: &Option<Spread>| spread.as_ref().map_or_else(|| "-".to_owned(), with_range);
         let _ = writeln!(
             text,
             "  {name:<30} {:>26} {:>26} {:>22} {:>22}  {verdict}",

@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{DbCell, DbJob, DbResult, DbSpec, Role, SCHEMA, Step};
 use super::{oracle, report};
 use crate::adapter::EngineName;
-use crate::run::process::{
-    Answer, DataDirectory, JobFiles, Program, absolute, run_for_result,
-};
+use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
 use crate::run::{Pace, RunError, engine, require_free};
@@ -245,7 +243,9 @@ impl Runner<'_> {
         let spec = &cell.spec;
         let on_disk = engine::uses_disk(&spec.engine);
         let kept = self.kept.filter(|_| on_disk).map(|kept| kept.join(spec.engine.name()));
-        if spec.use_existing && let Some(path) = &kept {
+        if spec.use_existing
+            && let Some(path) = &kept
+        {
             return DataDirectory::open(path);
         }
         let data = self.data.unwrap_or(store.directory());
@@ -312,8 +312,7 @@ pub fn foreign_percent(result: &DbResult) -> f64 {
 /// The operating system's.
 pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], RunError> {
     let name = &record.plan.name;
-    let files =
-        ["txt", "csv", "tsv", "json"].map(|kind| results.join(format!("{name}.{kind}")));
+    let files = ["txt", "csv", "tsv", "json"].map(|kind| results.join(format!("{name}.{kind}")));
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], report::csv(record).as_bytes())?;
     write_atomically(&files[2], report::tsv(record).as_bytes())?;

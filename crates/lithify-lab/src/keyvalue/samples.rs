@@ -71,12 +71,7 @@ pub(crate) struct Sampler<'a> {
 impl<'a> Sampler<'a> {
     /// A sampler of an engine's `directory` whose seconds count from `start`.
     pub(crate) fn new(directory: &'a Path, start: Instant) -> Sampler<'a> {
-        Sampler {
-            directory,
-            start,
-            finished: AtomicBool::new(false),
-            cpu_us: AtomicU64::new(0),
-        }
+        Sampler { directory, start, finished: AtomicBool::new(false), cpu_us: AtomicU64::new(0) }
     }
 
     /// Samples until [`Sampler::finish`], and once more then. `tick` hears the seconds since the

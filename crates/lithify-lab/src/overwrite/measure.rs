@@ -197,7 +197,12 @@ impl Run<'_> {
         let settle_after = self.meter.read();
         self.meter.sync();
         let settle = self.meter.usage(&settle_before, &settle_after);
-        Ok(Outcome { throughput: Throughput::of("overwrite", &traces.iter().collect::<Vec<_>>()), usage, settle, statistics })
+        Ok(Outcome {
+            throughput: Throughput::of("overwrite", &traces.iter().collect::<Vec<_>>()),
+            usage,
+            settle,
+            statistics,
+        })
     }
 
     /// One client: random keys until the time is over.

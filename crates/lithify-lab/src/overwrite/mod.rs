@@ -27,9 +27,7 @@ use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::engine;
-use crate::run::process::{
-    Answer, DataDirectory, JobFiles, Program, absolute, run_for_result,
-};
+use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
 use crate::run::{RunError, require_free};

@@ -160,9 +160,9 @@ pub(crate) fn run_for_result<R: DeserializeOwned>(
     }
     let text =
         fs::read_to_string(files.result).map_err(|error| RunError::io(files.result, error))?;
-    serde_json::from_str(&text).map(|result| Answer::Result(Box::new(result))).map_err(|error| {
-        RunError::new(format!("{} is no result: {error}", files.result.display()))
-    })
+    serde_json::from_str(&text)
+        .map(|result| Answer::Result(Box::new(result)))
+        .map_err(|error| RunError::new(format!("{} is no result: {error}", files.result.display())))
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {

@@ -42,8 +42,13 @@ Examples:
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
 pub struct DbArguments {
     /// Which steps, in order
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
-        default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        num_args = 1,
+        default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom"
+    )]
     benchmarks: Vec<Benchmark>,
     /// On which engines: names of `bench engines`; the first is compared with the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
@@ -136,8 +141,13 @@ struct Workload {
 #[derive(Debug, Args)]
 struct Tuning {
     /// Codecs by distance from the bottom: small levels, the middle one, the bottom
-    #[arg(long, value_name = "SMALL,MIDDLE,BOTTOM", default_value = "none,lz4,zstd-1",
-        value_delimiter = ',', num_args = 1)]
+    #[arg(
+        long,
+        value_name = "SMALL,MIDDLE,BOTTOM",
+        default_value = "none,lz4,zstd-1",
+        value_delimiter = ',',
+        num_args = 1
+    )]
     compression: Vec<Codec>,
     /// Memory of the engine as a whole, MiB [1 to 1000000]
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = range(1, 1_000_000))]
