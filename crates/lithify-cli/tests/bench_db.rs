@@ -42,13 +42,13 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["--benchmarks", "readrandom"], "begin with fillseq or fillrandom");
     refused(&["--engine", "other"], "there is no engine \"other\"");
     refused(&["--engine", "lithify,lithify"], "--control runs the first one twice");
-    refused(&["--num", "5"], "allowed: 100 to 10000000000");
+    refused(&["--num", "5"], "5 is not in 100..=10000000000");
     refused(&["--num=many"], "invalid value 'many'");
-    refused(&["--key_size=7"], "allowed: 8 to 1024");
+    refused(&["--key_size=7"], "7 is not in 8..=1024");
     refused(&["--compression", "none,lz4"], "takes 3 codecs");
     refused(&["--compression", "none,lz4,gzip"], "gzip");
     refused(&["--compression_ratio=0"], "allowed: 0.01 to 1");
-    refused(&["--repeats", "0"], "allowed: 1 to 100");
+    refused(&["--repeats", "0"], "0 is not in 1..=100");
     refused(&["--use_existing_db=2"], "allowed: 1, true, 0, false");
     refused(&["--use_existing_db=1"], "--use-existing needs --db");
     refused(&["--use-existing", "--db", "nowhere"], "nowhere/lithify holds no database");

@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_run_that_ends_by_itself_has_no_windows_after_its_end() {
         let mut trace = Trace::open_ended();
-        [10, 20, 1_250].map(|ms| trace.completed(ms * MS));
+        [10, 20, 1_250].iter().for_each(|ms| trace.completed(ms * MS));
         let throughput = Throughput::of("put", &[&trace]);
         assert_eq!((throughput.windows, throughput.gap_windows), (13, 11));
         assert_eq!(throughput.per_second, [2]);
