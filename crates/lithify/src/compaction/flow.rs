@@ -45,6 +45,8 @@ const PACE_EXPONENTS: [f64; DEBT_COUNT] = [1.0, 0.3, 0.3, 0.3];
 const BRAKE_PRESSURE: f64 = 0.75;
 /// Obsolete space per settled space. It comes to rest in the middle, and the log is there too.
 const SPACE_RATIO: Limits = Limits { soft: 0.06, hard: 0.30 };
+/// The rate stands for so long: many writes come in that time, and to find it takes a while.
+const RATE_STRIDE_US: u64 = 100;
 /// However high the pressure short of a stop, so much may be written.
 const BYTES_PER_SECOND_MIN: f64 = 256.0 * 1024.0;
 
@@ -254,6 +256,8 @@ struct State {
     debt: Debt,
     drains: [DrainMeter; DRAIN_COUNT],
     pressures: [f64; DEBT_COUNT],
+    /// Bytes per second that may be written, infinite without pressure, and why.
+    rate: (f64, DelayCause),
     /// What writers have written beyond the rate; negative for what they may catch up on.
     owed_bytes: f64,
     last_us: u64,
@@ -276,6 +280,7 @@ impl FlowController {
             debt: Debt::default(),
             drains: [DrainMeter::new(options.initial_bytes_per_second, now_us); DRAIN_COUNT],
             pressures: [0.0; DEBT_COUNT],
+            rate: (f64::INFINITY, DelayCause::Memtable),
             owed_bytes: 0.0,
             last_us: now_us,
             room_start: 0,
@@ -297,6 +302,7 @@ impl FlowController {
     fn update_locked(&self, state: &mut State, debt: Debt, now_us: u64) {
         state.advance(self.admitted_bytes(state), now_us);
         state.debt = debt;
+        state.rate = state.tightest_rate();
         state.room_start = state.room_bytes();
         self.room.store(state.room_start, Relaxed);
     }
@@ -392,7 +398,7 @@ impl State {
     fn advance(&mut self, admitted_bytes: u64, now_us: u64) {
         let passed_us = now_us.saturating_sub(self.last_us) as f64;
         self.last_us = self.last_us.max(now_us);
-        let rate = self.rate().0;
+        let rate = self.rate.0;
         let paid_bytes = rate * passed_us / 1e6;
         self.owed_bytes = (self.owed_bytes - paid_bytes).max(-rate * BURST_US / 1e6);
         if !self.owed_bytes.is_finite() {
@@ -409,10 +415,10 @@ impl State {
             let of_meter = |debt: &usize| DEBTS[*debt].0 as usize == index;
             meter.is_due = (0..DEBT_COUNT).filter(of_meter).any(|d| debts[d] > limits[d].soft);
         }
+        self.rate = self.tightest_rate();
     }
 
-    /// Bytes per second that may be written, infinite without pressure, and why.
-    fn rate(&self) -> (f64, DelayCause) {
+    fn tightest_rate(&self) -> (f64, DelayCause) {
         let written_per_drained =
             [1.0, 1.0 / self.debt.flushed_per_written(), 1.0 / self.debt.work_per_written_byte()];
         let mut tightest = (f64::INFINITY, DelayCause::Memtable);
@@ -448,11 +454,13 @@ impl State {
     }
 
     fn admit(&mut self, admitted_bytes: u64, bytes: u64, now_us: u64) -> Admission {
-        self.advance(admitted_bytes, now_us);
+        if now_us >= self.last_us + RATE_STRIDE_US {
+            self.advance(admitted_bytes, now_us);
+        }
         if let Some(cause) = self.stop(admitted_bytes) {
             return Admission::Stop(cause);
         }
-        let (rate, cause) = self.rate();
+        let (rate, cause) = self.rate;
         let owed_us = (self.owed_bytes / rate * 1e6) as u64;
         if owed_us >= DELAY_US_MIN {
             return Admission::Delay { us: owed_us.min(DELAY_US_MAX), cause };

@@ -19,7 +19,7 @@ pub(crate) const LEVEL0_TRIGGER: usize = 4;
 const STOP_CHECK_US: u64 = 100_000;
 
 /// What the figures of earlier flushes still count after one more.
-const FLUSH_MEMORY: f64 = 0.98;
+const FLUSH_MEMORY: f64 = 0.95;
 
 /// Flow control with the figures of what flushes and compactions make of users' writes.
 pub(crate) struct Flow {

@@ -7,9 +7,10 @@
 //!
 //! What need not be done while writers wait is a background job, [`LogCare`]: it starts the write
 //! back of what was appended, makes the file of the next segment, its space reserved, when the
-//! current one is half full, and syncs the current one when it is full. Until that is done the segment may grow to
-//! twice its size, so that a disk that hangs for a moment keeps no writer waiting. What is left to
-//! the writer that begins the next segment is to sync the last of the old one and the new header.
+//! current one is half full, and syncs the current one when it is full. Until that is done the
+//! segment may grow to twice its size, so that a disk that hangs for a moment keeps no writer
+//! waiting. What is left to the writer that begins the next segment is to sync the last of the old
+//! one and the new header.
 
 use super::inner::{DbInner, lock};
 use crate::base::{FileNumber, Level};
