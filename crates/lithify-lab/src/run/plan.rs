@@ -89,7 +89,7 @@ impl Plan {
             // An engine that keeps its data in memory cannot do with less of it.
             memory_limit_bytes: scale
                 .memory_limit_mib
-                .filter(|_| engine.uses_disk())
+                .filter(|_| engine::uses_disk(engine_of(engine, arm)))
                 .map(|limit| limit << 20),
             open_loop_percent: experiment.workload.open_loop_percent.clone(),
             build: build.to_owned(),
@@ -337,7 +337,7 @@ mod tests {
     fn only_engines_on_disk_are_held_to_a_limit() {
         let choice = Choice { scale: Some("io-s".into()), ..Choice::default() };
         for (engine, limit) in [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)] {
-            let plan = Plan::expand(&experiment(), engine, &choice, "b").expect("expands");
+            let plan = Plan::expand(&experiment(), &engine, &choice, "b").expect("expands");
             assert_eq!(plan.cells[0].memory_limit_bytes, None, "the calibration");
             assert!(plan.cells[1..].iter().all(|cell| cell.memory_limit_bytes == limit));
         }
