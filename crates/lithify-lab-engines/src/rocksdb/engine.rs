@@ -252,8 +252,9 @@ fn codec_name(found: &str) -> String {
         Some((name, level)) => (name, Some(level)),
         None => (found, None),
     };
-    // From table format 7 on: the codecs' numbers in hexadecimal between semicolons.
-    let numbers = name.strip_prefix("BuiltinV2;").map(|rest| rest.trim_end_matches(';'));
+    // From table format 7 on: who compresses, then the codecs' numbers in hexadecimal, each
+    // ended by a semicolon; nobody and nothing where nothing is compressed.
+    let numbers = name.split_once(';').map(|(_, rest)| rest.trim_end_matches(';'));
     let name = match numbers.unwrap_or(name) {
         "NoCompression" | "00" => return "none".to_owned(),
         "" if numbers.is_some() => return "none".to_owned(),
@@ -371,7 +372,7 @@ mod tests {
         let names = ["NoCompression", "LZ4", "ZSTD level=1", "Zlib level=6", "ZSTD", "", "New"];
         let found: Vec<String> = names.iter().map(|name| codec_name(name)).collect();
         assert_eq!(found, ["none", "lz4", "zstd-1", "zlib-6", "zstd", "unknown", "New"]);
-        let names = ["BuiltinV2;;", "BuiltinV2;04;", "BuiltinV2;07; level=1", "BuiltinV2;0407;"];
+        let names = [";;", "BuiltinV2;04;", "BuiltinV2;07; level=1", "BuiltinV2;0407;"];
         let found: Vec<String> = names.iter().map(|name| codec_name(name)).collect();
         assert_eq!(found, ["none", "lz4", "zstd-1", "0407"]);
         let one = [("lz4".to_owned(), 3)].into();
