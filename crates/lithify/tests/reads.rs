@@ -41,8 +41,7 @@ impl Counted {
     fn with_one_table() -> (Counted, Db, ColumnFamily) {
         let counted = Counted::new();
         let db = counted.open(8 << 20);
-        let options =
-            CfOptions {
+        let options = CfOptions {
             compression: CodecPolicy::uniform(Compression::NONE),
             ..CfOptions::default()
         };

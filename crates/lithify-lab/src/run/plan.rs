@@ -336,7 +336,9 @@ mod tests {
     #[test]
     fn only_engines_on_disk_are_held_to_a_limit() {
         let choice = Choice { scale: Some("io-s".into()), ..Choice::default() };
-        for (engine, limit) in [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)] {
+        for (engine, limit) in
+            [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)]
+        {
             let plan = Plan::expand(&experiment(), &engine, &choice, "b").expect("expands");
             assert_eq!(plan.cells[0].memory_limit_bytes, None, "the calibration");
             assert!(plan.cells[1..].iter().all(|cell| cell.memory_limit_bytes == limit));
