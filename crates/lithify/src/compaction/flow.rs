@@ -16,6 +16,7 @@
 //! a flush or compaction ends; what remains of lumps is smoothed in time. Pure under the times
 //! that are passed in; any thread may call. It does not sleep itself.
 
+use crate::base::lock;
 use crate::stats::DelayCause;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -219,7 +220,7 @@ impl FlowController {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 
     /// Tells the debts as they are now: after a change of memtables or of the version.
