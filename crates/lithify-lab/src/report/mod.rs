@@ -1,7 +1,8 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), the checks
+//! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
