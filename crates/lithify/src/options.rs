@@ -112,6 +112,14 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         3_600_000,
         "How long a transaction or a plain write waits for a row lock."
     ),
+    option!(
+        "direct_reads",
+        "false",
+        "boolean",
+        0,
+        1,
+        "Read tables past the system's page cache, for users and compactions alike. Opening fails where the file system cannot."
+    ),
 ];
 
 /// The settings of a column family.
@@ -198,6 +206,8 @@ pub struct Options {
     pub durability: Durability,
     /// How long a writer waits for a row lock.
     pub row_lock_timeout_ms: u64,
+    /// Read tables past the system's page cache, so that the block cache is the only one.
+    pub direct_reads: bool,
 }
 
 impl Default for Options {
@@ -210,6 +220,7 @@ impl Default for Options {
             background_threads: 2,
             durability: Durability::Buffered,
             row_lock_timeout_ms: 1000,
+            direct_reads: false,
         }
     }
 }
@@ -406,7 +417,7 @@ mod tests {
         for row in DATABASE_OPTIONS {
             assert!(stored.iter().any(|field| field == row.name), "{} is no field", row.name);
         }
-        assert_eq!(DATABASE_OPTIONS.len(), 7);
+        assert_eq!(DATABASE_OPTIONS.len(), 8);
         assert_eq!(FAMILY_OPTIONS.len(), 7);
     }
 }

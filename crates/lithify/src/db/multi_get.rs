@@ -44,10 +44,8 @@ impl DbInner {
         // The view first: what a later view has compacted away is still in this one.
         let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
         let mut batch = Batch::new(keys, sequence);
-        let read = batch.read(
-            &view,
-            &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true },
-        );
+        let read = batch
+            .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
         read.map(|()| batch.answers)
     }
@@ -111,7 +109,8 @@ impl<'k> Batch<'k> {
         let tombstones = has_ranges.then(|| memory.tombstones());
         for place in 0..self.keys.len() {
             let key = self.keys[place].bytes;
-            let covering = tombstones.as_ref().map_or(0, |t| t.covering_sequence(key, self.sequence));
+            let covering =
+                tombstones.as_ref().map_or(0, |t| t.covering_sequence(key, self.sequence));
             if let Some((kind, trailer, value)) = memory.table.get(key, self.sequence) {
                 let live = kind == ValueKind::Put && trailer.sequence() >= covering;
                 self.decide(place, live.then(|| Slice::copy_from(value)));

@@ -235,7 +235,9 @@ impl Version {
         let candidates = self.largest_words[level].candidates(key);
         let same = &tables[candidates.clone()];
         let behind = same.partition_point(|table| table.metadata.range.ends_before(key));
-        tables.get(candidates.start + behind).filter(|table| &table.metadata.range.smallest[..] <= key)
+        tables
+            .get(candidates.start + behind)
+            .filter(|table| &table.metadata.range.smallest[..] <= key)
     }
 
     /// The deepest level that holds a table.

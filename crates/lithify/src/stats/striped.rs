@@ -140,9 +140,8 @@ mod tests {
     fn stripes_are_claimed_again_by_later_threads() {
         let counters = StripedCounters::new();
         for _ in 0..4 * OWNED_COUNT {
-            let thread = std::thread::scope(|scope| {
-                scope.spawn(|| counters.add(Counter::Nexts, 2)).join()
-            });
+            let thread =
+                std::thread::scope(|scope| scope.spawn(|| counters.add(Counter::Nexts, 2)).join());
             assert!(thread.is_ok_and(|before| before.is_some()));
         }
         assert_eq!(counters.sum(Counter::Nexts), 8 * OWNED_COUNT as u64);

@@ -207,12 +207,7 @@ impl TableReader {
     }
 
     /// Puts a block that a lookup missed into the cache.
-    fn take_in(
-        &self,
-        record: &IndexRecord,
-        raw: Vec<u8>,
-        context: &mut ReadContext<'_>,
-    ) -> Bytes {
+    fn take_in(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
                 cache.insert(*file_id, record.handle.offset, BlockKind::Data, raw)
