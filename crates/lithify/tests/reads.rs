@@ -85,7 +85,7 @@ fn multi_get_answers_like_gets() {
         for _ in 0..1500 {
             let (low, size) = (random.below(3000), random.below(200) as usize);
             match random.below(20) {
-                0 => family.delete_range(&key(low), &key(low + random.below(40))).unwrap(),
+                0 => family.delete_range(&key(low), &key(low + 1 + random.below(40))).unwrap(),
                 1..4 => family.delete(&key(low)).unwrap(),
                 _ => family.put(&key(low), &random.bytes(size)).unwrap(),
             }

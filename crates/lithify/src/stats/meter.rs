@@ -204,7 +204,8 @@ impl Ledger {
         let end_ticks = clock.ticks();
         let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks);
         if let Some(sample) = sample {
-            let elapsed_ticks = end_ticks.saturating_sub(sample.ticks);
+            let elapsed_ticks =
+                end_ticks.saturating_sub(sample.ticks).saturating_sub(self.tick_read_ticks);
             // While the rate of the ticks is not known yet, in the first millisecond, no call is
             // taken for a short one.
             let passed_ns = ns_per_tick.map(|rate| (elapsed_ticks as f64 * rate) as u64);

@@ -155,6 +155,36 @@ fn calls_that_waited_are_booked_by_their_cpu_time() {
     assert!(cpu_ns.abs_diff(calls * 5_000) < calls * 5_000 / 20, "{cpu_ns}");
 }
 
+/// A clock whose ticks go on by 90 while they are read.
+struct SlowTicks(HandClock);
+
+impl Clock for SlowTicks {
+    fn now_us(&self) -> u64 {
+        self.0.now_us()
+    }
+    fn thread_cpu_ns(&self) -> u64 {
+        self.0.thread_cpu_ns()
+    }
+    fn ticks(&self) -> u64 {
+        self.0.ticks.fetch_add(90, Relaxed)
+    }
+    fn unix_time_s(&self) -> u64 {
+        self.0.unix_time_s()
+    }
+}
+
+#[test]
+fn reading_the_ticks_is_not_booked_to_the_call() {
+    let clock = SlowTicks(HandClock::default());
+    let ledger = Ledger::new(&clock);
+    clock.0.advance(1_000, 0);
+    for _ in 0..64_000 {
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserRead, &clock);
+        ledger.end_user_call(sample, Cause::UserRead, 0, &clock, &mut WorkMeter::default());
+    }
+    assert_eq!(ledger.figures().cpu_ns_of_cause(Cause::UserRead), 0);
+}
+
 #[test]
 fn samples_do_not_fall_in_step_with_a_pattern_of_calls() {
     let clock = HandClock::default();
