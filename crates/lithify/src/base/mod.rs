@@ -101,8 +101,9 @@ impl Trailer {
 }
 
 /// The order of entries: keys ascending by bytes, then newest first.
+#[inline]
 pub fn compare_internal(a: (&[u8], Trailer), b: (&[u8], Trailer)) -> Ordering {
-    a.0.cmp(b.0).then_with(|| b.1.cmp(&a.1))
+    compare_keys(a.0, b.0).then_with(|| b.1.cmp(&a.1))
 }
 
 /// Reads time. The implementation lives in `fs`; the codecs are timed through it.

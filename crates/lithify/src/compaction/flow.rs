@@ -21,8 +21,8 @@
 //! that are passed in; any thread may call. It does not sleep itself.
 
 use super::levels::{LevelTargets, level_sizes};
-use crate::manifest::Version;
 use crate::base::lock;
+use crate::manifest::Version;
 use crate::stats::DelayCause;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};

@@ -32,6 +32,8 @@ pub(crate) struct Workshop {
     pub(crate) pool: Arc<ContextPool>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Whether tables are read past the page cache.
+    pub(crate) direct_reads: bool,
 }
 
 impl Workshop {
@@ -45,7 +47,11 @@ impl Workshop {
         number: FileNumber,
         meter: &mut WorkMeter,
     ) -> Result<Arc<TableReader>> {
-        let file = self.world.files.open(&self.table_path(number), OpenMode::Read)?;
+        let path = self.table_path(number);
+        let file = match self.direct_reads {
+            true => self.world.files.open_direct(&path)?,
+            false => self.world.files.open(&path, OpenMode::Read)?,
+        };
         let (cache, pool) = (Some(self.cache.clone()), self.pool.clone());
         TableReader::open_metered(file, cache, pool, meter)
     }

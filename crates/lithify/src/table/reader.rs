@@ -1,4 +1,4 @@
-//! Answers point reads from a table, and loads blocks for everything else that reads it.
+//! Opens a table and answers point reads from it.
 
 use super::block::{self, Layout};
 use super::builder::TABLE_SIZE_MIN;
