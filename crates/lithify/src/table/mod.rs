@@ -35,6 +35,7 @@ mod prefetch;
 mod properties;
 mod reader;
 mod scanner;
+mod stored_block;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -51,6 +52,7 @@ pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
 pub use reader::{ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
+pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 
 /// The version of the format that this program writes.
