@@ -253,8 +253,7 @@ impl MergeJob {
                 }
                 self.begin_key();
             }
-            *bytes += self.key.len() + self.merge.value().len() + ENTRY_OVERHEAD_BYTES as usize;
-            self.place_entry(context.meter)?;
+            *bytes += self.place_entry(context.meter)?;
             self.merge.advance(context.meter, clock)?;
             if let Some(ticket) = self.sink.poll_write(context.meter)? {
                 return Ok(Step::Waiting(ticket));
@@ -315,22 +314,26 @@ impl MergeJob {
         self.sink.add(&self.key, trailer, &[], meter)
     }
 
-    /// Judges the entry under the merge and writes it if it is needed.
-    fn place_entry(&mut self, meter: &mut WorkMeter) -> Result<()> {
+    /// Judges the entry under the merge and writes it if it is needed; returns its bytes.
+    #[inline]
+    fn place_entry(&mut self, meter: &mut WorkMeter) -> Result<usize> {
         self.entries_in += 1;
+        let value = self.merge.value();
+        let bytes = self.key.len() + value.len() + ENTRY_OVERHEAD_BYTES as usize;
         let (tombstones, key) = (&self.tombstones, &self.key);
         let covering = |sequence| {
             if tombstones.is_empty() { 0 } else { tombstones.covering_sequence(key, sequence) }
         };
         let decision = self.rules.judge(self.merge.trailer(), covering, self.nothing_deeper)?;
         if let Some(trailer) = decision.released {
-            self.write_entry(trailer, meter)?;
+            self.entries_out += 1;
+            self.sink.add(&self.key, trailer, &[], meter)?;
         }
         if let Verdict::Keep(trailer) = decision.verdict {
             self.entries_out += 1;
-            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
+            self.sink.add(&self.key, trailer, value, meter)?;
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Ends the table at hand before the key `upper`, or for good. The range tombstones that

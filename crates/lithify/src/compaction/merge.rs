@@ -7,11 +7,11 @@
 use super::picker::SubRange;
 use crate::Result;
 use crate::base::{Clock, Trailer, compare_internal};
+use crate::codec::Compression;
 use crate::fs::Ticket;
 use crate::manifest::TableFile;
 use crate::memtable::MemCursor;
 use crate::stats::WorkMeter;
-use crate::codec::Compression;
 use crate::table::{ScanPoll, StoredBlock, TableScanner};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -29,11 +29,7 @@ pub(crate) struct TableRun {
 impl TableRun {
     /// `tables` in key order; only keys within `range` are read. Blocks of tables that are
     /// encoded as `target` says are offered as they are stored.
-    pub(crate) fn new(
-        tables: Vec<Arc<TableFile>>,
-        range: SubRange,
-        target: Compression,
-    ) -> Self {
+    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange, target: Compression) -> Self {
         TableRun { tables: tables.into(), range, target, scanner: None }
     }
 

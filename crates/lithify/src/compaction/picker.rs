@@ -540,7 +540,7 @@ impl Picker<'_> {
             }
         }
         let wanted = |table: &TableFile| self.is_full_of_tombstones(table);
-        self.pick_in_place(bottom..bottom + 1, Reason::Tombstones, wanted)
+        self.pick_in_place(bottom.max(1)..bottom + 1, Reason::Tombstones, wanted)
     }
 
     fn pick_snapshot_release(&self) -> Option<Compaction> {

@@ -149,6 +149,7 @@ impl TableScanner {
             record,
             first_key: &self.key,
             separator,
+            path: table.file().path(),
         }))
     }
 

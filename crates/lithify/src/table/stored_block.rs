@@ -17,6 +17,7 @@ use super::index::{FLAG_SEQUENCES_ZERO, IndexRecord};
 use crate::base::{SequenceNumber, ValueKind};
 use crate::format::Checksum;
 use crate::{Error, Result};
+use std::path::Path;
 
 /// A data block as it is stored, and decoded.
 pub(crate) struct StoredBlock<'a> {
@@ -28,6 +29,8 @@ pub(crate) struct StoredBlock<'a> {
     pub(super) record: IndexRecord,
     pub(super) first_key: &'a [u8],
     pub(super) separator: &'a [u8],
+    /// The file that it is in.
+    pub(super) path: &'a Path,
 }
 
 impl StoredBlock<'_> {
@@ -83,6 +86,16 @@ impl Survey {
     /// `hashes_keys` the hashes of its keys are gathered, and of their prefixes of
     /// `prefix_length` if that is not 0.
     pub(super) fn walk(
+        &mut self,
+        block: &StoredBlock<'_>,
+        hashes_keys: bool,
+        prefix_length: usize,
+    ) -> Result<bool> {
+        self.walk_entries(block, hashes_keys, prefix_length)
+            .map_err(|error| error.at(block.path, block.record.handle.offset))
+    }
+
+    fn walk_entries(
         &mut self,
         block: &StoredBlock<'_>,
         hashes_keys: bool,

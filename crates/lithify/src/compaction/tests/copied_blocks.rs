@@ -110,9 +110,10 @@ impl Bench {
     fn merge(&self, case: &Case, copies: bool) -> Result<(PartOutput, Vec<Entry>)> {
         let other = Compression { effort: 77, ..self.compression };
         let target = if copies { self.compression } else { other };
-        let runs = case.runs.iter().map(|run| {
-            Input::Tables(TableRun::new(run.clone(), case.range.clone(), target))
-        });
+        let runs = case
+            .runs
+            .iter()
+            .map(|run| Input::Tables(TableRun::new(run.clone(), case.range.clone(), target)));
         let mut context = ReadContext::new(&*self.workshop.world.environment);
         let tombstones: Vec<Arc<FragmentedTombstones>> = case
             .runs
@@ -159,9 +160,15 @@ impl Bench {
             let properties = table.reader.properties();
             assert_eq!(properties.key_bytes, sum(|entry| entry.0.len()));
             assert_eq!(properties.value_bytes, sum(|entry| entry.2.len()));
-            assert_eq!(properties.newest_obsolete_sequence, table.metadata.newest_obsolete_sequence);
+            assert_eq!(
+                properties.newest_obsolete_sequence,
+                table.metadata.newest_obsolete_sequence
+            );
             if table.metadata.range_tombstones == 0 {
-                assert_eq!((&properties.smallest_key, &properties.largest_key), (&first.0, &last.0));
+                assert_eq!(
+                    (&properties.smallest_key, &properties.largest_key),
+                    (&first.0, &last.0)
+                );
             }
         }
         entries
