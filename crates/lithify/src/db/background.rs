@@ -95,6 +95,8 @@ impl Gathered {
         }
         self.record.entries_in += output.entries_in;
         self.record.entries_dropped += output.entries_in.saturating_sub(output.entries_out);
+        self.record.copied_blocks += output.copied.blocks;
+        self.record.copied_bytes += output.copied.bytes;
         self.record.wall_us += output.spent.wall_us;
         self.record.cpu_ns += output.spent.cpu_ns;
         self.remaining -= 1;

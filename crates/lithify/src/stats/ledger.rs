@@ -27,6 +27,10 @@ pub struct JobRecord {
     pub written_bytes: u64,
     /// The same data before compression.
     pub written_raw_bytes: u64,
+    /// Data blocks of them that were copied as they were stored.
+    pub copied_blocks: u64,
+    /// Stored bytes of those blocks.
+    pub copied_bytes: u64,
     /// Bytes moved without rewriting; a job with any is counted as a move.
     pub moved_bytes: u64,
     /// Wall time from its first step to its last.
@@ -181,6 +185,8 @@ impl Ledger {
         add(JobFigure::ReadTargetBytes, record.read_target_bytes);
         add(JobFigure::WrittenBytes, record.written_bytes);
         add(JobFigure::WrittenRawBytes, record.written_raw_bytes);
+        add(JobFigure::CopiedBlocks, record.copied_blocks);
+        add(JobFigure::CopiedBytes, record.copied_bytes);
         add(JobFigure::MovedBytes, record.moved_bytes);
         add(JobFigure::WallUs, record.wall_us);
         add(JobFigure::CpuNs, record.cpu_ns);

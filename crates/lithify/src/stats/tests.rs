@@ -335,6 +335,8 @@ fn book_activity(ledger: &Ledger) {
         target_level: 6,
         read_source_bytes: 16 << 20,
         read_target_bytes: 28 << 20,
+        copied_blocks: 700,
+        copied_bytes: 5 << 20,
         written_bytes: 30 << 20,
         written_raw_bytes: 90 << 20,
         wall_us: 1_500_000,

@@ -39,6 +39,7 @@ mod properties;
 mod read_ahead;
 mod reader;
 mod scanner;
+mod stored_block;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -55,6 +56,7 @@ pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
 pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
+pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 
 /// The version of the format that this program writes.
