@@ -314,7 +314,8 @@ impl CloseProgress {
     }
 }
 
-fn metadata_of(
+/// What the manifest is to know of a table.
+pub(crate) fn metadata_of(
     number: FileNumber,
     summary: &TableSummary,
     compression: Compression,
@@ -337,6 +338,7 @@ fn metadata_of(
         range_tombstones: properties.range_tombstones,
         compression,
         codec_debt: false,
+        ingested: false,
         newest_obsolete_sequence: properties.newest_obsolete_sequence,
     }
 }

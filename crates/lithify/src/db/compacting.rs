@@ -56,7 +56,7 @@ impl Drop for CompactionEnd {
 
 impl CompactionReceiver {
     fn finish(&self) -> Result<()> {
-        let ((tables, mut record), is_failed) = {
+        let ((tables, mut records), is_failed) = {
             let mut gathered = lock(&self.gathered);
             (gathered.take(), gathered.is_failed)
         };
@@ -65,6 +65,7 @@ impl CompactionReceiver {
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
+            let mut record = records.pop().unwrap_or_default();
             self.inner.book_compaction(&self.compaction, &mut record);
         }
         self.inner.compaction_ended(&self.family, &self.compaction);
@@ -86,7 +87,11 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_done(&self, output: PartOutput) -> Result<()> {
-        let is_last = lock(&self.gathered).add(self.family.id, output);
+        let is_last = lock(&self.gathered).add(
+            self.family.id,
+            self.compaction.target_level,
+            output,
+        );
         if is_last { self.finish() } else { Ok(()) }
     }
 

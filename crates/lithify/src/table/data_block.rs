@@ -13,7 +13,7 @@
 //! carries along how much of the key matched the entry before, and an entry that shares more or
 //! less than that with its predecessor is ordered without looking at its bytes.
 
-use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, Trailer, ValueKind};
+use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
 use crate::format::{Decoder, read_u32};
 use crate::{Error, Result};
 use std::cmp::Ordering;
@@ -128,6 +128,21 @@ fn word(chunk: &[u8]) -> u64 {
     let mut array = [0; 8];
     array.copy_from_slice(chunk);
     u64::from_le_bytes(array)
+}
+
+/// Where the header has the smallest sequence number of the block.
+const SEQUENCE_BASE: Range<usize> = 32..40;
+
+/// Lets the entries of a block count as at `sequence`: all of them are at 0 in the file, so the
+/// base in the header is all there is to change.
+pub(super) fn assign_sequence(bytes: &mut [u8], sequence: SequenceNumber) -> Result<()> {
+    match bytes.get_mut(SEQUENCE_BASE) {
+        Some(base) if base.iter().all(|byte| *byte == 0) => {
+            base.copy_from_slice(&sequence.to_le_bytes());
+            Ok(())
+        }
+        _ => Err(damaged("entries of an ingested table have sequence numbers of their own")),
+    }
 }
 
 impl DataBlockLayout {

@@ -3,7 +3,7 @@
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, assign_sequence};
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
@@ -19,6 +19,7 @@ use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use bytes::Bytes;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the end of a table is read with at once: footer and, in most tables, properties.
@@ -62,6 +63,8 @@ pub struct Verification {
     pub data_blocks: u64,
     /// Entries.
     pub entries: u64,
+    /// User keys that have one.
+    pub user_keys: u64,
     /// Stored bytes of the data blocks.
     pub data_stored_bytes: u64,
 }
@@ -77,6 +80,8 @@ pub struct TableReader {
     index: OnceLock<Bytes>,
     filter: OnceLock<Bytes>,
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
+    /// What all entries count as at, if not 0; then they have sequence number 0 in the file.
+    assigned_sequence: AtomicU64,
 }
 
 impl TableReader {
@@ -148,7 +153,23 @@ impl TableReader {
             index: OnceLock::new(),
             filter: OnceLock::new(),
             tombstones,
+            assigned_sequence: AtomicU64::new(0),
         }))
+    }
+
+    /// Lets all entries, which have sequence number 0 in the file, count as at `sequence`. To be
+    /// called before anybody reads data blocks, and before other threads have the table.
+    pub fn assign_sequence(&self, sequence: SequenceNumber) {
+        self.assigned_sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The sequence number that all entries count as at, if it is not the one in the file: blocks
+    /// of such a table say something else on disk than in memory.
+    pub fn assigned_sequence(&self) -> Option<SequenceNumber> {
+        match self.assigned_sequence.load(Ordering::Relaxed) {
+            0 => None,
+            sequence => Some(sequence),
+        }
     }
 
     /// The table's random identity.
@@ -347,10 +368,19 @@ impl TableReader {
         record: &IndexRecord,
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
-        let raw = self.load(record.handle, Layout::Data, record.codec, context)?;
+        let mut raw = self.load(record.handle, Layout::Data, record.codec, context)?;
         check_data_block(&raw, record)
+            .and_then(|()| self.number_entries(&mut raw))
             .map_err(|error| error.at(self.file.path(), record.handle.offset))?;
         Ok(raw)
+    }
+
+    /// Gives the entries of a decoded block the sequence number that the table was assigned.
+    pub(super) fn number_entries(&self, raw: &mut [u8]) -> Result<()> {
+        match self.assigned_sequence() {
+            Some(sequence) => assign_sequence(raw, sequence),
+            None => Ok(()),
+        }
     }
 
     /// Reads, checks and decodes a block. `codec` says how it is expected to be stored: one that

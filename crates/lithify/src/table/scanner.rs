@@ -386,6 +386,11 @@ impl TableScanner {
         self.chunk.bytes = chunk;
         self.frame = loaded?;
         check_data_block(self.frame_bytes(), record)?;
+        let frame = match &self.frame {
+            Frame::Decoded => &mut self.decoded[..],
+            Frame::InChunk(range) => &mut self.chunk.bytes[range.clone()],
+        };
+        self.table.number_entries(frame)?;
         self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
         self.blocks.start += 1;
         self.checks_end = self.end.is_some() && self.blocks.is_empty();
