@@ -2,13 +2,15 @@
 
 mod support;
 
-use lithify::fs::{CrashKeep, FileCallKind, FileFault, FileSystem, OpenMode};
+use lithify::fs::{CrashKeep, FileCallKind, FileSystem, OpenMode};
 use lithify::{
     CfOptions, ColumnFamily, Db, Durability, Error, ErrorKind, Ingested, Options, TableTransfer,
     TableWriter,
 };
 use std::io::IoSlice;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use support::{Model, PATH, Parts, Random, rows, small_options};
 
 const BOTTOM: usize = 6;
@@ -163,6 +165,7 @@ fn a_dropped_or_failed_ingest_leaves_nothing() {
 
     // Every call that can fail, does once; the database goes on, or says that it cannot.
     let failing = [
+        FileCallKind::Create,
         FileCallKind::Open,
         FileCallKind::Write,
         FileCallKind::SyncData,
@@ -170,16 +173,15 @@ fn a_dropped_or_failed_ingest_leaves_nothing() {
     ];
     for kind in failing {
         for skip in 0..3 {
-            let mut seen = 0;
-            parts.files.set_fault_hook(Some(Box::new(move |call| {
-                if call.kind != kind || call.path.extension().is_some_and(|e| e != "sst") {
-                    return None;
-                }
-                seen += 1;
-                (seen == skip + 1).then_some(FileFault::Error)
-            })));
+            let seen = AtomicU64::new(0);
+            parts.files.set_fault(Box::new(move |call| {
+                let is_other = call.path.extension().is_some_and(|e| e != "sst");
+                let counts = call.kind == kind && !is_other;
+                let fails = counts && seen.fetch_add(1, Ordering::Relaxed) == skip;
+                fails.then(|| std::io::Error::other("planted"))
+            }));
             let result = ingest(&family, &all);
-            parts.files.set_fault_hook(None);
+            parts.files.clear_fault();
             if let Err(error) = result {
                 assert_eq!(error.kind(), ErrorKind::Io, "{kind:?}: {error}");
                 assert!(parts.names_ending(".sst").is_empty(), "{kind:?}");
@@ -204,17 +206,17 @@ fn a_crash_leaves_all_rows_or_none_and_no_file() {
         let (db, family) = open(&parts);
         family.put(&key(3), b"old").unwrap();
         db.sync().unwrap();
-        let image = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let image = Arc::new(Mutex::new(None));
         let (taken, files, first) = (image.clone(), parts.files.clone(), parts.files.call_count());
-        parts.files.set_fault_hook(Some(Box::new(move |_| {
-            let mut image = taken.lock().unwrap();
-            if image.is_none() && files.call_count() >= first + cut_at {
-                *image = Some(files.crash_clone(cut_at, CrashKeep::Random));
+        parts.files.set_fault(Box::new(move |call| {
+            if call.index == first + cut_at {
+                let crashed = files.crash_clone(cut_at, CrashKeep::Random);
+                *taken.lock().unwrap() = Some(crashed);
             }
             None
-        })));
+        }));
         ingest(&family, &all).unwrap();
-        parts.files.set_fault_hook(None);
+        parts.files.clear_fault();
         let image = image.lock().unwrap().take();
         let Some(files) = image else { continue };
         let crashed = Parts { files, ..Parts::new(6) };
