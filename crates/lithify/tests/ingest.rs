@@ -324,8 +324,7 @@ fn without_a_log_nothing_older_is_lost_to_a_table() {
     let other = db.column_family("other", family_options()).unwrap();
     other.put(b"before", b"1").unwrap();
     ingest(&family, &model(0..100, 12)).unwrap();
-    let crashed =
-        Parts { files: parts.files.crash_clone(1, CrashKeep::Nothing), ..Parts::new(10) };
+    let crashed = Parts { files: parts.files.crash_clone(1, CrashKeep::Nothing), ..Parts::new(10) };
     let (db, family) = open_with(&crashed, options);
     assert_eq!(rows(&family).len(), 100);
     let other = db.existing_column_family("other").unwrap().unwrap();
@@ -346,4 +345,36 @@ fn a_closed_database_and_a_dropped_family_end_an_ingest() {
     db.close().unwrap();
     assert_eq!(ingest.commit().unwrap_err().kind(), ErrorKind::Closed);
     assert!(parts.names_ending(".sst").is_empty());
+}
+
+/// A sync of the manifest that fails leaves it unknown whether the edit is durable: the tables that
+/// it names must stay, so that the database opens either way.
+#[test]
+fn tables_of_an_edit_of_unknown_fate_are_kept() {
+    let write = |family: &ColumnFamily| {
+        family.put(&key(1), b"put").unwrap();
+        family.flush()
+    };
+    let load = |family: &ColumnFamily| ingest(family, &model(0..100, 13)).map(drop);
+    let compact = |family: &ColumnFamily| family.compact_range(None, None);
+    let ways: [&dyn Fn(&ColumnFamily) -> Result<(), Error>; 3] = [&write, &load, &compact];
+    for work in ways {
+        let parts = Parts::new(12);
+        let (db, family) = open(&parts);
+        for round in 0..2 {
+            family.put(&key(round), b"before").unwrap();
+            family.put(&key(9), b"before").unwrap();
+            family.flush().unwrap();
+        }
+        parts.files.set_fault(Box::new(|call| {
+            let name = call.path.file_name().unwrap_or_default().to_string_lossy();
+            let fails = call.kind == FileCallKind::SyncData && name.starts_with("MANIFEST");
+            fails.then(|| std::io::Error::other("planted"))
+        }));
+        assert_eq!(work(&family).unwrap_err().kind(), ErrorKind::Poisoned);
+        parts.files.clear_fault();
+        drop((family, db));
+        let (_db, family) = open(&parts);
+        assert!(rows(&family).len() >= 3);
+    }
 }

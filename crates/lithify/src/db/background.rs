@@ -102,12 +102,7 @@ impl Gathered {
     }
 
     /// Takes in one part, which wrote into `level`; true if it was the last.
-    pub(crate) fn add(
-        &mut self,
-        family: ColumnFamilyId,
-        level: Level,
-        output: PartOutput,
-    ) -> bool {
+    pub(crate) fn add(&mut self, family: ColumnFamilyId, level: Level, output: PartOutput) -> bool {
         let record = self.records.entry(level).or_default();
         record.target_level = level;
         for table in output.tables {
@@ -149,7 +144,11 @@ impl FlushReceiver {
         let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
-        if is_failed || result.is_err() {
+        if let Err(error) = &result
+            && error.kind() == ErrorKind::Poisoned
+        {
+            // The edit may be durable, and then names the tables: opening tells.
+        } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
             // What skips level 0 makes no debt there, so it says nothing about that.

@@ -19,7 +19,7 @@ use crate::manifest::{Change, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
 use crate::stats::{Cause, JobRecord, WorkMeter};
 use crate::table::ReadContext;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
@@ -62,7 +62,11 @@ impl CompactionReceiver {
         };
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
-        if is_failed || result.is_err() {
+        if let Err(error) = &result
+            && error.kind() == ErrorKind::Poisoned
+        {
+            // The edit may be durable, and then names the tables: opening tells.
+        } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
             let mut record = records.pop().unwrap_or_default();
@@ -87,11 +91,8 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_done(&self, output: PartOutput) -> Result<()> {
-        let is_last = lock(&self.gathered).add(
-            self.family.id,
-            self.compaction.target_level,
-            output,
-        );
+        let is_last =
+            lock(&self.gathered).add(self.family.id, self.compaction.target_level, output);
         if is_last { self.finish() } else { Ok(()) }
     }
 

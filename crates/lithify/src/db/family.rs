@@ -104,10 +104,7 @@ impl Memory {
 
 /// The keys that a range delete removes.
 fn keys_of(tombstone: &RangeTombstone) -> KeyRange {
-    KeyRange {
-        largest_exclusive: true,
-        ..KeyRange::inclusive(&tombstone.start, &tombstone.end)
-    }
+    KeyRange { largest_exclusive: true, ..KeyRange::inclusive(&tombstone.start, &tombstone.end) }
 }
 
 /// Everything that a read of one family looks at.

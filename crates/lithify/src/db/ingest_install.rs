@@ -51,12 +51,12 @@ struct Places<'a> {
 
 impl Drop for Places<'_> {
     fn drop(&mut self) {
-        let mut background = self.inner.background();
-        if let Some(busy) = background.compacting.get_mut(&self.family.id) {
+        if let Some(busy) = self.inner.background().compacting.get_mut(&self.family.id) {
             for (level, range) in self.places.iter().filter(|(level, _)| *level > 0) {
                 busy.release(*level, range);
             }
         }
+        self.inner.state_changed.notify_all();
     }
 }
 

@@ -11,9 +11,10 @@ use crate::base::FileNumber;
 use crate::codec::{CodecId, Compression, Encoder};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
 use crate::fs::{File, OpenMode};
-use crate::stats::{Cause, Counter, StepClock, WorkMeter};
+use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
 use crate::table::{ReadContext, TableProperties, TableReader, TableSummary};
 use crate::{Error, ErrorKind, Result};
+use std::collections::BTreeSet;
 use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,9 +53,10 @@ impl ColumnFamily {
     ) -> Result<Ingested> {
         self.inner.check_writable()?;
         self.family.check_alive()?;
-        let mut incoming = Incoming { inner: &self.inner, tables: Vec::new() };
+        let mut incoming =
+            Incoming { inner: &self.inner, tables: Vec::new(), transfer, copies: BTreeSet::new() };
         for path in paths {
-            incoming.take_in(path.as_ref(), transfer)?;
+            incoming.take_in(path.as_ref())?;
         }
         incoming.install(&self.family)
     }
@@ -64,6 +66,9 @@ impl ColumnFamily {
 struct Incoming<'a> {
     inner: &'a Arc<DbInner>,
     tables: Vec<NewTable>,
+    transfer: TableTransfer,
+    /// Those of the tables that were copied.
+    copies: BTreeSet<FileNumber>,
 }
 
 impl Drop for Incoming<'_> {
@@ -75,15 +80,18 @@ impl Drop for Incoming<'_> {
 
 impl Incoming<'_> {
     /// Brings a file into the directory and checks it.
-    fn take_in(&mut self, path: &Path, transfer: TableTransfer) -> Result<()> {
+    fn take_in(&mut self, path: &Path) -> Result<()> {
         let inner = self.inner;
         let number = inner.file_numbers.take();
         let clock = &*inner.world.environment;
         let mut step = StepClock::start(clock);
         let mut meter = WorkMeter::default();
-        let arrived = inner.bring_in(path, number, transfer);
+        let arrived = inner.bring_in(path, number, self.transfer);
         step.finish(clock, &inner.ledger, Cause::Ingest, 0, &mut meter);
-        let checked = arrived.and_then(|()| inner.check_incoming(number, &mut meter));
+        let checked = arrived.and_then(|is_copy| {
+            self.copies.extend(is_copy.then_some(number));
+            inner.check_incoming(number, &mut meter)
+        });
         step.finish(clock, &inner.ledger, Cause::Verification, 0, &mut meter);
         match checked {
             Ok(table) => {
@@ -116,16 +124,35 @@ impl Incoming<'_> {
         let properties = tables.iter().map(|table| table.reader.properties());
         let row_bytes = properties.map(|p| p.key_bytes.saturating_add(p.value_bytes)).sum();
         let table_count = tables.len() as u64;
+        let mut records: Vec<_> = tables.iter().map(|table| self.record_of(table)).collect();
         let (sequence, levels) = self.inner.install_ingest(family, tables)?;
+        for (record, level) in records.iter_mut().zip(&levels) {
+            record.target_level = *level;
+            self.inner.ledger.book_job(record);
+        }
         self.inner.ledger.count(Counter::IngestedTables, table_count);
         self.inner.ledger.count(Counter::IngestedBytes, row_bytes);
         Ok(Ingested { sequence, rows, table_bytes, levels })
     }
+
+    /// What bringing the table in cost: a link moves it, a copy writes it.
+    fn record_of(&self, table: &NewTable) -> JobRecord {
+        let metadata = &table.metadata;
+        match self.copies.contains(&metadata.number) {
+            true => JobRecord {
+                written_bytes: metadata.size_bytes,
+                written_raw_bytes: metadata.raw_bytes,
+                entries_in: metadata.entries,
+                ..JobRecord::default()
+            },
+            false => JobRecord { moved_bytes: metadata.size_bytes, ..JobRecord::default() },
+        }
+    }
 }
 
 impl DbInner {
-    /// Gives a file a name in the directory, and makes its bytes durable.
-    fn bring_in(&self, path: &Path, number: FileNumber, transfer: TableTransfer) -> Result<()> {
+    /// Gives a file a name in the directory, and makes its bytes durable; true if by a copy.
+    fn bring_in(&self, path: &Path, number: FileNumber, transfer: TableTransfer) -> Result<bool> {
         let files = &self.world.files;
         let target = self.workshop.table_path(number);
         let source = files.open(path, OpenMode::Read)?;
@@ -141,9 +168,9 @@ impl DbInner {
             }
         };
         match copy {
-            Some(copy) => self.copy(&*source, &*copy),
+            Some(copy) => self.copy(&*source, &*copy).map(|()| true),
             // Whoever wrote it may not have synced it.
-            None => source.sync_data(),
+            None => source.sync_data().map(|()| false),
         }
     }
 

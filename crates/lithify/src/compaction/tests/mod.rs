@@ -4,5 +4,6 @@ mod environment;
 mod flow;
 mod levels;
 mod picker;
+mod placement;
 mod policy;
 mod scheduler;
