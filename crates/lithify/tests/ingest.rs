@@ -9,9 +9,9 @@ use lithify::{
 };
 use std::io::IoSlice;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use support::{Model, PATH, Parts, Random, rows, small_options};
+use support::{Model, PATH, Parts, Random, rows, small_options, watched};
 
 const BOTTOM: usize = 6;
 
@@ -377,4 +377,63 @@ fn tables_of_an_edit_of_unknown_fate_are_kept() {
         let (_db, family) = open(&parts);
         assert!(rows(&family).len() >= 3);
     }
+}
+
+/// Writers that never rest fill memtables in the range of the ingests, compactions run, readers look:
+/// every reader sees one ingest as a whole, none is starved, and none goes back.
+#[test]
+fn ingests_are_atomic_beside_writers_readers_and_compactions() {
+    const ROWS: u64 = 400;
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { background_threads: 2, ..small_options() };
+    let db = Db::open(directory.path(), options).unwrap();
+    let family = db.column_family("rocks", family_options()).unwrap();
+    let is_over = AtomicBool::new(false);
+    // Ingests own the odd keys, the writer the even ones.
+    let generation = |number: u64| number.to_string().into_bytes();
+    let load = |number: u64| {
+        let mut ingest = family.ingest().unwrap();
+        for row in 0..ROWS {
+            ingest.put(&key(2 * row + 1), &generation(number)).unwrap();
+        }
+        ingest.commit().unwrap();
+    };
+    watched("ingests beside writers", || {
+        std::thread::scope(|scope| {
+            load(0);
+            scope.spawn(|| {
+                let mut random = Random(1);
+                while !is_over.load(Ordering::Relaxed) {
+                    family.put(&key(2 * random.below(ROWS)), &random.bytes(100)).unwrap();
+                }
+            });
+            scope.spawn(|| {
+                let mut newest = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let snapshot = db.snapshot();
+                    let mut cursor = family.cursor_at(.., &snapshot).unwrap();
+                    let mut seen = Vec::new();
+                    while cursor.next().unwrap() {
+                        if cursor.key().last().is_some_and(|digit| digit % 2 == 1) {
+                            seen.push(String::from_utf8_lossy(cursor.value()).into_owned());
+                        }
+                    }
+                    assert_eq!(seen.len() as u64, ROWS);
+                    assert!(seen.iter().all(|value| *value == seen[0]), "torn: {seen:?}");
+                    let found: u64 = seen[0].parse().unwrap();
+                    assert!(found >= newest, "back from {newest} to {found}");
+                    newest = found;
+                }
+            });
+            for number in 1..=20 {
+                load(number);
+                let found = family.get(&key(2 * (number % ROWS) + 1)).unwrap();
+                assert_eq!(found.as_deref(), Some(&generation(number)[..]));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    });
+    db.wait_for_compaction().unwrap();
+    family.compact_range(None, None).unwrap();
+    assert_eq!(family.get(&key(1)).unwrap().as_deref(), Some(&b"20"[..]));
 }
