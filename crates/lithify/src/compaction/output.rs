@@ -325,12 +325,14 @@ impl TableSink {
     }
 
     fn finish_table(&mut self, meter: &mut WorkMeter) -> Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        let Some(summary) = open.summary else {
+        let Some(open) = &self.open else { return Ok(()) };
+        let Some(summary) = &open.summary else {
             return Err(Error::invalid("a table is closed before its entries ended"));
         };
         let reader = self.workshop.open_table(open.number, meter)?;
-        let metadata = metadata_of(open.number, &summary, self.plan.compression);
+        let metadata = metadata_of(open.number, summary, self.plan.compression);
+        // Only now: a table that cannot be opened is abandoned like any other.
+        self.open = None;
         self.finished.push(NewTable { metadata, reader });
         Ok(())
     }
@@ -372,7 +374,8 @@ impl CloseProgress {
     }
 }
 
-fn metadata_of(
+/// What the manifest is to know of a table.
+pub(crate) fn metadata_of(
     number: FileNumber,
     summary: &TableSummary,
     compression: Compression,
@@ -395,6 +398,7 @@ fn metadata_of(
         range_tombstones: properties.range_tombstones,
         compression,
         codec_debt: false,
+        ingested: false,
         newest_obsolete_sequence: properties.newest_obsolete_sequence,
     }
 }

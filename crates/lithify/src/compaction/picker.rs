@@ -193,6 +193,11 @@ impl BusyOutput {
             range: compaction.range.clone(),
         }
     }
+
+    /// A place that is written without reading any level: the source is the target.
+    fn reserved(level: Level, range: &KeyRange) -> Self {
+        BusyOutput { source_level: level, target_level: level, range: range.clone() }
+    }
 }
 
 impl BusySet {
@@ -212,10 +217,7 @@ impl BusySet {
         for (_, table) in compaction.input_tables() {
             self.tables.remove(&table.metadata.number);
         }
-        let ended = BusyOutput::of(compaction);
-        if let Some(index) = self.outputs.iter().position(|output| *output == ended) {
-            self.outputs.swap_remove(index);
-        }
+        self.end(&BusyOutput::of(compaction));
     }
 
     /// Whether the table is an input of a running compaction.
@@ -228,14 +230,31 @@ impl BusySet {
         self.outputs.len()
     }
 
-    fn reads_level0(&self) -> bool {
-        self.outputs.iter().any(|output| output.source_level == 0)
+    /// Something other than a compaction is about to put tables with keys of `range` into a level.
+    pub fn reserve(&mut self, level: Level, range: &KeyRange) {
+        self.outputs.push(BusyOutput::reserved(level, range));
     }
 
-    fn writes(&self, level: Level, range: &KeyRange) -> bool {
+    /// It has done so, or has given up.
+    pub fn release(&mut self, level: Level, range: &KeyRange) {
+        self.end(&BusyOutput::reserved(level, range));
+    }
+
+    fn end(&mut self, ended: &BusyOutput) {
+        if let Some(index) = self.outputs.iter().position(|output| output == ended) {
+            self.outputs.swap_remove(index);
+        }
+    }
+
+    /// Whether a running compaction, or a reservation, may put keys of `range` into a level.
+    pub fn writes(&self, level: Level, range: &KeyRange) -> bool {
         self.outputs
             .iter()
             .any(|output| output.target_level == level && output.range.overlaps(range))
+    }
+
+    fn reads_level0(&self) -> bool {
+        self.outputs.iter().any(|output| output.source_level == 0)
     }
 }
 

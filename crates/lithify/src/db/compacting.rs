@@ -19,7 +19,7 @@ use crate::manifest::{Change, FileMetadata, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
 use crate::table::ReadContext;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
 /// A compaction larger than this is split into key sub-ranges when there are threads for it.
@@ -56,15 +56,20 @@ impl Drop for CompactionEnd {
 
 impl CompactionReceiver {
     fn finish(&self) -> Result<()> {
-        let ((tables, mut record), is_failed) = {
+        let ((tables, mut records), is_failed) = {
             let mut gathered = lock(&self.gathered);
             (gathered.take(), gathered.is_failed)
         };
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
-        if is_failed || result.is_err() {
+        if let Err(error) = &result
+            && error.kind() == ErrorKind::Poisoned
+        {
+            // The edit may be durable, and then names the tables: opening tells.
+        } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
+            let mut record = records.pop().unwrap_or_default();
             self.inner.flow.note_compaction(&record);
             self.inner.book_compaction(&self.compaction, &mut record);
         }
@@ -87,7 +92,8 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_done(&self, output: PartOutput) -> Result<()> {
-        let is_last = lock(&self.gathered).add(self.family.id, output);
+        let is_last =
+            lock(&self.gathered).add(self.family.id, self.compaction.target_level, output);
         if is_last { self.finish() } else { Ok(()) }
     }
 

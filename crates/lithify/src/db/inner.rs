@@ -122,6 +122,8 @@ pub(crate) struct DbInner {
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
     pub(crate) background: Mutex<Background>,
+    /// Ingests that hold writers back, see `IngestGate`.
+    pub(crate) closed_gates: AtomicUsize,
     /// Notified when a flush or compaction was installed, or failed.
     pub(crate) state_changed: Arc<dyn Event>,
     /// What opening found in the log.

@@ -14,6 +14,9 @@ mod compacting;
 mod cursor;
 mod durability;
 mod family;
+mod ingest;
+mod ingest_install;
+mod ingest_tables;
 mod inner;
 mod locks;
 mod multi_get;
@@ -22,6 +25,7 @@ mod read;
 mod snapshot;
 mod stall;
 mod statistics;
+mod table_writer;
 mod transaction;
 mod wal_set;
 
@@ -30,7 +34,10 @@ pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
 pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
+pub use ingest::{Ingest, Ingested};
+pub use ingest_tables::TableTransfer;
 pub use snapshot::Snapshot;
+pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
 
 use crate::fs::World;

@@ -31,7 +31,7 @@ use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segm
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Opens or makes the database in `path`.
@@ -236,6 +236,7 @@ fn assemble(
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),
         background: Mutex::new(Background::default()),
+        closed_gates: AtomicUsize::new(0),
         state_changed: environment.new_event(),
         recovery: OnceLock::new(),
         closed: AtomicBool::new(false),

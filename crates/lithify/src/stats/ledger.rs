@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// What one finished flush, compaction or trivial move adds to the table of its target level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRecord {
-    /// The level that it wrote into; 0 for a flush.
+    /// The level that it wrote into.
     pub target_level: Level,
     /// Bytes of input tables from other levels.
     pub read_source_bytes: u64,

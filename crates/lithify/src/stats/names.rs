@@ -46,10 +46,12 @@ named_list! {
         WalPreallocation = "wal-preallocation", "bytes, ns";
         /// Version edits and the files that name the current manifest.
         Manifest = "manifest", "bytes, ns";
-        /// Memtables written to tables of level 0.
+        /// Memtables written to tables.
         Flush = "flush", "bytes, ns";
         /// Tables merged or rewritten into a level.
         Compaction = "compaction", "bytes, ns";
+        /// Tables written by bulk ingest, and copied for it.
+        Ingest = "ingest", "bytes, ns";
         /// Gets and cursors of the user; CPU is sampled.
         UserRead = "user-read", "bytes, ns";
         /// Commits of the user: log encoding and memtable inserts; CPU is sampled.
@@ -116,6 +118,8 @@ named_list! {
         RangeDeletes = "range-deletes", "count";
         /// Bytes of keys and values committed: the denominator of write amplification.
         IngestedBytes = "ingested-bytes", "bytes";
+        /// Tables that bulk ingest made live.
+        IngestedTables = "ingested-tables", "count";
         /// Batches committed.
         Commits = "commits", "count";
         /// Groups of batches that one leader committed.
@@ -252,7 +256,7 @@ named_list! {
 named_list! {
     /// What is computed from the figures.
     Derived {
-        /// (flush + compaction: written bytes) / ingested-bytes.
+        /// (flush + compaction + ingest: written bytes) / ingested-bytes.
         WriteAmplificationTables = "w-amp-flush", "ratio";
         /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
         WriteAmplificationWal = "w-amp-wal", "ratio";

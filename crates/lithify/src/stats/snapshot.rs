@@ -152,7 +152,8 @@ impl StatisticsSnapshot {
             counter(Counter::Gets) + counter(Counter::MultiGetKeys) + counter(Counter::Seeks);
         match derived {
             Derived::WriteAmplificationTables => {
-                ratio(written(Cause::Flush) + written(Cause::Compaction), ingested)
+                let causes = [Cause::Flush, Cause::Compaction, Cause::Ingest];
+                ratio(causes.into_iter().map(written).sum(), ingested)
             }
             Derived::WriteAmplificationWal => ratio(written(Cause::Wal), ingested),
             Derived::WriteAmplificationTotal => {

@@ -9,7 +9,7 @@
 //! and read neighbours together.
 
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, assign_sequence};
 use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
@@ -247,10 +247,18 @@ impl TableReader {
         self.check_data(record, raw)
     }
 
-    fn check_data(&self, record: &IndexRecord, raw: Vec<u8>) -> Result<Vec<u8>> {
-        match check_data_block(&raw, record) {
+    fn check_data(&self, record: &IndexRecord, mut raw: Vec<u8>) -> Result<Vec<u8>> {
+        match check_data_block(&raw, record).and_then(|()| self.number_entries(&mut raw)) {
             Ok(()) => Ok(raw),
             Err(error) => Err(error.at(self.file.path(), record.handle.offset)),
+        }
+    }
+
+    /// Gives the entries of a decoded block the sequence number that the table was assigned.
+    pub(super) fn number_entries(&self, raw: &mut [u8]) -> Result<()> {
+        match self.assigned_sequence() {
+            Some(sequence) => assign_sequence(raw, sequence),
+            None => Ok(()),
         }
     }
 

@@ -439,11 +439,19 @@ impl TableScanner {
         self.chunk.bytes = chunk;
         self.frame = loaded?;
         check_data_block(self.frame_bytes(), record)?;
+        let frame = match &self.frame {
+            Frame::Decoded => &mut self.decoded[..],
+            Frame::InChunk(range) => &mut self.chunk.bytes[range.clone()],
+        };
+        self.table.number_entries(frame)?;
         self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
         self.blocks.start += 1;
         self.checks_end = self.end.is_some() && self.blocks.is_empty();
-        self.is_copyable =
-            self.offers_blocks && record.flags & FLAG_ALL_PUTS != 0 && !self.checks_end;
+        // Entries whose sequence number is not in the file would lose it by a copy.
+        self.is_copyable = self.offers_blocks
+            && record.flags & FLAG_ALL_PUTS != 0
+            && !self.checks_end
+            && self.table.assigned_sequence().is_none();
         self.place_first()
     }
 

@@ -56,6 +56,7 @@ impl Bench {
             budget: budget.clone(),
             pool: ContextPool::new(budget.clone()),
             cache: BlockCache::new(budget, 0),
+            direct_reads: false,
             ledger: Ledger::new(&*environment),
         });
         let prefix_length = Some(6);

@@ -6,5 +6,6 @@ mod flow;
 mod levels;
 mod overload;
 mod picker;
+mod placement;
 mod policy;
 mod scheduler;
