@@ -31,6 +31,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    lithify_lab_engines::register();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),

@@ -130,7 +130,7 @@ impl FlushReceiver {
         } else {
             let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
             let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
-            self.inner.flow.note_flush(memory_bytes as u64, record.written_bytes);
+            self.inner.flow.note_flush(memory_bytes as u64, &record);
             self.inner.ledger.book_job(&record);
         }
         {

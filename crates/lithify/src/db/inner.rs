@@ -116,6 +116,8 @@ pub(crate) struct DbInner {
     pub(crate) visible: AtomicU64,
     /// The memtables of all families were last switched together at this sequence number.
     pub(crate) switched_through: AtomicU64,
+    /// Cursors made so far; tells apart where their samples begin.
+    pub(crate) next_cursor: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
@@ -128,8 +130,6 @@ pub(crate) struct DbInner {
     pub(crate) failure: Mutex<Option<Error>>,
     pub(crate) has_failed: AtomicBool,
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// Held by who syncs the log beside appends; taken before the writer.
-    pub(crate) sync_turn: Mutex<()>,
     /// The thread that syncs the log at intervals, and what ends it.
     pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
     pub(crate) stop_syncing: Arc<dyn Event>,
