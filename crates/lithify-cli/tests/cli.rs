@@ -95,9 +95,12 @@ fn experiments_are_listed() {
     let output = output(place.path(), &["bench", "list"]);
     assert_eq!(output.status.code(), Some(0));
     let list = text(&output.stdout);
-    for part in
-        ["zlib-vs-zstd  ", "arms: none, lz4, zlib-1", "scale cached: 1000000 nodes", "held to 128 MiB"]
-    {
+    for part in [
+        "zlib-vs-zstd  ",
+        "arms: none, lz4, zlib-1",
+        "scale cached: 1000000 nodes",
+        "held to 128 MiB",
+    ] {
         assert!(list.contains(part), "{list}");
     }
 }
