@@ -210,6 +210,7 @@ fn assemble(
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
         switched_through: AtomicU64::new(0),
+        next_cursor: AtomicU64::new(0),
         snapshots: SnapshotList::default(),
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),
