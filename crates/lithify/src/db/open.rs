@@ -243,7 +243,6 @@ fn assemble(
         has_failed: AtomicBool::new(false),
         lock: Mutex::new(Some(file_lock)),
         stop_syncing: environment.new_event(),
-        sync_turn: Mutex::new(()),
         syncer: Mutex::new(None),
         manifest_booked_bytes: AtomicU64::new(0),
         manifest: Mutex::new(manifest),

@@ -142,6 +142,8 @@ named_list! {
         LockWaits = "lock-waits", "count";
         /// Row locks that were not granted in time.
         LockTimeouts = "lock-timeouts", "count";
+        /// Waits for a row lock that were refused because they would have closed a circle.
+        Deadlocks = "deadlocks", "count";
         /// Transactions refused because a row had changed.
         Conflicts = "conflicts", "count";
         /// Blocks stored raw because they did not shrink enough.
@@ -164,6 +166,8 @@ named_list! {
         Level0 = "level0", "us";
         /// Compaction is behind by too many bytes.
         PendingCompaction = "pending-compaction", "us";
+        /// Obsolete entries that compaction has not come to take too much space.
+        Space = "space", "us";
         /// The memory budget is used up.
         MemoryBudget = "memory-budget", "us";
         /// The log is larger than its bound.
