@@ -155,9 +155,9 @@ impl FlushReceiver {
             let at_level0 = self.flushes.iter().filter(|flush| flush.place.is_none());
             let memories = at_level0.flat_map(|flush| &flush.memories);
             let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
-            let level0 = records.iter().find(|record| record.target_level == 0);
-            let written_bytes = level0.map_or(0, |record| record.written_bytes);
-            self.inner.flow.note_flush(memory_bytes as u64, written_bytes);
+            if let Some(level0) = records.iter().find(|record| record.target_level == 0) {
+                self.inner.flow.note_flush(memory_bytes as u64, level0);
+            }
             records.iter().for_each(|record| self.inner.ledger.book_job(record));
         }
         {
@@ -567,7 +567,8 @@ pub(crate) fn table_options(options: &CfOptions, level: usize) -> TableOptions {
     }
 }
 
-/// Removes files, one a step. One that cannot be removed is an orphan until the next open.
+/// Removes files, one a step; at a close, all that are left. One that cannot be removed is an
+/// orphan until the next open.
 struct DeletionJob {
     inner: Arc<DbInner>,
     paths: Vec<PathBuf>,
@@ -601,6 +602,9 @@ impl Job for DeletionJob {
     }
 
     fn end(self: Box<Self>, _: Ending, _: Spent) {
+        for path in &self.paths {
+            let _ = self.inner.world.files.remove(path);
+        }
         self.inner.background().deletions -= 1;
         self.inner.state_changed.notify_all();
     }

@@ -19,6 +19,7 @@ mod ingest_install;
 mod ingest_tables;
 mod inner;
 mod locks;
+mod multi_get;
 mod open;
 mod read;
 mod snapshot;
