@@ -125,6 +125,10 @@ fn check_arms(experiment: &Experiment) -> Result<(), Fault> {
             return Err(fault(key, format!("a second arm is named \"{}\"", arm.name)));
         }
     }
+    for (index, pair) in experiment.pairs.iter().enumerate() {
+        known_arm(experiment, &format!("pair[{index}].arm"), &pair.arm)?;
+        known_arm(experiment, &format!("pair[{index}].base"), &pair.base)?;
+    }
     Ok(())
 }
 

@@ -23,9 +23,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::EngineName;
+
 /// The experiments that are part of the program: name and text.
-pub const BUILT_IN: &[(&str, &str)] =
-    &[("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
+    ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
+];
 
 /// One experiment: what is asked, of what, and what was published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,8 +43,9 @@ pub struct Experiment {
     pub question: String,
     /// What the published source says the answer is.
     pub hypothesis: String,
-    /// Where the published figures come from.
-    pub source: Source,
+    /// Where the published figures come from; nothing for a comparison of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// What is run.
     pub workload: Workload,
     /// The engine settings that all arms share.
@@ -57,6 +62,9 @@ pub struct Experiment {
     /// The published ratios that ours are held against.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
+    /// Arms that are compared figure by figure.
+    #[serde(default, rename = "pair", skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Pair>,
     /// What a reader must know.
     pub caveats: Caveats,
 }
@@ -221,6 +229,15 @@ impl Claim {
 pub struct Arm {
     /// Its name in tables and on the command line.
     pub name: String,
+    /// On which engine; on Lithify when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineName>,
+    /// Codec of the small levels, instead of the shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small: Option<Codec>,
+    /// Codec of the level above the bottom, instead of the shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub middle: Option<Codec>,
     /// Codec of the bottom level.
     pub bottom: Codec,
     /// What the published tables call it, where that differs.
@@ -266,6 +283,16 @@ pub struct Headline {
     pub published: f64,
     /// What it says, in words.
     pub claim: String,
+}
+
+/// Two arms whose figures are set in relation, all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// Above the line.
+    pub arm: String,
+    /// Below the line.
+    pub base: String,
 }
 
 /// What a reader must know.

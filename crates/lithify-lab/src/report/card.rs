@@ -114,7 +114,7 @@ fn libraries(record: &RunRecord) -> String {
 fn codecs(small: Codec, middle: Codec) -> String {
     format!(
         "small levels (L0 and distance 2 and more from the bottom) {small}, middle {middle}, \
-         bottom as the arm says"
+         unless the arm says otherwise; bottom as the arm says"
     )
 }
 

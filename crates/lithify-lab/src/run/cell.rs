@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::{Capabilities, EngineStatistics};
+use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
@@ -19,42 +19,6 @@ use crate::run::memory_limit::{GroupUsage, MemoryLimit};
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
-
-/// Which engine a cell runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineKind {
-    /// Lithify, through its public interface.
-    Lithify,
-    /// Does nothing: measures the driver.
-    Null,
-    /// An ordered map in memory: the reference for tests.
-    Model,
-}
-
-impl EngineKind {
-    /// All, as the command line names them.
-    pub const ALL: [EngineKind; 3] = [EngineKind::Lithify, EngineKind::Null, EngineKind::Model];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineKind::Lithify => "lithify",
-            EngineKind::Null => "null",
-            EngineKind::Model => "model",
-        }
-    }
-
-    /// True when the engine keeps its data on disk.
-    pub fn uses_disk(self) -> bool {
-        self == EngineKind::Lithify
-    }
-
-    /// True when what was written can be read back, so that the oracle has something to check.
-    pub fn stores(self) -> bool {
-        self != EngineKind::Null
-    }
-}
 
 /// Settings of an engine, in the terms that engines share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,7 +73,7 @@ pub struct CellSpec {
     /// Repeat, from 0.
     pub repeat: u64,
     /// On which engine.
-    pub engine: EngineKind,
+    pub engine: EngineName,
     /// With which settings.
     pub settings: EngineSettings,
     /// Profile of the workload.

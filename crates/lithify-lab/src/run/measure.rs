@@ -72,7 +72,7 @@ pub fn measure(
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
-    let engine = super::engine::open(spec.engine, directory, &spec.settings)
+    let engine = super::engine::open(&spec.engine, directory, &spec.settings)
         .map_err(|error| failed("open", &error))?;
     let cell = Cell { spec, graph: &graph, meter: Meter::new(directory), memory, listener };
     let load = cell.load(&*engine)?;
@@ -95,7 +95,7 @@ pub fn measure(
             .pointer("/cache/capacity_bytes")
             .and_then(serde_json::Value::as_u64)
             .unwrap_or(spec.settings.block_cache_bytes),
-        codec_libraries: super::engine::codec_libraries(&spec.settings)
+        codec_libraries: super::engine::codec_libraries(&spec.engine, &spec.settings)
             .map_err(|error| failed("codecs", &error))?,
         graph: json!({
             "nodes": spec.nodes,
@@ -310,7 +310,7 @@ impl Cell<'_> {
     }
 
     fn check(&self, engine: &dyn Engine, phase: Phase) -> Result<Option<OracleResult>, RunError> {
-        if !self.spec.engine.stores() {
+        if !super::engine::stores(&self.spec.engine) {
             return Ok(None);
         }
         self.say("check");

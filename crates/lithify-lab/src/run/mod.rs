@@ -240,20 +240,11 @@ impl Runner<'_> {
 
     /// Refuses to fill the disk.
     fn check_disk(&self, data: &Path, spec: &CellSpec) -> Result<(), RunError> {
-        if !spec.engine.uses_disk() {
+        if !engine::uses_disk(&spec.engine) {
             return Ok(());
         }
         let needed_bytes = self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20);
-        let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
-        if free_bytes < needed_bytes {
-            return Err(RunError::new(format!(
-                "{}: {} MiB free, {} MiB needed; free some, or name another place with --data",
-                data.display(),
-                free_bytes >> 20,
-                needed_bytes >> 20
-            )));
-        }
-        Ok(())
+        require_free(data, needed_bytes, "")
     }
 }
 
@@ -274,6 +265,20 @@ fn limit(
         budget_bytes,
         driver_bytes: memory.resident_max_bytes,
     })
+}
+
+/// Refuses to fill the disk that holds `data`; `advice` says what else helps.
+pub(crate) fn require_free(data: &Path, needed_bytes: u64, advice: &str) -> Result<(), RunError> {
+    let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(RunError::new(format!(
+        "{}: {} MiB free, {} MiB needed; free some, or name another place with --data{advice}",
+        data.display(),
+        free_bytes >> 20,
+        needed_bytes >> 20
+    )))
 }
 
 /// Reads a run again from its directory (`results/runs/NAME`) or from its report's JSON.
@@ -307,7 +312,7 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 }
 
 /// How far a run is, and how long the rest will take by the cells measured so far.
-struct Pace {
+pub(crate) struct Pace {
     cells: usize,
     done: usize,
     measured: usize,
@@ -315,25 +320,25 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(cells: usize) -> Pace {
+    pub(crate) fn new(cells: usize) -> Pace {
         Pace { cells, done: 0, measured: 0, measured_seconds: 0.0 }
     }
 
-    fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.done += 1;
     }
 
-    fn measured(&mut self, seconds: f64) {
+    pub(crate) fn measured(&mut self, seconds: f64) {
         self.done += 1;
         self.measured += 1;
         self.measured_seconds += seconds;
     }
 
-    fn position(&self) -> String {
+    pub(crate) fn position(&self) -> String {
         format!("{}/{}", self.done + 1, self.cells)
     }
 
-    fn rest(&self) -> String {
+    pub(crate) fn rest(&self) -> String {
         if self.measured == 0 {
             return String::new();
         }

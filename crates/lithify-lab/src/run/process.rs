@@ -18,6 +18,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::RunError;
 use super::cell::{CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
@@ -148,6 +149,45 @@ pub(crate) fn run_job(
     })
 }
 
+/// Where a job's result goes, and what its process has to complain about.
+pub(crate) struct JobFiles<'a> {
+    /// The result, as JSON.
+    pub(crate) result: &'a Path,
+    /// The complaints.
+    pub(crate) log: &'a Path,
+}
+
+/// What came of a job that leaves a result.
+#[derive(Debug)]
+pub(crate) enum Answer<R> {
+    /// The result, which stays on disk.
+    Result(Box<R>),
+    /// Why there is none.
+    Failed(String),
+    /// The run was stopped.
+    Interrupted,
+}
+
+/// Runs `program` on one job and reads the result that it leaves.
+pub(crate) fn run_for_result<R: DeserializeOwned>(
+    program: &Program,
+    job: &impl Serialize,
+    files: &JobFiles<'_>,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&ProgressLine),
+) -> Result<Answer<R>, RunError> {
+    match run_job(program, job, files.log, interrupt, progress)? {
+        JobEnd::Interrupted => return Ok(Answer::Interrupted),
+        JobEnd::Failed(why) => return Ok(Answer::Failed(why)),
+        JobEnd::Succeeded => {}
+    }
+    let text =
+        fs::read_to_string(files.result).map_err(|error| RunError::io(files.result, error))?;
+    serde_json::from_str(&text)
+        .map(|result| Answer::Result(Box::new(result)))
+        .map_err(|error| RunError::new(format!("{} is no result: {error}", files.result.display())))
+}
+
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {
     std::path::absolute(path).map_err(|error| RunError::io(path, error))
 }
@@ -239,9 +279,10 @@ fn last_words(log_path: &Path) -> String {
     if last.is_empty() { String::new() } else { format!(": {}", last.join(" | ")) }
 }
 
-/// A directory for the data of one cell, removed when dropped.
+/// A directory for the data of one cell, removed when dropped unless it is to be kept.
 pub(crate) struct DataDirectory {
     path: PathBuf,
+    keep: bool,
 }
 
 impl DataDirectory {
@@ -258,11 +299,29 @@ impl DataDirectory {
             fs::remove_dir_all(path).map_err(|error| RunError::io(path, error))?;
         }
         fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
-        let directory = DataDirectory { path: path.to_owned() };
+        let directory = DataDirectory { path: path.to_owned(), keep: false };
         let marker = path.join(MARKER);
         fs::write(&marker, "data of one benchmark cell; may be removed\n")
             .map_err(|error| RunError::io(&marker, error))?;
         Ok(directory)
+    }
+
+    /// Keeps it: for runs that go on with the database.
+    pub(crate) fn keep(mut self) -> DataDirectory {
+        self.keep = true;
+        self
+    }
+
+    /// Opens one that was kept; gives the directory of the engine too.
+    pub(crate) fn open(path: &Path) -> Result<(DataDirectory, PathBuf), RunError> {
+        let database = absolute(&path.join("db"))?;
+        if !path.join(MARKER).is_file() || !database.is_dir() {
+            return Err(RunError::new(format!(
+                "{} holds no database that a run has kept",
+                path.display()
+            )));
+        }
+        Ok((DataDirectory { path: path.to_owned(), keep: true }, database))
     }
 
     /// Makes the empty directory in it that the engine gets.
@@ -275,6 +334,9 @@ impl DataDirectory {
 
 impl Drop for DataDirectory {
     fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
         // A directory that cannot be removed now is removed by the next run, by its marker.
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::run::cell::{EngineKind, ProgressLine};
+use crate::adapter::EngineName;
+use crate::run::cell::ProgressLine;
 use crate::run::process::Program;
 
 /// Keeps what was announced.
@@ -39,7 +40,7 @@ const PREAMBLE: &str = "job=$(cat)\n\
 
 impl World {
     fn new(repeats: u64) -> World {
-        World::of(sample::plan(EngineKind::Model, repeats))
+        World::of(sample::plan(&EngineName::model(), repeats))
     }
 
     fn of(plan: Plan) -> World {
@@ -243,7 +244,7 @@ fn a_full_disk_is_noticed_before_the_start() {
         scale.disk_mib = 1 << 30;
     }
     for cell in &mut plan.cells {
-        cell.engine = EngineKind::Lithify;
+        cell.engine = EngineName::lithify();
     }
     let world = World { plan, ..world };
     let error = world.run("succeed").0.expect_err("is refused").to_string();
@@ -255,7 +256,7 @@ fn a_full_disk_is_noticed_before_the_start() {
 /// cannot, the run is refused in words.
 #[test]
 fn a_limited_cell_runs_in_a_group_that_is_gone_afterwards() {
-    let mut plan = sample::plan(EngineKind::Model, 1);
+    let mut plan = sample::plan(&EngineName::model(), 1);
     for cell in &mut plan.cells[1..] {
         cell.memory_limit_bytes = Some(64 << 20);
     }
@@ -293,7 +294,7 @@ fn a_limited_cell_runs_in_a_group_that_is_gone_afterwards() {
 
 #[test]
 fn a_limit_needs_a_calibration() {
-    let mut plan = sample::plan(EngineKind::Model, 1);
+    let mut plan = sample::plan(&EngineName::model(), 1);
     plan.cells.remove(0);
     plan.cells[0].memory_limit_bytes = Some(64 << 20);
     let world = World::of(plan);
@@ -303,7 +304,7 @@ fn a_limit_needs_a_calibration() {
 
 #[test]
 fn a_cell_is_measured_from_end_to_end() {
-    let mut spec = sample::plan(EngineKind::Model, 1).cells[1].clone();
+    let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
     (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 1);
     let directory = tempfile::tempdir().expect("a directory");
     let lines = std::sync::Mutex::new(Vec::new());
