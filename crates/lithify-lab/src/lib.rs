@@ -3,6 +3,7 @@
 //! | room | owns |
 //! |---|---|
 //! | [`adapter`] | what an engine must offer to be measured |
+//! | [`conformance`] | what every adapter has to do alike, as cases over any engine |
 //! | [`engines`] | the engines that can be measured |
 //! | [`linkbench`], [`latency`] | the social-graph workload and its latencies |
 //! | [`experiment`] | experiment files: question, scales, arms, published figures |
@@ -14,6 +15,7 @@
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
+pub mod conformance;
 pub mod dbbench;
 pub mod engines;
 pub mod experiment;

@@ -147,7 +147,8 @@ fn parse_memory(text: &str) -> ProcessMemory {
 }
 
 /// The number after `name` at the start of a line.
-pub(super) fn keyed_number(text: &str, name: &str) -> Option<u64> {
+/// The number behind `name` at the start of a line.
+pub(crate) fn keyed_number(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
 }
 

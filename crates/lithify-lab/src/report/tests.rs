@@ -5,6 +5,7 @@ use super::figures::{Spread, column_value, figure};
 use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::Column;
+use crate::experiment::Pair;
 use crate::run::sample;
 
 fn spread(values: &[f64]) -> Spread {
@@ -161,4 +162,21 @@ fn report_of_a_fixed_record() {
         assert_eq!(line, expected, "line {}", number + 1);
     }
     assert_eq!(text.lines().count(), golden.lines().count());
+}
+
+#[test]
+fn a_pair_is_compared_figure_by_figure() {
+    let mut plan = sample::plan(&EngineName::lithify(), 2);
+    let pair = Pair { arm: "zstd-1".into(), base: "zlib-1".into() };
+    plan.experiment.pairs.push(pair);
+    let text = super::render(&sample::record(&plan));
+    assert!(text.contains("\nzstd-1 : zlib-1\n"), "{text}");
+    let row = |begin: &str| {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().map(words).find(|line| line.starts_with(begin)).unwrap_or_default()
+    };
+    // Half the CPU and twice the speed; the second repeat is 1 % slower.
+    assert_eq!(row("load operations/s"), "load operations/s 43481 21740 2.000 [1.98, 2.02] zstd-1");
+    assert!(row("query tables settled").contains("0.970"), "{text}");
+    assert!(row("query p99 GET_NODE").ends_with("no difference"), "{text}");
 }

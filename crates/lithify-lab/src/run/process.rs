@@ -21,7 +21,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::RunError;
-use super::cell::{CellJob, CellResult, CellSpec, ProgressLine};
+use super::cell::{CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
+use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::store::{Stored, read_result};
 
 /// A program with the arguments that make it run one cell.
@@ -67,7 +68,8 @@ const LOG_TAIL_BYTES: usize = 16 << 10;
 /// Marks a data directory as ours: another one is never removed.
 const MARKER: &str = "LITHIFY-CELL";
 
-/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards.
+/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards,
+/// and so is the group that limits its memory, when `memory` says that it gets one.
 ///
 /// # Errors
 /// The data directory or the log cannot be made, the program cannot be started. What goes wrong
@@ -76,20 +78,33 @@ pub fn run_cell(
     program: &Program,
     spec: &CellSpec,
     data: &Path,
-    result_path: &Path,
-    log_path: &Path,
+    memory: Option<(&Controller, MemoryLimit)>,
+    [result_path, log_path]: [&Path; 2],
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(&ProgressLine),
 ) -> Result<CellEnd, RunError> {
+    let group = match &memory {
+        Some((controller, limit)) => Some(controller.create(limit.limit_bytes())?),
+        None => None,
+    };
     let directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
     let job = CellJob {
         spec: spec.clone(),
         data_directory: directory.engine_directory()?,
         result_path: absolute(result_path)?,
         parent: std::process::id(),
+        memory: memory
+            .zip(group.as_ref())
+            .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
     };
-    Ok(match run_job(program, &job, log_path, interrupt, progress)? {
+    let end = run_job(program, &job, log_path, interrupt, progress)?;
+    let kills = group.as_ref().map_or(0, MemoryGroup::out_of_memory_kills);
+    Ok(match end {
         JobEnd::Interrupted => CellEnd::Interrupted,
+        JobEnd::Failed(why) if kills > 0 => CellEnd::Failed(format!(
+            "{why}; its memory was full: nothing could be reclaimed under the limit of {} MiB",
+            group.map_or(0, |group| group.limit_bytes()) >> 20
+        )),
         JobEnd::Failed(why) => CellEnd::Failed(why),
         JobEnd::Succeeded => match read_result(result_path, &spec.hash()) {
             Stored::Finished(result) => CellEnd::Finished(result),

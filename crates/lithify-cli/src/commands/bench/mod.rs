@@ -6,6 +6,7 @@ mod engines;
 mod list;
 mod overwrite;
 mod run;
+mod setup;
 mod show;
 
 use std::path::Path;
@@ -28,6 +29,8 @@ pub enum BenchCommand {
     List(list::ListArguments),
     /// List the engines that can be measured, and how to get those that are missing
     Engines,
+    /// Get an engine to compare with
+    Setup(setup::SetupArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
@@ -50,6 +53,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),
+        BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => cell::run(),
         BenchCommand::OverwriteProcess => overwrite::run_process(),
