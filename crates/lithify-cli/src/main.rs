@@ -31,6 +31,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    lithify_lab_engines::register();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
@@ -48,7 +49,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
             fault::print(&error.render().to_string()).map_or_else(|f| f.report(), |()| 0.into())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
+            fault::say(error.to_string().trim_end());
             ExitCode::from(fault::USAGE)
         }
         _ => {

@@ -43,6 +43,31 @@ fn refused(arguments: &[&str], code: i32, part: &str) {
 }
 
 #[test]
+fn a_missing_engine_says_how_to_get_it() {
+    let place = place();
+    let without = |arguments: &[&str]| {
+        let mut command = lithify(place.path(), arguments);
+        command.env("LITHIFY_ENGINES", "nowhere").output().expect("starts")
+    };
+    let listed = without(&["bench", "engines"]);
+    assert_eq!(listed.status.code(), Some(0));
+    let listed = text(&listed.stdout);
+    assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
+    let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let error = text(&refused.stderr);
+    assert_eq!(
+        error,
+        "error: RocksDB 10.4.2 is not here; get it with: lithify bench setup rocksdb --version \
+         10.4.2\n"
+    );
+    let skipped = without(&["bench", "run", "lithify-vs-rocksdb", "--arms", "rocksdb-lz4"]);
+    assert_eq!(skipped.status.code(), Some(2));
+    let error = text(&skipped.stderr);
+    assert!(error.contains("arm rocksdb-lz4 is skipped: RocksDB 11.8.1 is not here"), "{error}");
+}
+
+#[test]
 fn wrong_command_lines_exit_with_2() {
     let run = ["bench", "run", "zlib-vs-zstd"];
     let with = |more: &[&'static str]| [run.as_slice(), more].concat();
@@ -54,19 +79,19 @@ fn wrong_command_lines_exit_with_2() {
     refused(&with(&["--seconds", "0"]), 2, "allowed: 1 to 864000");
     refused(&with(&["--nodes", "5"]), 2, "allowed: 1000 to 10000000000");
     refused(&with(&["--scale", "huge"]), 2, "there are: cached, io-l, io-s, smoke");
-    refused(&with(&["--scale", "io-s"]), 2, "128 MiB");
     refused(&with(&["--arms", "zlib-1,gzip"]), 2, "there is no arm \"gzip\"");
     refused(&with(&["--engine", "other"]), 2, "invalid value 'other'");
+    refused(&["bench", "setup", "rocksdb", "--version", "1"], 1, "there are: 11.8.1, 10.4.2");
     refused(&with(&["--results", "file"]), 2, "file is no directory");
     refused(&with(&["--data", "file"]), 2, "file is no directory");
     refused(&["bench", "run", "no-such"], 2, "there is no experiment \"no-such\"");
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
+    refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
 }
 
 #[test]
 fn failures_exit_with_1() {
-    refused(&["bench", "show", "missing"], 1, "missing: ");
     refused(&["bench", "show", "file"], 1, "file is no record of a run");
     refused(&["bench", "show", "."], 1, ". holds no run");
 }
@@ -96,9 +121,12 @@ fn experiments_are_listed() {
     let output = output(place.path(), &["bench", "list"]);
     assert_eq!(output.status.code(), Some(0));
     let list = text(&output.stdout);
-    for part in
-        ["zlib-vs-zstd  ", "arms: none, lz4, zlib-1", "scale cached: 1000000 nodes", "not yet"]
-    {
+    for part in [
+        "zlib-vs-zstd  ",
+        "arms: none, lz4, zlib-1",
+        "scale cached: 1000000 nodes",
+        "held to 128 MiB",
+    ] {
         assert!(list.contains(part), "{list}");
     }
 }
@@ -165,6 +193,24 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn nobody_reading_standard_error_is_no_panic() {
+    for arguments in [&["bench"][..], &["fly"]] {
+        let place = place();
+        let mut child =
+            lithify(place.path(), arguments).stderr(Stdio::piped()).spawn().expect("starts");
+        drop(child.stderr.take());
+        assert_eq!(child.wait().expect("ends").code(), Some(2), "{arguments:?}");
+    }
+    let place = place();
+    let results = place.path().join("results").to_string_lossy().into_owned();
+    let mut arguments = small("null", "1");
+    arguments.extend(["--results", &results]);
+    let mut child = lithify(place.path(), &arguments).stderr(Stdio::piped()).spawn().expect("runs");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
 }
 
 /// A run in the background whose second cell is under way.

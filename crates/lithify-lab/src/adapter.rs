@@ -67,6 +67,45 @@ impl std::error::Error for EngineError {}
 /// The result of every engine call.
 pub type EngineResult<T> = Result<T, EngineError>;
 
+/// The name of an engine, as the command line, experiment files and results have it. Whether
+/// there is such an engine is for those to know who can open it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EngineName(String);
+
+impl EngineName {
+    /// A name.
+    pub fn new(name: impl Into<String>) -> Self {
+        EngineName(name.into())
+    }
+
+    /// The engine of this project.
+    pub fn lithify() -> Self {
+        EngineName::new("lithify")
+    }
+
+    /// The engine that does nothing: it measures the driver.
+    pub fn null() -> Self {
+        EngineName::new("null")
+    }
+
+    /// The ordered map in memory: the reference for tests.
+    pub fn model() -> Self {
+        EngineName::new("model")
+    }
+
+    /// Its text.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Index of a space in the list that the engine was opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpaceId(pub u8);

@@ -2,15 +2,16 @@
 
 use std::sync::Mutex;
 
-use lithify_lab::adapter::ScanRange;
+use lithify_lab::adapter::{EngineName, ScanRange};
 use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
-use lithify_lab::run::cell::{EngineKind, EngineSettings};
-use lithify_lab::run::engine::open_spaces;
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{Transactions, open_spaces};
 
 const MIB: u64 = 1 << 20;
 
-fn spec(engine: EngineKind) -> OverwriteSpec {
+fn spec(engine: EngineName) -> OverwriteSpec {
     OverwriteSpec {
         engine,
         settings: EngineSettings {
@@ -40,7 +41,7 @@ fn spec(engine: EngineKind) -> OverwriteSpec {
 #[test]
 fn every_key_is_there_and_the_figures_agree() {
     let directory = tempfile::tempdir().expect("a directory");
-    let spec = spec(EngineKind::Lithify);
+    let spec = spec(EngineName::lithify());
     let stages = Mutex::new(Vec::new());
     let listener = |line: &lithify_lab::run::cell::ProgressLine| {
         stages.lock().expect("not poisoned").push(line.stage.clone());
@@ -59,11 +60,17 @@ fn every_key_is_there_and_the_figures_agree() {
     let stages = stages.into_inner().expect("not poisoned");
     assert_eq!(stages.last().map(String::as_str), Some("settle"), "{stages:?}");
 
-    let engine = open_spaces(spec.engine, directory.path(), &spec.settings, &measure::SPACES)
-        .expect("opens");
+    let engine = open_spaces(
+        &spec.engine,
+        directory.path(),
+        &spec.settings,
+        &SPACES,
+        Transactions::Unneeded,
+    )
+    .expect("opens");
     let mut session = engine.session().expect("a session");
     let mut rows = 0u64;
-    let visited = session.scan(measure::SPACE, &ScanRange::prefix(b""), &mut |key, value| {
+    let visited = session.scan(SPACE, &ScanRange::prefix(b""), &mut |key, value| {
         assert_eq!(&key[..8], rows.to_be_bytes());
         assert_eq!((key.len(), value.len()), (20, 400));
         rows += 1;
@@ -79,8 +86,8 @@ fn the_report_has_its_figures() {
     let directory = tempfile::tempdir().expect("a directory");
     let run =
         |engine| measure::measure(&spec(engine), directory.path(), &|_| {}).expect("measures");
-    let driver = run(EngineKind::Null);
-    let record = OverwriteRecord { result: Some(run(EngineKind::Lithify)), driver };
+    let driver = run(EngineName::null());
+    let record = OverwriteRecord { result: Some(run(EngineName::lithify())), driver };
     let text = report::render(&record);
     for name in [
         "writes per second",

@@ -23,6 +23,10 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/memtable/sync.rs",
     "crates/lithify/src/memtable/tombstones.rs",
     "crates/lithify/src/memtable/tree.rs",
+    "crates/lithify-lab-engines/src/rocksdb/database.rs",
+    "crates/lithify-lab-engines/src/rocksdb/functions.rs",
+    "crates/lithify-lab-engines/src/rocksdb/objects.rs",
+    "crates/lithify-lab-engines/src/rocksdb/options.rs",
 ];
 
 /// Lines above a use of unsafe code in which its proof is looked for.

@@ -84,13 +84,17 @@ impl ModelEngine {
 
     fn apply(&self, batch: &WriteBatch) -> EngineResult<()> {
         let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        // Nothing of a batch is applied when any of it cannot be.
+        if let Some(op) = batch.ops().find(|op| op.row().0.index() >= trees.len()) {
+            return Err(EngineError::fatal(format!("no space {}", op.row().0.0)));
+        }
         let mut violations = 0;
         for op in batch.ops() {
             let (space, key) = op.row();
             let (Some(tree), Some(spec)) =
                 (trees.get_mut(space.index()), self.specs.get(space.index()))
             else {
-                return Err(EngineError::fatal(format!("no space {}", space.0)));
+                continue;
             };
             let violated = match op {
                 BatchOp::Put(_, _, value) => tree.insert(key.to_vec(), value.to_vec()).is_some(),

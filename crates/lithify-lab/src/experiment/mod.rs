@@ -23,9 +23,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::EngineName;
+
 /// The experiments that are part of the program: name and text.
-pub const BUILT_IN: &[(&str, &str)] =
-    &[("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
+    ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
+];
 
 /// One experiment: what is asked, of what, and what was published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,8 +43,9 @@ pub struct Experiment {
     pub question: String,
     /// What the published source says the answer is.
     pub hypothesis: String,
-    /// Where the published figures come from.
-    pub source: Source,
+    /// Where the published figures come from; nothing for a comparison of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// What is run.
     pub workload: Workload,
     /// The engine settings that all arms share.
@@ -57,6 +62,9 @@ pub struct Experiment {
     /// The published ratios that ours are held against.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
+    /// Arms that are compared figure by figure.
+    #[serde(default, rename = "pair", skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Pair>,
     /// What a reader must know.
     pub caveats: Caveats,
 }
@@ -81,10 +89,14 @@ pub struct Source {
 pub struct Workload {
     /// Which benchmark; `linkbench` is the one there is.
     pub kind: WorkloadKind,
-    /// Its profile; `lb2013` is the one there is.
+    /// Its profile.
     pub profile: Profile,
     /// Repeat `r` (from 0) runs with seed `seed + r`; all arms of a repeat share it.
     pub seed: u64,
+    /// After the queries, whose rate is the most that this number of clients reaches, requests
+    /// arrive at these percentages of it, whether or not earlier ones were answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop_percent: Vec<u64>,
 }
 
 /// The benchmarks.
@@ -97,10 +109,16 @@ pub enum WorkloadKind {
 
 /// The profiles of LinkBench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Mix, distributions and quirks of the 2013 edition.
+    #[serde(rename = "lb2013")]
     Lb2013,
+    /// The data of the 2013 edition with its rules repaired.
+    #[serde(rename = "lb2013-clean")]
+    Lb2013Clean,
+    /// Mix, distributions and rules of the 2020 edition.
+    #[serde(rename = "lb2020")]
+    Lb2020,
 }
 
 /// When a write is acknowledged.
@@ -176,9 +194,33 @@ pub struct Scale {
     pub background_threads: u64,
     /// Free disk that one arm needs, MiB.
     pub disk_mib: u64,
-    /// Memory that the operating system must hold the process to, MiB; `None` for no limit.
+    /// Memory that the operating system must hold the engine to, page cache of its files
+    /// included, MiB; the driver's own comes on top. `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_mib: Option<u64>,
+    /// What the scale claims, to be proved by gates; `None` claims nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claim>,
+}
+
+/// What a scale claims of its query phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// The device limits it: the database is several times the memory.
+    IoBound,
+    /// The page cache holds the database.
+    Cached,
+}
+
+impl Claim {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Claim::IoBound => "IO-bound",
+            Claim::Cached => "cached",
+        }
+    }
 }
 
 /// One setting that is compared.
@@ -187,6 +229,15 @@ pub struct Scale {
 pub struct Arm {
     /// Its name in tables and on the command line.
     pub name: String,
+    /// On which engine; on Lithify when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineName>,
+    /// Codec of the small levels, instead of the shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small: Option<Codec>,
+    /// Codec of the level above the bottom, instead of the shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub middle: Option<Codec>,
     /// Codec of the bottom level.
     pub bottom: Codec,
     /// What the published tables call it, where that differs.
@@ -232,6 +283,16 @@ pub struct Headline {
     pub published: f64,
     /// What it says, in words.
     pub claim: String,
+}
+
+/// Two arms whose figures are set in relation, all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// Above the line.
+    pub arm: String,
+    /// Below the line.
+    pub base: String,
 }
 
 /// What a reader must know.

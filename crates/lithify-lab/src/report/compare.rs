@@ -143,9 +143,12 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
         ("same direction?", Align::Left),
         ("measured/published", Align::Right),
     ];
-    let mut text = table(&columns, &rows);
-    text.push('\n');
-    text.push_str(&sentences.join("\n"));
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text = table(&columns, &rows);
+        text.push('\n');
+        text.push_str(&sentences.join("\n"));
+    }
     if record.plan.repeats < REPEATS_WANTED {
         text.push_str(&format!(
             "\n  ({}; a claim should rest on {REPEATS_WANTED})",

@@ -1,7 +1,9 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), the tables ([`tables`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
+//! latencies ([`open_loop`]), the gates that a scale has to pass ([`gates`]), the checks
+//! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
@@ -12,6 +14,9 @@ pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod figures;
+pub mod gates;
+pub mod open_loop;
+pub mod pairs;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -33,11 +38,12 @@ pub fn render(record: &RunRecord) -> String {
     };
     line(&format!("{} (scale {})", experiment.title, record.plan.scale));
     line(&experiment.question);
-    let source = &experiment.source;
-    line(&format!(
-        "Published: {}, {}, {}: {}.",
-        source.author, source.title, source.date, source.setup
-    ));
+    if let Some(source) = &experiment.source {
+        line(&format!(
+            "Published: {}, {}, {}: {}.",
+            source.author, source.title, source.date, source.setup
+        ));
+    }
     line("");
     line(&card::render(record));
     for phase in [Phase::Load, Phase::Query] {
@@ -45,12 +51,23 @@ pub fn render(record: &RunRecord) -> String {
         line(&heading(record, phase));
         line(&tables::published_columns(record, &figures, phase));
         if let Some(published) = tables::published(experiment, phase) {
-            line(&format!("as published ({}):", source.date));
+            let date = experiment.source.as_ref().map_or("", |source| source.date.as_str());
+            line(&format!("as published ({date}):"));
             line(&published);
         }
         line("");
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));
+    }
+    if let Some(gates) = gates::render(record, &figures) {
+        line("");
+        line("query: gates of the scale, by the counters of each cell");
+        line(&gates);
+    }
+    if let Some(latencies) = open_loop::render(record, &figures) {
+        line("");
+        line("open loop: latency from the intended start, ms (medians over the repeats)");
+        line(&latencies);
     }
     line("");
     line("Levels at the end of the queries (first valid repeat of each arm)");
@@ -62,8 +79,17 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
+    for pair in &experiment.pairs {
+        line("");
+        line(&format!("{} : {}", pair.arm, pair.base));
+        line(&pairs::render(&figures, pair));
+    }
     line("");
-    line("Published against measured");
+    line(if experiment.headlines.is_empty() {
+        "How far the figures can be believed"
+    } else {
+        "Published against measured"
+    });
     line(&compare::render(record, &figures));
     line("");
     line("To be read with");

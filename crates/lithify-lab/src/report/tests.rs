@@ -3,8 +3,9 @@
 use super::compare::{Verdict, compare};
 use super::figures::{Spread, column_value, figure};
 use super::*;
+use crate::adapter::EngineName;
 use crate::experiment::Column;
-use crate::run::cell::EngineKind;
+use crate::experiment::Pair;
 use crate::run::sample;
 
 fn spread(values: &[f64]) -> Spread {
@@ -13,7 +14,7 @@ fn spread(values: &[f64]) -> Spread {
 
 #[test]
 fn figures_by_the_published_definitions() {
-    let plan = sample::plan(EngineKind::Lithify, 1);
+    let plan = sample::plan(&EngineName::lithify(), 1);
     let result = sample::result(plan.cells.last().expect("has cells"));
     let value = |column| column_value(&result.query, column);
     assert_eq!(value(Column::Tps), Some(20_000.0));
@@ -83,7 +84,7 @@ fn figures_for_people() {
 
 #[test]
 fn failed_and_void_cells_are_named_and_not_counted() {
-    let plan = sample::plan(EngineKind::Lithify, 2);
+    let plan = sample::plan(&EngineName::lithify(), 2);
     let mut record = sample::record(&plan);
     let mut cell =
         |id: &str| record.cells.iter_mut().position(|cell| cell.spec.id == id).expect("is there");
@@ -110,7 +111,7 @@ fn failed_and_void_cells_are_named_and_not_counted() {
 
 #[test]
 fn trees_of_different_height_are_reported() {
-    let plan = sample::plan(EngineKind::Lithify, 1);
+    let plan = sample::plan(&EngineName::lithify(), 1);
     let mut record = sample::record(&plan);
     assert!(render(&record).contains("below L0 after the queries: 3 (zlib-1, zlib-6, zstd-1)\n"));
     if let Some(result) = &mut record.cells[1].result {
@@ -123,7 +124,7 @@ fn trees_of_different_height_are_reported() {
 
 #[test]
 fn a_busy_machine_is_named() {
-    let plan = sample::plan(EngineKind::Lithify, 1);
+    let plan = sample::plan(&EngineName::lithify(), 1);
     let mut record = sample::record(&plan);
     assert!(!render(&record).contains("NOT QUIET"));
     if let Some(result) = &mut record.cells[1].result {
@@ -134,7 +135,7 @@ fn a_busy_machine_is_named() {
 
 #[test]
 fn one_line_of_csv_per_cell_and_phase() {
-    let record = sample::record(&sample::plan(EngineKind::Lithify, 2));
+    let record = sample::record(&sample::plan(&EngineName::lithify(), 2));
     let text = csv::render(&record);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 7 * 2);
@@ -147,7 +148,7 @@ fn one_line_of_csv_per_cell_and_phase() {
 /// difference is then reviewed.
 #[test]
 fn report_of_a_fixed_record() {
-    let record = sample::record(&sample::plan(EngineKind::Lithify, 3));
+    let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
     let json = serde_json::to_string(&record).expect("to JSON");
     let record = serde_json::from_str(&json).expect("from JSON");
     let text = render(&record);
@@ -161,4 +162,21 @@ fn report_of_a_fixed_record() {
         assert_eq!(line, expected, "line {}", number + 1);
     }
     assert_eq!(text.lines().count(), golden.lines().count());
+}
+
+#[test]
+fn a_pair_is_compared_figure_by_figure() {
+    let mut plan = sample::plan(&EngineName::lithify(), 2);
+    let pair = Pair { arm: "zstd-1".into(), base: "zlib-1".into() };
+    plan.experiment.pairs.push(pair);
+    let text = super::render(&sample::record(&plan));
+    assert!(text.contains("\nzstd-1 : zlib-1\n"), "{text}");
+    let row = |begin: &str| {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().map(words).find(|line| line.starts_with(begin)).unwrap_or_default()
+    };
+    // Half the CPU and twice the speed; the second repeat is 1 % slower.
+    assert_eq!(row("load operations/s"), "load operations/s 43481 21740 2.000 [1.98, 2.02] zstd-1");
+    assert!(row("query tables settled").contains("0.970"), "{text}");
+    assert!(row("query p99 GET_NODE").ends_with("no difference"), "{text}");
 }

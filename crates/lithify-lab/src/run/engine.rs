@@ -1,49 +1,262 @@
-//! Engines by name: the one place that knows how each is opened.
+//! Engines by name: a list of those who can open one, and the way through it.
+//!
+//! Owns: the list of [`Provider`]s of this process. The lab's own engines (lithify, null, model)
+//! stand in it from the start; a program that links adapters of other engines adds theirs with
+//! [`register`] before it does anything else, so that the lab depends on none of them.
+//!
+//! Promises: a name finds its provider or an error that lists the names there are; an engine that
+//! is known and not there is an error that says how to get it. May be called from any thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{PoisonError, RwLock};
 
-use super::cell::{EngineKind, EngineSettings};
-use crate::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
+use super::cell::EngineSettings;
+use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceSpec};
 use crate::engines::lithify::LithifyEngine;
 use crate::engines::model::ModelEngine;
 use crate::engines::null::NullEngine;
-use crate::experiment::DurabilityMode;
+use crate::experiment::{Codec, DurabilityMode};
 use crate::linkbench;
 
-/// Opens an engine on an empty directory with the spaces of LinkBench.
+/// Whether a workload begins transactions on the engine that it opens. Engines for which locks
+/// are a kind of database of their own open the plain one where nobody asks for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transactions {
+    /// Sessions will begin transactions.
+    Needed,
+    /// Sessions only read, scan and write batches.
+    Unneeded,
+}
+
+/// One who can open an engine.
+pub trait Provider: Send + Sync {
+    /// The engine's name on the command line, in experiment files and in results.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Whether the engine can be opened here; otherwise one line that says how to get it.
+    ///
+    /// # Errors
+    /// The engine is not there.
+    fn available(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    /// True when the engine keeps its data on disk.
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
+    /// True when what was written can be read back, so that there is something to check.
+    fn stores(&self) -> bool {
+        true
+    }
+
+    /// Opens or makes a database in `directory` with the spaces of the caller.
+    ///
+    /// # Errors
+    /// The engine's own, and settings that it cannot follow.
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>>;
+
+    /// Name and version of the library behind a codec.
+    ///
+    /// # Errors
+    /// A codec that the engine does not know.
+    fn codec_library(&self, codec: Codec) -> EngineResult<String>;
+}
+
+static PROVIDERS: RwLock<Vec<&'static dyn Provider>> = RwLock::new(Vec::new());
+
+const BUILT_IN: [&dyn Provider; 3] = [&Lithify, &Null, &Model];
+
+/// Adds an engine to those that can be opened by name. A name that is taken already stays with
+/// the one who has it.
+pub fn register(provider: &'static dyn Provider) {
+    let mut added = PROVIDERS.write().unwrap_or_else(PoisonError::into_inner);
+    if BUILT_IN.iter().chain(added.iter()).all(|known| known.name() != provider.name()) {
+        added.push(provider);
+    }
+}
+
+/// All who can open an engine, the lab's own first.
+pub fn providers() -> Vec<&'static dyn Provider> {
+    let added = PROVIDERS.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.into_iter().chain(added.iter().copied()).collect()
+}
+
+/// The provider of that name.
 ///
 /// # Errors
-/// The engine's own.
+/// There is none; the text lists those there are.
+pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
+    let known = providers();
+    known.iter().copied().find(|provider| provider.name() == engine.name()).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|provider| provider.name()).collect();
+        EngineError::fatal(format!(
+            "there is no engine \"{engine}\"; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// True when the engine keeps its data on disk; so does one that nobody here knows.
+pub fn uses_disk(engine: &EngineName) -> bool {
+    find(engine).map_or(true, Provider::uses_disk)
+}
+
+/// True when what was written can be read back; from one that nobody here knows, too.
+pub fn stores(engine: &EngineName) -> bool {
+    find(engine).map_or(true, Provider::stores)
+}
+
+/// Opens an engine on an empty directory with the spaces of LinkBench, for transactions.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
 pub fn open(
-    kind: EngineKind,
+    engine: &EngineName,
     directory: &Path,
     settings: &EngineSettings,
 ) -> EngineResult<Box<dyn Engine>> {
-    match kind {
-        EngineKind::Null => Ok(Box::new(linkbench::null_engine())),
-        _ => open_spaces(kind, directory, settings, &linkbench::schema::SPACES),
+    if *engine == EngineName::null() {
+        return Ok(Box::new(linkbench::null_engine()));
     }
+    let spaces = &linkbench::schema::SPACES;
+    open_spaces(engine, directory, settings, spaces, Transactions::Needed)
 }
 
 /// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
 /// finds nothing in them.
 ///
 /// # Errors
-/// The engine's own.
+/// The engine's own, an unknown name, an engine that is not there.
 pub fn open_spaces(
-    kind: EngineKind,
+    engine: &EngineName,
     directory: &Path,
     settings: &EngineSettings,
     spaces: &[SpaceSpec],
+    transactions: Transactions,
 ) -> EngineResult<Box<dyn Engine>> {
-    match kind {
-        EngineKind::Null => Ok(Box::new(NullEngine::new(Vec::new()))),
-        EngineKind::Model => Ok(Box::new(ModelEngine::new(spaces))),
-        EngineKind::Lithify => {
-            let (options, family) = lithify_options(settings)?;
-            Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
-        }
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.open(directory, settings, spaces, transactions)
+}
+
+/// Name and version of the library behind each codec that `settings` names.
+///
+/// # Errors
+/// A codec that the engine does not know.
+pub fn codec_libraries(
+    engine: &EngineName,
+    settings: &EngineSettings,
+) -> EngineResult<BTreeMap<String, String>> {
+    let provider = find(engine)?;
+    [settings.codec_small, settings.codec_middle, settings.codec_bottom]
+        .iter()
+        .map(|codec| Ok((codec.to_string(), provider.codec_library(*codec)?)))
+        .collect()
+}
+
+struct Lithify;
+
+impl Provider for Lithify {
+    fn name(&self) -> &'static str {
+        "lithify"
+    }
+
+    fn about(&self) -> &'static str {
+        "the engine of this project"
+    }
+
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let (options, family) = lithify_options(settings)?;
+        Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
+    }
+
+    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
+        let name = codec.to_string();
+        let compression: lithify::Compression =
+            name.parse().map_err(|error| EngineError::fatal(format!("codec {name}: {error}")))?;
+        Ok(lithify::codec::library_name_and_version(compression))
+    }
+}
+
+struct Null;
+
+impl Provider for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "does nothing: what the driver alone costs"
+    }
+
+    fn uses_disk(&self) -> bool {
+        false
+    }
+
+    fn stores(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+        _spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        Ok(Box::new(NullEngine::new(Vec::new())))
+    }
+
+    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+        Ok("none: nothing is stored".to_owned())
+    }
+}
+
+struct Model;
+
+impl Provider for Model {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn about(&self) -> &'static str {
+        "an ordered map in memory: the reference"
+    }
+
+    fn uses_disk(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        Ok(Box::new(ModelEngine::new(spaces)))
+    }
+
+    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+        Ok("none: nothing is compressed".to_owned())
     }
 }
 
@@ -79,19 +292,55 @@ fn lithify_options(
     Ok((options, family))
 }
 
-/// Name and version of the library behind each codec that `settings` names.
-///
-/// # Errors
-/// A codec that the engine does not know.
-pub fn codec_libraries(settings: &EngineSettings) -> EngineResult<BTreeMap<String, String>> {
-    [settings.codec_small, settings.codec_middle, settings.codec_bottom]
-        .iter()
-        .map(|codec| {
-            let name = codec.to_string();
-            let compression: lithify::Compression = name
-                .parse()
-                .map_err(|error| EngineError::fatal(format!("codec {name}: {error}")))?;
-            Ok((name, lithify::codec::library_name_and_version(compression)))
-        })
-        .collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Absent;
+
+    impl Provider for Absent {
+        fn name(&self) -> &'static str {
+            "absent"
+        }
+
+        fn about(&self) -> &'static str {
+            "never there"
+        }
+
+        fn available(&self) -> EngineResult<()> {
+            Err(EngineError::fatal("absent is not here: get it somewhere"))
+        }
+
+        fn open(
+            &self,
+            _directory: &Path,
+            _settings: &EngineSettings,
+            _spaces: &[SpaceSpec],
+            _transactions: Transactions,
+        ) -> EngineResult<Box<dyn Engine>> {
+            Err(EngineError::fatal("was asked all the same"))
+        }
+
+        fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+            Ok(String::new())
+        }
+    }
+
+    #[test]
+    fn names_find_engines_and_errors_say_what_there_is() {
+        register(&Absent);
+        register(&Absent);
+        let names: Vec<&str> = providers().iter().map(|provider| provider.name()).collect();
+        assert_eq!(names, ["lithify", "null", "model", "absent"]);
+        let error = find(&EngineName::new("other")).map(Provider::name).expect_err("is unknown");
+        assert_eq!(
+            error.to_string(),
+            "there is no engine \"other\"; there are: lithify, null, model, absent"
+        );
+        let spec = crate::run::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
+        let error = open(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
+        assert_eq!(error.to_string(), "absent is not here: get it somewhere");
+        assert!(stores(&spec.engine) && uses_disk(&spec.engine));
+        assert!(!stores(&EngineName::null()) && !uses_disk(&EngineName::model()));
+    }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{CellSpec, EngineKind, EngineSettings, Purpose, SCHEMA};
+use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
+use super::engine;
+use crate::adapter::EngineName;
 use crate::experiment::{Arm, Experiment, Scale};
 
 /// What the command line chose.
@@ -41,8 +43,8 @@ pub struct Plan {
     pub experiment: Experiment,
     /// Name of the scale.
     pub scale: String,
-    /// On which engine.
-    pub engine: EngineKind,
+    /// On which engine: Lithify stands for "each arm on its own".
+    pub engine: EngineName,
     /// Repeats of each arm.
     pub repeats: u64,
     /// The arms in the order of the tables.
@@ -62,7 +64,7 @@ impl Plan {
     /// An unknown scale or arm, an impossible number, a scale that this version cannot run.
     pub fn expand(
         experiment: &Experiment,
-        engine: EngineKind,
+        engine: &EngineName,
         choice: &Choice,
         build: &str,
     ) -> Result<Plan, ChoiceError> {
@@ -75,7 +77,7 @@ impl Plan {
             purpose: Purpose::Measure,
             arm: arm.name.clone(),
             repeat,
-            engine,
+            engine: engine_of(engine, arm).clone(),
             settings: settings(experiment, &scale, arm),
             profile: experiment.workload.profile,
             seed: experiment.workload.seed + repeat,
@@ -84,18 +86,26 @@ impl Plan {
             requesters: scale.requesters,
             warmup_seconds: scale.warmup_seconds,
             query_seconds: scale.query_seconds,
+            // An engine that keeps its data in memory cannot do with less of it.
+            memory_limit_bytes: scale
+                .memory_limit_mib
+                .filter(|_| engine::uses_disk(engine_of(engine, arm)))
+                .map(|limit| limit << 20),
+            open_loop_percent: experiment.workload.open_loop_percent.clone(),
             build: build.to_owned(),
         };
         let mut cells = Vec::new();
-        if engine != EngineKind::Null {
+        if *engine != EngineName::null() {
             // The null engine ignores settings; the first arm of the file lends its own, so that
             // choosing other arms does not ask for another calibration.
             cells.push(CellSpec {
                 purpose: Purpose::Calibrate,
                 arm: "driver".to_owned(),
-                engine: EngineKind::Null,
+                engine: EngineName::null(),
                 warmup_seconds: 1,
                 query_seconds: scale.calibration_seconds,
+                memory_limit_bytes: None,
+                open_loop_percent: Vec::new(),
                 ..cell("driver".to_owned(), &experiment.arms[0], 0)
             });
         }
@@ -108,7 +118,7 @@ impl Plan {
         Ok(Plan {
             experiment: experiment.clone(),
             scale: scale_name,
-            engine,
+            engine: engine.clone(),
             repeats,
             arms: arms.iter().map(|arm| arm.name.clone()).collect(),
             cells,
@@ -118,10 +128,10 @@ impl Plan {
     /// The name of the run's files: experiment, scale, and the engine when it is not Lithify.
     pub fn name(&self) -> String {
         let name = format!("{}-{}", self.experiment.name, self.scale);
-        match self.engine {
-            EngineKind::Lithify => name,
-            other => format!("{name}-{}", other.name()),
+        if self.engine == EngineName::lithify() {
+            return name;
         }
+        format!("{name}-{}", self.engine)
     }
 
     /// The scale as the experiment declares it.
@@ -141,12 +151,6 @@ fn choose_scale(experiment: &Experiment, choice: &Choice) -> Result<(String, Sca
         let known = names(experiment.scales.keys().map(String::as_str));
         return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
     };
-    if let Some(limit) = scale.memory_limit_mib {
-        return Err(ChoiceError(format!(
-            "scale \"{name}\" needs the process held to {limit} MiB of memory, page cache \
-             included, which this version cannot do; choose another scale"
-        )));
-    }
     let mut scale = scale.clone();
     let overrides = [
         ("--repeats", choice.repeats, 1..=100, &mut scale.repeats),
@@ -182,6 +186,42 @@ fn choose_arms<'a>(
     Ok(experiment.arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
 }
 
+/// The engine of an arm: one that the command line names is for all arms.
+fn engine_of<'a>(chosen: &'a EngineName, arm: &'a Arm) -> &'a EngineName {
+    match &arm.engine {
+        Some(own) if *chosen == EngineName::lithify() => own,
+        _ => chosen,
+    }
+}
+
+/// Leaves out the arms whose engine is not there; gives a line for each of them.
+///
+/// # Errors
+/// An engine that nobody knows, an unknown arm, no arm left.
+pub fn leave_out_missing(
+    experiment: &Experiment,
+    engine: &EngineName,
+    choice: &mut Choice,
+) -> Result<Vec<String>, ChoiceError> {
+    let mut present = Vec::new();
+    let mut skipped = Vec::new();
+    for arm in choose_arms(experiment, choice)? {
+        let provider = engine::find(engine_of(engine, arm))
+            .map_err(|error| ChoiceError(format!("arm \"{}\": {error}", arm.name)))?;
+        match provider.available() {
+            Ok(()) => present.push(arm.name.clone()),
+            Err(missing) => skipped.push(format!("arm {} is skipped: {missing}", arm.name)),
+        }
+    }
+    if present.is_empty() {
+        return Err(ChoiceError(skipped.join("; ")));
+    }
+    if !skipped.is_empty() {
+        choice.arms = Some(present);
+    }
+    Ok(skipped)
+}
+
 fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
@@ -195,8 +235,8 @@ fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings
         background_threads: scale.background_threads,
         block_bytes: experiment.engine.block_kib * 1024,
         durability: experiment.engine.durability,
-        codec_small: experiment.engine.codec_small,
-        codec_middle: experiment.engine.codec_middle,
+        codec_small: arm.small.unwrap_or(experiment.engine.codec_small),
+        codec_middle: arm.middle.unwrap_or(experiment.engine.codec_middle),
         codec_bottom: arm.bottom,
     }
 }
@@ -215,7 +255,7 @@ mod tests {
     }
 
     fn expand(choice: &Choice) -> Result<Plan, ChoiceError> {
-        Plan::expand(&experiment(), EngineKind::Model, choice, "b")
+        Plan::expand(&experiment(), &EngineName::model(), choice, "b")
     }
 
     #[test]
@@ -253,7 +293,7 @@ mod tests {
 
     #[test]
     fn everything_by_default_and_no_calibration_of_the_null_engine() {
-        let plan = Plan::expand(&experiment(), EngineKind::Null, &Choice::default(), "b")
+        let plan = Plan::expand(&experiment(), &EngineName::null(), &Choice::default(), "b")
             .expect("expands");
         assert_eq!(plan.cells.len(), 18);
         assert_eq!(plan.scale, "smoke");
@@ -262,13 +302,54 @@ mod tests {
         assert_eq!(plan.cells[2].settings.base_level_bytes, 1 << 20);
     }
 
+    fn versus() -> Experiment {
+        Experiment::parse("e.toml", BUILT_IN[1].1).expect("parses")
+    }
+
+    #[test]
+    fn an_arm_may_have_an_engine_and_codecs_of_its_own() {
+        let plan = |engine| Plan::expand(&versus(), &engine, &Choice::default(), "b");
+        let own = plan(EngineName::lithify()).expect("expands");
+        assert_eq!(own.name(), "lithify-vs-rocksdb-smoke");
+        let cell = |arm: &str| own.cells.iter().find(|cell| cell.arm == arm).expect("is there");
+        assert_eq!(cell("rocksdb-lz4").engine.name(), "rocksdb");
+        assert_eq!(cell("lithify-lz4").engine.name(), "lithify");
+        let (a, b) = (&cell("rocksdb-lz4").settings, &cell("lithify-lz4").settings);
+        assert_eq!((a, a.codec_small.to_string()), (b, "lz4".to_owned()));
+        assert_eq!(cell("rocksdb-none").settings.codec_small.to_string(), "none");
+        let all = plan(EngineName::null()).expect("expands");
+        assert!(all.cells.iter().all(|cell| cell.engine == EngineName::null()));
+    }
+
+    #[test]
+    fn arms_without_their_engine_are_left_out() {
+        // The lab alone knows no other engines; who links their adapters does.
+        let mut choice = Choice::default();
+        let error = leave_out_missing(&versus(), &EngineName::lithify(), &mut choice);
+        let error = error.expect_err("is unknown").0;
+        assert!(error.contains("there is no engine \"rocksdb\""), "{error}");
+        let skipped = leave_out_missing(&versus(), &EngineName::model(), &mut choice);
+        assert_eq!(skipped, Ok(Vec::new()));
+        assert!(choice.arms.is_none());
+    }
+
+    #[test]
+    fn only_engines_on_disk_are_held_to_a_limit() {
+        let choice = Choice { scale: Some("io-s".into()), ..Choice::default() };
+        for (engine, limit) in
+            [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)]
+        {
+            let plan = Plan::expand(&experiment(), &engine, &choice, "b").expect("expands");
+            assert_eq!(plan.cells[0].memory_limit_bytes, None, "the calibration");
+            assert!(plan.cells[1..].iter().all(|cell| cell.memory_limit_bytes == limit));
+        }
+    }
+
     #[test]
     fn impossible_choices_say_what_is_possible() {
         let refuse = |choice: Choice| expand(&choice).expect_err("must be refused").0;
         let text = refuse(Choice { scale: Some("big".into()), ..Choice::default() });
         assert!(text.contains("\"big\"; there are: cached, io-l, io-s, smoke"), "{text}");
-        let text = refuse(Choice { scale: Some("io-s".into()), ..Choice::default() });
-        assert!(text.contains("128 MiB"), "{text}");
         let text = refuse(Choice { arms: Some(vec!["gzip".into()]), ..Choice::default() });
         assert!(text.contains("\"gzip\"; there are: none, lz4"), "{text}");
         assert!(refuse(Choice { arms: Some(vec![]), ..Choice::default() }).contains("no arm"));

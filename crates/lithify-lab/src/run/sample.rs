@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::cell::{CellResult, CellSpec, EngineKind, OracleResult, PhaseResult, Purpose, SCHEMA};
+use super::cell::{CellResult, CellSpec, OracleResult, PhaseResult, Purpose, SCHEMA};
 use super::plan::{Choice, Plan};
 use super::{CellRecord, RunRecord};
-use crate::adapter::{Capabilities, EngineStatistics, LevelStatistics, StallStatistics};
+use crate::adapter::{
+    Capabilities, EngineName, EngineStatistics, LevelStatistics, StallStatistics,
+};
 use crate::experiment::{BUILT_IN, Experiment, Phase};
 use crate::latency::{Latencies, LatencySummary};
 use crate::linkbench::control::ObservedStalls;
@@ -18,7 +20,7 @@ use crate::meter::space::DirectorySize;
 use crate::meter::system::{CpuTicks, DeviceCounters};
 
 /// The built-in experiment with three arms and as many repeats.
-pub(crate) fn plan(engine: EngineKind, repeats: u64) -> Plan {
+pub(crate) fn plan(engine: &EngineName, repeats: u64) -> Plan {
     let experiment = Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses");
     let arms = ["zlib-1", "zlib-6", "zstd-1"].map(str::to_owned);
     let choice = Choice { arms: Some(arms.into()), repeats: Some(repeats), ..Choice::default() };
@@ -74,6 +76,8 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         graph: json!({"links_per_node": 4.27}),
         load: phase(437_000, cpu, size, spec.purpose),
         query: phase(200_000, cpu, size, spec.purpose),
+        memory_limit: None,
+        open_loop: Vec::new(),
         oracle,
     }
 }
@@ -131,6 +135,8 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         statistics: statistics(size_bytes, purpose),
         statistics_settled: statistics(size_bytes, purpose),
         observed_stalls: ObservedStalls { windows: 100, empty_windows: 2, runs: 1, longest_run: 2 },
+        second_half: None,
+        group: None,
         driver: serde_json::Value::Null,
     }
 }

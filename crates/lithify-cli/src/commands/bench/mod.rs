@@ -1,9 +1,12 @@
 //! `lithify bench`: experiments.
 
 mod cell;
+mod db;
+mod engines;
 mod list;
 mod overwrite;
 mod run;
+mod setup;
 mod show;
 
 use std::path::Path;
@@ -18,15 +21,24 @@ use crate::fault::Fault;
 pub enum BenchCommand {
     /// Run an experiment; a run that was stopped goes on where it stopped
     Run(run::RunArguments),
+    /// The loops of the classic key-value benchmark, on one engine or in pairs of engines
+    Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
+    /// List the engines that can be measured, and how to get those that are missing
+    Engines,
+    /// Get an engine to compare with
+    Setup(setup::SetupArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
     #[command(hide = true)]
     Cell,
+    /// Measure a sequence of loops; started by `bench db` with the job on standard input
+    #[command(hide = true)]
+    DbProcess,
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
@@ -36,8 +48,12 @@ pub enum BenchCommand {
 pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
+        BenchCommand::Db(arguments) => db::run(&arguments),
+        BenchCommand::DbProcess => db::run_process(),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
+        BenchCommand::Engines => engines::run(),
+        BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => cell::run(),
         BenchCommand::OverwriteProcess => overwrite::run_process(),

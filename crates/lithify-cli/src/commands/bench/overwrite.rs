@@ -5,14 +5,15 @@ use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use clap::{Args, builder::ValueParser, value_parser};
+use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::overwrite::{self, OverwriteJob, OverwriteSpec, Runner, measure, report};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Terminal;
 
-use super::run::{EngineArgument, refuse_file, watch_signals};
-use crate::fault::{Fault, print};
+use super::run::{ENGINE_HELP, engine_name, refuse_file, require_engine, watch_signals};
+use crate::fault::{Fault, print, say};
 
 /// `bench overwrite`
 #[derive(Debug, Args)]
@@ -28,9 +29,9 @@ Examples:
   lithify bench overwrite --compression none,none,zstd-3 --clients 4 --durability sync
   lithify bench overwrite --engine null --seconds 5")]
 pub struct OverwriteArguments {
-    /// On which engine
-    #[arg(long, value_enum, default_value_t = EngineArgument::Lithify)]
-    engine: EngineArgument,
+    #[arg(long, value_name = "NAME", default_value = "lithify", value_parser = engine_name,
+        help = ENGINE_HELP)]
+    engine: EngineName,
     /// How long keys are overwritten [1 to 86400]
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = range(1, 86_400))]
     seconds: u64,
@@ -105,7 +106,7 @@ impl OverwriteArguments {
             )));
         }
         Ok(OverwriteSpec {
-            engine: self.engine.into(),
+            engine: self.engine.clone(),
             settings: EngineSettings {
                 memory_budget_bytes: self.memory_budget_mib * MIB,
                 block_cache_bytes: 0,
@@ -133,6 +134,7 @@ impl OverwriteArguments {
 
 /// Runs it.
 pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
+    require_engine(&arguments.engine)?;
     for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
         refuse_file(directory)?;
     }
@@ -159,7 +161,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     Ok(())
 }
 

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lithify_lab::adapter::EngineName;
 use lithify_lab::report;
-use lithify_lab::run::cell::EngineKind;
-use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::run::engine;
+use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
 use lithify_lab::run::{Runner, store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `bench run`
 #[derive(Debug, Args)]
@@ -23,12 +24,16 @@ use crate::fault::{Fault, print};
 Every arm runs in a process of its own; arms are interleaved over the repeats. Raw results go to
 DIR/runs/NAME, the report to DIR/NAME.txt, .csv and .json. Cells that were measured by the same
 program with the same settings are not measured again; --fresh measures them again.
+A scale with a memory limit (io-s, io-l) runs every cell in a control group of its own, page cache
+included, and is refused where groups cannot be made; counters decide whether a row may be called
+IO-bound (docs/lab.md).
 Ctrl-C stops the run: its child is ended, its data are removed, measured cells are kept, and the
 exit code is 130. A second Ctrl-C does not wait for that.
 
 Examples:
   lithify bench run zlib-vs-zstd
   lithify bench run zlib-vs-zstd --scale cached
+  lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
   lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results")]
 pub struct RunArguments {
@@ -49,9 +54,9 @@ pub struct RunArguments {
     /// Nodes of the graph, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
-    /// On which engine
-    #[arg(long, value_enum, default_value_t = EngineArgument::Lithify)]
-    engine: EngineArgument,
+    #[arg(long, value_name = "NAME", default_value = "lithify", value_parser = engine_name,
+        help = ENGINE_HELP)]
+    engine: EngineName,
     /// Where results go
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
@@ -66,29 +71,24 @@ pub struct RunArguments {
     fresh: bool,
 }
 
-/// Engines on the command line.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum EngineArgument {
-    /// The engine of this project
-    Lithify,
-    /// Does nothing: what the driver alone costs
-    Null,
-    /// An ordered map in memory: the reference
-    Model,
+/// An engine on the command line: one of those that can be opened by name.
+pub(super) fn engine_name(text: &str) -> Result<EngineName, String> {
+    let name = EngineName::new(text);
+    engine::find(&name).map_err(|error| error.to_string())?;
+    Ok(name)
 }
 
-impl From<EngineArgument> for EngineKind {
-    fn from(argument: EngineArgument) -> Self {
-        match argument {
-            EngineArgument::Lithify => EngineKind::Lithify,
-            EngineArgument::Null => EngineKind::Null,
-            EngineArgument::Model => EngineKind::Model,
-        }
-    }
+/// One line of what `--engine` takes, for the help.
+pub(super) const ENGINE_HELP: &str = "On which engine: a name of `bench engines`";
+
+/// Refuses an engine that is known and not here, before anything is made.
+pub(super) fn require_engine(name: &EngineName) -> Result<(), Fault> {
+    engine::find(name).and_then(|provider| provider.available()).map_err(Fault::failure)
 }
 
 /// Runs it.
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
+    require_engine(&arguments.engine)?;
     let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
     for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
         refuse_file(directory)?;
@@ -96,16 +96,18 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
     let program = Program { path, arguments: ["bench", "cell"].map(Into::into).into() };
-    let choice = Choice {
+    let mut choice = Choice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
         repeats: arguments.repeats,
         query_seconds: arguments.seconds,
         nodes: arguments.nodes,
     };
+    let skipped =
+        leave_out_missing(&experiment, &arguments.engine, &mut choice).map_err(Fault::usage)?;
     let build = program.build().map_err(Fault::failure)?;
-    let plan = Plan::expand(&experiment, arguments.engine.into(), &choice, &build)
-        .map_err(Fault::usage)?;
+    let plan =
+        Plan::expand(&experiment, &arguments.engine, &choice, &build).map_err(Fault::usage)?;
     let interrupt = watch_signals()?;
     let runner = Runner {
         plan: &plan,
@@ -116,6 +118,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         interrupt: &interrupt,
     };
     let mut terminal = Terminal::new(stderr().is_terminal());
+    skipped.iter().for_each(|line| terminal.say(line));
     terminal.say(&format!(
         "{} from {place}, scale {}, {} cells, results in {}",
         plan.experiment.name,
@@ -135,7 +138,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     if record.is_complete() {
         return Ok(());
     }

@@ -4,6 +4,7 @@ mod copied_blocks;
 mod environment;
 mod flow;
 mod levels;
+mod overload;
 mod picker;
 mod policy;
 mod scheduler;

@@ -1,0 +1,19 @@
+//! Other storage engines behind the adapter of the laboratory.
+//!
+//! Owns: the adapters ([`rocksdb`]), where the engines' libraries are kept and how they get there
+//! ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
+//! finds the engines by name.
+//!
+//! Promises: nothing here is needed to build, test or run Lithify itself. An engine is loaded when
+//! it is opened and not before; one that is not there is an error of one line that says how to
+//! get it.
+
+pub mod rocksdb;
+pub mod setup;
+
+/// Adds all engines of this crate to those that the lab opens by name.
+pub fn register() {
+    for provider in &rocksdb::PROVIDERS {
+        lithify_lab::run::engine::register(provider);
+    }
+}

@@ -1,0 +1,189 @@
+//! RocksDB through the C interface of a shared library that is loaded while the program runs.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `functions` | the C functions by name |
+//! | `objects` | objects of the library that are freed once |
+//! | `options` | the settings that engines share, as options |
+//! | `database` | an open database behind safe calls |
+//! | `policy` | codecs by distance from the bottom |
+//! | `table_file`, `statistics` | what files and texts of the library say |
+//! | `session`, `engine` | the adapter |
+//!
+//! Promises: unsafe code is in the first four files only. What is matched with Lithify and what
+//! is not stands in `docs/engines.md`.
+
+mod database;
+mod engine;
+mod functions;
+mod objects;
+mod options;
+mod policy;
+mod session;
+mod statistics;
+mod table_file;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use lithify_lab::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
+use lithify_lab::experiment::Codec;
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{Provider, Transactions};
+
+use crate::setup;
+use engine::RocksEngine;
+use functions::Functions;
+
+/// A version of RocksDB that can be opened by name.
+pub struct RocksDb {
+    name: &'static str,
+    about: &'static str,
+    source: Source,
+}
+
+/// Where a version's library comes from.
+enum Source {
+    /// Put into the cache by the setup.
+    Cache(&'static str),
+    /// Installed by the system.
+    System,
+}
+
+/// The versions, the one to compare with first.
+pub static PROVIDERS: [RocksDb; 3] = [
+    RocksDb {
+        name: "rocksdb",
+        about: "RocksDB 11.8.1 from its Java package",
+        source: Source::Cache("11.8.1"),
+    },
+    RocksDb {
+        name: "rocksdb-10.4.2",
+        about: "RocksDB 10.4.2 from its Java package",
+        source: Source::Cache("10.4.2"),
+    },
+    RocksDb {
+        name: "rocksdb-system",
+        about: "RocksDB 7.8 as Debian 12 installs it (librocksdb7.8); no transactions",
+        source: Source::System,
+    },
+];
+
+/// Where a system keeps the library of RocksDB 7.8.
+const SYSTEM_DIRECTORIES: [&str; 4] =
+    ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
+
+const SYSTEM_LIBRARY: &str = "librocksdb.so.7.8";
+
+impl RocksDb {
+    /// The library, or one line that says how to get it.
+    fn library(&self) -> EngineResult<PathBuf> {
+        match self.source {
+            Source::Cache(version) => {
+                let path = setup::library_path("rocksdb", version)?;
+                if path.is_file() {
+                    return Ok(path);
+                }
+                let option = if version == setup::ROCKSDB_DEFAULT_VERSION {
+                    String::new()
+                } else {
+                    format!(" --version {version}")
+                };
+                Err(EngineError::fatal(format!(
+                    "RocksDB {version} is not here; get it with: lithify bench setup \
+                     rocksdb{option}"
+                )))
+            }
+            Source::System => SYSTEM_DIRECTORIES
+                .iter()
+                .map(|directory| Path::new(directory).join(SYSTEM_LIBRARY))
+                .find(|path| path.is_file())
+                .ok_or_else(|| {
+                    EngineError::fatal(format!(
+                        "{SYSTEM_LIBRARY} is not installed; get it with: apt-get install \
+                         librocksdb7.8"
+                    ))
+                }),
+        }
+    }
+}
+
+/// The functions of a library, which is loaded once.
+fn functions(path: &Path) -> EngineResult<&'static Functions> {
+    static LOADED: Mutex<BTreeMap<PathBuf, &'static Functions>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(functions) = loaded.get(path) {
+        return Ok(functions);
+    }
+    let functions = Functions::load(path)?;
+    loaded.insert(path.to_owned(), functions);
+    Ok(functions)
+}
+
+/// Loads a library, makes a small database in the empty `directory` with it, and gives the
+/// version that the database was made by.
+///
+/// # Errors
+/// The library cannot be loaded, lacks a function, or makes no database.
+pub fn try_library(
+    library: &Path,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<String> {
+    let space = SpaceSpec { name: "trial", prefix_bytes: None, single_delete: false };
+    let engine = RocksEngine::open(functions(library)?, directory, settings, &[space], false)?;
+    let name = engine.name();
+    Box::new(engine).close()?;
+    Ok(name.trim_start_matches("RocksDB ").to_owned())
+}
+
+/// The version that the newest options file of a database names.
+fn version_in(directory: &Path) -> EngineResult<String> {
+    let failed = |what: String| EngineError::fatal(format!("{}: {what}", directory.display()));
+    let entries = std::fs::read_dir(directory).map_err(|error| failed(error.to_string()))?;
+    let is_options = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("OPTIONS-"))
+    };
+    let newest = entries.flatten().map(|entry| entry.path()).filter(is_options).max();
+    let newest = newest.ok_or_else(|| failed("no options file of RocksDB".to_owned()))?;
+    let text = std::fs::read_to_string(&newest).map_err(|error| failed(error.to_string()))?;
+    let version = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="));
+    version.map(str::to_owned).ok_or_else(|| failed("no version of RocksDB".to_owned()))
+}
+
+impl Provider for RocksDb {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn available(&self) -> EngineResult<()> {
+        self.library().map(|_| ())
+    }
+
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let functions = functions(&self.library()?)?;
+        let locks = transactions == Transactions::Needed;
+        Ok(Box::new(RocksEngine::open(functions, directory, settings, spaces, locks)?))
+    }
+
+    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
+        let place = match self.source {
+            Source::Cache(version) => format!("the one built into RocksDB {version}"),
+            Source::System => "the system's".to_owned(),
+        };
+        Ok(if codec == Codec::None { "none".to_owned() } else { place })
+    }
+}

@@ -1,0 +1,125 @@
+//! Codecs by distance from the bottom, in the terms of RocksDB.
+//!
+//! RocksDB takes a list whose first entry is for level 0 and whose further entries count from the
+//! base level, which moves up as the tree grows, and one codec for the bottom. So the list that
+//! gives a physical level its codec depends on where the base level is: [`Policy::per_level`]
+//! makes it for a base level, and who runs the engine sets it again when the base level moves.
+
+use lithify_lab::adapter::{EngineError, EngineResult};
+use lithify_lab::experiment::Codec;
+use lithify_lab::run::cell::EngineSettings;
+
+/// Levels of the tree, level 0 with them: the library's default.
+pub const LEVELS: usize = 7;
+
+/// A codec by the numbers of the C interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeCodec {
+    /// Its number.
+    pub number: i32,
+    /// Its name in option texts.
+    pub option_name: &'static str,
+    /// Its effort, when it has one.
+    pub effort: Option<i32>,
+}
+
+fn native(codec: Codec) -> EngineResult<NativeCodec> {
+    let (number, option_name, effort) = match codec {
+        Codec::None => (0, "kNoCompression", None),
+        Codec::Snappy => (1, "kSnappyCompression", None),
+        Codec::Zlib(effort) => (2, "kZlibCompression", Some(effort)),
+        Codec::Lz4 => (4, "kLZ4Compression", None),
+        Codec::Zstd(effort) => (7, "kZSTD", Some(effort)),
+        Codec::ZlibFast(_) => {
+            return Err(EngineError::fatal(format!("RocksDB has no codec {codec}; take zlib-N")));
+        }
+    };
+    Ok(NativeCodec { number, option_name, effort })
+}
+
+/// The codecs of a tree by distance from the bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    small: NativeCodec,
+    middle: NativeCodec,
+    /// Of the bottom level.
+    pub bottom: NativeCodec,
+}
+
+impl Policy {
+    /// The codecs of `settings`.
+    ///
+    /// # Errors
+    /// A codec that RocksDB does not have; two efforts above the bottom, where it has one.
+    pub fn new(settings: &EngineSettings) -> EngineResult<Policy> {
+        let small = native(settings.codec_small)?;
+        let middle = native(settings.codec_middle)?;
+        if let (Some(a), Some(b)) = (small.effort, middle.effort)
+            && a != b
+        {
+            return Err(EngineError::fatal(format!(
+                "RocksDB has one effort for all levels above the bottom: {} and {} cannot be \
+                 set together",
+                settings.codec_small, settings.codec_middle
+            )));
+        }
+        Ok(Policy { small, middle, bottom: native(settings.codec_bottom)? })
+    }
+
+    /// The effort of the levels above the bottom, if their codec has one.
+    pub fn upper_effort(&self) -> Option<i32> {
+        self.small.effort.or(self.middle.effort)
+    }
+
+    /// True when the list is the same for every base level.
+    pub fn is_uniform(&self) -> bool {
+        self.small == self.middle
+    }
+
+    /// The list for a tree with this base level: level 0, then the base level and those below it.
+    /// The bottom's entry is never used, because the bottom has an option of its own.
+    pub fn per_level(&self, base_level: usize) -> Vec<NativeCodec> {
+        let codec = |level: usize| match LEVELS - 1 - level {
+            0 => self.bottom,
+            1 => self.middle,
+            _ => self.small,
+        };
+        let base_level = base_level.clamp(1, LEVELS - 1);
+        std::iter::once(self.small).chain((base_level..LEVELS).map(codec)).collect()
+    }
+
+    /// The list as the text of an option.
+    pub fn per_level_text(&self, base_level: usize) -> String {
+        let names: Vec<&str> =
+            self.per_level(base_level).iter().map(|codec| codec.option_name).collect();
+        names.join(":")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::settings;
+    use super::*;
+
+    #[test]
+    fn a_level_keeps_its_codec_when_the_base_level_moves() {
+        let policy = Policy::new(&settings("none,lz4,zstd-1")).expect("is possible");
+        assert_eq!(policy.per_level_text(6), "kNoCompression:kZSTD");
+        assert_eq!(policy.per_level_text(5), "kNoCompression:kLZ4Compression:kZSTD");
+        assert_eq!(
+            policy.per_level_text(3),
+            "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression:kZSTD"
+        );
+        assert_eq!(policy.per_level(0), policy.per_level(1));
+        assert!(!policy.is_uniform());
+    }
+
+    #[test]
+    fn what_cannot_be_matched_is_refused() {
+        let refuse = |codecs| Policy::new(&settings(codecs)).expect_err(codecs).to_string();
+        assert!(refuse("none,lz4,zlib-fast-6").contains("no codec zlib-fast-6"));
+        assert!(refuse("zstd-1,zstd-3,zstd-9").contains("zstd-1 and zstd-3"));
+        let policy = Policy::new(&settings("lz4,zstd-3,zstd-9")).expect("is possible");
+        assert_eq!((policy.upper_effort(), policy.bottom.effort), (Some(3), Some(9)));
+    }
+}

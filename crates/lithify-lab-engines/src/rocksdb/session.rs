@@ -1,0 +1,217 @@
+//! A thread's view of RocksDB.
+
+use lithify_lab::adapter::{
+    BatchOp, EngineError, EngineResult, RowVisitor, ScanRange, Session, SpaceId, SpaceSpec,
+    WriteBatch,
+};
+
+use super::database::{Batch, Database, Transaction};
+use super::functions::Functions;
+use super::options::ReadView;
+
+/// A session: its read options, its batch, and the memory of its transaction.
+pub struct RocksSession<'a> {
+    functions: &'static Functions,
+    database: &'a Database,
+    spaces: &'a [SpaceSpec],
+    view: ReadView,
+    batch: Batch<'a>,
+    /// The transaction; kept when it has ended, so that the next one reuses its memory.
+    transaction: Option<Transaction<'a>>,
+    is_open: bool,
+    end: Vec<u8>,
+}
+
+impl<'a> RocksSession<'a> {
+    /// A session of `database`, whose column families are `spaces`.
+    ///
+    /// # Errors
+    /// The library makes no objects.
+    pub fn new(
+        functions: &'static Functions,
+        database: &'a Database,
+        spaces: &'a [SpaceSpec],
+    ) -> EngineResult<RocksSession<'a>> {
+        Ok(RocksSession {
+            functions,
+            database,
+            spaces,
+            view: database.read_view()?,
+            batch: database.batch()?,
+            transaction: None,
+            is_open: false,
+            end: Vec::new(),
+        })
+    }
+
+    /// Applies a batch as a transaction: a database with locks refuses batches that hold single
+    /// deletes.
+    fn write_in_transaction(&self, batch: &WriteBatch) -> EngineResult<()> {
+        let mut own = self.database.begin(None)?;
+        for op in batch.ops() {
+            match op {
+                BatchOp::Put(space, key, value) => own.put(space.index(), key, value),
+                BatchOp::Delete(space, key) => own.delete(space.index(), key),
+                BatchOp::SingleDelete(space, key) => own.single_delete(space.index(), key),
+            }?;
+        }
+        own.commit()
+    }
+
+    fn open(&mut self) -> EngineResult<(&mut Transaction<'a>, &ReadView)> {
+        match &mut self.transaction {
+            Some(transaction) if self.is_open => Ok((transaction, &self.view)),
+            _ => Err(EngineError::fatal("there is no open transaction")),
+        }
+    }
+}
+
+fn is_single_delete(op: BatchOp<'_>) -> bool {
+    matches!(op, BatchOp::SingleDelete(..))
+}
+
+/// The first key above all that begin with `prefix` into `end`; empty when there is none.
+fn end_of_prefix(prefix: &[u8], end: &mut Vec<u8>) {
+    end.clear();
+    end.extend_from_slice(prefix);
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return;
+        }
+    }
+}
+
+impl Session for RocksSession<'_> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
+        self.database.get(space.index(), &self.view, key, value)
+    }
+
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> EngineResult<()> {
+        self.database.multi_get(space.index(), &self.view, keys, found)
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        range: &ScanRange<'_>,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let prefix_bytes = self.spaces.get(space.index()).and_then(|spec| spec.prefix_bytes);
+        // Filters hold prefixes of this length; a scan over several of them must not ask them.
+        let one_prefix = prefix_bytes.is_some_and(|length| range.prefix.len() >= length);
+        end_of_prefix(range.prefix, &mut self.end);
+        if !range.end.is_empty() && (self.end.is_empty() || range.end < self.end.as_slice()) {
+            self.end.clear();
+            self.end.extend_from_slice(range.end);
+        }
+        let first = range.first().max(range.prefix);
+        let scan = self.view.scan(self.functions, &self.end, one_prefix);
+        let mut iterator = self.database.iterator(space.index(), &scan)?;
+        iterator.seek(first);
+        let (mut skipped, mut visited) = (0, 0);
+        while visited < range.limit
+            && let Some((key, value)) = iterator.row()
+            && range.contains(key)
+        {
+            if skipped < range.skip {
+                skipped += 1;
+            } else {
+                visited += 1;
+                if row(key, value).is_break() {
+                    return Ok(visited);
+                }
+            }
+            iterator.advance();
+        }
+        iterator.check()?;
+        Ok(visited)
+    }
+
+    fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+        if self.database.has_locks() && batch.ops().any(is_single_delete) {
+            return self.write_in_transaction(batch);
+        }
+        self.batch.clear();
+        for op in batch.ops() {
+            match op {
+                BatchOp::Put(space, key, value) => self.batch.put(space.index(), key, value),
+                BatchOp::Delete(space, key) => self.batch.delete(space.index(), key, false),
+                BatchOp::SingleDelete(space, key) => self.batch.delete(space.index(), key, true),
+            }?;
+        }
+        self.database.write(&mut self.batch)
+    }
+
+    fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
+        self.rollback()?;
+        self.transaction = Some(self.database.begin(self.transaction.take())?);
+        self.is_open = true;
+        Ok(())
+    }
+
+    fn get_for_update(
+        &mut self,
+        space: SpaceId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> EngineResult<bool> {
+        value.clear();
+        let (transaction, view) = self.open()?;
+        transaction.get_for_update(space.index(), view, key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
+        self.open()?.0.put(space.index(), key, value)
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        self.open()?.0.delete(space.index(), key)
+    }
+
+    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        self.open()?.0.single_delete(space.index(), key)
+    }
+
+    fn commit(&mut self) -> EngineResult<()> {
+        let result = self.open()?.0.commit();
+        if result.is_err() {
+            // Nothing was applied; the locks go with the transaction.
+            self.transaction = None;
+        }
+        self.is_open = false;
+        result
+    }
+
+    fn rollback(&mut self) -> EngineResult<()> {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return Ok(());
+        }
+        match &mut self.transaction {
+            Some(transaction) => transaction.rollback(),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix() {
+        let end = |prefix: &[u8]| {
+            let mut end = vec![7];
+            end_of_prefix(prefix, &mut end);
+            end
+        };
+        assert_eq!(end(b"ab"), b"ac");
+        assert_eq!(end(&[1, 0xff, 0xff]), [2]);
+        assert!(end(&[0xff]).is_empty() && end(b"").is_empty());
+    }
+}

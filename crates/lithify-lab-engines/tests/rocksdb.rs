@@ -1,0 +1,176 @@
+//! RocksDB behind the adapter, where it is there. A test without it prints a line and passes,
+//! unless `LITHIFY_EXPECT_ENGINES` names the engine.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use lithify_lab::adapter::{Engine, EngineName, ScanRange, SpaceId, SpaceSpec, WriteBatch};
+use lithify_lab::conformance::{SPACES, check};
+use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{self, Transactions, open_spaces};
+use lithify_lab::run::measure;
+use lithify_lab::run::plan::{Choice, Plan};
+
+const ENGINES: [&str; 3] = ["rocksdb", "rocksdb-10.4.2", "rocksdb-system"];
+
+/// The engine, if it is there; otherwise a line is printed, or the test fails.
+fn present(name: &str) -> Option<EngineName> {
+    lithify_lab_engines::register();
+    let engine = EngineName::new(name);
+    let Err(missing) = engine::find(&engine).expect("is known").available() else {
+        return Some(engine);
+    };
+    let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();
+    assert!(!expected.split(',').any(|expected| expected == name), "{missing}");
+    println!("skipped for {name}: {missing}");
+    None
+}
+
+fn settings(durability: DurabilityMode) -> EngineSettings {
+    const KIB: u64 = 1 << 10;
+    EngineSettings {
+        memory_budget_bytes: 8192 * KIB,
+        block_cache_bytes: 0,
+        memtable_bytes: 128 * KIB,
+        table_bytes: 64 * KIB,
+        base_level_bytes: 64 * KIB,
+        fanout: 4,
+        background_threads: 1,
+        block_bytes: 4096,
+        durability,
+        codec_small: Codec::None,
+        codec_middle: Codec::Lz4,
+        codec_bottom: Codec::Zstd(1),
+    }
+}
+
+#[test]
+fn conforms() {
+    for name in &ENGINES[..2] {
+        let Some(engine) = present(name) else { continue };
+        for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+            let settings = settings(durability);
+            let root = tempfile::tempdir().expect("a directory");
+            let open = |directory: &Path| {
+                open_spaces(&engine, directory, &settings, &SPACES, Transactions::Needed)
+            };
+            let failures = check(&open, root.path(), true);
+            assert!(failures.is_empty(), "{name}, {durability:?}: {}", failures.join("\n"));
+        }
+    }
+}
+
+const ROWS: [SpaceSpec; 1] = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+
+/// Puts `count` keys of a random order, of which half the value shrinks.
+fn fill(engine: &dyn Engine, count: u64) {
+    let mut session = engine.session().expect("a session");
+    let mut batch = WriteBatch::new();
+    let mut random = 1u64;
+    for _ in 0..count {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let key = format!("{:016x}", random >> 8);
+        let value = format!("{key}{:0>84}", key);
+        batch.clear();
+        batch.put(SpaceId(0), key.as_bytes(), value.as_bytes());
+        session.write_batch(&batch).expect("is written");
+    }
+}
+
+#[test]
+fn every_level_has_its_codec_in_the_files() {
+    for name in ENGINES {
+        let Some(engine) = present(name) else { continue };
+        let directory = tempfile::tempdir().expect("a directory");
+        let settings = settings(DurabilityMode::Buffered);
+        let open =
+            || open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
+        let opened = open().expect("opens");
+        let version = opened.name();
+        assert!(version.starts_with("RocksDB "), "{version}");
+        fill(&*opened, 40_000);
+        opened.flush().expect("flushes");
+        opened.wait_for_compaction().expect("waits");
+        let before = opened.statistics().expect("says");
+        assert!(before.levels.len() >= 3, "{:?}", before.levels);
+        for level in before.levels.iter().filter(|level| level.files > 0) {
+            let expected = match level.level {
+                6 => "zstd-1",
+                5 => "lz4",
+                _ => "none",
+            };
+            // While the base level moves, a few files may get the codec of before.
+            assert!(level.codec.contains(expected), "{version}: {level:?}");
+            assert!(level.raw_bytes > 0 && level.compactions > 0, "{level:?}");
+        }
+        let bottom = before.levels.iter().find(|level| level.level == 6).expect("a bottom");
+        assert!(bottom.stored_bytes < bottom.raw_bytes * 7 / 10, "{bottom:?}");
+        let written = &before.written_bytes_by_cause;
+        assert!(written["wal"] > 4_000_000 && written["flush"] > 3_000_000, "{written:?}");
+        assert!(written["compaction"] > 0 && before.read_bytes_by_cause["compaction"] > 0);
+        assert!(before.cpu_us_by_cause["compaction"] > 0);
+        assert!(before.live_bytes > bottom.stored_bytes);
+        assert!(before.raw["cache"]["capacity_bytes"].as_u64() > Some(0), "{}", before.raw);
+        opened.close().expect("closes");
+
+        let opened = open().expect("opens again");
+        let mut session = opened.session().expect("a session");
+        let rows = session
+            .scan(SpaceId(0), &ScanRange::prefix(b""), &mut |_, _| ControlFlow::Continue(()));
+        assert_eq!(rows.expect("scans"), 40_000);
+        drop(session);
+        opened.close().expect("closes");
+    }
+}
+
+#[test]
+fn what_it_cannot_do_is_refused() {
+    if let Some(engine) = present("rocksdb") {
+        let directory = tempfile::tempdir().expect("a directory");
+        let codecs = EngineSettings {
+            codec_bottom: Codec::ZlibFast(6),
+            ..settings(DurabilityMode::Buffered)
+        };
+        let refused =
+            open_spaces(&engine, directory.path(), &codecs, &ROWS, Transactions::Unneeded);
+        let error = refused.err().expect("is refused").to_string();
+        assert!(error.contains("no codec zlib-fast-6"), "{error}");
+
+        let plain = settings(DurabilityMode::Buffered);
+        let opened = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Unneeded)
+            .expect("opens");
+        let mut session = opened.session().expect("a session");
+        let error = session.begin(1).expect_err("has no locks").to_string();
+        assert!(error.contains("without transactions"), "{error}");
+        let error = session.get(SpaceId(1), b"k", &mut Vec::new()).expect_err("has one space");
+        assert!(error.to_string().contains("no space 1"), "{error}");
+        drop(session);
+        let twice = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Unneeded);
+        let error = twice.err().expect("is locked").to_string();
+        assert!(error.starts_with("RocksDB: IO error") && error.contains("lock"), "{error}");
+    }
+    if let Some(engine) = present("rocksdb-system") {
+        let directory = tempfile::tempdir().expect("a directory");
+        let plain = settings(DurabilityMode::Buffered);
+        let refused = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Needed);
+        let error = refused.err().expect("has no way").to_string();
+        assert!(error.contains("take the engine \"rocksdb\""), "{error}");
+    }
+}
+
+#[test]
+fn linkbench_passes_its_oracle() {
+    let Some(engine) = present("rocksdb") else { return };
+    let experiment = Experiment::parse("built in", BUILT_IN[0].1).expect("parses");
+    let choice = Choice { arms: Some(vec!["zstd-1".into()]), ..Choice::default() };
+    let plan = Plan::expand(&experiment, &engine, &choice, "test").expect("expands");
+    let mut spec = plan.cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (5_000, 0, 2);
+    let directory = tempfile::tempdir().expect("a directory");
+    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
+    assert_eq!(result.oracle.len(), 2);
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+    assert_eq!(result.capabilities.labels, ["TransactionDB"]);
+    assert!(result.query.operations > 100 && result.load.operations > 5_000);
+}
