@@ -4,8 +4,8 @@
 //! `define` starts a new tree; a line is a level, then tables as `number:smallest-largest` with
 //! marks in parentheses (`4M` size, `s7` largest sequence, `o7` newest obsolete sequence, `t1`
 //! tombstones, `r1` range tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`,
-//! `runs=SIZE`, `grand=SIZE`; `start` (or the word behind `manual`) also makes the pick busy, `end`
-//! ends the one started first.
+//! `runs=SIZE`, `grand=SIZE`; `start` (or the word behind `manual`) also makes the pick busy,
+//! `end` ends the one started first.
 
 use crate::base::Level;
 use crate::codec::Compression;
@@ -58,7 +58,6 @@ fn table(text: &str) -> Arc<TableFile> {
         range_tombstones: 0,
         compression: Compression::NONE,
         codec_debt: false,
-        ingested: false,
         newest_obsolete_sequence: 0,
     };
     for mark in marks.trim_end_matches(')').split(',').filter(|mark| !mark.is_empty()) {
