@@ -22,7 +22,10 @@ pub mod wal;
 pub use base::Slice;
 pub use codec::Compression;
 pub use compaction::CodecPolicy;
-pub use db::{Batch, ColumnFamily, Cursor, Db, Rows, ScanRange, Snapshot, Transaction};
+pub use db::{
+    Batch, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows, ScanRange, Snapshot, TableTransfer,
+    TableWriter, Transaction, WrittenTable,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
 

@@ -5,8 +5,8 @@ mod support;
 
 use lithify::fs::{CountingFileSystem, CrashKeep, FileCounts, MemoryFileSystem, World};
 use lithify::stats::{Cause, CpuPart, JobFigure, StatisticsSnapshot, TrafficFigure};
-use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
-use std::collections::BTreeMap;
+use lithify::{CfOptions, ColumnFamily, Db, Durability, Options, TableTransfer, TableWriter};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use support::{PATH, Parts, Random, names_ending, small_options};
 
@@ -52,7 +52,7 @@ fn compare(counted: &Counted, before: &BTreeMap<String, FileCounts>, db: &Db, wh
     let booked_written = |causes: &[Cause]| booked(&stats, TrafficFigure::WrittenBytes, causes);
     let log = booked_written(&[Cause::Wal, Cause::Recovery]);
     assert_eq!(log, written("wal"), "{when}: log");
-    let tables = booked_written(&[Cause::Flush, Cause::Compaction]);
+    let tables = booked_written(&[Cause::Flush, Cause::Compaction, Cause::Ingest]);
     assert_eq!(tables, written("sst"), "{when}: tables");
     let manifest = booked_written(&[Cause::Manifest]);
     assert_eq!(manifest, written("manifest") + written("tmp"), "{when}: manifests and CURRENT");
@@ -61,7 +61,14 @@ fn compare(counted: &Counted, before: &BTreeMap<String, FileCounts>, db: &Db, wh
     assert_eq!(reserved, since(counted, before, "wal", |counts| counts.preallocated_bytes));
     assert_eq!(all, log + tables + manifest + reserved, "{when}: nothing else is written");
 
-    let table_reads = [Cause::UserRead, Cause::Flush, Cause::Compaction, Cause::Recovery];
+    let table_reads = [
+        Cause::UserRead,
+        Cause::Flush,
+        Cause::Compaction,
+        Cause::Recovery,
+        Cause::Ingest,
+        Cause::Verification,
+    ];
     let read = since(counted, before, "sst", |counts| counts.read_bytes);
     let booked_read = booked(&stats, TrafficFigure::ReadBytes, &table_reads);
     assert_eq!(booked_read, read, "{when}: bytes read from tables");
@@ -142,6 +149,21 @@ fn work(db: &Db, families: &[ColumnFamily], random: &mut Random) {
     }
 }
 
+/// Ingests rows in key order, and a table file that nobody counted while it was written.
+fn ingest(counted: &Counted, family: &ColumnFamily, random: &mut Random) {
+    let keys: BTreeSet<_> = (0..200).map(|_| key(random)).collect();
+    let mut rows = family.ingest().unwrap();
+    keys.iter().for_each(|key| rows.put(key, &random.bytes(300)).unwrap());
+    rows.commit().unwrap();
+    let path = format!("/rows{}.sst", random.next());
+    let world = World { files: Arc::new(counted.memory.clone()), ..counted.world.clone() };
+    let mut writer = TableWriter::create_in(&path, &family.options(), world).unwrap();
+    keys.iter().for_each(|key| writer.put(key, b"again").unwrap());
+    writer.finish().unwrap();
+    let transfer = if random.below(2) == 0 { TableTransfer::Link } else { TableTransfer::Copy };
+    family.ingest_tables(&[&path], transfer).unwrap();
+}
+
 #[test]
 fn booked_bytes_are_those_of_the_files() {
     let mut recovered = 0;
@@ -160,6 +182,7 @@ fn booked_bytes_are_those_of_the_files() {
                 .into();
             for round in 0..3 {
                 work(&db, &families, random);
+                ingest(&counted, &families[round % 2], random);
                 compare(&counted, &before, &db, &format!("{when}, round {round}"));
             }
             db.wait_for_compaction().unwrap();
@@ -195,7 +218,7 @@ fn check_shape(counted: &Counted, db: &Db) {
     let of_jobs: u64 = (0..stats.levels.len())
         .map(|level| stats.figures.job(level, JobFigure::WrittenBytes))
         .sum();
-    let causes = [Cause::Flush, Cause::Compaction];
+    let causes = [Cause::Flush, Cause::Compaction, Cause::Ingest];
     assert_eq!(of_jobs, booked(&stats, TrafficFigure::WrittenBytes, &causes));
     let length = |name: &String| {
         let path = std::path::Path::new(PATH).join(name);

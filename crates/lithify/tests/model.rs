@@ -1,7 +1,11 @@
-//! Random operations against an ordered map, with flushes, compactions, snapshots and reopening.
+//! Random operations against an ordered map, with flushes, compactions, ingests, snapshots and
+//! reopening.
 
 use lithify::fs::World;
-use lithify::{CfOptions, CodecPolicy, ColumnFamily, Db, Durability, Options, Snapshot};
+use lithify::{
+    CfOptions, CodecPolicy, ColumnFamily, Db, Durability, ErrorKind, Options, Snapshot,
+    TableTransfer, TableWriter,
+};
 use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -134,6 +138,66 @@ fn check_some(random: &mut Random, family: &ColumnFamily, model: &Model, keys: u
     assert!(!cursor.next().unwrap());
 }
 
+/// Rows and deletes in key order: everywhere, or densely in one place.
+fn sorted_rows(random: &mut Random, keys: u64) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+    let (count, is_dense) = (1 + random.below(40), random.below(2) == 0);
+    let first = random.below(2 * keys);
+    let mut rows = BTreeMap::new();
+    for number in 0..count {
+        let key = match is_dense {
+            true => format!("key{:04}y", first + number).into_bytes(),
+            false => random.key(keys),
+        };
+        let value = (random.below(8) > 0).then(|| random.value());
+        rows.insert(key, value);
+    }
+    rows
+}
+
+/// Ingests rows through the database or through files of their own; sometimes gives up.
+fn ingest(random: &mut Random, family: &ColumnFamily, model: &mut Model, keys: u64, world: &World) {
+    let rows = sorted_rows(random, keys);
+    if random.below(3) == 0 {
+        let directory = tempfile::tempdir().unwrap();
+        let is_posix = world.files.exists(directory.path()).unwrap();
+        let place = if is_posix { directory.path() } else { std::path::Path::new("/") };
+        let path = place.join(format!("rows{}.table", random.next()));
+        let mut writer = TableWriter::create_in(&path, &family.options(), world.clone()).unwrap();
+        for (key, value) in &rows {
+            match value {
+                Some(value) => writer.put(key, value).unwrap(),
+                None => writer.delete(key).unwrap(),
+            }
+        }
+        writer.finish().unwrap();
+        let how = if random.below(2) == 0 { TableTransfer::Link } else { TableTransfer::Copy };
+        family.ingest_tables(&[&path], how).unwrap();
+        world.files.remove(&path).unwrap();
+    } else {
+        let mut ingest = family.ingest().unwrap();
+        for (key, value) in &rows {
+            match value {
+                Some(value) => ingest.put(key, value).unwrap(),
+                None => ingest.delete(key).unwrap(),
+            }
+            if random.below(20) == 0 {
+                let error = ingest.put(key, b"again").unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            }
+        }
+        if random.below(5) == 0 {
+            return;
+        }
+        ingest.commit().unwrap();
+    }
+    for (key, value) in rows {
+        match value {
+            Some(value) => drop(model.insert(key, value)),
+            None => drop(model.remove(&key)),
+        }
+    }
+}
+
 /// One history: two families, everything at random, from one seed.
 fn run(seed: u64, operations: usize, world: World, threads: usize) {
     let random = &mut Random(seed);
@@ -164,7 +228,8 @@ fn run(seed: u64, operations: usize, world: World, threads: usize) {
                     family.put(&key, &value).unwrap();
                     model.insert(key, value);
                 }
-                100..=129 => {
+                100..=101 => ingest(random, family, model, keys, &world),
+                102..=129 => {
                     let key = random.key(keys);
                     family.delete(&key).unwrap();
                     model.remove(&key);

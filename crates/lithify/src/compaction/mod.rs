@@ -14,6 +14,7 @@ pub mod levels;
 mod merge;
 mod output;
 pub mod picker;
+pub mod placement;
 mod policy;
 mod rules;
 pub mod scheduler;
@@ -22,7 +23,9 @@ pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
 pub(crate) use merge::{Input, Merge, TableRun};
-pub(crate) use output::{NewTable, OutputPlan, Workshop, remove_tables};
+pub(crate) use output::{
+    CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
+};
 pub use policy::CodecPolicy;
 
 #[cfg(test)]

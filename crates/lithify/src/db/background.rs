@@ -1,6 +1,8 @@
 //! Background work as the database sees it: what to flush, and making it live.
 //!
-//! A flush takes all immutable memtables of a family and merges them into one table of level 0.
+//! A flush takes all immutable memtables of a family and merges them into one table of level 0; or,
+//! if nothing live shares a key with them, into tables of the last level, in its codec: so a load in
+//! key order is written once.
 //! With no log it takes those of all families, and one edit makes all of it live: a crash then
 //! finds every family at the same point in time.
 
@@ -8,15 +10,16 @@ use super::commit::Writer;
 use super::family::{Family, Memory, View, copy_of};
 use super::inner::{DbInner, lock};
 use super::stall::DrainShare;
-use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber};
+use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
 use crate::compaction::flow::Drain;
 use crate::compaction::picker::BusySet;
+use crate::compaction::placement::deepest_free_level;
 use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
     OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, ManifestState, VersionEdit};
+use crate::manifest::{Change, KeyRange, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
 use crate::table::TableOptions;
@@ -52,9 +55,21 @@ pub(crate) struct Background {
 struct FamilyFlush {
     family: Arc<Family>,
     memories: Vec<Arc<Memory>>,
+    /// A level below 0 that is free for these keys, and reserved for them; else level 0.
+    place: Option<(Level, KeyRange)>,
 }
 
 impl FamilyFlush {
+    fn level(&self) -> Level {
+        self.place.as_ref().map_or(0, |(level, _)| *level)
+    }
+
+    /// The keys that the memtables hold or delete.
+    fn range(&self) -> Option<KeyRange> {
+        let ranges = self.memories.iter().flat_map(|memory| memory.ranges());
+        ranges.reduce(|all, one| all.union(&one))
+    }
+
     fn complete_through(&self) -> SequenceNumber {
         self.memories.iter().map(|memory| memory.complete_through()).max().unwrap_or(0)
     }
@@ -72,7 +87,7 @@ struct FlushReceiver {
 pub(crate) struct Gathered {
     pub(crate) remaining: usize,
     pub(crate) tables: Vec<(ColumnFamilyId, NewTable)>,
-    pub(crate) record: JobRecord,
+    records: BTreeMap<Level, JobRecord>,
     pub(crate) is_failed: bool,
 }
 
@@ -81,22 +96,26 @@ impl Gathered {
         Gathered {
             remaining: parts,
             tables: Vec::new(),
-            record: JobRecord::default(),
+            records: BTreeMap::new(),
             is_failed: false,
         }
     }
 
-    /// Takes in one part; true if it was the last.
-    pub(crate) fn add(&mut self, family: ColumnFamilyId, output: PartOutput) -> bool {
+    /// Takes in one part, which wrote into `level`; true if it was the last.
+    pub(crate) fn add(&mut self, family: ColumnFamilyId, level: Level, output: PartOutput) -> bool {
+        let record = self.records.entry(level).or_default();
+        record.target_level = level;
         for table in output.tables {
-            self.record.written_bytes += table.metadata.size_bytes;
-            self.record.written_raw_bytes += table.metadata.raw_bytes;
+            record.written_bytes += table.metadata.size_bytes;
+            record.written_raw_bytes += table.metadata.raw_bytes;
             self.tables.push((family, table));
         }
-        self.record.entries_in += output.entries_in;
-        self.record.entries_dropped += output.entries_in.saturating_sub(output.entries_out);
-        self.record.wall_us += output.spent.wall_us;
-        self.record.cpu_ns += output.spent.cpu_ns;
+        record.entries_in += output.entries_in;
+        record.entries_dropped += output.entries_in.saturating_sub(output.entries_out);
+        record.copied_blocks += output.copied.blocks;
+        record.copied_bytes += output.copied.bytes;
+        record.wall_us += output.spent.wall_us;
+        record.cpu_ns += output.spent.cpu_ns;
         self.remaining -= 1;
         self.remaining == 0
     }
@@ -108,35 +127,51 @@ impl Gathered {
         self.remaining == 0
     }
 
-    /// Takes everything out, to be installed or thrown away.
-    pub(crate) fn take(&mut self) -> (Vec<(ColumnFamilyId, NewTable)>, JobRecord) {
-        (std::mem::take(&mut self.tables), self.record)
+    /// Takes everything out, to be installed or thrown away, with one record per level.
+    pub(crate) fn take(&mut self) -> (Vec<(ColumnFamilyId, NewTable)>, Vec<JobRecord>) {
+        let records = std::mem::take(&mut self.records);
+        (std::mem::take(&mut self.tables), records.into_values().collect())
     }
 }
 
 impl FlushReceiver {
-    fn family_ids(&self) -> impl Iterator<Item = ColumnFamilyId> {
-        self.flushes.iter().map(|flush| flush.family.id)
+    fn level_of(&self, family: ColumnFamilyId) -> Level {
+        let flush = self.flushes.iter().find(|flush| flush.family.id == family);
+        flush.map_or(0, FamilyFlush::level)
     }
 
     /// Ends the flush after its last part.
     fn finish(&self) -> Result<()> {
-        let (tables, record) = lock(&self.gathered).take();
+        let (tables, records) = lock(&self.gathered).take();
         let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
-        if is_failed || result.is_err() {
+        if let Err(error) = &result
+            && error.kind() == ErrorKind::Poisoned
+        {
+            // The edit may be durable, and then names the tables: opening tells.
+        } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
-            let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
+            // What skips level 0 makes no debt there, so it says nothing about that.
+            let at_level0 = self.flushes.iter().filter(|flush| flush.place.is_none());
+            let memories = at_level0.flat_map(|flush| &flush.memories);
             let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
-            self.inner.flow.note_flush(memory_bytes as u64, &record);
-            self.inner.ledger.book_job(&record);
+            if let Some(level0) = records.iter().find(|record| record.target_level == 0) {
+                self.inner.flow.note_flush(memory_bytes as u64, level0);
+            }
+            records.iter().for_each(|record| self.inner.ledger.book_job(record));
         }
         {
             let mut background = self.inner.background();
-            for id in self.family_ids() {
+            for flush in &self.flushes {
+                let id = flush.family.id;
                 background.flushing.remove(&id);
+                if let Some((level, range)) = &flush.place
+                    && let Some(busy) = background.compacting.get_mut(&id)
+                {
+                    busy.release(*level, range);
+                }
             }
         }
         if let Err(error) = &result {
@@ -165,7 +200,8 @@ impl JobReceiver for FlushPart {
     }
 
     fn part_done(&self, output: PartOutput) -> Result<()> {
-        let is_last = lock(&self.whole.gathered).add(self.family, output);
+        let level = self.whole.level_of(self.family);
+        let is_last = lock(&self.whole.gathered).add(self.family, level, output);
         if is_last { self.whole.finish() } else { Ok(()) }
     }
 
@@ -271,7 +307,7 @@ impl DbInner {
                     memories.retain(|memory| memory.complete_through() <= switched_through);
                 }
                 if !memories.is_empty() && background.flushing.insert(family.id) {
-                    due.push(FamilyFlush { family: Arc::clone(family), memories });
+                    due.push(FamilyFlush { family: Arc::clone(family), memories, place: None });
                 }
             }
         }
@@ -285,7 +321,10 @@ impl DbInner {
         }
     }
 
-    fn submit_flush(self: &Arc<Self>, flushes: Vec<FamilyFlush>) {
+    fn submit_flush(self: &Arc<Self>, mut flushes: Vec<FamilyFlush>) {
+        for flush in &mut flushes {
+            flush.place = self.reserve_place(flush);
+        }
         let gathered = Mutex::new(Gathered::new(flushes.len()));
         let memories = || flushes.iter().flat_map(|flush| &flush.memories);
         let memory_bytes: usize = memories().map(|memory| memory.table.memory_bytes()).sum();
@@ -303,7 +342,26 @@ impl DbInner {
         }
     }
 
+    /// The last level, if nothing live or about to be shares a key with what is flushed. It stays
+    /// so: older memtables of the family are in tables by now, and no compaction may put tables
+    /// there before this flush has ended.
+    fn reserve_place(&self, flush: &FamilyFlush) -> Option<(Level, KeyRange)> {
+        let range = flush.range()?;
+        let mut background = self.background();
+        let busy = background.compacting.entry(flush.family.id).or_default();
+        // Behind the lock: what is no longer busy is in the version.
+        let version = Arc::clone(&flush.family.view().version);
+        let base_level = self.level_targets(&flush.family, &version).base_level;
+        let level = deepest_free_level(&version, base_level, busy, &range);
+        if level + 1 < version.level_count() {
+            return None;
+        }
+        busy.reserve(level, &range);
+        Some((level, range))
+    }
+
     fn flush_plan(&self, flush: &FamilyFlush) -> MergePlan {
+        let level = flush.level();
         let options = flush.family.options();
         let mut inputs = Vec::new();
         let mut tombstones = Vec::new();
@@ -313,20 +371,25 @@ impl DbInner {
             inputs.push(Input::Memory(cursor));
             tombstones.push(memory.tombstones());
         }
-        let level_count = flush.family.view().version.level_count();
+        let version = Arc::clone(&flush.family.view().version);
+        let level_count = version.level_count();
+        let is_level0 = level == 0;
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
             merge: Merge::new(inputs),
             snapshots: self.snapshot_sequences(),
             tombstones: clipped_tombstones(tombstones.iter().map(|run| &**run), None, None),
-            deeper: Deeper::Unknown,
+            deeper: match is_level0 {
+                true => Deeper::Unknown,
+                false => Deeper::levels(version, level + 1),
+            },
             output: OutputPlan {
                 cause: Cause::Flush,
-                level: 0,
-                compression: options.compression.resolve(0, level_count),
-                table: table_options(&options, 0),
-                table_bytes: u64::MAX,
+                level,
+                compression: options.compression.resolve(level, level_count),
+                table: table_options(&options, level),
+                table_bytes: if is_level0 { u64::MAX } else { options.table_bytes },
                 boundaries: Vec::new(),
             },
         }
@@ -350,8 +413,8 @@ impl DbInner {
         remove_tables(&self.workshop, numbers);
         let mut changes = Vec::new();
         for (family, table) in &tables {
-            let metadata = table.metadata.clone();
-            changes.push(Change::AddFile { family: *family, level: 0, metadata });
+            let (level, metadata) = (flush.level_of(*family), table.metadata.clone());
+            changes.push(Change::AddFile { family: *family, level, metadata });
         }
         let mut last_sequence = manifest.state().last_sequence;
         for part in &flush.flushes {
@@ -451,7 +514,7 @@ impl DbInner {
         self.wait_for_flush(&families, refusals)
     }
 
-    fn wait_for_flush(&self, families: &[Arc<Family>], refusals: u64) -> Result<()> {
+    pub(crate) fn wait_for_flush(&self, families: &[Arc<Family>], refusals: u64) -> Result<()> {
         let target = self.visible.load(Ordering::Acquire);
         let waits_for = |family: &Arc<Family>| {
             let view = family.view();

@@ -230,6 +230,7 @@ impl DbInner {
     /// Leads one group, with `own` as its first batch, then hands over.
     fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
         let result_of_flow = self.hold_back(own.data.bytes().len());
+        self.pass_ingest_gate();
         let mut group = vec![own];
         {
             let mut queue = self.commits.lock();

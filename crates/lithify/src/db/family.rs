@@ -5,11 +5,11 @@ use super::cursor::{Cursor, ScanRange};
 use super::inner::{DbInner, lock};
 use super::snapshot::Snapshot;
 use crate::base::{
-    Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, ValueKind,
+    Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
 };
 use crate::compaction::picker::Cursors;
-use crate::manifest::Version;
-use crate::memtable::MemTable;
+use crate::manifest::{KeyRange, Version};
+use crate::memtable::{MemTable, RangeTombstone};
 use crate::options::CfOptions;
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, ErrorKind, Result};
@@ -62,6 +62,29 @@ impl Memory {
         Arc::clone(&cached.1)
     }
 
+    /// The keys that it holds, and those that it deletes by range.
+    pub(crate) fn ranges(&self) -> Vec<KeyRange> {
+        let mut ranges = Vec::new();
+        let (mut first, mut last) = (self.table.cursor(), self.table.cursor());
+        first.seek_to_first();
+        last.seek_to_last();
+        if first.valid() {
+            ranges.push(KeyRange::inclusive(first.key(), last.key()));
+        }
+        let tombstones = self.table.range_tombstones();
+        ranges.extend(tombstones.iter().map(keys_of));
+        ranges
+    }
+
+    /// Whether it has an entry, or deletes by range, in `range`.
+    pub(crate) fn touches(&self, range: &KeyRange) -> bool {
+        let mut cursor = self.table.cursor();
+        cursor.seek(&range.smallest, Trailer(u64::MAX));
+        let has_entry = cursor.valid() && range.contains(cursor.key());
+        let tombstones = self.table.range_tombstones();
+        has_entry || tombstones.iter().any(|tombstone| keys_of(tombstone).overlaps(range))
+    }
+
     pub(crate) fn note_segment(&self, segment: u64) {
         self.oldest_segment.fetch_min(segment, Ordering::AcqRel);
     }
@@ -77,6 +100,11 @@ impl Memory {
     pub(crate) fn complete_through(&self) -> SequenceNumber {
         self.complete_through.load(Ordering::Acquire)
     }
+}
+
+/// The keys that a range delete removes.
+fn keys_of(tombstone: &RangeTombstone) -> KeyRange {
+    KeyRange { largest_exclusive: true, ..KeyRange::inclusive(&tombstone.start, &tombstone.end) }
 }
 
 /// Everything that a read of one family looks at.

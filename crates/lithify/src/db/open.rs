@@ -31,7 +31,7 @@ use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segm
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Opens or makes the database in `path`.
@@ -39,6 +39,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     options.validate()?;
     prepare_directory(path, &options, &world)?;
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
+    check_direct_reads(path, &options, &world)?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let manifest = open_manifest(path, &options, &world, &listing)?;
     check_never_empty(path, manifest.state(), &listing)?;
@@ -146,6 +147,25 @@ fn no_database(path: &Path) -> Error {
         .in_file(path)
 }
 
+/// Refuses direct reads where they are not to be had: reading through the page cache instead
+/// would make every figure of the database one of another setting.
+fn check_direct_reads(path: &Path, options: &Options, world: &World) -> Result<()> {
+    if !options.direct_reads {
+        return Ok(());
+    }
+    let lock = FileName::Lock.path(path);
+    if world.files.open_direct(&lock)?.direct_io_alignment().is_some() {
+        return Ok(());
+    }
+    let found = world.files.kind_name(path);
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "files cannot be read past the page cache here: open with direct_reads off",
+    )
+    .in_file(path)
+    .expected("a file system with direct I/O", found))
+}
+
 fn open_manifest(
     path: &Path,
     options: &Options,
@@ -189,6 +209,7 @@ fn assemble(
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
+        direct_reads: options.direct_reads,
     });
     let myself = Arc::default();
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
@@ -215,6 +236,7 @@ fn assemble(
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),
         background: Mutex::new(Background::default()),
+        closed_gates: AtomicUsize::new(0),
         state_changed: environment.new_event(),
         recovery: OnceLock::new(),
         closed: AtomicBool::new(false),

@@ -452,7 +452,7 @@ fn an_open_database_can_be_looked_at() {
     rocks.put(b"shale", b"in the log").unwrap();
     let levels = read_levels(&*world.files, Path::new(DIRECTORY), &Default::default()).unwrap();
     assert!(!levels.is_closed && levels.damage.is_empty());
-    assert_eq!(levels.families[0].levels[0].entries, 1);
+    assert_eq!(levels.families[0].levels[6].entries, 1);
     for path in names(&world) {
         items_of(&world, &path, &everything()).1.unwrap();
     }

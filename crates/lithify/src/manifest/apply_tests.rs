@@ -55,6 +55,7 @@ fn parse_metadata(fields: &Fields<'_>) -> FileMetadata {
         range_tombstones: 0,
         compression,
         codec_debt: false,
+        ingested: false,
         newest_obsolete_sequence: 0,
     }
 }

@@ -325,6 +325,7 @@ fn decode_sequence(body: &mut Decoder<'_>) -> Result<SequenceNumber> {
 
 const LARGEST_EXCLUSIVE: u8 = 1;
 const CODEC_DEBT: u8 = 2;
+const INGESTED: u8 = 4;
 
 fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_varint(target, metadata.number);
@@ -334,7 +335,8 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_bytes(target, &metadata.range.smallest);
     put_bytes(target, &metadata.range.largest);
     let exclusive = if metadata.range.largest_exclusive { LARGEST_EXCLUSIVE } else { 0 };
-    target.push(exclusive | if metadata.codec_debt { CODEC_DEBT } else { 0 });
+    let debt = if metadata.codec_debt { CODEC_DEBT } else { 0 };
+    target.push(exclusive | debt | if metadata.ingested { INGESTED } else { 0 });
     put_varint(target, metadata.smallest_sequence);
     put_varint(target, metadata.largest_sequence);
     put_varint(target, metadata.entries);
@@ -357,7 +359,7 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
     let smallest = body.sized_bytes(KEY_SIZE_MAX)?;
     let largest = body.sized_bytes(KEY_SIZE_MAX)?;
     let flags = body.u8()?;
-    if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT) != 0 {
+    if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED) != 0 {
         return Err(unsupported("table flags", flags));
     }
     let largest_exclusive = flags & LARGEST_EXCLUSIVE != 0;
@@ -375,6 +377,7 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
         range_tombstones: body.varint()?,
         compression: decode_compression(body)?,
         codec_debt: flags & CODEC_DEBT != 0,
+        ingested: flags & INGESTED != 0,
         newest_obsolete_sequence: decode_sequence(body)?,
     };
     check_metadata(&metadata).map_err(Error::corruption)?;
@@ -416,6 +419,11 @@ pub(super) fn check_metadata(metadata: &FileMetadata) -> std::result::Result<(),
         Err("table's key is too long")
     } else if metadata.smallest_sequence > metadata.largest_sequence {
         Err("table's smallest sequence is above its largest")
+    } else if metadata.ingested
+        && (metadata.smallest_sequence != metadata.largest_sequence
+            || metadata.range_tombstones > 0)
+    {
+        Err("ingested table with several sequences or range tombstones")
     } else {
         Ok(())
     }
@@ -468,7 +476,7 @@ impl fmt::Display for FileMetadata {
         write!(
             f,
             "number={} bytes={} raw_bytes={} keys={}..{}{} sequences={}..{} entries={} \
-             tombstones={} range_tombstones={} codec={}:{effort}{} codec_debt={} obsolete={}",
+             tombstones={} range_tombstones={} codec={}:{effort}{} codec_debt={} obsolete={}{}",
             self.number,
             self.size_bytes,
             self.raw_bytes,
@@ -484,6 +492,7 @@ impl fmt::Display for FileMetadata {
             if encoder == Encoder::Fast { ":fast" } else { "" },
             self.codec_debt,
             self.newest_obsolete_sequence,
+            if self.ingested { " ingested=true" } else { "" },
         )
     }
 }

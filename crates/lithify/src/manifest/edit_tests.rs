@@ -6,7 +6,7 @@ use crate::ErrorKind;
 use crate::base::SEQUENCE_MAX;
 use crate::codec::{CodecId, Compression, Encoder};
 use crate::format::{put_bytes, put_varint};
-use crate::wal::SegmentEnd;
+use crate::wal::{SegmentEnd, golden};
 
 pub(super) fn metadata() -> FileMetadata {
     FileMetadata {
@@ -26,6 +26,7 @@ pub(super) fn metadata() -> FileMetadata {
         range_tombstones: 10,
         compression: Compression { codec: CodecId::Zstd, effort: -5, encoder: Encoder::Fast },
         codec_debt: true,
+        ingested: false,
         newest_obsolete_sequence: 77,
     }
 }
@@ -58,6 +59,58 @@ fn every_change_round_trips() {
     let edit = every_change();
     assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
     assert_eq!(VersionEdit::decode(&[]).unwrap(), VersionEdit::default());
+}
+
+/// An ingested table: what the flag promises is demanded, and the sample is what is written.
+#[test]
+fn an_ingested_table_has_one_sequence_number() {
+    let range = KeyRange::inclusive(b"gneiss", b"slate");
+    let ingested = FileMetadata {
+        range,
+        raw_bytes: 300,
+        size_bytes: 200,
+        codec_debt: false,
+        ingested: true,
+        smallest_sequence: 77,
+        largest_sequence: 77,
+        tombstones: 0,
+        range_tombstones: 0,
+        newest_obsolete_sequence: 0,
+        ..metadata()
+    };
+    let add = |metadata: FileMetadata| {
+        VersionEdit::from(vec![Change::AddFile { family: 0, level: 6, metadata }])
+    };
+    let fields = [
+        (2, "add file, length of the body"),
+        (2, "family 0, level 6"),
+        (2, "number 300"),
+        (16, "table_id"),
+        (2, "size_bytes 200"),
+        (2, "raw_bytes 300"),
+        (7, "smallest: gneiss"),
+        (6, "largest: slate"),
+        (1, "flags: ingested"),
+        (1, "smallest_sequence 77"),
+        (1, "largest_sequence 77"),
+        (2, "entries 1000"),
+        (1, "tombstones 0"),
+        (1, "range_tombstones 0"),
+        (1, "codec: zstd"),
+        (4, "effort -5"),
+        (1, "encoder: fast"),
+        (1, "newest_obsolete_sequence 0"),
+    ];
+    let edit = add(ingested.clone());
+    let sample = golden::check("manifest-ingested-v1.hex", &edit.encode(), &fields);
+    assert_eq!(VersionEdit::decode(&sample).unwrap(), edit);
+    assert!(edit.changes[0].to_string().ends_with(" obsolete=0 ingested=true"));
+    let two_sequences = FileMetadata { smallest_sequence: 76, ..ingested.clone() };
+    let tombstones = FileMetadata { range_tombstones: 1, ..ingested };
+    for metadata in [two_sequences, tombstones] {
+        let error = VersionEdit::decode(&add(metadata).encode()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+    }
 }
 
 #[test]

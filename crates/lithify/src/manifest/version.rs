@@ -97,6 +97,8 @@ pub struct FileMetadata {
     pub compression: Compression,
     /// Whether that is not what its level's policy asks for: a trivial move left it so.
     pub codec_debt: bool,
+    /// Whether its entries have sequence number 0 in the file and count as at `largest_sequence`.
+    pub ingested: bool,
     /// The largest sequence number at which one of its entries became obsolete while a snapshot
     /// still needed it; 0 if none. Once no snapshot is older than this, a rewrite frees space.
     pub newest_obsolete_sequence: SequenceNumber,
@@ -144,8 +146,11 @@ impl TableFile {
         Arc::downgrade(&self.life)
     }
 
-    /// Gives the table its open file; the first one stays.
+    /// Gives the table its open file, which nothing was read from yet; the first one stays.
     pub fn set_reader(&self, reader: Arc<TableReader>) {
+        if self.metadata.ingested {
+            reader.assign_sequence(self.metadata.largest_sequence);
+        }
         let _ = self.life.reader.set(reader);
     }
 
@@ -229,9 +234,23 @@ impl Version {
             .collect()
     }
 
+    /// Whether a table of a level shares a user key with `range`.
+    pub fn has_overlap(&self, level: Level, range: &KeyRange) -> bool {
+        let tables = &self.levels[level];
+        if level == 0 {
+            return tables.iter().any(|table| table.metadata.range.overlaps(range));
+        }
+        let index =
+            tables.partition_point(|table| table.metadata.range.ends_before(&range.smallest));
+        tables.get(index).is_some_and(|table| table.metadata.range.overlaps(range))
+    }
+
     /// In a level below 0: the one table that may hold `key`.
     pub fn table_for_key(&self, level: Level, key: &[u8]) -> Option<&Arc<TableFile>> {
         let tables = &self.levels[level];
+        if tables.is_empty() {
+            return None;
+        }
         let candidates = self.largest_words[level].candidates(key);
         let same = &tables[candidates.clone()];
         let behind = same.partition_point(|table| table.metadata.range.ends_before(key));

@@ -46,10 +46,12 @@ named_list! {
         WalPreallocation = "wal-preallocation", "bytes, ns";
         /// Version edits and the files that name the current manifest.
         Manifest = "manifest", "bytes, ns";
-        /// Memtables written to tables of level 0.
+        /// Memtables written to tables.
         Flush = "flush", "bytes, ns";
         /// Tables merged or rewritten into a level.
         Compaction = "compaction", "bytes, ns";
+        /// Tables written by bulk ingest, and copied for it.
+        Ingest = "ingest", "bytes, ns";
         /// Gets and cursors of the user; CPU is sampled.
         UserRead = "user-read", "bytes, ns";
         /// Commits of the user: log encoding and memtable inserts; CPU is sampled.
@@ -116,6 +118,8 @@ named_list! {
         RangeDeletes = "range-deletes", "count";
         /// Bytes of keys and values committed: the denominator of write amplification.
         IngestedBytes = "ingested-bytes", "bytes";
+        /// Tables that bulk ingest made live.
+        IngestedTables = "ingested-tables", "count";
         /// Batches committed.
         Commits = "commits", "count";
         /// Groups of batches that one leader committed.
@@ -154,6 +158,18 @@ named_list! {
         JobsFailed = "jobs-failed", "count";
         /// Tables removed.
         TablesRemoved = "tables-removed", "count";
+        /// Compactions and trivial moves because of the runs or bytes of level 0.
+        CompactionsLevel0 = "compactions-level0", "count";
+        /// The same because of a level over its target.
+        CompactionsLevelSize = "compactions-level-size", "count";
+        /// The same because a user asked for them.
+        CompactionsManual = "compactions-manual", "count";
+        /// The same because of a table full of tombstones.
+        CompactionsTombstones = "compactions-tombstones", "count";
+        /// The same because no snapshot needed a table's obsolete entries any more.
+        CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
+        /// The same because of a table's codec.
+        CompactionsCodecDebt = "compactions-codec-debt", "count";
     }
 }
 
@@ -186,6 +202,10 @@ named_list! {
         WrittenBytes = "written-bytes", "bytes";
         /// The same data before compression.
         WrittenRawBytes = "written-raw-bytes", "bytes";
+        /// Data blocks of those tables that were copied as they were stored.
+        CopiedBlocks = "copied-blocks", "count";
+        /// Stored bytes of those blocks.
+        CopiedBytes = "copied-bytes", "bytes";
         /// Bytes of tables moved into the level without being rewritten.
         MovedBytes = "moved-bytes", "bytes";
         /// Wall time of the jobs.
@@ -236,7 +256,7 @@ named_list! {
 named_list! {
     /// What is computed from the figures.
     Derived {
-        /// (flush + compaction: written bytes) / ingested-bytes.
+        /// (flush + compaction + ingest: written bytes) / ingested-bytes.
         WriteAmplificationTables = "w-amp-flush", "ratio";
         /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
         WriteAmplificationWal = "w-amp-wal", "ratio";

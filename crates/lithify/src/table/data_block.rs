@@ -14,7 +14,7 @@
 //! less than that with its predecessor is ordered without looking at its bytes.
 
 pub(super) use crate::base::common_prefix;
-use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, Trailer, ValueKind, compare_keys};
+use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::format::read_u32;
 use crate::{Error, Result};
 use std::cmp::Ordering;
@@ -99,6 +99,21 @@ fn damaged(what: &'static str) -> Error {
     Error::corruption(what)
 }
 
+/// Where the header has the smallest sequence number of the block.
+const SEQUENCE_BASE: Range<usize> = 32..40;
+
+/// Lets the entries of a block count as at `sequence`: all of them are at 0 in the file, so the
+/// base in the header is all there is to change.
+pub(super) fn assign_sequence(bytes: &mut [u8], sequence: SequenceNumber) -> Result<()> {
+    match bytes.get_mut(SEQUENCE_BASE) {
+        Some(base) if base.iter().all(|byte| *byte == 0) => {
+            base.copy_from_slice(&sequence.to_le_bytes());
+            Ok(())
+        }
+        _ => Err(damaged("entries of an ingested table have sequence numbers of their own")),
+    }
+}
+
 impl DataBlockLayout {
     #[inline]
     fn parse(bytes: &[u8]) -> Result<Self> {
@@ -167,6 +182,11 @@ impl<'a> DataBlock<'a> {
 
     pub(super) fn layout(&self) -> DataBlockLayout {
         self.layout
+    }
+
+    /// No sequence number of the block is smaller.
+    pub(super) fn sequence_base(&self) -> u64 {
+        self.layout.sequence_base
     }
 
     /// The header by the names of its fields.

@@ -1,4 +1,4 @@
-//! Answers point reads from a table, and loads blocks for everything else that reads it.
+//! Opens a table and answers point reads from it.
 
 use super::block::{self, Layout};
 use super::builder::TABLE_SIZE_MIN;
@@ -19,6 +19,7 @@ use crate::fs::{File, read_exact_at};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use bytes::{Buf, Bytes};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the end of a table is read with at once: footer and, in most tables, properties.
@@ -72,6 +73,8 @@ pub struct Verification {
     pub data_blocks: u64,
     /// Entries.
     pub entries: u64,
+    /// User keys that have one.
+    pub user_keys: u64,
     /// Stored bytes of the data blocks.
     pub data_stored_bytes: u64,
 }
@@ -88,6 +91,8 @@ pub struct TableReader {
     index: OnceLock<KeptBlock>,
     filter: OnceLock<KeptBlock>,
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
+    /// What all entries count as at, if not 0; then they have sequence number 0 in the file.
+    assigned_sequence: AtomicU64,
 }
 
 impl TableReader {
@@ -159,7 +164,23 @@ impl TableReader {
             index: OnceLock::new(),
             filter: OnceLock::new(),
             tombstones,
+            assigned_sequence: AtomicU64::new(0),
         }))
+    }
+
+    /// Lets all entries, which have sequence number 0 in the file, count as at `sequence`. To be
+    /// called before anybody reads data blocks, and before other threads have the table.
+    pub fn assign_sequence(&self, sequence: SequenceNumber) {
+        self.assigned_sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The sequence number that all entries count as at, if it is not the one in the file: blocks
+    /// of such a table say something else on disk than in memory.
+    pub fn assigned_sequence(&self) -> Option<SequenceNumber> {
+        match self.assigned_sequence.load(Ordering::Relaxed) {
+            0 => None,
+            sequence => Some(sequence),
+        }
     }
 
     /// The table's random identity.

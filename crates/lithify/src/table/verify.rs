@@ -76,6 +76,7 @@ impl Walk {
             }
             self.note(trailer.sequence());
             self.done.entries += 1;
+            self.done.user_keys += u64::from(self.trailer.is_none() || key != self.key);
             self.key.clear();
             self.key.extend_from_slice(&key);
             self.trailer = Some(trailer);
@@ -99,7 +100,10 @@ impl Walk {
             properties.entries,
             properties.data_blocks,
             properties.data_stored_bytes,
-            (properties.smallest_sequence, properties.largest_sequence),
+            match table.assigned_sequence() {
+                Some(sequence) => (sequence, sequence),
+                None => (properties.smallest_sequence, properties.largest_sequence),
+            },
         );
         let found = (
             self.done.entries,

@@ -2,11 +2,16 @@
 //! the history before it is made and acknowledged after it.
 
 use crate::cut::Cut;
-use crate::history::{Change, Event, FAMILIES, History, row_hash};
+use crate::history::{Change, Event, FAMILIES, History, Rows, row_hash};
 use crate::random::Random;
 use lithify::base::Clock;
-use lithify::fs::{MemoryEnvironment, MemoryFileSystem, World};
-use lithify::{CfOptions, CodecPolicy, ColumnFamily, Db, Durability, Options, Result};
+use lithify::fs::{FileSystem, MemoryEnvironment, MemoryFileSystem, World};
+use lithify::{
+    CfOptions, CodecPolicy, ColumnFamily, Db, Durability, Options, Result, TableTransfer,
+    TableWriter,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Two levels deep, so that a new directory's parent is new too.
@@ -123,7 +128,8 @@ impl<'a> Life<'a> {
         let handle = self.families[family].clone().unwrap();
         match self.random.below(100) {
             0..=44 => self.write_one(family, &handle, cut),
-            45..=64 => self.write_batch(cut),
+            45..=62 => self.write_batch(cut),
+            63..=64 => self.ingest(family, &handle, cut),
             65..=72 => self.transact(cut),
             73..=76 if self.durability != Durability::None => {
                 let result = self.db().sync();
@@ -273,6 +279,39 @@ impl<'a> Life<'a> {
         let durability = if wants_sync { Durability::Sync } else { self.durability };
         let result = if wants_sync { batch.commit_with(Durability::Sync) } else { batch.commit() };
         self.written(cut, result, durability)
+    }
+
+    /// Ingests rows in key order, through the database or through a table file of their own.
+    fn ingest(&mut self, family: usize, handle: &ColumnFamily, cut: &Cut) -> Result<()> {
+        let count = 1 + self.random.below(30);
+        let rows: BTreeMap<_, _> = (0..count).map(|_| (self.key(), self.value())).collect();
+        let changes = rows.iter().map(|(k, v)| (family, Change::Put(k.clone(), v.clone())));
+        self.history.begin(Event::Write(changes.collect()));
+        let result = if self.random.one_in(3) {
+            self.ingest_file(handle, &rows)
+        } else {
+            let ingest = handle.ingest();
+            ingest.and_then(|mut ingest| {
+                rows.iter().try_for_each(|(key, value)| ingest.put(key, value))?;
+                ingest.commit().map(drop)
+            })
+        };
+        // It comes behind everything that was logged, or without a log behind a flush of all.
+        let result = self.written(cut, result, Durability::None);
+        self.promised(cut, result, History::all_durable)
+    }
+
+    fn ingest_file(&mut self, handle: &ColumnFamily, rows: &Rows) -> Result<()> {
+        let path = format!("/rows{}.table", self.random.next());
+        let files = Arc::new(self.files.clone());
+        let world = World { files, environment: Arc::new(self.environment.clone()) };
+        let mut writer = TableWriter::create_in(&path, &handle.options(), world)?;
+        rows.iter().try_for_each(|(key, value)| writer.put(key, value))?;
+        writer.finish()?;
+        let transfer =
+            if self.random.one_in(2) { TableTransfer::Link } else { TableTransfer::Copy };
+        handle.ingest_tables(&[&path], transfer)?;
+        self.files.remove(Path::new(&path))
     }
 
     fn transact(&mut self, cut: &Cut) -> Result<()> {

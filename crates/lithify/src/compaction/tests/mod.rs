@@ -1,9 +1,11 @@
 //! Tests of the room; each file tests the one of the same name.
 
+mod copied_blocks;
 mod environment;
 mod flow;
 mod levels;
 mod overload;
 mod picker;
+mod placement;
 mod policy;
 mod scheduler;

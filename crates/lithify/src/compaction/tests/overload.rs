@@ -167,6 +167,7 @@ impl World {
                 range_tombstones: 0,
                 compression: Compression::NONE,
                 codec_debt: false,
+                ingested: false,
                 newest_obsolete_sequence: 0,
             })
         });
