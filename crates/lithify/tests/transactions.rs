@@ -274,7 +274,8 @@ fn a_commit_that_fails_rolls_back_and_frees_its_locks() {
     assert_nothing_held(&db);
 
     let mut transaction = db.transaction();
-    transaction.put(&family, b"k", b"no space").unwrap();
+    // More than a log segment has reserved.
+    transaction.put(&family, b"k", &[0; 500_000]).unwrap();
     parts.files.set_capacity_bytes(0);
     assert_eq!(kind(transaction.commit()), Some(ErrorKind::NoSpace));
     assert_eq!(text(family.get(b"k").unwrap()).as_deref(), Some("v"));
