@@ -45,10 +45,15 @@ impl Fault {
     pub fn report(self) -> ExitCode {
         if !self.text.is_empty() {
             let line: Vec<&str> = self.text.lines().collect();
-            eprintln!("error: {}", line.join(" "));
+            say(&format!("error: {}", line.join(" ")));
         }
         ExitCode::from(self.code)
     }
+}
+
+/// Prints a line to standard error. Where nobody reads it, the exit code says enough.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Prints to standard output. A reader that has seen enough is no error.

@@ -49,7 +49,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
             fault::print(&error.render().to_string()).map_or_else(|f| f.report(), |()| 0.into())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
+            fault::say(error.to_string().trim_end());
             ExitCode::from(fault::USAGE)
         }
         _ => {

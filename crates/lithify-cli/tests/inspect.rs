@@ -128,6 +128,15 @@ fn wrong_use_is_exit_code_2() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_without_waiting_for_a_writer() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("000001");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let (_, error) = expect(2, &["dump", pipe.to_str().unwrap()]);
+    assert!(error.contains("not a file of the engine"), "{error}");
+}
+
+#[test]
 fn the_tree_is_printed_while_the_database_is_open() {
     let directory = tempfile::tempdir().unwrap();
     let path = database(directory.path());

@@ -83,12 +83,19 @@ impl Latencies {
         self.max = 0;
     }
 
+    /// The recorded values, ascending, within three digits, with how often each was recorded.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.histogram.iter_recorded().map(|step| {
+            let value = self.histogram.lowest_equivalent(step.value_iterated_to());
+            (value, step.count_since_last_iteration())
+        })
+    }
+
     /// Counts per classic bucket.
     fn bucket_counts(&self) -> [u64; BUCKETS] {
         let mut counts = [0; BUCKETS];
-        for step in self.histogram.iter_recorded() {
-            let value_ns = self.histogram.lowest_equivalent(step.value_iterated_to());
-            counts[bucket_of_us(value_ns / 1000)] += step.count_since_last_iteration();
+        for (value_ns, count) in self.recorded() {
+            counts[bucket_of_us(value_ns / 1000)] += count;
         }
         counts
     }

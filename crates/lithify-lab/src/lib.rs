@@ -8,14 +8,18 @@
 //! | [`linkbench`], [`latency`] | the social-graph workload and its latencies |
 //! | [`experiment`] | experiment files: question, scales, arms, published figures |
 //! | [`meter`] | what a phase cost the process, the machine and the device |
+//! | [`keyvalue`] | what workloads of plain keys and values share |
+//! | [`dbbench`] | the loops of the classic key-value benchmark, in pairs of engines |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
 pub mod conformance;
+pub mod dbbench;
 pub mod engines;
 pub mod experiment;
+pub mod keyvalue;
 pub mod latency;
 pub mod linkbench;
 pub mod meter;

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use lithify_lab::adapter::{EngineName, ScanRange};
 use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces};
@@ -63,13 +64,13 @@ fn every_key_is_there_and_the_figures_agree() {
         &spec.engine,
         directory.path(),
         &spec.settings,
-        &measure::SPACES,
+        &SPACES,
         Transactions::Unneeded,
     )
     .expect("opens");
     let mut session = engine.session().expect("a session");
     let mut rows = 0u64;
-    let visited = session.scan(measure::SPACE, &ScanRange::prefix(b""), &mut |key, value| {
+    let visited = session.scan(SPACE, &ScanRange::prefix(b""), &mut |key, value| {
         assert_eq!(&key[..8], rows.to_be_bytes());
         assert_eq!((key.len(), value.len()), (20, 400));
         rows += 1;

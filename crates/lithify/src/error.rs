@@ -34,6 +34,9 @@ pub enum ErrorKind {
     Locked,
     /// A row lock was not granted in time: roll back and retry the transaction.
     LockTimeout,
+    /// Waiting for a row lock would have closed a circle of writers that wait for each other:
+    /// roll back and retry the transaction.
+    Deadlock,
     /// The row changed after the transaction's snapshot: roll back and retry.
     Conflict,
     /// The database or transaction is closed, or the column family was dropped: open it again.
@@ -45,9 +48,10 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// True when the same call may succeed if it is simply tried again.
+    /// True when the same work may succeed if it is simply tried again: a plain write as it is, a
+    /// transaction from its start.
     pub fn is_retryable(self) -> bool {
-        matches!(self, ErrorKind::LockTimeout | ErrorKind::Conflict)
+        matches!(self, ErrorKind::LockTimeout | ErrorKind::Deadlock | ErrorKind::Conflict)
     }
 }
 
@@ -191,6 +195,7 @@ impl fmt::Display for Error {
             ErrorKind::NoSpace => "no space left",
             ErrorKind::Locked => "database is locked",
             ErrorKind::LockTimeout => "lock timeout",
+            ErrorKind::Deadlock => "deadlock",
             ErrorKind::Conflict => "conflict",
             ErrorKind::Closed => "closed",
             ErrorKind::ReadOnly => "read-only",

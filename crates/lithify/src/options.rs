@@ -112,6 +112,14 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         3_600_000,
         "How long a transaction or a plain write waits for a row lock."
     ),
+    option!(
+        "deadlock_detection",
+        "true",
+        "boolean",
+        0,
+        1,
+        "Refuse at once a wait for a row lock that would close a circle of waiting writers; otherwise they wait out row_lock_timeout_ms."
+    ),
 ];
 
 /// The settings of a column family.
@@ -198,6 +206,8 @@ pub struct Options {
     pub durability: Durability,
     /// How long a writer waits for a row lock.
     pub row_lock_timeout_ms: u64,
+    /// Refuse at once a wait for a row lock that would close a circle of waiting writers.
+    pub deadlock_detection: bool,
 }
 
 impl Default for Options {
@@ -210,6 +220,7 @@ impl Default for Options {
             background_threads: 2,
             durability: Durability::Buffered,
             row_lock_timeout_ms: 1000,
+            deadlock_detection: true,
         }
     }
 }

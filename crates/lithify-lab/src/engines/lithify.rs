@@ -94,8 +94,10 @@ impl Engine for LithifyEngine {
         Ok(EngineStatistics {
             live_bytes: snapshot.table_bytes() + snapshot.wal_live_bytes,
             levels: level_statistics(&snapshot),
-            written_bytes_by_cause: by_cause(|cause| {
-                snapshot.figures.traffic_of_cause(cause, TrafficFigure::WrittenBytes)
+            // Reserved space is booked too, and written by nobody.
+            written_bytes_by_cause: by_cause(|cause| match cause {
+                Cause::WalPreallocation => 0,
+                cause => snapshot.figures.traffic_of_cause(cause, TrafficFigure::WrittenBytes),
             }),
             read_bytes_by_cause: by_cause(|cause| {
                 snapshot.figures.traffic_of_cause(cause, TrafficFigure::ReadBytes)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::{Experiment, Scale};
+use super::{Claim, Experiment, Scale};
 
 /// An impossible value under a key.
 pub(super) struct Fault {
@@ -26,6 +26,9 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
     // TOML integers are signed, and repeats are added to the seed.
     in_range("workload.seed", experiment.workload.seed, 0..=i64::MAX as u64 / 2)?;
+    for (index, percent) in experiment.workload.open_loop_percent.iter().enumerate() {
+        in_range(&format!("workload.open_loop_percent[{index}]"), *percent, 1..=200)?;
+    }
     in_range("engine.block_kib", experiment.engine.block_kib, 1..=1024)?;
     if experiment.scales.is_empty() {
         return Err(fault("scale", "an experiment needs at least one scale"));
@@ -80,6 +83,23 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
     ];
     for (name, value, allowed) in limits {
         in_range(&format!("{key}.{name}"), value, allowed)?;
+    }
+    if let Some(limit) = scale.memory_limit_mib
+        && limit < scale.memory_budget_mib
+    {
+        return Err(fault(
+            format!("{key}.memory_limit_mib"),
+            format!(
+                "{limit} is less than memory_budget_mib ({}), which the engine will use",
+                scale.memory_budget_mib
+            ),
+        ));
+    }
+    if scale.claims == Some(Claim::IoBound) && scale.memory_limit_mib.is_none() {
+        return Err(fault(
+            format!("{key}.claims"),
+            "io-bound needs memory_limit_mib: without it the page cache holds the database",
+        ));
     }
     if scale.block_cache_mib >= scale.memory_budget_mib {
         return Err(fault(

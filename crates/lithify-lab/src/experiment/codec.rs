@@ -1,4 +1,4 @@
-//! Codecs by name: `none`, `snappy`, `lz4`, `zlib-6`, `zlib-fast-6`, `zstd-1`, `zstd--3`.
+//! Codecs by name: `none`, `snappy`, `lz4`, `zlib-6`, `libdeflate-6`, `zstd-1`, `zstd--3`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ impl fmt::Display for Codec {
             Codec::Snappy => f.write_str("snappy"),
             Codec::Lz4 => f.write_str("lz4"),
             Codec::Zlib(effort) => write!(f, "zlib-{effort}"),
-            Codec::ZlibFast(effort) => write!(f, "zlib-fast-{effort}"),
+            Codec::ZlibFast(effort) => write!(f, "libdeflate-{effort}"),
             Codec::Zstd(effort) => write!(f, "zstd-{effort}"),
         }
     }
@@ -60,7 +60,7 @@ impl FromStr for Codec {
             "lz4" => return Ok(Codec::Lz4),
             _ => {}
         }
-        if let Some(effort) = text.strip_prefix("zlib-fast-") {
+        if let Some(effort) = text.strip_prefix("libdeflate-") {
             return effort_of(text, effort, 1, 12).map(Codec::ZlibFast);
         }
         if let Some(effort) = text.strip_prefix("zlib-") {
@@ -70,8 +70,8 @@ impl FromStr for Codec {
             return effort_of(text, effort, -7, 22).map(Codec::Zstd);
         }
         Err(format!(
-            "unknown codec \"{text}\"; allowed: none, snappy, lz4, zlib-1 to zlib-9, zlib-fast-1 \
-             to zlib-fast-12, zstd-1 to zstd-22, zstd--7 to zstd--1"
+            "unknown codec \"{text}\"; allowed: none, snappy, lz4, zlib-1 to zlib-9, libdeflate-1 \
+             to libdeflate-12, zstd-1 to zstd-22, zstd--7 to zstd--1"
         ))
     }
 }

@@ -89,10 +89,14 @@ pub struct Source {
 pub struct Workload {
     /// Which benchmark; `linkbench` is the one there is.
     pub kind: WorkloadKind,
-    /// Its profile; `lb2013` is the one there is.
+    /// Its profile.
     pub profile: Profile,
     /// Repeat `r` (from 0) runs with seed `seed + r`; all arms of a repeat share it.
     pub seed: u64,
+    /// After the queries, whose rate is the most that this number of clients reaches, requests
+    /// arrive at these percentages of it, whether or not earlier ones were answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop_percent: Vec<u64>,
 }
 
 /// The benchmarks.
@@ -105,10 +109,16 @@ pub enum WorkloadKind {
 
 /// The profiles of LinkBench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Mix, distributions and quirks of the 2013 edition.
+    #[serde(rename = "lb2013")]
     Lb2013,
+    /// The data of the 2013 edition with its rules repaired.
+    #[serde(rename = "lb2013-clean")]
+    Lb2013Clean,
+    /// Mix, distributions and rules of the 2020 edition.
+    #[serde(rename = "lb2020")]
+    Lb2020,
 }
 
 /// When a write is acknowledged.
@@ -184,9 +194,33 @@ pub struct Scale {
     pub background_threads: u64,
     /// Free disk that one arm needs, MiB.
     pub disk_mib: u64,
-    /// Memory that the operating system must hold the process to, MiB; `None` for no limit.
+    /// Memory that the operating system must hold the engine to, page cache of its files
+    /// included, MiB; the driver's own comes on top. `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_mib: Option<u64>,
+    /// What the scale claims, to be proved by gates; `None` claims nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claim>,
+}
+
+/// What a scale claims of its query phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// The device limits it: the database is several times the memory.
+    IoBound,
+    /// The page cache holds the database.
+    Cached,
+}
+
+impl Claim {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Claim::IoBound => "IO-bound",
+            Claim::Cached => "cached",
+        }
+    }
 }
 
 /// One setting that is compared.

@@ -247,6 +247,11 @@ mod tests {
         let nodes = 1_000_000_000;
         let fixed = DegreeTable::new(&points, nodes, 2, RankRule::Original, split, None);
         assert!((fixed.graph_links() as f64 / 1e9 / 5.243 - 1.0).abs() < 0.005);
+        // Data of 2017 under the repaired rule: two lists for every node.
+        let points = links_per_node(Edition::Y2017);
+        let of_2020 = DegreeTable::new(&points, nodes, 2, RankRule::Original, split, None);
+        assert!((of_2020.graph_links() as f64 / 1e9 / 4.59 - 1.0).abs() < 0.005);
+        assert_eq!(of_2020.graph_lists(), 2 * nodes);
         let capped = DegreeTable::new(&points, 1000, 2, RankRule::Original, split, Some(50));
         assert_eq!(capped.total(0), 50);
     }

@@ -13,6 +13,7 @@
 //! Does not: open engines, meter processes, or render reports.
 
 pub mod access;
+pub mod arrivals;
 pub mod control;
 pub mod degree;
 pub mod empirical;

@@ -104,6 +104,12 @@ mod tests {
     #[test]
     fn sizes_match_the_published_moments() {
         let profile = Profile::lb2013();
+        let of_2020 = Profile::lb2020();
+        for (shape, published) in [(of_2020.link_payload, 37.1), (of_2020.node_payload, 276.8)] {
+            let sizes = sizes(shape);
+            let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
+            assert!((mean / published - 1.0).abs() < 0.02, "mean {mean}, expected {published}");
+        }
         for (shape, mean, p90, p99) in
             [(profile.link_payload, 13.2, 29, 82), (profile.node_payload, 209.9, 456, 1293)]
         {

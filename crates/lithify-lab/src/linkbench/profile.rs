@@ -110,6 +110,11 @@ impl OpMix {
         1.0115914, 12.9326683,
     ]);
 
+    /// The mix measured again in 2017.
+    pub const Y2017: OpMix = OpMix([
+        5.35038, 0.98401, 4.75589, 4.27898, 12.14725, 22.57039, 2.61198, 3.06256, 0.25166, 43.9869,
+    ]);
+
     /// One operation only.
     pub fn only(operation: Operation) -> OpMix {
         let mut percent = [0.0; 10];
@@ -272,6 +277,23 @@ impl Profile {
         }
     }
 
+    /// The edition of 2020: mix, links per node and payloads as measured in 2017, targets and
+    /// splits by the repaired rules. Link writes and multi-get sizes keep the quirks, as that
+    /// edition does.
+    pub fn lb2020() -> Self {
+        let of_2013 = Profile::lb2013();
+        Profile {
+            name: "lb2020".to_owned(),
+            mix: OpMix::Y2017,
+            edition: Edition::Y2017,
+            degree_split: DegreeSplit::EvenAtLeastOne,
+            target_rule: TargetRule::Exact,
+            node_payload: PayloadShape { median_bytes: 168.0, ..of_2013.node_payload },
+            link_payload: PayloadShape { median_bytes: 23.0, ..of_2013.link_payload },
+            ..of_2013
+        }
+    }
+
     /// The edition of 2013 with its rules repaired, for comparisons.
     pub fn lb2013_clean() -> Self {
         Profile {
@@ -296,7 +318,10 @@ impl Profile {
         match name {
             "lb2013" => Ok(Profile::lb2013()),
             "lb2013-clean" => Ok(Profile::lb2013_clean()),
-            _ => Err(ConfigError(format!("no profile {name}; there are lb2013, lb2013-clean"))),
+            "lb2020" => Ok(Profile::lb2020()),
+            _ => Err(ConfigError(format!(
+                "no profile {name}; there are lb2013, lb2013-clean, lb2020"
+            ))),
         }
     }
 }
@@ -306,15 +331,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mix_is_drawn_as_configured() {
-        let picker = OpMix::Y2013.picker().unwrap();
+    fn mixes_are_drawn_as_configured() {
+        for (mix, writes) in [(OpMix::Y2013, 30.94), (OpMix::Y2017, 17.02)] {
+            is_drawn_as_configured(mix, writes);
+        }
+    }
+
+    fn is_drawn_as_configured(mix: OpMix, write_percent: f64) {
+        let picker = mix.picker().unwrap();
         let mut random = Random::new(2013, 1);
         let draws = 1_000_000;
         let mut counts = [0u32; 10];
         (0..draws).for_each(|_| counts[picker.pick(&mut random).index()] += 1);
         let chi_square: f64 = counts
             .iter()
-            .zip(OpMix::Y2013.0)
+            .zip(mix.0)
             .map(|(count, share)| {
                 let expected = share / 100.0 * f64::from(draws);
                 (f64::from(*count) - expected).powi(2) / expected
@@ -322,12 +353,9 @@ mod tests {
             .sum();
         // 9 degrees of freedom: exceeded once in a thousand fair mixes; the seed is fixed.
         assert!(chi_square < 27.88, "chi-square {chi_square}");
-        let writes: f64 = Operation::ALL
-            .iter()
-            .filter(|op| op.is_write())
-            .map(|op| OpMix::Y2013.0[op.index()])
-            .sum();
-        assert!((writes - 30.94).abs() < 0.01);
+        let writes: f64 =
+            Operation::ALL.iter().filter(|op| op.is_write()).map(|op| mix.0[op.index()]).sum();
+        assert!((writes - write_percent).abs() < 0.01);
     }
 
     #[test]
@@ -357,5 +385,30 @@ mod tests {
         assert_eq!(Profile::by_name("lb2013").unwrap(), Profile::lb2013());
         assert_eq!(Profile::by_name("lb2013-clean").unwrap().multiget_smallest, 1);
         assert!(Profile::by_name("lb1999").is_err());
+        for profile in [Profile::lb2013(), Profile::lb2013_clean(), Profile::lb2020()] {
+            assert_eq!(Profile::by_name(&profile.name).unwrap(), profile);
+        }
+    }
+
+    #[test]
+    fn what_the_edition_of_2020_changes_and_keeps() {
+        let (of_2020, of_2013) = (Profile::lb2020(), Profile::lb2013());
+        assert_eq!((of_2020.edition, of_2020.mix), (Edition::Y2017, OpMix::Y2017));
+        assert_eq!(of_2020.degree_split, DegreeSplit::EvenAtLeastOne);
+        assert_eq!(of_2020.target_rule, TargetRule::Exact);
+        let medians = |p: &Profile| (p.node_payload.median_bytes, p.link_payload.median_bytes);
+        assert_eq!((medians(&of_2013), medians(&of_2020)), ((128.0, 8.0), (168.0, 23.0)));
+        // The quirks of link writes and of multi-get sizes are in both.
+        assert_eq!(of_2020.link_writes_uncorrelated, of_2013.link_writes_uncorrelated);
+        assert_eq!(of_2020.link_writes_uncorrelated_share, 0.995);
+        assert_eq!(of_2020.multiget_smallest, 2);
+        // The clean profile differs from 2013 in rules only, not in data.
+        let clean = Profile::lb2013_clean();
+        assert_eq!((clean.mix, clean.edition), (of_2013.mix, of_2013.edition));
+        assert_eq!(medians(&clean), medians(&of_2013));
+        assert_eq!(
+            (clean.degree_split, clean.target_rule),
+            (of_2020.degree_split, TargetRule::Exact)
+        );
     }
 }

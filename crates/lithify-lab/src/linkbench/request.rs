@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::arrivals::{Arrivals, OpenLoop};
 use super::control::{Control, ObservedStalls};
 use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
@@ -31,6 +32,9 @@ pub struct RequestConfig {
     pub requests_per_requester: u64,
     /// Requests per second of each requester, arriving at random; 0 for as many as possible.
     pub rate_per_requester: f64,
+    /// Requests per second of all requesters together, arriving at even distances; latencies then
+    /// count from the arrival, the wait for a requester included. 0 for as many as possible.
+    pub arrivals_per_second: f64,
     /// End of the phase after the warm-up, seconds.
     pub max_seconds: f64,
     /// Nothing is recorded that long, seconds.
@@ -60,6 +64,7 @@ impl RequestConfig {
             requesters: 100,
             requests_per_requester: 500_000,
             rate_per_requester: 0.0,
+            arrivals_per_second: 0.0,
             max_seconds: 100_000.0,
             warmup_seconds: 0.0,
             max_failed_per_requester: Some(100),
@@ -84,6 +89,14 @@ impl RequestConfig {
         }
         if !(0.0..=1e9).contains(&self.rate_per_requester) {
             return fail("rate_per_requester must lie between 0 and 1e9");
+        }
+        if !(0.0..=1e9).contains(&self.arrivals_per_second) {
+            return fail("arrivals_per_second must lie between 0 and 1e9");
+        }
+        if self.arrivals_per_second > 0.0
+            && (self.rate_per_requester > 0.0 || self.warmup_seconds > 0.0)
+        {
+            return fail("arrivals_per_second goes with no other rate and no warm-up");
         }
         Ok(())
     }
@@ -142,6 +155,9 @@ pub struct RequestOutcome {
     pub latencies: Vec<LatencySummary>,
     /// Per operation, in the same order.
     pub operations: Vec<OperationCount>,
+    /// How the arrivals went, if requests arrived at a fixed rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// Rows of list reads.
     pub range_sizes: RangeSizes,
     /// Requests in each second after the warm-up.
@@ -202,6 +218,10 @@ pub fn run(
         start,
         measure_from,
         end: measure_from + Duration::from_secs_f64(config.max_seconds),
+        arrivals: Arrivals::new(
+            config.arrivals_per_second,
+            Duration::from_secs_f64(config.max_seconds),
+        ),
         aborted: AtomicBool::new(false),
         done: (0..config.requesters).map(|_| Done::default()).collect(),
         finished: Mutex::default(),
@@ -276,6 +296,7 @@ fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome
         first_error: error.map(|error| error.to_string()),
         aborted,
         cancelled,
+        open_loop: shared.arrivals.map(|arrivals| arrivals.outcome(requests, tally.queue_max)),
         latencies: reported()
             .map(|op| LatencySummary::new(op.name(), &tally.latencies[op.index()]))
             .collect(),

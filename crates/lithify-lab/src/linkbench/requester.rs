@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::arrivals::Arrivals;
 use super::control::{Control, IntervalSample, RequestProgress, Series};
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
@@ -29,6 +30,8 @@ pub(super) struct Shared<'a> {
     pub(super) start: Instant,
     pub(super) measure_from: Instant,
     pub(super) end: Instant,
+    /// The queue of requests, when they arrive at a fixed rate.
+    pub(super) arrivals: Option<Arrivals>,
     pub(super) aborted: AtomicBool,
     /// Requests done by each requester, each counter on a cache line of its own.
     pub(super) done: Vec<Done>,
@@ -62,6 +65,8 @@ pub(super) struct Tally {
     pub(super) writes: Series,
     pub(super) retries: u64,
     pub(super) failures: u64,
+    /// Most arrivals that waited at once.
+    pub(super) queue_max: u64,
     pub(super) digest: ReadDigest,
     pub(super) time_ms: u64,
     pub(super) last_end: Option<Instant>,
@@ -78,6 +83,7 @@ impl Default for Tally {
             writes: Series::per_tenth(),
             retries: 0,
             failures: 0,
+            queue_max: 0,
             digest: ReadDigest::default(),
             time_ms: 0,
             last_end: None,
@@ -100,6 +106,7 @@ impl Tally {
         self.writes.merge(&other.writes);
         self.retries += other.retries;
         self.failures += other.failures;
+        self.queue_max = self.queue_max.max(other.queue_max);
         self.digest.rows += other.digest.rows;
         self.digest.bytes += other.digest.bytes;
         // Independent of the order in which requesters end.
@@ -168,6 +175,10 @@ impl<'a> Requester<'a> {
         let config = self.shared.config;
         let mut done = 0u64;
         let mut due = Instant::now();
+        if self.shared.arrivals.is_some() {
+            // The default slack of 50 us would be a part of every latency; refused, it stays.
+            let _ = nix::sys::prctl::set_timerslack(1);
+        }
         while self.recorded < config.requests_per_requester && !self.must_stop() {
             if config.rate_per_requester > 0.0 {
                 let wait = -(1.0 - self.generator.random().unit()).ln() / config.rate_per_requester;
@@ -176,8 +187,15 @@ impl<'a> Requester<'a> {
                     break;
                 }
             }
+            let arrived = match &self.shared.arrivals {
+                None => None,
+                Some(arrivals) => match self.wait_for_arrival(arrivals) {
+                    None => break,
+                    arrived => arrived,
+                },
+            };
             let request = self.generator.next_request();
-            let begun = Instant::now();
+            let begun = arrived.unwrap_or_else(Instant::now);
             let result = self.execute_with_retries(&request);
             let ended = Instant::now();
             done += 1;
@@ -196,6 +214,18 @@ impl<'a> Requester<'a> {
     #[inline]
     fn must_stop(&self) -> bool {
         self.shared.control.is_cancelled() || self.shared.aborted.load(Ordering::Relaxed)
+    }
+
+    /// Takes the next arrival and sleeps until it is due; `None` when none is left or the phase is
+    /// over, which leaves it unanswered.
+    fn wait_for_arrival(&mut self, arrivals: &Arrivals) -> Option<Instant> {
+        let arrival = arrivals.take()?;
+        if !self.sleep_until(arrival.due) || Instant::now() >= self.shared.end {
+            return None;
+        }
+        let waiting = arrivals.waiting(arrival, Instant::now());
+        self.tally.queue_max = self.tally.queue_max.max(waiting);
+        Some(arrival.due)
     }
 
     /// Returns false when the phase ends before `due`.

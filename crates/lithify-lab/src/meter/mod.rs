@@ -68,7 +68,54 @@ pub struct PhaseUsage {
     pub notes: Vec<String>,
 }
 
+/// What was read and written between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoUsage {
+    /// By this process.
+    pub process: ProcessIo,
+    /// By the device, for everybody; `None` when it has no counters.
+    pub device: Option<DeviceCounters>,
+}
+
+impl IoUsage {
+    /// Device reads for this process. A device tells the bytes by process and the reads for
+    /// everybody: its reads are divided by the bytes. `None` without counters of the device.
+    pub fn device_reads(&self) -> Option<f64> {
+        let device = self.device?;
+        if device.reads == 0 || device.read_bytes == 0 {
+            return Some(0.0);
+        }
+        let share = self.process.read_device_bytes as f64 / device.read_bytes as f64;
+        Some(device.reads as f64 * share.min(1.0))
+    }
+
+    /// Share of the bytes that this process asked for which came from the device, and not from
+    /// the page cache. `None` when it read nothing.
+    pub fn device_share(&self) -> Option<f64> {
+        let asked = self.process.read_syscall_bytes;
+        (asked > 0).then(|| self.process.read_device_bytes as f64 / asked as f64)
+    }
+}
+
+impl Reading {
+    /// What was read and written since `before`.
+    pub fn io_since(&self, before: &Reading) -> IoUsage {
+        IoUsage {
+            process: self.io.since(&before.io),
+            device: match (&self.device, &before.device) {
+                (Some(now), Some(before)) => Some(now.since(before)),
+                _ => None,
+            },
+        }
+    }
+}
+
 impl PhaseUsage {
+    /// What was read and written.
+    pub fn io(&self) -> IoUsage {
+        IoUsage { process: self.process_io, device: self.device }
+    }
+
     /// Busy percent of the whole machine over the phase.
     pub fn busy_percent(&self) -> f64 {
         let total = self.machine.busy + self.machine.idle;
@@ -166,6 +213,25 @@ mod tests {
         let again: PhaseUsage =
             serde_json::from_str(&serde_json::to_string(&usage).expect("to JSON")).expect("back");
         assert_eq!(again.process_cpu, usage.process_cpu);
+    }
+
+    #[test]
+    fn reads_of_a_shared_device_go_by_bytes() {
+        let process = ProcessIo {
+            read_syscall_bytes: 8_000,
+            read_device_bytes: 2_000,
+            ..ProcessIo::default()
+        };
+        let device = DeviceCounters { reads: 30, read_bytes: 6_000, ..DeviceCounters::default() };
+        let usage = IoUsage { process, device: Some(device) };
+        assert_eq!(usage.device_reads(), Some(10.0));
+        assert_eq!(usage.device_share(), Some(0.25));
+        // Counters are not read at the same moment: never more than all of them.
+        let device = DeviceCounters { read_bytes: 1_000, ..device };
+        assert_eq!(IoUsage { process, device: Some(device) }.device_reads(), Some(30.0));
+        assert_eq!(IoUsage { process, device: None }.device_reads(), None);
+        let quiet = IoUsage { device: Some(DeviceCounters::default()), ..IoUsage::default() };
+        assert_eq!((quiet.device_reads(), quiet.device_share()), (Some(0.0), None));
     }
 
     #[test]

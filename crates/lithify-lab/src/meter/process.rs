@@ -123,6 +123,20 @@ impl ProcessMemory {
     }
 }
 
+/// Starts the count of the most that was ever resident anew, from what is resident now. Returns
+/// whether the kernel does that.
+pub fn reset_resident_max() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// CPU of the calling thread since it began, microseconds; 0 when the kernel does not tell.
+pub fn thread_cpu_us() -> u64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| {
+        unsigned(usage.user_time().num_microseconds())
+            + unsigned(usage.system_time().num_microseconds())
+    })
+}
+
 fn parse_memory(text: &str) -> ProcessMemory {
     let bytes = |name| keyed_number(text, name).unwrap_or(0) * 1024;
     ProcessMemory {
@@ -133,13 +147,26 @@ fn parse_memory(text: &str) -> ProcessMemory {
 }
 
 /// The number after `name` at the start of a line.
-pub(super) fn keyed_number(text: &str, name: &str) -> Option<u64> {
+/// The number behind `name` at the start of a line.
+pub(crate) fn keyed_number(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_most_resident_can_be_counted_anew() {
+        let big = std::hint::black_box(vec![1u8; 64 << 20]);
+        let most = ProcessMemory::of_self().resident_max_bytes;
+        drop(big);
+        if reset_resident_max() {
+            let anew = ProcessMemory::of_self().resident_max_bytes;
+            assert!(anew < most, "{anew} is not below {most}");
+        }
+        assert!(thread_cpu_us() <= ProcessCpu::of_self().total_us());
+    }
 
     #[test]
     fn fields_of_the_kernel_files() {

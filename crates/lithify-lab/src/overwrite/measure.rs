@@ -7,31 +7,24 @@
 //! 4. Meters are read, then everything is flushed and background work is waited for.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::entries::{Key, Permutation, Values};
-use super::timeline::{Throughput, Trace};
-use super::{OverwriteJob, OverwriteResult, OverwriteSpec, Sample};
-use crate::adapter::{
-    Engine, EngineError, EngineResult, EngineStatistics, SpaceId, SpaceSpec, WriteBatch,
-};
+use super::{OverwriteJob, OverwriteResult, OverwriteSpec};
+use crate::adapter::{Engine, EngineError, EngineResult, EngineStatistics, WriteBatch};
+use crate::keyvalue::entries::{HALF, Key, Permutation, Values};
+use crate::keyvalue::samples::{Count, SAMPLE_INTERVAL, Sampler, counts, sum};
+use crate::keyvalue::timeline::{Throughput, Trace};
+use crate::keyvalue::{SPACE, SPACES};
 use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
-use crate::meter::process::ProcessMemory;
-use crate::meter::{Meter, PhaseUsage, space};
+use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::engine::{Transactions, open_spaces, uses_disk};
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
-
-/// The only space.
-pub const SPACE: SpaceId = SpaceId(0);
-/// The spaces of the workload.
-pub const SPACES: [SpaceSpec; 1] =
-    [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
 ///
@@ -62,14 +55,13 @@ pub fn measure(
     let engine = run.reopen(engine)?;
     let statistics_before = statistics(&*engine)?;
     let start = Instant::now();
-    let finished = AtomicBool::new(false);
     let counts = counts(spec.clients);
+    let sampler = Sampler::new(directory, start);
     let (outcome, samples) = thread::scope(|scope| {
-        let sampler = scope.spawn(|| run.sample(&*engine, start, &counts, &finished));
+        let thread = scope.spawn(|| sampler.run(&*engine, &mut run.tick(&counts)));
         let outcome = run.overwrite(&*engine, start, &counts);
-        finished.store(true, Ordering::Relaxed);
-        sampler.thread().unpark();
-        (outcome, sampler.join())
+        sampler.finish(thread.thread());
+        (outcome, thread.join())
     });
     let outcome = outcome?;
     let samples = samples.map_err(|_| RunError::new("the sampling thread failed"))?;
@@ -96,19 +88,6 @@ fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
     engine.statistics().map_err(|error| failed("statistics", &error))
 }
 
-/// A client's number of writes, on a cache line of its own.
-#[repr(align(64))]
-#[derive(Default)]
-struct Count(AtomicU64);
-
-fn counts(clients: u64) -> Vec<Count> {
-    (0..clients).map(|_| Count::default()).collect()
-}
-
-fn sum(counts: &[Count]) -> u64 {
-    counts.iter().map(|count| count.0.load(Ordering::Relaxed)).sum()
-}
-
 struct Run<'a> {
     spec: &'a OverwriteSpec,
     directory: &'a Path,
@@ -123,9 +102,6 @@ struct Outcome {
     settle: PhaseUsage,
     statistics: EngineStatistics,
 }
-
-/// Time between two samples, and between two lines of progress.
-const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
     /// Puts every key once and waits for background work; gives the rate of the puts.
@@ -159,7 +135,7 @@ impl Run<'_> {
         let order = Permutation::new(self.spec.keys, self.spec.seed);
         let mut session = engine.session()?;
         let mut key = Key::new(self.spec.key_bytes as usize);
-        let mut values = Values::new(self.spec.value_bytes as usize);
+        let mut values = Values::new(self.spec.value_bytes as usize, HALF);
         let mut batch = WriteBatch::new();
         for place in (client..self.spec.keys).step_by(self.spec.clients.max(1) as usize) {
             batch.clear();
@@ -221,7 +197,12 @@ impl Run<'_> {
         let settle_after = self.meter.read();
         self.meter.sync();
         let settle = self.meter.usage(&settle_before, &settle_after);
-        Ok(Outcome { throughput: Throughput::of(&traces), usage, settle, statistics })
+        Ok(Outcome {
+            throughput: Throughput::of("overwrite", &traces.iter().collect::<Vec<_>>()),
+            usage,
+            settle,
+            statistics,
+        })
     }
 
     /// One client: random keys until the time is over.
@@ -237,9 +218,9 @@ impl Run<'_> {
         // Stream 0 is that of the fill.
         let mut random = Random::new(self.spec.seed, client + 1);
         let mut key = Key::new(self.spec.key_bytes as usize);
-        let mut values = Values::new(self.spec.value_bytes as usize);
+        let mut values = Values::new(self.spec.value_bytes as usize, HALF);
         let mut batch = WriteBatch::new();
-        let mut trace = Trace::new(self.spec.seconds);
+        let mut trace = Trace::of_seconds(self.spec.seconds);
         let end_ns = self.spec.seconds * 1_000_000_000;
         loop {
             batch.clear();
@@ -254,52 +235,15 @@ impl Run<'_> {
         }
     }
 
-    /// Samples every second until `finished`.
-    fn sample(
-        &self,
-        engine: &dyn Engine,
-        start: Instant,
-        counts: &[Count],
-        finished: &AtomicBool,
-    ) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        let mut due = SAMPLE_INTERVAL;
+    /// Reports the overwrites of the last second.
+    fn tick<'b>(&'b self, counts: &'b [Count]) -> impl FnMut(f64) + 'b {
         let mut done = 0;
-        while !finished.load(Ordering::Relaxed) {
-            thread::park_timeout(due.saturating_sub(start.elapsed()));
-            if start.elapsed() < due && !finished.load(Ordering::Relaxed) {
-                continue;
-            }
-            due += SAMPLE_INTERVAL;
-            let at_s = start.elapsed().as_secs_f64();
+        move |at_s| {
             let before = std::mem::replace(&mut done, sum(counts));
             if at_s < self.spec.seconds as f64 {
                 self.line("overwrite", at_s as u64, self.spec.seconds, "seconds", done - before);
             }
-            if let Ok(sample) = self.look(engine, at_s) {
-                samples.push(sample);
-            }
         }
-        samples
-    }
-
-    fn look(&self, engine: &dyn Engine, at_s: f64) -> EngineResult<Sample> {
-        let statistics = engine.statistics()?;
-        let number = |name| statistics.raw.get(name).and_then(serde_json::Value::as_u64);
-        let memory = statistics.raw.get("memory").and_then(serde_json::Value::as_object);
-        let memory = memory.into_iter().flatten().filter(|(name, _)| *name != "limit_bytes");
-        Ok(Sample {
-            at_s,
-            live_bytes: statistics.live_bytes,
-            wal_bytes: number("wal_live_bytes").unwrap_or(0),
-            pending_compaction_bytes: number("pending_compaction_bytes").unwrap_or(0),
-            level0_files: statistics.levels.first().map_or(0, |level| level.files),
-            directory: space::directory_size(self.directory),
-            resident_bytes: ProcessMemory::of_self().resident_bytes,
-            memory: memory
-                .filter_map(|(name, bytes)| Some((name.clone(), bytes.as_u64()?)))
-                .collect(),
-        })
     }
 
     fn say(&self, stage: &str) {

@@ -2,8 +2,8 @@
 //!
 //! Owns: the workload (keys and values of the classic key-value benchmark; every key is put once
 //! in random order, then random keys are put again for a time, then background work is waited
-//! for), what the clients see of it ([`timeline`]), what the engine and the process cost
-//! ([`measure`]), and the report ([`report`]).
+//! for), what the engine and the process cost ([`measure`]), and the report ([`report`]). Entries,
+//! timeline and samples are those of [`crate::keyvalue`].
 //!
 //! Promises: the engine runs in a process of its own, opened anew between fill and overwrites, so
 //! that its counters are those of the overwrites; the same driver runs over the engine that stores
@@ -12,28 +12,25 @@
 //! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
 //! and one that samples every second. Does not know experiments, arms or repeats.
 
-mod entries;
 pub mod measure;
 pub mod report;
-pub mod timeline;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{EngineName, EngineStatistics};
+use crate::keyvalue::samples::Sample;
+use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::meter::space::{self, DirectorySize};
-use crate::run::RunError;
 use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::engine;
-use crate::run::process::{DataDirectory, JobEnd, Program, absolute, run_job};
+use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
-use timeline::Throughput;
+use crate::run::{RunError, require_free};
 
 /// What is done, on what. Everything that can change a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,27 +73,6 @@ pub struct OverwriteJob {
     pub result_path: PathBuf,
     /// The process that waits for it.
     pub parent: u32,
-}
-
-/// What was seen in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Sample {
-    /// Seconds since the overwrites began.
-    pub at_s: f64,
-    /// Bytes of live tables and of the log.
-    pub live_bytes: u64,
-    /// The log in it.
-    pub wal_bytes: u64,
-    /// Bytes that compactions have still to rewrite.
-    pub pending_compaction_bytes: u64,
-    /// Tables in level 0.
-    pub level0_files: u64,
-    /// The data directory.
-    pub directory: DirectorySize,
-    /// Resident memory of the process.
-    pub resident_bytes: u64,
-    /// Memory of the engine by purpose.
-    pub memory: BTreeMap<String, u64>,
 }
 
 /// What the measuring process found.
@@ -186,7 +162,11 @@ impl Runner<'_> {
         announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        check_disk(data, spec)?;
+        if engine::uses_disk(&spec.engine) {
+            // Twice the logical size is more than the engine needs at its peak.
+            let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
+            require_free(data, needed_bytes, ", or take fewer --keys")?;
+        }
         let directory = DataDirectory::create(&data.join(format!("{name}.data")))?;
         let result_path = absolute(&self.results.join(format!("{name}.result.json")))?;
         let log_path = self.results.join(format!("{name}.log"));
@@ -197,20 +177,17 @@ impl Runner<'_> {
             parent: std::process::id(),
         };
         let mut progress = |line: &ProgressLine| announcer.progress(line);
-        match run_job(&self.program, &job, &log_path, self.interrupt, &mut progress)? {
-            JobEnd::Interrupted => return Ok(None),
-            JobEnd::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
-            JobEnd::Succeeded => {}
-        }
-        let text = std::fs::read_to_string(&result_path)
-            .map_err(|error| RunError::io(&result_path, error))?;
-        let result: OverwriteResult = serde_json::from_str(&text).map_err(|error| {
-            RunError::new(format!("{} is no result: {error}", result_path.display()))
-        })?;
+        let files = JobFiles { result: &result_path, log: &log_path };
+        let result: OverwriteResult =
+            match run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)? {
+                Answer::Interrupted => return Ok(None),
+                Answer::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
+                Answer::Result(result) => *result,
+            };
         for path in [&result_path, &log_path] {
             std::fs::remove_file(path).map_err(|error| RunError::io(path, error))?;
         }
-        let mean = timeline::Evenness::of(&result.throughput.per_second).mean;
+        let mean = Evenness::of(&result.throughput.per_second).mean;
         announcer.end(&format!("{name}: {mean:.0} writes/s"));
         Ok(Some(result))
     }
@@ -228,23 +205,4 @@ pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf
     write_atomically(&files[1], report::csv(shown).as_bytes())?;
     crate::run::store::write_json(&files[2], record)?;
     Ok(files)
-}
-
-/// Refuses to fill the disk: twice the logical size is more than the engine needs at its peak.
-fn check_disk(data: &Path, spec: &OverwriteSpec) -> Result<(), RunError> {
-    if !engine::uses_disk(&spec.engine) {
-        return Ok(());
-    }
-    let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
-    let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
-    if free_bytes >= needed_bytes {
-        return Ok(());
-    }
-    Err(RunError::new(format!(
-        "{}: {} MiB free, {} MiB needed; free some, name another place with --data, or take fewer \
-         --keys",
-        data.display(),
-        free_bytes >> 20,
-        needed_bytes >> 20
-    )))
 }

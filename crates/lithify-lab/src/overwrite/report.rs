@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::timeline::Evenness;
 use super::{OverwriteRecord, OverwriteResult, OverwriteSpec};
 use crate::adapter::EngineStatistics;
+use crate::keyvalue::samples::Sample;
+use crate::keyvalue::timeline::Evenness;
 use crate::report::figures::figure;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -230,7 +231,7 @@ fn stall_lines(result: &OverwriteResult) -> Lines {
 
 fn space_lines(result: &OverwriteResult) -> Lines {
     let live = result.samples.iter().map(|sample| sample.live_bytes).max().unwrap_or(0);
-    let allocated = |sample: &super::Sample| sample.directory.allocated_bytes;
+    let allocated = |sample: &Sample| sample.directory.allocated_bytes;
     let directory = result.samples.iter().map(allocated).max().unwrap_or(0);
     let settled_live = result.statistics_settled.live_bytes;
     let settled_directory = result.settle.directory.allocated_bytes;
@@ -281,7 +282,7 @@ fn memory_lines(result: &OverwriteResult, driver: &OverwriteResult) -> Lines {
     let sums = result.samples.iter().map(|sample| sample.memory.values().sum::<u64>());
     lines.push(line("booked in the budget", format!("peak {}", mib(sums.max().unwrap_or(0)))));
     for name in result.samples.first().iter().flat_map(|sample| sample.memory.keys()) {
-        let used = |sample: &super::Sample| sample.memory.get(name).copied().unwrap_or(0);
+        let used = |sample: &Sample| sample.memory.get(name).copied().unwrap_or(0);
         let peak = result.samples.iter().map(used).max().unwrap_or(0);
         lines.push(line(&format!("  {name}"), format!("peak {}", mib(peak))));
     }

@@ -44,10 +44,24 @@ fn machine(result: &CellResult) -> Vec<(&'static str, String)> {
     let machine = &result.machine;
     vec![
         ("machine", format!("{}, {} CPUs, {}", machine.cpu, machine.cpus, machine.kernel)),
-        ("memory", format!("{} MiB, not limited", figure(machine.memory_bytes as f64 / MIB))),
+        ("memory", format!("{} MiB, {}", figure(machine.memory_bytes as f64 / MIB), limit(result))),
         ("data on", format!("{} on {}", machine.file_system, machine.device)),
         ("built by", format!("{}, {}", machine.compiler, machine.build)),
     ]
+}
+
+/// How the memory of the cells was limited.
+fn limit(result: &CellResult) -> String {
+    let Some(limit) = &result.memory_limit else { return "not limited".to_owned() };
+    let mib = |bytes: u64| figure(bytes as f64 / MIB);
+    format!(
+        "each cell held to {} MiB, page cache included, by a {}: {} MiB for the engine, {} MiB for \
+         the driver",
+        mib(limit.limit_bytes()),
+        limit.mechanism.name(),
+        mib(limit.budget_bytes),
+        mib(limit.driver_bytes)
+    )
 }
 
 fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
@@ -117,11 +131,17 @@ fn ratios(record: &RunRecord) -> String {
                 .filter_map(|cell| cell.result.as_ref())
                 .find(|result| result.spec.arm == *arm)?;
             let size = result.load.usage.directory.allocated_bytes as f64;
-            Some(format!(
+            let budget = result.spec.settings.memory_budget_bytes;
+            let mut ratio = format!(
                 "{arm} {}:1 cache, {}:1 budget",
                 figure(size / result.block_cache_bytes as f64),
-                figure(size / result.spec.settings.memory_budget_bytes as f64)
-            ))
+                figure(size / budget as f64)
+            );
+            if let Some(limit) = &result.memory_limit {
+                let to_limit = figure(size / limit.budget_bytes as f64);
+                ratio.push_str(&format!(", {to_limit}:1 limit"));
+            }
+            Some(ratio)
         })
         .collect();
     format!("{} (after the load)", arms.join("; "))

@@ -1,7 +1,8 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), the checks
+//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
+//! latencies ([`open_loop`]), the gates that a scale has to pass ([`gates`]), the checks
 //! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
@@ -13,6 +14,8 @@ pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod figures;
+pub mod gates;
+pub mod open_loop;
 pub mod pairs;
 pub mod tables;
 #[cfg(test)]
@@ -55,6 +58,16 @@ pub fn render(record: &RunRecord) -> String {
         line("");
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));
+    }
+    if let Some(gates) = gates::render(record, &figures) {
+        line("");
+        line("query: gates of the scale, by the counters of each cell");
+        line(&gates);
+    }
+    if let Some(latencies) = open_loop::render(record, &figures) {
+        line("");
+        line("open loop: latency from the intended start, ms (medians over the repeats)");
+        line(&latencies);
     }
     line("");
     line("Levels at the end of the queries (first valid repeat of each arm)");

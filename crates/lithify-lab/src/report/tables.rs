@@ -8,6 +8,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use super::figures::{
     Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation, table_gb,
 };
+use super::gates;
 use crate::adapter::EngineStatistics;
 use crate::experiment::{Experiment, Phase};
 use crate::run::RunRecord;
@@ -55,7 +56,7 @@ pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase
                 figure_or_dash(figures.column(arm, phase, *column).map(|spread| spread.median))
             })
             .collect();
-        row.push(format!("{arm}{}", remark(record, figures, arm)));
+        row.push(format!("{arm}{}", remark(record, figures, arm, phase)));
         rows.push(row);
     }
     table(&columns, &rows)
@@ -80,8 +81,8 @@ pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
     Some(table(&columns, &rows))
 }
 
-/// What is wrong with an arm's row: failed and void repeats.
-fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str) -> String {
+/// What is wrong with an arm's row: failed and void repeats, gates not passed.
+fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) -> String {
     let cells = record.cells.iter().filter(|cell| cell.spec.arm == arm);
     let failed = cells.clone().filter(|cell| cell.failure.is_some()).count();
     let void = cells
@@ -98,6 +99,9 @@ fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str) -> String {
     let valid = figures.results(arm).len();
     if valid as u64 != record.plan.repeats {
         parts.push(format!("{valid} of {} repeats", record.plan.repeats));
+    }
+    if phase == Phase::Query {
+        parts.extend(gates::label(record, figures.results(arm)));
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
 use crate::latency::LatencySummary;
+use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
-use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
+use crate::meter::{IoUsage, PhaseUsage};
+use crate::run::memory_limit::{GroupUsage, MemoryLimit};
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
@@ -88,6 +90,12 @@ pub struct CellSpec {
     pub warmup_seconds: u64,
     /// Measured queries, seconds.
     pub query_seconds: u64,
+    /// What the engine may use, page cache of its files included, bytes; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
+    /// Rates of the open-loop phases after the queries, in percent of the queries' rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop_percent: Vec<u64>,
     /// Hash of the program: figures of different builds are not mixed.
     pub build: String,
 }
@@ -112,6 +120,18 @@ pub struct CellJob {
     pub result_path: std::path::PathBuf,
     /// The process that waits for it; the cell ends when that one is gone.
     pub parent: u32,
+    /// The group that limits its memory, which it joins before it opens the engine.
+    #[serde(default)]
+    pub memory: Option<CellMemory>,
+}
+
+/// A limit on the memory of a cell's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellMemory {
+    /// How much, by what.
+    pub limit: MemoryLimit,
+    /// Directory of the control group.
+    pub group: std::path::PathBuf,
 }
 
 /// One line that the process of a cell prints on its way.
@@ -157,8 +177,42 @@ pub struct PhaseResult {
     pub statistics_settled: EngineStatistics,
     /// Windows of 100 ms in which no write completed.
     pub observed_stalls: ObservedStalls,
+    /// What was read and written in the second half of the queries; `None` for the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_half: Option<HalfUsage>,
+    /// The group that limited the memory, at the end; `None` without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupUsage>,
     /// The driver's own summary.
     pub driver: serde_json::Value,
+}
+
+/// The figures of a phase in which requests arrived at a fixed rate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OpenLoopResult {
+    /// The rate in percent of that of the queries, which went as fast as they could.
+    pub percent: u64,
+    /// How the arrivals went.
+    pub arrivals: OpenLoop,
+    /// Wall time, seconds.
+    pub seconds: f64,
+    /// Requests answered in every second.
+    pub per_second: Vec<u64>,
+    /// Latencies from the intended start, by operation.
+    pub latencies: Vec<LatencySummary>,
+    /// Windows of 100 ms in which no write completed.
+    pub observed_stalls: ObservedStalls,
+    /// What it cost.
+    pub usage: PhaseUsage,
+}
+
+/// The second half of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HalfUsage {
+    /// Operations in it.
+    pub operations: u64,
+    /// What they read and wrote.
+    pub io: IoUsage,
 }
 
 impl PhaseResult {
@@ -206,6 +260,12 @@ pub struct CellResult {
     pub load: PhaseResult,
     /// The queries.
     pub query: PhaseResult,
+    /// How memory was limited; `None` when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimit>,
+    /// Phases after the queries in which requests arrived at fixed rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop: Vec<OpenLoopResult>,
     /// The consistency checks; empty for an engine that stores nothing.
     pub oracle: Vec<OracleResult>,
 }

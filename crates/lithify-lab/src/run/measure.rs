@@ -9,14 +9,18 @@
 //! 5. The warm-up is a request phase of its own, before the meters are read.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use super::RunError;
-use super::cell::{CellJob, CellResult, CellSpec, OracleResult, PhaseResult, ProgressLine};
+use super::cell::{
+    CellJob, CellMemory, CellResult, CellSpec, HalfUsage, OpenLoopResult, OracleResult,
+    PhaseResult, ProgressLine,
+};
+use super::memory_limit::{self, GroupUsage};
 use super::store::write_json;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::{Phase, Profile as ProfileName};
@@ -37,7 +41,10 @@ pub type Listener<'a> = &'a (dyn Fn(&ProgressLine) + Sync);
 /// The engine's, or the result cannot be written.
 pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
-    let result = measure(&job.spec, &job.data_directory, listener)?;
+    if let Some(memory) = &job.memory {
+        memory_limit::join(&memory.group)?;
+    }
+    let result = measure(&job.spec, &job.data_directory, job.memory.as_ref(), listener)?;
     write_json(&job.result_path, &result)
 }
 
@@ -52,24 +59,27 @@ pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Measures one cell in this process, with the engine's data in `directory`.
+/// Measures one cell in this process, with the engine's data in `directory`; `memory` is the limit
+/// that it is under.
 ///
 /// # Errors
 /// The engine's, or requests that failed.
 pub fn measure(
     spec: &CellSpec,
     directory: &Path,
+    memory: Option<&CellMemory>,
     listener: Listener<'_>,
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
     let engine = super::engine::open(&spec.engine, directory, &spec.settings)
         .map_err(|error| failed("open", &error))?;
-    let cell = Cell { spec, graph: &graph, meter: Meter::new(directory), listener };
+    let cell = Cell { spec, graph: &graph, meter: Meter::new(directory), memory, listener };
     let load = cell.load(&*engine)?;
     let mut checks = Vec::new();
     checks.extend(cell.check(&*engine, Phase::Load)?);
-    let query = cell.query(&*engine)?;
+    let (query, next) = cell.query(&*engine)?;
+    let open_loop = cell.open_loop(&*engine, query.rate(), next)?;
     checks.extend(cell.check(&*engine, Phase::Query)?);
     let result = CellResult {
         hash: spec.hash(),
@@ -94,6 +104,8 @@ pub fn measure(
         }),
         load,
         query,
+        memory_limit: memory.map(|memory| memory.limit.clone()),
+        open_loop,
         oracle: checks,
     };
     engine.close().map_err(|error| failed("close", &error))?;
@@ -107,6 +119,8 @@ pub(crate) fn failed(what: &str, error: &EngineError) -> RunError {
 fn graph(spec: &CellSpec) -> Result<Graph, RunError> {
     let profile = match spec.profile {
         ProfileName::Lb2013 => Profile::lb2013(),
+        ProfileName::Lb2013Clean => Profile::lb2013_clean(),
+        ProfileName::Lb2020 => Profile::lb2020(),
     };
     let config = GraphConfig { seed: spec.seed, ..GraphConfig::with_nodes(spec.nodes) };
     Graph::new(profile, config).map_err(|error| RunError::new(format!("graph: {error}")))
@@ -117,6 +131,7 @@ struct Cell<'a> {
     spec: &'a CellSpec,
     graph: &'a Graph,
     meter: Meter,
+    memory: Option<&'a CellMemory>,
     listener: Listener<'a>,
 }
 
@@ -174,11 +189,19 @@ impl Cell<'_> {
             statistics,
             statistics_settled,
             observed_stalls: outcome.observed_stalls,
+            second_half: None,
+            group: self.group(),
             driver: summary(&outcome),
         })
     }
 
-    fn query(&self, engine: &dyn Engine) -> Result<PhaseResult, RunError> {
+    /// The group that limits the memory, as it is now.
+    fn group(&self) -> Option<GroupUsage> {
+        self.memory.map(|memory| GroupUsage::read(&memory.group))
+    }
+
+    /// Queries as fast as they go. Returns also how a phase after them goes on.
+    fn query(&self, engine: &dyn Engine) -> Result<(PhaseResult, RequestConfig), RunError> {
         let mut config = RequestConfig {
             requesters: self.spec.requesters,
             requests_per_requester: u64::MAX,
@@ -186,18 +209,24 @@ impl Cell<'_> {
         };
         if self.spec.warmup_seconds > 0 {
             config.max_seconds = self.spec.warmup_seconds as f64;
-            let warmup = self.requests(engine, &config, "warm-up")?;
+            let warmup = self.requests(engine, &config, "warm-up", None)?;
             config.start_time_ms = warmup.next_time_ms;
             config.first_new_node_id = warmup.next_node_id;
         }
         config.max_seconds = self.spec.query_seconds as f64;
         let before = self.begin(engine)?;
-        let outcome = self.requests(engine, &config, "query")?;
+        let half = Mutex::default();
+        let outcome = self.requests(engine, &config, "query", Some(&half))?;
+        let after = self.meter.read();
         let usage = self.end(&before);
+        let group = self.group();
         let statistics = statistics(engine)?;
         let (settle, statistics_settled) = self.settle(engine)?;
+        let half: Option<Halfway> = half.into_inner().unwrap_or_else(PoisonError::into_inner);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
-        Ok(PhaseResult {
+        config.start_time_ms = outcome.next_time_ms;
+        config.first_new_node_id = outcome.next_node_id;
+        let result = PhaseResult {
             operations: outcome.requests,
             seconds: outcome.seconds,
             rates: std::collections::BTreeMap::new(),
@@ -210,8 +239,44 @@ impl Cell<'_> {
             statistics,
             statistics_settled,
             observed_stalls: outcome.observed_stalls,
+            second_half: half.map(|half| HalfUsage {
+                operations: outcome.requests.saturating_sub(half.requests),
+                io: after.io_since(&half.reading),
+            }),
+            group,
             driver: summary(&outcome),
-        })
+        };
+        Ok((result, config))
+    }
+
+    /// The open-loop phases, at the spec's percentages of `rate`, each as long as the queries.
+    fn open_loop(
+        &self,
+        engine: &dyn Engine,
+        rate: f64,
+        mut config: RequestConfig,
+    ) -> Result<Vec<OpenLoopResult>, RunError> {
+        let mut results = Vec::new();
+        for percent in &self.spec.open_loop_percent {
+            config.arrivals_per_second = rate * *percent as f64 / 100.0;
+            let before = self.begin(engine)?;
+            let outcome = self.requests(engine, &config, "open loop", None)?;
+            let usage = self.end(&before);
+            config.start_time_ms = outcome.next_time_ms;
+            config.first_new_node_id = outcome.next_node_id;
+            let Some(arrivals) = outcome.open_loop else { continue };
+            results.push(OpenLoopResult {
+                percent: *percent,
+                arrivals,
+                seconds: outcome.seconds,
+                per_second: whole_seconds(outcome.per_second, outcome.seconds),
+                latencies: outcome.latencies,
+                observed_stalls: outcome.observed_stalls,
+                usage,
+            });
+            self.settle(engine)?;
+        }
+        Ok(results)
     }
 
     fn requests(
@@ -219,9 +284,10 @@ impl Cell<'_> {
         engine: &dyn Engine,
         config: &RequestConfig,
         stage: &'static str,
+        half: Option<&Mutex<Option<Halfway>>>,
     ) -> Result<RequestOutcome, RunError> {
         let reporter =
-            Reporter { seconds: config.max_seconds as u64, ..Reporter::new(self, stage) };
+            Reporter { seconds: config.max_seconds as u64, half, ..Reporter::new(self, stage) };
         let outcome = request::run(self.graph, engine, config, &reporter.control())
             .map_err(|error| failed(stage, &error))?;
         if outcome.failures > 0 {
@@ -289,12 +355,20 @@ fn whole_seconds(mut per_second: Vec<u64>, seconds: f64) -> Vec<u64> {
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
+/// The counters in the middle of a phase.
+struct Halfway {
+    requests: u64,
+    reading: Reading,
+}
+
 /// Turns the workload's progress into lines.
 struct Reporter<'a> {
     cell: &'a Cell<'a>,
     stage: &'static str,
     links: u64,
     seconds: u64,
+    /// Gets the counters when half of the seconds are over.
+    half: Option<&'a Mutex<Option<Halfway>>>,
     /// When the last line was printed and how much had been done.
     last: Mutex<(Duration, u64)>,
 }
@@ -302,7 +376,7 @@ struct Reporter<'a> {
 impl<'a> Reporter<'a> {
     fn new(cell: &'a Cell<'a>, stage: &'static str) -> Self {
         let links = cell.graph.expected_links();
-        Reporter { cell, stage, links, seconds: 0, last: Mutex::default() }
+        Reporter { cell, stage, links, seconds: 0, half: None, last: Mutex::default() }
     }
 
     fn control(&self) -> Control<'_> {
@@ -338,5 +412,11 @@ impl Progress for Reporter<'_> {
     fn request(&self, progress: &RequestProgress) {
         let rate = self.rate(progress.elapsed, progress.requests);
         self.line(progress.elapsed.as_secs(), self.seconds, "seconds", rate);
+        if 2 * progress.elapsed.as_secs() >= self.seconds
+            && let Some(Ok(mut half)) = self.half.map(Mutex::lock)
+        {
+            let (requests, meter) = (progress.requests, &self.cell.meter);
+            half.get_or_insert_with(|| Halfway { requests, reading: meter.read() });
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
 //! ([`store`]), the process of a cell seen from outside ([`process`]) and from inside
-//! ([`measure`]), the engines by name ([`engine`]), progress ([`progress`]), and the loop over the
+//! ([`measure`]), the limit on its memory ([`memory_limit`]), the engines by name ([`engine`]), progress ([`progress`]), and the loop over the
 //! cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
@@ -15,6 +15,7 @@
 pub mod cell;
 pub mod engine;
 pub mod measure;
+pub mod memory_limit;
 pub mod plan;
 pub mod process;
 pub mod progress;
@@ -33,7 +34,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::meter::space;
-use cell::{CellResult, CellSpec};
+use cell::{CellResult, CellSpec, Purpose};
+use memory_limit::{Controller, MemoryLimit};
 use plan::Plan;
 use process::CellEnd;
 use progress::Announcer;
@@ -135,6 +137,7 @@ impl Runner<'_> {
             store.forget(&self.plan.cells)?;
         }
         store.write_plan(self.plan)?;
+        let controller = self.controller(announcer)?;
         let mut record = RunRecord {
             schema: cell::SCHEMA,
             plan: self.plan.clone(),
@@ -147,7 +150,13 @@ impl Runner<'_> {
                 record.interrupted = true;
                 break;
             }
-            match self.cell(&store, &data, spec, &mut pace, announcer)? {
+            let memory = match (&controller, spec.memory_limit_bytes) {
+                (Some(controller), Some(budget_bytes)) => {
+                    Some((controller, limit(controller, budget_bytes, &record)?))
+                }
+                _ => None,
+            };
+            match self.cell(&store, &data, spec, memory, &mut pace, announcer)? {
                 Some(cell) => record.cells.push(cell),
                 None => {
                     record.interrupted = true;
@@ -158,12 +167,25 @@ impl Runner<'_> {
         Ok(record)
     }
 
+    /// Where memory can be limited, when a cell needs that; cleaned of what killed runs left.
+    fn controller(&self, announcer: &mut dyn Announcer) -> Result<Option<Controller>, RunError> {
+        if self.plan.cells.iter().all(|spec| spec.memory_limit_bytes.is_none()) {
+            return Ok(None);
+        }
+        let controller = Controller::find()?;
+        for name in controller.remove_stale() {
+            announcer.say(&format!("control group {name} of an earlier run is still in use"));
+        }
+        Ok(Some(controller))
+    }
+
     /// Finds or measures one cell; `None` when it was interrupted.
     fn cell(
         &self,
         store: &Store,
         data: &Path,
         spec: &CellSpec,
+        memory: Option<(&Controller, MemoryLimit)>,
         pace: &mut Pace,
         announcer: &mut dyn Announcer,
     ) -> Result<Option<CellRecord>, RunError> {
@@ -187,8 +209,8 @@ impl Runner<'_> {
             &self.program,
             spec,
             data,
-            &store.result_path(spec),
-            &store.log_path(spec),
+            memory,
+            [&store.result_path(spec), &store.log_path(spec)],
             self.interrupt,
             &mut |line| announcer.progress(line),
         )?;
@@ -222,17 +244,41 @@ impl Runner<'_> {
             return Ok(());
         }
         let needed_bytes = self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20);
-        let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
-        if free_bytes < needed_bytes {
-            return Err(RunError::new(format!(
-                "{}: {} MiB free, {} MiB needed; free some, or name another place with --data",
-                data.display(),
-                free_bytes >> 20,
-                needed_bytes >> 20
-            )));
-        }
-        Ok(())
+        require_free(data, needed_bytes, "")
     }
+}
+
+/// The limit of a cell: the budget, and what the driver uses by itself.
+fn limit(
+    controller: &Controller,
+    budget_bytes: u64,
+    record: &RunRecord,
+) -> Result<MemoryLimit, RunError> {
+    let mut results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    let driver =
+        results.find(|result| result.spec.purpose == Purpose::Calibrate).ok_or_else(|| {
+            RunError::new("memory cannot be limited: the driver's own memory was not measured")
+        })?;
+    let memory = &driver.query.usage.memory;
+    Ok(MemoryLimit {
+        mechanism: controller.version(),
+        budget_bytes,
+        driver_bytes: memory.resident_max_bytes,
+    })
+}
+
+/// Refuses to fill the disk that holds `data`; `advice` says what else helps.
+pub(crate) fn require_free(data: &Path, needed_bytes: u64, advice: &str) -> Result<(), RunError> {
+    let free_bytes = space::free_bytes(data).map_err(|error| RunError::io(data, error))?;
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(RunError::new(format!(
+        "{}: {} MiB free, {} MiB needed; free some, or name another place with --data{advice}",
+        data.display(),
+        free_bytes >> 20,
+        needed_bytes >> 20
+    )))
 }
 
 /// Reads a run again from its directory (`results/runs/NAME`) or from its report's JSON.
@@ -266,7 +312,7 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 }
 
 /// How far a run is, and how long the rest will take by the cells measured so far.
-struct Pace {
+pub(crate) struct Pace {
     cells: usize,
     done: usize,
     measured: usize,
@@ -274,25 +320,25 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(cells: usize) -> Pace {
+    pub(crate) fn new(cells: usize) -> Pace {
         Pace { cells, done: 0, measured: 0, measured_seconds: 0.0 }
     }
 
-    fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.done += 1;
     }
 
-    fn measured(&mut self, seconds: f64) {
+    pub(crate) fn measured(&mut self, seconds: f64) {
         self.done += 1;
         self.measured += 1;
         self.measured_seconds += seconds;
     }
 
-    fn position(&self) -> String {
+    pub(crate) fn position(&self) -> String {
         format!("{}/{}", self.done + 1, self.cells)
     }
 
-    fn rest(&self) -> String {
+    pub(crate) fn rest(&self) -> String {
         if self.measured == 0 {
             return String::new();
         }

@@ -86,6 +86,12 @@ impl Plan {
             requesters: scale.requesters,
             warmup_seconds: scale.warmup_seconds,
             query_seconds: scale.query_seconds,
+            // An engine that keeps its data in memory cannot do with less of it.
+            memory_limit_bytes: scale
+                .memory_limit_mib
+                .filter(|_| engine::uses_disk(engine_of(engine, arm)))
+                .map(|limit| limit << 20),
+            open_loop_percent: experiment.workload.open_loop_percent.clone(),
             build: build.to_owned(),
         };
         let mut cells = Vec::new();
@@ -98,6 +104,8 @@ impl Plan {
                 engine: EngineName::null(),
                 warmup_seconds: 1,
                 query_seconds: scale.calibration_seconds,
+                memory_limit_bytes: None,
+                open_loop_percent: Vec::new(),
                 ..cell("driver".to_owned(), &experiment.arms[0], 0)
             });
         }
@@ -143,12 +151,6 @@ fn choose_scale(experiment: &Experiment, choice: &Choice) -> Result<(String, Sca
         let known = names(experiment.scales.keys().map(String::as_str));
         return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
     };
-    if let Some(limit) = scale.memory_limit_mib {
-        return Err(ChoiceError(format!(
-            "scale \"{name}\" needs the process held to {limit} MiB of memory, page cache \
-             included, which this version cannot do; choose another scale"
-        )));
-    }
     let mut scale = scale.clone();
     let overrides = [
         ("--repeats", choice.repeats, 1..=100, &mut scale.repeats),
@@ -332,12 +334,22 @@ mod tests {
     }
 
     #[test]
+    fn only_engines_on_disk_are_held_to_a_limit() {
+        let choice = Choice { scale: Some("io-s".into()), ..Choice::default() };
+        for (engine, limit) in
+            [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)]
+        {
+            let plan = Plan::expand(&experiment(), &engine, &choice, "b").expect("expands");
+            assert_eq!(plan.cells[0].memory_limit_bytes, None, "the calibration");
+            assert!(plan.cells[1..].iter().all(|cell| cell.memory_limit_bytes == limit));
+        }
+    }
+
+    #[test]
     fn impossible_choices_say_what_is_possible() {
         let refuse = |choice: Choice| expand(&choice).expect_err("must be refused").0;
         let text = refuse(Choice { scale: Some("big".into()), ..Choice::default() });
         assert!(text.contains("\"big\"; there are: cached, io-l, io-s, smoke"), "{text}");
-        let text = refuse(Choice { scale: Some("io-s".into()), ..Choice::default() });
-        assert!(text.contains("128 MiB"), "{text}");
         let text = refuse(Choice { arms: Some(vec!["gzip".into()]), ..Choice::default() });
         assert!(text.contains("\"gzip\"; there are: none, lz4"), "{text}");
         assert!(refuse(Choice { arms: Some(vec![]), ..Choice::default() }).contains("no arm"));

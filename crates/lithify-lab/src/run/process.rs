@@ -18,9 +18,11 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::RunError;
-use super::cell::{CellJob, CellResult, CellSpec, ProgressLine};
+use super::cell::{CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
+use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::store::{Stored, read_result};
 
 /// A program with the arguments that make it run one cell.
@@ -66,7 +68,8 @@ const LOG_TAIL_BYTES: usize = 16 << 10;
 /// Marks a data directory as ours: another one is never removed.
 const MARKER: &str = "LITHIFY-CELL";
 
-/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards.
+/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards,
+/// and so is the group that limits its memory, when `memory` says that it gets one.
 ///
 /// # Errors
 /// The data directory or the log cannot be made, the program cannot be started. What goes wrong
@@ -75,20 +78,33 @@ pub fn run_cell(
     program: &Program,
     spec: &CellSpec,
     data: &Path,
-    result_path: &Path,
-    log_path: &Path,
+    memory: Option<(&Controller, MemoryLimit)>,
+    [result_path, log_path]: [&Path; 2],
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(&ProgressLine),
 ) -> Result<CellEnd, RunError> {
+    let group = match &memory {
+        Some((controller, limit)) => Some(controller.create(limit.limit_bytes())?),
+        None => None,
+    };
     let directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
     let job = CellJob {
         spec: spec.clone(),
         data_directory: directory.engine_directory()?,
         result_path: absolute(result_path)?,
         parent: std::process::id(),
+        memory: memory
+            .zip(group.as_ref())
+            .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
     };
-    Ok(match run_job(program, &job, log_path, interrupt, progress)? {
+    let end = run_job(program, &job, log_path, interrupt, progress)?;
+    let kills = group.as_ref().map_or(0, MemoryGroup::out_of_memory_kills);
+    Ok(match end {
         JobEnd::Interrupted => CellEnd::Interrupted,
+        JobEnd::Failed(why) if kills > 0 => CellEnd::Failed(format!(
+            "{why}; its memory was full: nothing could be reclaimed under the limit of {} MiB",
+            group.map_or(0, |group| group.limit_bytes()) >> 20
+        )),
         JobEnd::Failed(why) => CellEnd::Failed(why),
         JobEnd::Succeeded => match read_result(result_path, &spec.hash()) {
             Stored::Finished(result) => CellEnd::Finished(result),
@@ -123,6 +139,45 @@ pub(crate) fn run_job(
         Some(status) if status.success() => JobEnd::Succeeded,
         Some(status) => JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path))),
     })
+}
+
+/// Where a job's result goes, and what its process has to complain about.
+pub(crate) struct JobFiles<'a> {
+    /// The result, as JSON.
+    pub(crate) result: &'a Path,
+    /// The complaints.
+    pub(crate) log: &'a Path,
+}
+
+/// What came of a job that leaves a result.
+#[derive(Debug)]
+pub(crate) enum Answer<R> {
+    /// The result, which stays on disk.
+    Result(Box<R>),
+    /// Why there is none.
+    Failed(String),
+    /// The run was stopped.
+    Interrupted,
+}
+
+/// Runs `program` on one job and reads the result that it leaves.
+pub(crate) fn run_for_result<R: DeserializeOwned>(
+    program: &Program,
+    job: &impl Serialize,
+    files: &JobFiles<'_>,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&ProgressLine),
+) -> Result<Answer<R>, RunError> {
+    match run_job(program, job, files.log, interrupt, progress)? {
+        JobEnd::Interrupted => return Ok(Answer::Interrupted),
+        JobEnd::Failed(why) => return Ok(Answer::Failed(why)),
+        JobEnd::Succeeded => {}
+    }
+    let text =
+        fs::read_to_string(files.result).map_err(|error| RunError::io(files.result, error))?;
+    serde_json::from_str(&text)
+        .map(|result| Answer::Result(Box::new(result)))
+        .map_err(|error| RunError::new(format!("{} is no result: {error}", files.result.display())))
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {
@@ -215,9 +270,10 @@ fn last_words(log_path: &Path) -> String {
     if last.is_empty() { String::new() } else { format!(": {}", last.join(" | ")) }
 }
 
-/// A directory for the data of one cell, removed when dropped.
+/// A directory for the data of one cell, removed when dropped unless it is to be kept.
 pub(crate) struct DataDirectory {
     path: PathBuf,
+    keep: bool,
 }
 
 impl DataDirectory {
@@ -234,11 +290,29 @@ impl DataDirectory {
             fs::remove_dir_all(path).map_err(|error| RunError::io(path, error))?;
         }
         fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
-        let directory = DataDirectory { path: path.to_owned() };
+        let directory = DataDirectory { path: path.to_owned(), keep: false };
         let marker = path.join(MARKER);
         fs::write(&marker, "data of one benchmark cell; may be removed\n")
             .map_err(|error| RunError::io(&marker, error))?;
         Ok(directory)
+    }
+
+    /// Keeps it: for runs that go on with the database.
+    pub(crate) fn keep(mut self) -> DataDirectory {
+        self.keep = true;
+        self
+    }
+
+    /// Opens one that was kept; gives the directory of the engine too.
+    pub(crate) fn open(path: &Path) -> Result<(DataDirectory, PathBuf), RunError> {
+        let database = absolute(&path.join("db"))?;
+        if !path.join(MARKER).is_file() || !database.is_dir() {
+            return Err(RunError::new(format!(
+                "{} holds no database that a run has kept",
+                path.display()
+            )));
+        }
+        Ok((DataDirectory { path: path.to_owned(), keep: true }, database))
     }
 
     /// Makes the empty directory in it that the engine gets.
@@ -251,6 +325,9 @@ impl DataDirectory {
 
 impl Drop for DataDirectory {
     fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
         // A directory that cannot be removed now is removed by the next run, by its marker.
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -1,5 +1,6 @@
 //! Progress with rate and remaining time: a bar on a terminal, plain lines elsewhere.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,6 +21,11 @@ pub trait Announcer {
 
 /// Time between two plain lines of one stage.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A line on standard error. A run goes on when nobody reads it any more.
+fn print_line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// Announces on standard error.
 pub struct Terminal {
@@ -44,7 +50,7 @@ impl Terminal {
     fn print(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => print_line(text),
         }
     }
 }
@@ -71,7 +77,7 @@ impl Announcer for Terminal {
         }
         let due = self.last_line.is_none_or(|last| last.elapsed() >= PLAIN_INTERVAL);
         if line.stage != self.stage || due {
-            eprintln!("  {}{}", line.stage, describe(line));
+            print_line(&format!("  {}{}", line.stage, describe(line)));
             self.stage.clone_from(&line.stage);
             self.last_line = Some(Instant::now());
         }

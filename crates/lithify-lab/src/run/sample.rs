@@ -76,6 +76,8 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         graph: json!({"links_per_node": 4.27}),
         load: phase(437_000, cpu, size, spec.purpose),
         query: phase(200_000, cpu, size, spec.purpose),
+        memory_limit: None,
+        open_loop: Vec::new(),
         oracle,
     }
 }
@@ -133,6 +135,8 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         statistics: statistics(size_bytes, purpose),
         statistics_settled: statistics(size_bytes, purpose),
         observed_stalls: ObservedStalls { windows: 100, empty_windows: 2, runs: 1, longest_run: 2 },
+        second_half: None,
+        group: None,
         driver: serde_json::Value::Null,
     }
 }

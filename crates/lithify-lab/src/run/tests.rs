@@ -40,8 +40,11 @@ const PREAMBLE: &str = "job=$(cat)\n\
 
 impl World {
     fn new(repeats: u64) -> World {
+        World::of(sample::plan(&EngineName::model(), repeats))
+    }
+
+    fn of(plan: Plan) -> World {
         let root = tempfile::tempdir().expect("a directory");
-        let plan = sample::plan(&EngineName::model(), repeats);
         fs::create_dir(root.path().join("prepared")).expect("creates");
         for spec in &plan.cells {
             let text = serde_json::to_string(&sample::result(spec)).expect("to JSON");
@@ -245,6 +248,56 @@ fn a_full_disk_is_noticed_before_the_start() {
     assert!(error.contains("1073741824 MiB needed"), "{error}");
 }
 
+/// Where control groups can be made, every cell but the calibration runs in one with the budget
+/// and the driver's memory as its limit, and none is left, however the cell ended. Where they
+/// cannot, the run is refused in words.
+#[test]
+fn a_limited_cell_runs_in_a_group_that_is_gone_afterwards() {
+    let mut plan = sample::plan(&EngineName::model(), 1);
+    for cell in &mut plan.cells[1..] {
+        cell.memory_limit_bytes = Some(64 << 20);
+    }
+    let world = World::of(plan);
+    let groups = world.root.path().join("groups");
+    let script = format!(
+        "group=$(field group)\n\
+         case $id in driver) succeed; exit 0;; esac\n\
+         echo $$ > \"$group/cgroup.procs\" || exit 1\n\
+         limit=$(cat \"$group\"/memory.limit_in_bytes \"$group\"/memory.max 2>/dev/null)\n\
+         echo \"$group $limit\" >> '{}'\n\
+         case $id in zlib-6-r0) kill -9 $$;; *) succeed;; esac",
+        groups.display()
+    );
+    let (record, _) = world.run(&script);
+    let made = match record {
+        Ok(record) => {
+            assert_eq!(record.valid_cells(), 3, "{:?}", record.cells[1].failure);
+            fs::read_to_string(&groups).expect("the groups are listed")
+        }
+        Err(error) => {
+            assert!(error.to_string().starts_with("memory cannot be limited: "), "{error}");
+            return;
+        }
+    };
+    assert_eq!(made.lines().count(), 3, "{made}");
+    for line in made.lines() {
+        let (group, limit) = line.split_once(' ').expect("group and limit");
+        // 60 MB are those of the driver in the sample; the kernel rounds to pages.
+        assert_eq!(limit.parse::<u64>().expect("a number") >> 20, ((64 << 20) + 60_000_000) >> 20);
+        assert!(!Path::new(group).exists(), "{group} is left");
+    }
+}
+
+#[test]
+fn a_limit_needs_a_calibration() {
+    let mut plan = sample::plan(&EngineName::model(), 1);
+    plan.cells.remove(0);
+    plan.cells[0].memory_limit_bytes = Some(64 << 20);
+    let world = World::of(plan);
+    let error = world.run("succeed").0.expect_err("is refused").to_string();
+    assert!(error.starts_with("memory cannot be limited: "), "{error}");
+}
+
 #[test]
 fn a_cell_is_measured_from_end_to_end() {
     let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
@@ -252,7 +305,7 @@ fn a_cell_is_measured_from_end_to_end() {
     let directory = tempfile::tempdir().expect("a directory");
     let lines = std::sync::Mutex::new(Vec::new());
     let listener = |line: &ProgressLine| lines.lock().expect("not poisoned").push(line.clone());
-    let result = measure::measure(&spec, directory.path(), &listener).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), None, &listener).expect("is measured");
     assert_eq!(result.hash, spec.hash());
     assert!(result.load.operations > 1_000 && result.query.operations > 100);
     assert_eq!(result.oracle.len(), 2);

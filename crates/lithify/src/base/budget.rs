@@ -17,16 +17,19 @@ pub enum MemoryUse {
     Codec = 3,
     /// Buffers of flushes and compactions.
     Compaction = 4,
+    /// Index and filter blocks that open tables keep.
+    Tables = 5,
 }
 
 impl MemoryUse {
     /// All uses, in the order of their numbers.
-    pub const ALL: [MemoryUse; 5] = [
+    pub const ALL: [MemoryUse; 6] = [
         MemoryUse::Cache,
         MemoryUse::Pinned,
         MemoryUse::Memtable,
         MemoryUse::Codec,
         MemoryUse::Compaction,
+        MemoryUse::Tables,
     ];
 
     /// The name in statistics.
@@ -37,6 +40,7 @@ impl MemoryUse {
             MemoryUse::Memtable => "memtable",
             MemoryUse::Codec => "codec",
             MemoryUse::Compaction => "compaction",
+            MemoryUse::Tables => "tables",
         }
     }
 }

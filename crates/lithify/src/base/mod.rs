@@ -4,9 +4,11 @@
 //! ids, [`Slice`] and the [`Clock`] trait. No I/O, no threads, no other room.
 
 mod budget;
+mod key;
 mod slice;
 
 pub use budget::{Charge, MemoryBudget, MemoryUse};
+pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};
 pub use slice::Slice;
 
 use std::cmp::Ordering;

@@ -7,6 +7,7 @@
 
 use crate::base::{Charge, MemoryBudget, MemoryUse};
 use bytes::Bytes;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a cached block costs beside its bytes: its slot (about 90 bytes), its share of the map
@@ -67,5 +68,35 @@ impl Frame {
         if Arc::strong_count(&charge) > 1 {
             charge.lock().unwrap_or_else(PoisonError::into_inner).transfer(MemoryUse::Pinned);
         }
+    }
+}
+
+/// A block that its table keeps beside the cache for as long as it is open.
+pub struct KeptBlock {
+    bytes: Bytes,
+}
+
+impl KeptBlock {
+    /// A block that is charged to the budget until the last of its bytes is let go.
+    pub(super) fn charged(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Self {
+        KeptBlock { bytes: Frame::new(buffer, budget, MemoryUse::Tables).bytes }
+    }
+
+    /// A block outside of any budget, for tables that are read without a cache.
+    pub fn uncharged(buffer: Vec<u8>) -> Self {
+        KeptBlock { bytes: Bytes::from(buffer) }
+    }
+
+    /// The bytes for longer than a borrow.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+}
+
+impl Deref for KeptBlock {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
     }
 }

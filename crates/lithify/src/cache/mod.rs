@@ -14,6 +14,8 @@
 //! - A scan inserted as such ([`BlockCache::insert_scan`]) displaces its own blocks, after about
 //!   one block per shard. One pass over cold blocks inserted like any others displaces at most
 //!   the tenth of the cache that new blocks go through.
+//! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
+//!   budget; what is beyond that goes through the cache like data.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -36,6 +38,7 @@ mod tests;
 use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
 use frame::Frame;
+pub use frame::KeptBlock;
 use shard::{Key, Shard};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,6 +120,9 @@ const SHARD_BYTES_MIN: usize = 4 << 20;
 
 /// More shards than this would not lower contention by much.
 const SHARD_COUNT_MAX: usize = 64;
+
+/// Tables keep index and filter blocks of up to one in so many bytes of the budget.
+const KEPT_DIVISOR: usize = 4;
 
 /// Slots looked at under one lock when a file is erased.
 const ERASE_SLOTS_PER_LOCK: usize = 4096;
@@ -202,6 +208,20 @@ impl BlockCache {
         // Another insertion may have used the room that was made.
         self.make_room(0, home);
         bytes
+    }
+
+    /// Hands a block to a table that keeps it as long as it is open: reads then find it without
+    /// a lookup, and no thread waits for another one at its count of holders. Gives the buffer
+    /// back once tables keep their share of the budget.
+    pub fn keep(&self, buffer: Vec<u8>) -> std::result::Result<KeptBlock, Vec<u8>> {
+        let kept_bytes = self.budget.used_bytes(MemoryUse::Tables);
+        let bytes = kept_bytes + frame::charged_bytes(&buffer);
+        if bytes > self.budget.limit_bytes() / KEPT_DIVISOR {
+            return Err(buffer);
+        }
+        let block = KeptBlock::charged(buffer, &self.budget);
+        self.shrink_to_budget();
+        Ok(block)
     }
 
     /// Evicts what the budget no longer leaves room for. Called by uses that have grown.

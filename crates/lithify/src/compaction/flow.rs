@@ -1,21 +1,27 @@
 //! Slows writers in proportion to what is left to do, so that they never have to be stopped.
 //!
-//! 1. Three debts are watched: bytes in memtables, runs in level 0, and the backlog of
-//!    compaction (as bytes of users' writes that it stands for). Each is a *pressure* between 0
-//!    (at its soft limit or below) and 1 (at its hard limit).
-//! 2. For each the rate of its drain is measured while it drains: flushes empty memtables,
-//!    compactions level 0 and the backlog.
-//! 3. Writers may write `drain rate × (1 − p) / p`: without pressure as fast as they like, at half
-//!    pressure exactly as fast as the debt drains, and ever less towards 1. So an overloaded
-//!    database comes to rest near half pressure and writes at the rate that it can sustain; a
-//!    wrong estimate of the drain only moves the point of rest.
-//! 4. The tightest of the three rates counts and gives a delay its cause. What a writer wrote
-//!    beyond the rate is owed, and is waited off in sleeps of at most 10 ms.
+//! 1. Four debts are watched: bytes in memtables, runs in level 0, the backlog of compaction (as
+//!    bytes of users' writes that it stands for), and the space that obsolete entries take because
+//!    compaction has not come to them. Each is a *pressure* between 0 (at its soft limit or below)
+//!    and 1 (at its hard limit).
+//! 2. For each the rate of its drain is measured: flushes empty memtables, compactions level 0,
+//!    the backlog and the space. Time counts while a drain runs, and also while it should and does
+//!    not, because threads or tables are busy with other work: a level 0 that waits for its turn
+//!    is slow, however fast its compactions are once they run.
+//! 3. Writers may write the drain's rate times [`pace`] of the pressure: without pressure as fast
+//!    as they like, at half pressure exactly as fast as the debt drains, a little more below and a
+//!    little less above, and nothing at 1. So an overloaded database comes to rest near half
+//!    pressure and writes at the rate that it can sustain; a wrong estimate of the drain only
+//!    moves the point of rest, and a debt that goes up and down with every job hardly shows.
+//! 4. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
+//!    rate is owed, and is waited off in sleeps of at most 10 ms.
 //!
 //! What a running job has done already counts, so that debts fall smoothly and not in lumps when
 //! a flush or compaction ends; what remains of lumps is smoothed in time. Pure under the times
 //! that are passed in; any thread may call. It does not sleep itself.
 
+use super::levels::{LevelTargets, level_sizes};
+use crate::manifest::Version;
 use crate::stats::DelayCause;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -26,11 +32,21 @@ pub const DELAY_US_MAX: u64 = 10_000;
 const DELAY_US_MIN: u64 = 500;
 /// A writer that kept still may catch up on so much.
 const BURST_US: f64 = 2_000.0;
-/// Pressures follow their debts within about so much time, in the order of [`Drain`]. Memtables
+/// Pressures follow their debts within about so much time, in the order of [`DEBTS`]. Memtables
 /// fill steadily but can be full within a tenth of a second; the others grow in lumps, slowly.
-const SMOOTHING_US: [f64; DRAINS] = [30_000.0, 300_000.0, 300_000.0];
-/// Drain rates are averages over about so much time of draining.
-const RATE_MEMORY_US: f64 = 5_000_000.0;
+const SMOOTHING_US: [f64; DEBT_COUNT] = [30_000.0, 300_000.0, 300_000.0, 1_000_000.0];
+/// Drain rates are averages over about so much time in which there is something to drain: several
+/// turns of the work on level 0 and on the levels below.
+const RATE_MEMORY_US: f64 = 10_000_000.0;
+/// How firmly writers are led back to half pressure, in the order of [`DEBTS`]: the power of
+/// `(1 - p) / p`. Memory is soon full; what goes up and down with every job is met gently.
+const PACE_EXPONENTS: [f64; DEBT_COUNT] = [1.0, 0.3, 0.3, 0.3];
+/// Above this pressure writers are braked for good.
+const BRAKE_PRESSURE: f64 = 0.75;
+/// Obsolete space per settled space. It comes to rest in the middle, and the log is there too.
+const SPACE_RATIO: Limits = Limits { soft: 0.06, hard: 0.30 };
+/// The rate stands for so long: many writes come in that time, and to find it takes a while.
+const RATE_STRIDE_US: u64 = 100;
 /// However high the pressure short of a stop, so much may be written.
 const BYTES_PER_SECOND_MIN: f64 = 256.0 * 1024.0;
 
@@ -49,7 +65,16 @@ impl Limits {
     }
 }
 
-/// The limits of the three debts.
+/// For the sake of space nobody is stopped: so much of the drain's rate remains.
+const SPACE_PACE_MIN: f64 = 0.1;
+
+/// How fast writers may write at a pressure, in multiples of the drain's rate.
+fn pace(pressure: f64, exponent: f64) -> f64 {
+    let lean = ((1.0 - pressure) / pressure).powf(exponent);
+    lean * ((1.0 - pressure) / (1.0 - BRAKE_PRESSURE)).min(1.0)
+}
+
+/// The limits of the debts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowOptions {
     /// Bytes in memtables that are not flushed.
@@ -58,6 +83,8 @@ pub struct FlowOptions {
     pub level0_runs: Limits,
     /// Bytes of users' writes that the pending compactions stand for.
     pub backlog_bytes: Limits,
+    /// Bytes of obsolete space that a small database may have.
+    pub space_bytes_min: Limits,
     /// The drain rates until they have been measured.
     pub initial_bytes_per_second: f64,
 }
@@ -78,7 +105,17 @@ impl FlowOptions {
             level0_runs: Limits { soft: runs, hard: runs * 5.0 },
             // A full level 0 is a backlog that comes and goes.
             backlog_bytes: Limits { soft: level0_bytes * 2.0, hard: level0_bytes * 8.0 },
+            space_bytes_min: Limits { soft: level0_bytes, hard: level0_bytes * 3.0 },
             initial_bytes_per_second: 16.0 * 1024.0 * 1024.0,
+        }
+    }
+
+    /// The limits of obsolete space beside so many settled bytes. A small database may have more
+    /// for its size: the runs that level 0 needs for its work do not shrink with it.
+    fn space(&self, settled_bytes: f64) -> Limits {
+        Limits {
+            soft: (settled_bytes * SPACE_RATIO.soft).max(self.space_bytes_min.soft),
+            hard: (settled_bytes * SPACE_RATIO.hard).max(self.space_bytes_min.hard),
         }
     }
 }
@@ -98,9 +135,33 @@ pub struct Debt {
     pub work_per_flushed_byte: f64,
     /// Bytes that flushes write per byte of users' writes; 1 if unknown.
     pub flushed_per_written_byte: f64,
+    /// Stored bytes above the last level and beyond the targets.
+    pub excess_bytes: u64,
+    /// All other stored bytes.
+    pub settled_bytes: u64,
+    /// What share of the entries written make an older one obsolete, from 0 to 1.
+    pub obsolete_share: f64,
 }
 
 impl Debt {
+    /// Adds what there is to be done in a tree of levels. A tree in which nothing is due owes
+    /// nothing: writers would wait for what nobody is about to do.
+    pub fn add_tree(&mut self, version: &Version, targets: &LevelTargets) {
+        let sizes = level_sizes(version);
+        let runs = version.level(0).len();
+        let is_due = targets.scores(runs, &sizes).iter().any(|score| *score >= 1.0);
+        let excess_bytes = if is_due { targets.excess_bytes(&sizes) } else { 0 };
+        if is_due {
+            self.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);
+        }
+        self.level0_runs = self.level0_runs.max(runs);
+        self.level0_bytes += sizes.first().copied().unwrap_or(0);
+        self.work_per_flushed_byte =
+            self.work_per_flushed_byte.max(targets.work_per_flushed_byte(&sizes));
+        self.excess_bytes += excess_bytes;
+        self.settled_bytes += sizes.iter().sum::<u64>().saturating_sub(excess_bytes);
+    }
+
     /// Bytes that compactions rewrite for each byte of users' writes.
     fn work_per_written_byte(&self) -> f64 {
         self.work_per_flushed_byte.max(1.0) * self.flushed_per_written()
@@ -122,11 +183,16 @@ pub enum Drain {
     Compaction = 2,
 }
 
-const DRAINS: usize = 3;
+const DRAIN_COUNT: usize = 3;
+const DEBT_COUNT: usize = 4;
 
-/// In the order of [`Drain`].
-const CAUSES: [DelayCause; DRAINS] =
-    [DelayCause::Memtable, DelayCause::Level0, DelayCause::PendingCompaction];
+/// What drains each debt, and what a delay for its sake is called.
+const DEBTS: [(Drain, DelayCause); DEBT_COUNT] = [
+    (Drain::Flush, DelayCause::Memtable),
+    (Drain::Level0, DelayCause::Level0),
+    (Drain::Compaction, DelayCause::PendingCompaction),
+    (Drain::Compaction, DelayCause::Space),
+];
 
 /// The answer to a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +214,8 @@ pub enum Admission {
 #[derive(Clone, Copy)]
 struct DrainMeter {
     running: u32,
+    /// Whether a debt that it drains is above its soft limit.
+    is_due: bool,
     last_us: u64,
     bytes: f64,
     busy_us: f64,
@@ -160,6 +228,7 @@ impl DrainMeter {
     fn new(bytes_per_second: f64, now_us: u64) -> Self {
         DrainMeter {
             running: 0,
+            is_due: false,
             last_us: now_us,
             bytes: bytes_per_second,
             busy_us: 1e6,
@@ -170,10 +239,10 @@ impl DrainMeter {
     fn advance(&mut self, now_us: u64) {
         let passed_us = now_us.saturating_sub(self.last_us) as f64;
         self.last_us = self.last_us.max(now_us);
-        if self.running > 0 {
+        if self.running > 0 || self.is_due {
             let kept = (-passed_us / RATE_MEMORY_US).exp();
             self.bytes *= kept;
-            self.busy_us = self.busy_us * kept + passed_us;
+            self.busy_us = self.busy_us * kept + RATE_MEMORY_US * (1.0 - kept);
         }
     }
 
@@ -185,8 +254,10 @@ impl DrainMeter {
 struct State {
     options: FlowOptions,
     debt: Debt,
-    drains: [DrainMeter; DRAINS],
-    pressures: [f64; DRAINS],
+    drains: [DrainMeter; DRAIN_COUNT],
+    pressures: [f64; DEBT_COUNT],
+    /// Bytes per second that may be written, infinite without pressure, and why.
+    rate: (f64, DelayCause),
     /// What writers have written beyond the rate; negative for what they may catch up on.
     owed_bytes: f64,
     last_us: u64,
@@ -207,8 +278,9 @@ impl FlowController {
         let state = State {
             options,
             debt: Debt::default(),
-            drains: [DrainMeter::new(options.initial_bytes_per_second, now_us); DRAINS],
-            pressures: [0.0; DRAINS],
+            drains: [DrainMeter::new(options.initial_bytes_per_second, now_us); DRAIN_COUNT],
+            pressures: [0.0; DEBT_COUNT],
+            rate: (f64::INFINITY, DelayCause::Memtable),
             owed_bytes: 0.0,
             last_us: now_us,
             room_start: 0,
@@ -230,6 +302,7 @@ impl FlowController {
     fn update_locked(&self, state: &mut State, debt: Debt, now_us: u64) {
         state.advance(self.admitted_bytes(state), now_us);
         state.debt = debt;
+        state.rate = state.tightest_rate();
         state.room_start = state.room_bytes();
         self.room.store(state.room_start, Relaxed);
     }
@@ -288,8 +361,8 @@ impl FlowController {
 }
 
 impl State {
-    /// The three debts, less what running jobs have done.
-    fn debts(&self, admitted_bytes: u64) -> [f64; DRAINS] {
+    /// The debts, less what running jobs have done. They give back space when they end.
+    fn debts(&self, admitted_bytes: u64) -> [f64; DEBT_COUNT] {
         let progress = |drain: Drain| self.drains[drain as usize].progress_bytes;
         let memtable = self.debt.memtable_bytes.saturating_add(admitted_bytes);
         let memtable_bytes = memtable.saturating_sub(progress(Drain::Flush));
@@ -301,11 +374,14 @@ impl State {
             memtable_bytes as f64,
             self.debt.level0_runs as f64 * level0_left,
             pending_bytes / self.debt.work_per_written_byte(),
+            self.debt.excess_bytes as f64 * self.debt.obsolete_share.clamp(0.0, 1.0),
         ]
     }
 
-    fn limits(&self) -> [Limits; DRAINS] {
-        [self.options.memtable_bytes, self.options.level0_runs, self.options.backlog_bytes]
+    fn limits(&self) -> [Limits; DEBT_COUNT] {
+        let options = &self.options;
+        let space = options.space(self.debt.settled_bytes as f64);
+        [options.memtable_bytes, options.level0_runs, options.backlog_bytes, space]
     }
 
     /// Bytes that may be written without looking closer: none while anything presses.
@@ -322,7 +398,7 @@ impl State {
     fn advance(&mut self, admitted_bytes: u64, now_us: u64) {
         let passed_us = now_us.saturating_sub(self.last_us) as f64;
         self.last_us = self.last_us.max(now_us);
-        let rate = self.rate().0;
+        let rate = self.rate.0;
         let paid_bytes = rate * passed_us / 1e6;
         self.owed_bytes = (self.owed_bytes - paid_bytes).max(-rate * BURST_US / 1e6);
         if !self.owed_bytes.is_finite() {
@@ -334,42 +410,57 @@ impl State {
             let gained = 1.0 - (-passed_us / SMOOTHING_US[index]).exp();
             *pressure += (limits[index].pressure(debts[index]) - *pressure) * gained;
         }
+        for (index, meter) in self.drains.iter_mut().enumerate() {
+            meter.advance(now_us);
+            let of_meter = |debt: &usize| DEBTS[*debt].0 as usize == index;
+            meter.is_due = (0..DEBT_COUNT).filter(of_meter).any(|d| debts[d] > limits[d].soft);
+        }
+        self.rate = self.tightest_rate();
     }
 
-    /// Bytes per second that may be written, infinite without pressure, and why.
-    fn rate(&self) -> (f64, DelayCause) {
+    fn tightest_rate(&self) -> (f64, DelayCause) {
         let written_per_drained =
             [1.0, 1.0 / self.debt.flushed_per_written(), 1.0 / self.debt.work_per_written_byte()];
         let mut tightest = (f64::INFINITY, DelayCause::Memtable);
-        for (index, cause) in CAUSES.iter().enumerate() {
-            let pressure = self.pressures[index];
+        for (debt, (drain, cause)) in DEBTS.into_iter().enumerate() {
+            let pressure = self.pressures[debt];
             if pressure <= 0.0 {
                 continue;
             }
-            let drain = self.drains[index].bytes_per_second() * written_per_drained[index];
-            let rate = (drain * (1.0 - pressure) / pressure).max(BYTES_PER_SECOND_MIN);
+            let index = drain as usize;
+            let drained = self.drains[index].bytes_per_second() * written_per_drained[index];
+            let pace_min = if cause == DelayCause::Space { SPACE_PACE_MIN } else { 0.0 };
+            let pace = pace(pressure, PACE_EXPONENTS[debt]).max(pace_min);
+            let rate = (drained * pace).max(BYTES_PER_SECOND_MIN);
             if rate < tightest.0 {
-                tightest = (rate, *cause);
+                tightest = (rate, cause);
             }
         }
         tightest
     }
 
-    /// The first debt at its hard limit. Memory counts in full until a flush has given it back.
+    /// The first debt at its hard limit, space aside: too much of it hurts nobody at once. Memory
+    /// counts in full until a flush has given it back.
     fn stop(&self, admitted_bytes: u64) -> Option<DelayCause> {
         let mut debts = self.debts(admitted_bytes);
         let memtable = self.debt.memtable_bytes.saturating_add(admitted_bytes);
         debts[Drain::Flush as usize] = memtable as f64;
-        let mut checked = self.limits().into_iter().zip(debts).zip(CAUSES);
-        checked.find(|((limits, debt), _)| *debt >= limits.hard).map(|(_, cause)| cause)
+        let mut checked = self.limits().into_iter().zip(debts).zip(DEBTS);
+        checked
+            .find(|((limits, debt), (_, cause))| {
+                *debt >= limits.hard && *cause != DelayCause::Space
+            })
+            .map(|(_, (_, cause))| cause)
     }
 
     fn admit(&mut self, admitted_bytes: u64, bytes: u64, now_us: u64) -> Admission {
-        self.advance(admitted_bytes, now_us);
+        if now_us >= self.last_us + RATE_STRIDE_US {
+            self.advance(admitted_bytes, now_us);
+        }
         if let Some(cause) = self.stop(admitted_bytes) {
             return Admission::Stop(cause);
         }
-        let (rate, cause) = self.rate();
+        let (rate, cause) = self.rate;
         let owed_us = (self.owed_bytes / rate * 1e6) as u64;
         if owed_us >= DELAY_US_MIN {
             return Admission::Delay { us: owed_us.min(DELAY_US_MAX), cause };

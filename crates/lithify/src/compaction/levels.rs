@@ -116,6 +116,14 @@ impl LevelTargets {
         pending as u64
     }
 
+    /// Bytes of level 0, and of the levels above the last one as far as they are over their
+    /// targets: what compaction will have merged into the levels below once it has come to rest.
+    pub fn excess_bytes(&self, level_bytes: &[u64]) -> u64 {
+        let above_last = level_bytes.len().saturating_sub(1);
+        let levels = level_bytes.iter().zip(&self.target_bytes).take(above_last);
+        levels.map(|(bytes, target)| bytes.saturating_sub(*target)).sum()
+    }
+
     /// Bytes that compactions rewrite in the end for each byte that is flushed, in a tree of
     /// these sizes. Turns a rate of compaction into a rate of writing that it can keep up with.
     pub fn work_per_flushed_byte(&self, level_bytes: &[u64]) -> f64 {

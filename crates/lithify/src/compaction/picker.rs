@@ -3,8 +3,9 @@
 //! 1. Every level has a score (see [`LevelTargets::scores`]); levels that are due are tried in the
 //!    order of their score over that of the level below: it is no use to pour into a level that
 //!    overflows itself.
-//! 2. From level 0 the oldest table is taken with every table that it overlaps, and theirs; from
-//!    a deeper level the table that drags the fewest bytes of the next level along per byte of its
+//! 2. From level 0 the oldest table is taken with every table that it overlaps, and theirs, but of
+//!    these only the oldest up to a bound: the longer a compaction of level 0, the more runs gather
+//!    meanwhile. From a deeper level the table that drags the fewest bytes of the next level along per byte of its
 //!    own, and among equals the first behind the level's cursor, so that all keys get their turn.
 //! 3. What the next level holds in that range joins in; then neighbours from the source level that
 //!    come for free.
@@ -52,6 +53,8 @@ pub enum Reason {
 pub struct PickOptions {
     /// Inputs beyond the necessary ones are added up to this size.
     pub compaction_bytes_max: u64,
+    /// Of level 0 so many bytes are taken at once, and one run more.
+    pub level0_bytes_max: u64,
     /// A table that overlaps more than this of the level after the target is not moved.
     pub grandparent_bytes_max: u64,
     /// Nothing else is going on: codec debt may be repaid.
@@ -357,8 +360,21 @@ impl Picker<'_> {
             return None;
         }
         let oldest = self.version.level(0).last()?;
-        let tables = self.level0_closure(oldest.metadata.range.clone());
+        let tables = self.oldest_of(self.level0_closure(oldest.metadata.range.clone()));
         self.complete(Reason::Level0, 0, tables)
+    }
+
+    /// The oldest of these tables of level 0, up to the bound. Whatever is older than one of them
+    /// and overlaps it is among them.
+    fn oldest_of(&self, mut tables: Vec<Arc<TableFile>>) -> Vec<Arc<TableFile>> {
+        let mut bytes = 0;
+        let fits = |table: &&Arc<TableFile>| {
+            let fits = bytes < self.options.level0_bytes_max;
+            bytes += table.metadata.size_bytes;
+            fits
+        };
+        let taken = tables.iter().rev().take_while(fits).count();
+        tables.split_off(tables.len() - taken)
     }
 
     fn pick_level(&self, level: Level) -> Option<Compaction> {
@@ -466,7 +482,7 @@ impl Picker<'_> {
         }
         let range = union_of(sources.iter().chain(targets))?;
         let grown = match source_level {
-            0 => self.level0_closure(range),
+            0 => self.oldest_of(self.level0_closure(range)),
             _ => overlapping(self.version, source_level, &range).to_vec(),
         };
         let grown_range = union_of(grown.iter())?;

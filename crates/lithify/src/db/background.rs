@@ -130,7 +130,7 @@ impl FlushReceiver {
         } else {
             let memories = self.flushes.iter().flat_map(|flush| &flush.memories);
             let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
-            self.inner.flow.note_flush(memory_bytes as u64, record.written_bytes);
+            self.inner.flow.note_flush(memory_bytes as u64, &record);
             self.inner.ledger.book_job(&record);
         }
         {
@@ -506,7 +506,8 @@ pub(crate) fn table_options(options: &CfOptions, level: usize) -> TableOptions {
     }
 }
 
-/// Removes files, one a step. One that cannot be removed is an orphan until the next open.
+/// Removes files, one a step; at a close, all that are left. One that cannot be removed is an
+/// orphan until the next open.
 struct DeletionJob {
     inner: Arc<DbInner>,
     paths: Vec<PathBuf>,
@@ -540,6 +541,9 @@ impl Job for DeletionJob {
     }
 
     fn end(self: Box<Self>, _: Ending, _: Spent) {
+        for path in &self.paths {
+            let _ = self.inner.world.files.remove(path);
+        }
         self.inner.background().deletions -= 1;
         self.inner.state_changed.notify_all();
     }

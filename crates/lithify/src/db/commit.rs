@@ -94,6 +94,12 @@ impl Drop for Unlocked<'_> {
     }
 }
 
+/// The family and key of a row that a batch writes.
+fn row_of(data: &BatchData, row: RowId) -> Option<(ColumnFamilyId, &[u8])> {
+    let mut entries = data.entries().flatten().map(|entry| (entry.family, entry.key));
+    entries.find(|(family, key)| RowId::new(*family, key) == row)
+}
+
 impl DbInner {
     /// One write outside a transaction.
     pub(crate) fn write_one(
@@ -138,7 +144,8 @@ impl DbInner {
         let mut locks = PlainLocks { inner: self, owner, rows: Vec::with_capacity(wanted.len()) };
         for row in wanted {
             let timeout_us = self.options.row_lock_timeout_ms * 1000;
-            if self.lock_row(owner, row, timeout_us)? == Grant::New {
+            let name = || row_of(data, row).unwrap_or_default();
+            if self.lock_row(owner, row, timeout_us, name)? == Grant::New {
                 locks.rows.push(row);
             }
         }

@@ -65,6 +65,7 @@ impl CompactionReceiver {
         if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
+            self.inner.flow.note_compaction(&record);
             self.inner.book_compaction(&self.compaction, &mut record);
         }
         self.inner.compaction_ended(&self.family, &self.compaction);
@@ -157,10 +158,15 @@ impl DbInner {
         cursors: &'a crate::compaction::picker::Cursors,
         idle: bool,
     ) -> Picker<'a> {
-        let table_bytes = family.options().table_bytes;
+        let (table_bytes, base_level_bytes_max) = {
+            let options = family.options();
+            (options.table_bytes, options.base_level_bytes_max)
+        };
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         let options = PickOptions {
             compaction_bytes_max: table_bytes.saturating_mul(25),
+            // All of the base level is rewritten with it: more is cheaper, and takes longer.
+            level0_bytes_max: base_level_bytes_max.saturating_mul(2),
             grandparent_bytes_max: table_bytes.saturating_mul(10),
             idle,
         };

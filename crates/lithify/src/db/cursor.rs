@@ -5,9 +5,10 @@ use crate::Result;
 use crate::base::Slice;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::{Cause, Counter};
+use crate::stats::Cause;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, where the ends are
 /// references to anything that is bytes.
@@ -97,7 +98,7 @@ impl From<RangeFull> for ScanRange {
 pub struct Cursor {
     rows: RowCursor,
     returned: u64,
-    /// Moves so far, from a start that differs between cursors: one in 64 is timed.
+    /// Moves so far, from a start that differs between cursors: one in 256 is timed.
     moves: u64,
     /// Keeps the tables from being removed.
     _version: Arc<Version>,
@@ -117,7 +118,7 @@ impl Drop for CursorEnd {
 impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
-        let moves = inner.ledger.counter(Counter::Cursors) << 16;
+        let moves = inner.next_cursor.fetch_add(1, Ordering::Relaxed) << 16;
         Cursor { rows, returned: 0, moves, _version: version, end }
     }
 

@@ -60,8 +60,6 @@ impl DbInner {
 
     /// As [`DbInner::sync_log`], for what is in the log by now, while writers go on.
     pub(crate) fn sync_log_beside_appends(&self) -> Result<()> {
-        // Of two syncs at once the system may tell only one that writes were lost.
-        let _turn = lock(&self.sync_turn);
         let (number, pending) = match self.writer().wal.current_mut() {
             Some(wal) if wal.synced_through() < wal.end_offset() => {
                 (wal.log_number(), wal.start_sync())

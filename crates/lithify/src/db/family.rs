@@ -308,16 +308,26 @@ impl ColumnFamily {
         self.inner.get(&self.family, key, Some(self.sequence_of(snapshot)?))
     }
 
-    /// The values of several keys, in their order, all at one point in time.
+    /// The values of several keys, in their order, all at one point in time. Faster than a get
+    /// of each: every block is fetched once, and those to be read are asked for together.
     ///
     /// # Errors
     /// As [`ColumnFamily::get`]; the first error ends the call.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        let mut values = Vec::with_capacity(keys.len());
-        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), None, |_, value| {
-            values.push(value)
-        })?;
-        Ok(values)
+        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), None)
+    }
+
+    /// The values that several keys had at a snapshot, in their order.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::multi_get`]; `InvalidArgument` for a snapshot of another database.
+    pub fn multi_get_at<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        snapshot: &Snapshot,
+    ) -> Result<Vec<Option<Slice>>> {
+        let sequence = Some(self.sequence_of(snapshot)?);
+        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), sequence)
     }
 
     /// Whether a key has a value; reads no value.

@@ -3,7 +3,7 @@
 use super::background::Background;
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
-use super::locks::{Grant, LockTable, OwnerId, RowId};
+use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
 use super::stall::Flow;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
@@ -61,6 +61,34 @@ impl TransactionUse {
     }
 }
 
+/// Messages show no more of a key than this.
+const NAMED_KEY_BYTES_MAX: usize = 64;
+
+/// Why a row lock was not granted.
+enum Refusal {
+    Timeout { timeout_us: u64 },
+    Deadlock(Circle),
+}
+
+impl Refusal {
+    fn into_error(self, row: &str) -> Error {
+        match self {
+            Refusal::Timeout { timeout_us } => Error::new(
+                ErrorKind::LockTimeout,
+                format!("the lock of {row} was not granted in time: roll back and retry"),
+            )
+            .expected(format_args!("a lock within {timeout_us} us"), "the row still locked"),
+            Refusal::Deadlock(Circle { owners }) => Error::new(
+                ErrorKind::Deadlock,
+                format!(
+                    "waiting for the lock of {row} would close a circle of {owners} writers that \
+                     wait for each other: roll back and retry"
+                ),
+            ),
+        }
+    }
+}
+
 /// See the module. Handles share it; background jobs hold it while they run.
 pub(crate) struct DbInner {
     pub(crate) path: PathBuf,
@@ -87,6 +115,8 @@ pub(crate) struct DbInner {
     pub(crate) visible: AtomicU64,
     /// The memtables of all families were last switched together at this sequence number.
     pub(crate) switched_through: AtomicU64,
+    /// Cursors made so far; tells apart where their samples begin.
+    pub(crate) next_cursor: AtomicU64,
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
@@ -99,8 +129,6 @@ pub(crate) struct DbInner {
     pub(crate) failure: Mutex<Option<Error>>,
     pub(crate) has_failed: AtomicBool,
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// Held by who syncs the log beside appends; taken before the writer.
-    pub(crate) sync_turn: Mutex<()>,
     /// The thread that syncs the log at intervals, and what ends it.
     pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
     pub(crate) stop_syncing: Arc<dyn Event>,
@@ -164,13 +192,40 @@ impl DbInner {
         self.scheduler.wait_until(event, deadline_us, condition)
     }
 
-    /// Takes a row lock, waiting for it at most so long.
-    pub(crate) fn lock_row(&self, owner: OwnerId, row: RowId, timeout_us: u64) -> Result<Grant> {
-        let mut grant = self.locks.try_acquire(owner, row);
+    /// Takes the lock of a row, waiting for it at most so long. `name` gives its family and key
+    /// for the message of an error.
+    pub(crate) fn lock_row<'k>(
+        &self,
+        owner: OwnerId,
+        row: RowId,
+        timeout_us: u64,
+        name: impl FnOnce() -> (ColumnFamilyId, &'k [u8]),
+    ) -> Result<Grant> {
+        let grant = self.locks.try_acquire(owner, row);
         if grant != Grant::Busy {
             return Ok(grant);
         }
         self.ledger.count(Counter::LockWaits, 1);
+        self.wait_for_row(owner, row, timeout_us).map_err(|refusal| {
+            let (family, key) = name();
+            refusal.into_error(&self.row_name(family, key))
+        })
+    }
+
+    fn wait_for_row(
+        &self,
+        owner: OwnerId,
+        row: RowId,
+        timeout_us: u64,
+    ) -> std::result::Result<Grant, Refusal> {
+        // Who does not wait closes no circle.
+        let detects = self.options.deadlock_detection && timeout_us > 0;
+        let wait = detects.then(|| self.locks.begin_wait(owner, row)).transpose();
+        let _wait = wait.map_err(|circle| {
+            self.ledger.count(Counter::Deadlocks, 1);
+            Refusal::Deadlock(circle)
+        })?;
+        let mut grant = Grant::Busy;
         let deadline_us = self.world.environment.now_us().saturating_add(timeout_us);
         let granted = self.wait(self.locks.freed_event(row), Some(deadline_us), || {
             grant = self.locks.try_acquire(owner, row);
@@ -180,11 +235,21 @@ impl DbInner {
             return Ok(grant);
         }
         self.ledger.count(Counter::LockTimeouts, 1);
-        Err(Error::new(
-            ErrorKind::LockTimeout,
-            "a row lock was not granted in time: roll back and retry the transaction",
-        )
-        .expected(format_args!("a lock within {timeout_us} us"), "the row still locked"))
+        Err(Refusal::Timeout { timeout_us })
+    }
+
+    /// A row as a message names it.
+    fn row_name(&self, family: ColumnFamilyId, key: &[u8]) -> String {
+        let shown = key.get(..NAMED_KEY_BYTES_MAX).unwrap_or(key);
+        let rest = match key.len() - shown.len() {
+            0 => String::new(),
+            rest => format!(" and {rest} bytes more"),
+        };
+        let key = shown.escape_ascii();
+        match self.families.load().get(&family) {
+            Some(family) => format!("row \"{key}\"{rest} of column family {:?}", family.name),
+            None => format!("row \"{key}\"{rest} of a dropped column family"),
+        }
     }
 
     /// Makes plain writes take row locks from now on, and waits for those under way without.

@@ -1,9 +1,24 @@
 //! Row locks: who may write which key.
 //!
 //! A striped table of owners by the 64-bit hash of (column family, key): no key is copied, and
-//! two keys of one hash merely wait for each other. A waiter registers nothing; it watches the
-//! stripe's event and tries again when a lock of the stripe is freed, until its deadline. Locks
-//! are exclusive; taking one that the owner holds already succeeds.
+//! two keys of one hash merely wait for each other. Locks are exclusive; taking one that the owner
+//! holds already succeeds. A waiter watches the stripe's event and tries again when a lock of the
+//! stripe is freed, until its deadline.
+//!
+//! Deadlocks. Who waits is noted with the row it waits for, before the wait and by nobody else; a
+//! lock that is free or held already costs nothing of this. Every owner waits for one row at most
+//! and every row has one holder, so the graph of who waits for whom is a set of chains:
+//!
+//! 1. An owner about to wait follows the chain from the row it wants: holder, the row that one
+//!    waits for, its holder. If the chain comes back to the owner, the wait is refused.
+//! 2. The list of waits is locked meanwhile, so no owner found on the chain leaves or enters a
+//!    wait: each still holds what it held, and what the chain says is true all at once.
+//! 3. An owner that is granted a row is not waiting any more, so a circle can only be closed by a
+//!    new wait: looking once, at its start, misses none.
+//!
+//! Only row locks are in the graph: a thread that waits for another in some other way, or two
+//! transactions of one thread, still run into the timeout. Locks are taken in the order waits,
+//! stripe. Any thread may call; an owner is used by one thread at a time.
 
 use super::inner::lock;
 use crate::base::ColumnFamilyId;
@@ -75,6 +90,26 @@ pub(crate) enum Grant {
 pub(crate) struct LockTable {
     stripes: Vec<Stripe>,
     next_owner: AtomicU64,
+    /// The row that each waiting owner waits for.
+    waits: Mutex<HashMap<OwnerId, RowId, BuildHasherDefault<PassThrough>>>,
+}
+
+/// So many owners, the one asking among them, would wait for each other in a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Circle {
+    pub(crate) owners: usize,
+}
+
+/// An owner that is noted as waiting, until this is dropped.
+pub(crate) struct Wait<'a> {
+    table: &'a LockTable,
+    owner: OwnerId,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        lock(&self.table.waits).remove(&self.owner);
+    }
 }
 
 impl LockTable {
@@ -83,6 +118,7 @@ impl LockTable {
         LockTable {
             stripes: (0..STRIPE_COUNT).map(|_| stripe()).collect(),
             next_owner: AtomicU64::new(1),
+            waits: Mutex::default(),
         }
     }
 
@@ -107,6 +143,26 @@ impl LockTable {
                 Grant::New
             }
         }
+    }
+
+    /// Notes that `owner` is about to wait for a row, unless that would close a circle.
+    pub(crate) fn begin_wait(&self, owner: OwnerId, row: RowId) -> Result<Wait<'_>, Circle> {
+        let mut waits = lock(&self.waits);
+        let mut wanted = row;
+        // A chain has no more links than there are waits: whatever else happens, the walk ends.
+        for owners in 1..=waits.len() + 1 {
+            let holder = self.stripe(wanted).owners().get(&wanted).copied();
+            match holder {
+                Some(holder) if holder == owner => return Err(Circle { owners }),
+                Some(holder) => match waits.get(&holder) {
+                    Some(next) => wanted = *next,
+                    None => break,
+                },
+                None => break,
+            }
+        }
+        waits.insert(owner, row);
+        Ok(Wait { table: self, owner })
     }
 
     /// The event that is notified when a lock of the row's stripe is freed.
@@ -134,3 +190,6 @@ impl LockTable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ mod durability;
 mod family;
 mod inner;
 mod locks;
+mod multi_get;
 mod open;
 mod read;
 mod snapshot;

@@ -8,7 +8,7 @@ use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::iter::{Bounds, LevelCursor, MergingCursor, RowCursor, Source, TombstoneSet};
 use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};
-use crate::table::ReadContext;
+use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,28 +45,6 @@ impl DbInner {
         Ok(found)
     }
 
-    pub(crate) fn multi_get<'k>(
-        &self,
-        family: &Family,
-        keys: impl Iterator<Item = &'k [u8]>,
-        sequence: Option<SequenceNumber>,
-        mut each: impl FnMut(usize, Option<Slice>),
-    ) -> Result<()> {
-        self.check_open()?;
-        family.check_alive()?;
-        let view = family.view();
-        let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
-        for (index, key) in keys.enumerate() {
-            let clock = &*self.world.environment;
-            let sample = self.ledger.begin_user_call(Counter::MultiGetKeys, Cause::UserRead, clock);
-            let mut meter = WorkMeter::default();
-            let found = self.get_in(&view, key, sequence, &mut meter)?;
-            self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
-            each(index, found);
-        }
-        Ok(())
-    }
-
     /// The value of a key in a view. Every entry of a key in a newer run is newer than those in
     /// older runs, so the first run with an entry or a covering range tombstone decides.
     fn get_in(
@@ -91,8 +69,10 @@ impl DbInner {
         }
         let mut context =
             ReadContext { clock: &*self.world.environment, meter: Some(meter), fill_cache: true };
+        // Every filter is asked by the same hash.
+        let key = HashedKey::new(key);
         for table in view.version.level(0) {
-            if table.metadata.range.contains(key) {
+            if table.metadata.range.contains(key.bytes) {
                 match get_in_table(table, key, sequence, &mut context)? {
                     Found::Nothing => {}
                     Found::Deleted => return Ok(None),
@@ -101,7 +81,7 @@ impl DbInner {
             }
         }
         for level in 1..view.version.level_count() {
-            if let Some(table) = view.version.table_for_key(level, key) {
+            if let Some(table) = view.version.table_for_key(level, key.bytes) {
                 match get_in_table(table, key, sequence, &mut context)? {
                     Found::Nothing => {}
                     Found::Deleted => return Ok(None),
@@ -221,7 +201,7 @@ impl DbInner {
 
 fn get_in_table(
     table: &TableFile,
-    key: &[u8],
+    key: HashedKey<'_>,
     sequence: SequenceNumber,
     context: &mut ReadContext<'_>,
 ) -> Result<Found> {
@@ -229,9 +209,9 @@ fn get_in_table(
     let covering = if table.metadata.range_tombstones == 0 {
         0
     } else {
-        reader.range_tombstones(context)?.covering_sequence(key, sequence)
+        reader.range_tombstones(context)?.covering_sequence(key.bytes, sequence)
     };
-    Ok(match reader.get(key, sequence, context)? {
+    Ok(match reader.get_hashed(key, sequence, context)? {
         Some((trailer, value))
             if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
         {

@@ -4,13 +4,13 @@
 //! jobs tell it after every step how much they have drained, so that writers are slowed smoothly
 //! and hardly ever stopped.
 
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions};
-use crate::compaction::levels::level_sizes;
 use crate::options::Options;
-use std::sync::Arc;
+use crate::stats::JobRecord;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Runs of level 0 that make a compaction due.
 pub(crate) const LEVEL0_TRIGGER: usize = 4;
@@ -18,11 +18,23 @@ pub(crate) const LEVEL0_TRIGGER: usize = 4;
 /// How long a stopped writer waits before it looks whether anything is under way at all.
 const STOP_CHECK_US: u64 = 100_000;
 
-/// Flow control with the figures that turn memtable bytes into table bytes.
+/// What the figures of earlier flushes still count after one more.
+const FLUSH_MEMORY: f64 = 0.95;
+
+/// Flow control with the figures of what flushes and compactions make of users' writes.
 pub(crate) struct Flow {
     controller: FlowController,
-    flushed_memory_bytes: AtomicU64,
-    flushed_table_bytes: AtomicU64,
+    outcome: Mutex<Outcome>,
+}
+
+/// Sums that forget.
+#[derive(Default)]
+struct Outcome {
+    flushed_memory_bytes: f64,
+    flushed_table_bytes: f64,
+    flushed_entries: f64,
+    /// Entries that flushes and compactions found obsolete.
+    dropped_entries: f64,
 }
 
 impl Flow {
@@ -30,23 +42,37 @@ impl Flow {
         let memtable_bytes = options.memtable_bytes as u64;
         let memtables_bytes_max = options.memory_budget_bytes as u64 / 2;
         let options = FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER);
-        Flow {
-            controller: FlowController::new(options, now_us),
-            flushed_memory_bytes: AtomicU64::new(0),
-            flushed_table_bytes: AtomicU64::new(0),
-        }
+        Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
     }
 
     /// Notes what a flush made of memtables.
-    pub(crate) fn note_flush(&self, memory_bytes: u64, table_bytes: u64) {
-        self.flushed_memory_bytes.fetch_add(memory_bytes, Ordering::Relaxed);
-        self.flushed_table_bytes.fetch_add(table_bytes, Ordering::Relaxed);
+    pub(crate) fn note_flush(&self, memory_bytes: u64, record: &JobRecord) {
+        let mut outcome = lock(&self.outcome);
+        let add = |sum: &mut f64, value: u64| *sum = *sum * FLUSH_MEMORY + value as f64;
+        add(&mut outcome.flushed_memory_bytes, memory_bytes);
+        add(&mut outcome.flushed_table_bytes, record.written_bytes);
+        add(&mut outcome.flushed_entries, record.entries_in);
+        add(&mut outcome.dropped_entries, record.entries_dropped);
     }
 
-    fn flushed_per_written_byte(&self) -> f64 {
-        let memory_bytes = self.flushed_memory_bytes.load(Ordering::Relaxed);
-        let table_bytes = self.flushed_table_bytes.load(Ordering::Relaxed);
-        if memory_bytes == 0 { 1.0 } else { table_bytes as f64 / memory_bytes as f64 }
+    /// Notes what a compaction found obsolete.
+    pub(crate) fn note_compaction(&self, record: &JobRecord) {
+        lock(&self.outcome).dropped_entries += record.entries_dropped as f64;
+    }
+
+    /// A debt with nothing in it but what writes come to.
+    fn debt(&self) -> Debt {
+        let outcome = lock(&self.outcome);
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        Debt {
+            flushed_per_written_byte: ratio(
+                outcome.flushed_table_bytes,
+                outcome.flushed_memory_bytes,
+            ),
+            obsolete_share: ratio(outcome.dropped_entries, outcome.flushed_entries).min(1.0),
+            work_per_flushed_byte: 1.0,
+            ..Debt::default()
+        }
     }
 }
 
@@ -102,11 +128,7 @@ impl DrainShare {
 impl DbInner {
     /// What is left to flush and to compact.
     fn debt(&self) -> Debt {
-        let mut debt = Debt {
-            flushed_per_written_byte: self.flow.flushed_per_written_byte(),
-            work_per_flushed_byte: 1.0,
-            ..Debt::default()
-        };
+        let mut debt = self.flow.debt();
         let mut largest_active_bytes = 0;
         for family in self.families.load().values() {
             let view = family.view();
@@ -116,13 +138,7 @@ impl DbInner {
             for memory in &view.immutable {
                 debt.memtable_bytes += memory.table.memory_bytes() as u64;
             }
-            let sizes = level_sizes(&view.version);
-            let targets = self.level_targets(family, &view.version);
-            debt.level0_runs = debt.level0_runs.max(view.version.level(0).len());
-            debt.level0_bytes += sizes.first().copied().unwrap_or(0);
-            debt.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);
-            debt.work_per_flushed_byte =
-                debt.work_per_flushed_byte.max(targets.work_per_flushed_byte(&sizes));
+            debt.add_tree(&view.version, &self.level_targets(family, &view.version));
         }
         debt.memtable_bytes += largest_active_bytes;
         debt

@@ -3,7 +3,8 @@
 //! What is promised: read committed, and no other writer, plain or transactional, changes a row
 //! that the transaction has locked until it ends. With a snapshot set, locking a row that was
 //! changed after the snapshot is refused. There is no protection against phantoms: rows that
-//! others add to a range are seen by a later scan.
+//! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
+//! each other's rows in a circle, the one that would close it is refused at once.
 
 use super::batch::{BatchData, Entry};
 use super::cursor::{Cursor, ScanRange};
@@ -86,8 +87,8 @@ impl Transaction {
     /// Locks a row, then reads it: own write if there is one, else the newest committed value.
     ///
     /// # Errors
-    /// [`ErrorKind::LockTimeout`] and [`ErrorKind::Conflict`], both to be retried; as
-    /// [`ColumnFamily::get`].
+    /// [`ErrorKind::LockTimeout`], [`ErrorKind::Deadlock`] and [`ErrorKind::Conflict`]: roll back,
+    /// so that others get on, and retry. As [`ColumnFamily::get`].
     pub fn get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<Option<Slice>> {
         self.lock(family, key)?;
         self.get(family, key)
@@ -263,7 +264,7 @@ impl Transaction {
         let row = RowId::new(family.id(), key);
         let (inner, clock) = (&self.inner, &*self.inner.world.environment);
         let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
-        let grant = inner.lock_row(self.owner, row, self.lock_timeout_us)?;
+        let grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
         let meter = &mut WorkMeter::default();
         inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
         match grant {

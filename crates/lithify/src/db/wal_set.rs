@@ -6,8 +6,11 @@
 //! kept for recycling or removed.
 //!
 //! What need not be done while writers wait is a background job, [`LogCare`]: it starts the write
-//! back of what was appended, and prepares the file of the next segment when the current one is
-//! half full. A segment that fills up before that is done prepares its successor itself.
+//! back of what was appended, makes the file of the next segment, its space reserved, when the
+//! current one is half full, and syncs the current one when it is full. Until that is done the
+//! segment may grow to twice its size, so that a disk that hangs for a moment keeps no writer
+//! waiting. What is left to the writer that begins the next segment is to sync the last of the old
+//! one and the new header.
 
 use super::inner::{DbInner, lock};
 use crate::base::{FileNumber, Level};
@@ -29,6 +32,9 @@ const RECYCLED_MAX: usize = 2;
 /// The log's written pages go to the disk in strides of this size, so that the sync at the end of
 /// a segment finds little left to do.
 const WRITE_BACK_STRIDE_BYTES: u64 = 1 << 20;
+
+/// A segment has been synced far enough to be ended when no more than this part of it is left.
+const SYNC_REST_PART: u64 = 16;
 
 struct Closed {
     number: FileNumber,
@@ -79,8 +85,10 @@ impl SegmentPool {
         let number = inner.file_numbers.take();
         let path = FileName::Wal(number).path(&inner.path);
         let recycled = lock(&self.recyclable).pop();
-        let created = PreparedFile::create(&*inner.world.files, &path, 0, recycled.as_deref());
+        let bytes = inner.wal_segment_bytes();
+        let created = PreparedFile::create(&*inner.world.files, &path, bytes, recycled.as_deref());
         let file = created.inspect_err(|error| give_up(inner, &path, error))?;
+        inner.ledger.book_written(Cause::WalPreallocation, 0, 0, file.preallocated_bytes());
         Ok(NextSegment { number, path, file })
     }
 }
@@ -130,8 +138,7 @@ impl WalSet {
 
     /// Appends one record, in a new segment if the current one is full.
     pub(crate) fn append(&mut self, inner: &DbInner, pieces: &[IoSlice<'_>]) -> Result<()> {
-        let full = |wal: &WalWriter| wal.end_offset() >= inner.wal_segment_bytes();
-        if self.current.as_ref().is_none_or(full) {
+        if self.current.as_ref().is_none_or(|wal| self.has_to_end(inner, wal)) {
             self.roll(inner)?;
         }
         let Some(wal) = &mut self.current else { return Ok(()) };
@@ -142,14 +149,27 @@ impl WalSet {
         Ok(())
     }
 
+    /// Whether the segment takes no more records.
+    fn has_to_end(&self, inner: &DbInner, wal: &WalWriter) -> bool {
+        let full_bytes = inner.wal_segment_bytes();
+        let end_offset = wal.end_offset();
+        let is_ready = self.pool.is_prepared.load(Ordering::Acquire)
+            && end_offset - wal.synced_through() <= full_bytes / SYNC_REST_PART;
+        end_offset >= full_bytes && (is_ready || end_offset >= full_bytes * 2)
+    }
+
     /// What is to be done for the log in the background, if anything is and nobody does it.
     pub(crate) fn care(&mut self, inner: &Arc<DbInner>) -> Option<LogCare> {
         let wal = self.current.as_ref()?;
         let end_offset = wal.end_offset();
         let is_behind = end_offset - self.written_back_through >= WRITE_BACK_STRIDE_BYTES;
-        let prepares = end_offset >= inner.wal_segment_bytes() / 2
-            && !self.pool.is_prepared.load(Ordering::Acquire);
-        if !(is_behind || prepares) || self.pool.is_cared_for.swap(true, Ordering::AcqRel) {
+        let full_bytes = inner.wal_segment_bytes();
+        let prepares =
+            end_offset >= full_bytes / 2 && !self.pool.is_prepared.load(Ordering::Acquire);
+        let syncs = end_offset >= full_bytes
+            && end_offset - wal.synced_through() > full_bytes / SYNC_REST_PART;
+        if !(is_behind || prepares || syncs) || self.pool.is_cared_for.swap(true, Ordering::AcqRel)
+        {
             return None;
         }
         let write_back = is_behind.then(|| WriteBack {
@@ -165,6 +185,7 @@ impl WalSet {
             pool: Arc::clone(&self.pool),
             write_back,
             prepares,
+            syncs,
         })
     }
 
@@ -266,6 +287,7 @@ pub(crate) struct LogCare {
     pool: Arc<SegmentPool>,
     write_back: Option<WriteBack>,
     prepares: bool,
+    syncs: bool,
 }
 
 impl Job for LogCare {
@@ -291,14 +313,18 @@ impl Job for LogCare {
             let _ = file.sync_range(offset, length);
             return Step::Progress;
         }
-        if self.prepares {
-            self.prepares = false;
+        if std::mem::take(&mut self.prepares) {
             match self.pool.prepare(&self.inner) {
                 Ok(()) => {}
                 // The writer that needs the segment tries again, and reports what it meets.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {}
                 Err(error) => self.inner.poison(&error),
             }
+            return Step::Progress;
+        }
+        if std::mem::take(&mut self.syncs) {
+            // A failure has stopped all writing by now.
+            let _ = self.inner.sync_log_beside_appends();
             return Step::Progress;
         }
         Step::Done(Ok(()))

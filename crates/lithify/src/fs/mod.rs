@@ -46,6 +46,8 @@ pub enum Advice {
     Sequential,
     /// Read at random places.
     Random,
+    /// The range is about to be read: the system may start to.
+    WillNeed,
     /// The cached pages of the range are not needed any more.
     DontNeed,
 }

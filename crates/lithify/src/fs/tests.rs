@@ -177,7 +177,7 @@ fn preallocation_and_hints_leave_length_and_content() {
         file.preallocate(0, 1 << 16).unwrap();
         file.preallocate(0, 0).unwrap();
         file.sync_range(0, 3).unwrap();
-        for advice in [Advice::Sequential, Advice::Random, Advice::DontNeed] {
+        for advice in [Advice::Sequential, Advice::Random, Advice::WillNeed, Advice::DontNeed] {
             file.advise(0, 0, advice).unwrap();
             file.advise(1, 2, advice).unwrap();
         }

@@ -4,7 +4,7 @@
 //! its tables are ordered by key and share no user key. A user key never spans two tables of one
 //! level, because tables are cut only between user keys.
 
-use crate::base::{FileNumber, Level, SequenceNumber, TableId};
+use crate::base::{FileNumber, KeyWords, Level, SequenceNumber, TableId};
 use crate::codec::Compression;
 use crate::table::TableReader;
 use crate::{Error, ErrorKind, Result};
@@ -163,12 +163,14 @@ impl TableFile {
 #[derive(Clone, Debug)]
 pub struct Version {
     levels: Vec<Vec<Arc<TableFile>>>,
+    /// Of the largest keys of the tables of each level but the first.
+    largest_words: Vec<KeyWords>,
 }
 
 impl Version {
     /// No tables, in `level_count` levels.
     pub fn empty(level_count: usize) -> Self {
-        Version { levels: vec![Vec::new(); level_count] }
+        Version::new(vec![Vec::new(); level_count])
     }
 
     /// A version of these tables; sorts level 0 newest first and the others by key.
@@ -183,7 +185,11 @@ impl Version {
                 tables.sort_by(|a, b| a.metadata.range.smallest.cmp(&b.metadata.range.smallest));
             }
         }
-        Version { levels }
+        let largest_words = levels.iter().enumerate().map(|(level, tables)| match level {
+            0 => KeyWords::default(),
+            _ => KeyWords::new(tables.iter().map(|table| &table.metadata.range.largest[..])),
+        });
+        Version { largest_words: largest_words.collect(), levels }
     }
 
     /// The tables of all levels, for making the next version.
@@ -226,8 +232,12 @@ impl Version {
     /// In a level below 0: the one table that may hold `key`.
     pub fn table_for_key(&self, level: Level, key: &[u8]) -> Option<&Arc<TableFile>> {
         let tables = &self.levels[level];
-        let index = tables.partition_point(|table| table.metadata.range.ends_before(key));
-        tables.get(index).filter(|table| &table.metadata.range.smallest[..] <= key)
+        let candidates = self.largest_words[level].candidates(key);
+        let same = &tables[candidates.clone()];
+        let behind = same.partition_point(|table| table.metadata.range.ends_before(key));
+        tables
+            .get(candidates.start + behind)
+            .filter(|table| &table.metadata.range.smallest[..] <= key)
     }
 
     /// The deepest level that holds a table.

@@ -8,6 +8,7 @@ use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
 };
 use super::stall::Stalls;
+use super::striped::StripedCounters;
 use super::{PART_COUNT, WorkMeter};
 use crate::base::{Clock, Level};
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub struct JobRecord {
 /// any thread and never block for long (only the rare units of a millisecond take a lock).
 pub struct Ledger {
     figures: Box<[AtomicU64]>,
+    striped: StripedCounters,
     stalls: Stalls,
     /// What reading the thread's CPU clock costs; taken off where a reading lies inside a span.
     pub(super) clock_read_ns: u64,
@@ -69,6 +71,7 @@ impl Ledger {
         let start_us = clock.now_us();
         Arc::new(Ledger {
             figures: (0..FIGURE_COUNT).map(|_| AtomicU64::new(0)).collect(),
+            striped: StripedCounters::new(),
             stalls: Stalls::new(start_us),
             clock_read_ns: clock_read_ns(clock),
             start_us,
@@ -132,6 +135,7 @@ impl Ledger {
             book(CodecFigure::DecompressNs, ns(meter.decompress_ticks[codec]));
         }
         self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
+        self.count(Counter::ReadAheadBytes, meter.read_ahead_bytes);
         self.add(traffic_index(cause, level, 0, TrafficFigure::ReadBytes), meter.read_bytes);
         self.add(traffic_index(cause, level, 0, TrafficFigure::Reads), meter.reads);
     }
@@ -149,17 +153,22 @@ impl Ledger {
         }
     }
 
-    /// Adds to a counter and returns what it was before.
+    /// Adds to a counter and returns what it was before. Of a counter that every read adds to,
+    /// that is what the calling thread's part of it was.
+    #[inline]
     pub fn count(&self, counter: Counter, amount: u64) -> u64 {
         if amount == 0 {
             return 0;
         }
-        self.figures[counter_index(counter)].fetch_add(amount, Relaxed)
+        match self.striped.add(counter, amount) {
+            Some(before) => before,
+            None => self.figures[counter_index(counter)].fetch_add(amount, Relaxed),
+        }
     }
 
     /// The value of a counter.
     pub fn counter(&self, counter: Counter) -> u64 {
-        self.figures[counter_index(counter)].load(Relaxed)
+        self.figures[counter_index(counter)].load(Relaxed) + self.striped.sum(counter)
     }
 
     /// Books a finished job in the table of its target level.
@@ -204,6 +213,10 @@ impl Ledger {
 
     /// A copy of all figures.
     pub fn figures(&self) -> Figures {
-        Figures(self.figures.iter().map(|figure| figure.load(Relaxed)).collect())
+        let mut figures: Vec<_> = self.figures.iter().map(|figure| figure.load(Relaxed)).collect();
+        for counter in StripedCounters::counters() {
+            figures[counter_index(counter)] += self.striped.sum(counter);
+        }
+        Figures(figures)
     }
 }

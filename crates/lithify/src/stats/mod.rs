@@ -13,6 +13,7 @@ mod names;
 mod page;
 mod snapshot;
 mod stall;
+mod striped;
 #[cfg(test)]
 mod tests;
 
@@ -72,6 +73,8 @@ pub struct WorkMeter {
     pub reads: u64,
     /// Bytes that they returned.
     pub read_bytes: u64,
+    /// Bytes among them that a cursor read ahead of its block.
+    pub read_ahead_bytes: u64,
 }
 
 impl WorkMeter {

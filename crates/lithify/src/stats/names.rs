@@ -92,6 +92,8 @@ named_list! {
         GetHits = "get-hits", "count";
         /// Bytes of values that point reads returned.
         GetValueBytes = "get-value-bytes", "bytes";
+        /// Calls of multi-get.
+        MultiGets = "multi-gets", "count";
         /// Keys asked for by multi-gets.
         MultiGetKeys = "multi-get-keys", "count";
         /// Cursors opened.
@@ -102,6 +104,8 @@ named_list! {
         Nexts = "nexts", "count";
         /// Entries that cursors passed over and that were no rows: tombstones, older versions.
         SkippedEntries = "skipped-entries", "count";
+        /// Stored bytes that cursors read ahead of the block that they wanted.
+        ReadAheadBytes = "read-ahead-bytes", "bytes";
         /// Puts committed.
         Puts = "puts", "count";
         /// Deletes committed.
@@ -138,6 +142,8 @@ named_list! {
         LockWaits = "lock-waits", "count";
         /// Row locks that were not granted in time.
         LockTimeouts = "lock-timeouts", "count";
+        /// Waits for a row lock that were refused because they would have closed a circle.
+        Deadlocks = "deadlocks", "count";
         /// Transactions refused because a row had changed.
         Conflicts = "conflicts", "count";
         /// Blocks stored raw because they did not shrink enough.
@@ -160,6 +166,8 @@ named_list! {
         Level0 = "level0", "us";
         /// Compaction is behind by too many bytes.
         PendingCompaction = "pending-compaction", "us";
+        /// Obsolete entries that compaction has not come to take too much space.
+        Space = "space", "us";
         /// The memory budget is used up.
         MemoryBudget = "memory-budget", "us";
         /// The log is larger than its bound.

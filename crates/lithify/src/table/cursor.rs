@@ -5,6 +5,7 @@
 //! block and therefore takes the context of the read.
 
 use super::data_block::{DataBlock, DataBlockLayout, Place};
+use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
 use crate::base::{Slice, Trailer};
 use crate::{Error, Result};
@@ -24,6 +25,7 @@ pub struct TableCursor {
     key: Vec<u8>,
     trailer: Trailer,
     is_valid: bool,
+    ahead: ReadAhead,
 }
 
 /// From which side a block is entered.
@@ -45,6 +47,7 @@ impl TableCursor {
             key: Vec::new(),
             trailer: Trailer(0),
             is_valid: false,
+            ahead: ReadAhead::default(),
         }
     }
 
@@ -89,6 +92,7 @@ impl TableCursor {
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
         self.is_valid = false;
+        self.ahead.reset();
         let index = self.index(context)?;
         let index = self.table.parse_index(&index)?;
         let block = self.table.in_index(index.find(key, trailer))?;
@@ -213,7 +217,7 @@ impl TableCursor {
         if let Some(index) = &self.index {
             return Ok(index.clone());
         }
-        let index = self.table.index(context)?;
+        let index = self.table.index(context)?.into_bytes();
         Ok(self.index.insert(index).clone())
     }
 
@@ -229,7 +233,7 @@ impl TableCursor {
         }
         self.layout = None;
         let record = self.table.in_index(index.record(block))?;
-        self.frame = self.table.data_block(&record, context)?;
+        self.frame = self.table.data_block_ahead(&record, &mut self.ahead, context)?;
         self.block = block;
         let layout = DataBlock::parse(&self.frame).map(|data| data.layout());
         self.layout =

@@ -13,8 +13,9 @@
 //! carries along how much of the key matched the entry before, and an entry that shares more or
 //! less than that with its predecessor is ordered without looking at its bytes.
 
-use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, Trailer, ValueKind};
-use crate::format::{Decoder, read_u32};
+pub(super) use crate::base::common_prefix;
+use crate::base::{KEY_SIZE_MAX, SEQUENCE_MAX, Trailer, ValueKind, compare_keys};
+use crate::format::read_u32;
 use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -93,54 +94,24 @@ impl Place {
     }
 }
 
-/// An entry as it is stored.
-struct StoredEntry<'a> {
-    shared: usize,
-    unshared: &'a [u8],
-    value_size: u32,
-    end: u32,
-}
-
 #[cold]
 fn damaged(what: &'static str) -> Error {
     Error::corruption(what)
 }
 
-/// The number of bytes that `a` and `b` begin with in common.
-#[inline]
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let size = a.len().min(b.len());
-    let (mut a_words, mut b_words) = (a[..size].chunks_exact(8), b[..size].chunks_exact(8));
-    let mut common = 0;
-    for (a_word, b_word) in a_words.by_ref().zip(b_words.by_ref()) {
-        let difference = word(a_word) ^ word(b_word);
-        if difference != 0 {
-            return common + (difference.trailing_zeros() / 8) as usize;
-        }
-        common += 8;
-    }
-    let rest = a_words.remainder().iter().zip(b_words.remainder());
-    common + rest.take_while(|(a_byte, b_byte)| a_byte == b_byte).count()
-}
-
-#[inline]
-fn word(chunk: &[u8]) -> u64 {
-    let mut array = [0; 8];
-    array.copy_from_slice(chunk);
-    u64::from_le_bytes(array)
-}
-
 impl DataBlockLayout {
+    #[inline]
     fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut decoder = Decoder::new(bytes);
-        let entry_count = decoder.u32()?;
-        let (keys_offset, columns_offset) = (decoder.u32()?, decoder.u32()?);
-        let restarts_offset = decoder.u32()?;
-        let restart_interval = u32::from(decoder.u16()?);
-        let widths = decoder.array::<4>()?.map(u32::from);
-        let flags = decoder.u16()?;
-        let (key_size_base, value_size_base) = (decoder.u32()?, decoder.u32()?);
-        let sequence_base = decoder.u64()?;
+        let Some(header) = bytes.first_chunk::<HEADER_SIZE>() else {
+            return Err(damaged("data block is smaller than its header"));
+        };
+        let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let word = |at: usize| u32::from(short(at)) | u32::from(short(at + 2)) << 16;
+        let (entry_count, keys_offset, columns_offset) = (word(0), word(4), word(8));
+        let (restarts_offset, restart_interval) = (word(12), u32::from(short(16)));
+        let widths = [18, 19, 20, 21].map(|at: usize| u32::from(header[at]));
+        let (flags, key_size_base, value_size_base) = (short(22), word(24), word(28));
+        let sequence_base = u64::from(word(32)) | u64::from(word(36)) << 32;
         let fits = widths.iter().zip([2, 2, 4, 8]).all(|(width, most)| *width <= most);
         if entry_count == 0 || restart_interval == 0 || !fits || flags != 0 {
             return Err(damaged("header of a data block"));
@@ -235,41 +206,38 @@ impl<'a> DataBlock<'a> {
         }
     }
 
-    /// Entry `index`, whose key bytes start at `offset`.
+    /// The key bytes of entry `index`, which start at `offset`: its key behind the `shared` bytes.
     #[inline]
-    fn entry(&self, index: u32, offset: u32) -> Result<StoredEntry<'a>> {
+    fn unshared(&self, index: u32, shared: usize, offset: u32) -> Result<&'a [u8]> {
         let layout = &self.layout;
-        let shared = layout.shared.get(self.bytes, index)? as usize;
         // Bases fit 32 bits and the columns' numbers too.
         let key_size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
-        let value_size =
-            u64::from(layout.value_size_base) + layout.value_size.get(self.bytes, index)?;
-        if key_size > KEY_SIZE_MAX as u64 || value_size > u64::from(layout.keys_offset) {
-            return Err(damaged("key or value is over its limit"));
+        if key_size > KEY_SIZE_MAX as u64 {
+            return Err(damaged("key is over its limit"));
         }
         let Some(unshared_size) = (key_size as usize).checked_sub(shared) else {
             return Err(damaged("entry shares more than it has"));
         };
         let end = offset as usize + unshared_size;
-        if end > layout.keys_end as usize {
-            return Err(damaged("key ends outside its section"));
+        match self.bytes.get(offset as usize..end) {
+            Some(unshared) if end <= layout.keys_end as usize => Ok(unshared),
+            _ => Err(damaged("key ends outside its section")),
         }
-        let Some(unshared) = self.bytes.get(offset as usize..end) else {
-            return Err(damaged("key ends outside its section"));
-        };
-        let (value_size, end) = (value_size as u32, end as u32);
-        Ok(StoredEntry { shared, unshared, value_size, end })
     }
 
-    /// The place of an entry whose value starts at `value_start`.
+    /// The place of an entry whose value starts at `value_start`; behind its key bytes is
+    /// `next_offset`.
     #[inline]
-    fn place(&self, index: u32, entry: &StoredEntry<'_>, value_start: u32) -> Result<Place> {
-        // Neither is over `keys_offset`, and the sum of the two is checked in 64 bits.
-        let value_end = u64::from(value_start) + u64::from(entry.value_size);
-        if value_end > u64::from(self.layout.keys_offset) {
+    fn place(&self, index: u32, next_offset: u32, value_start: u64) -> Result<Place> {
+        let layout = &self.layout;
+        let value_size =
+            u64::from(layout.value_size_base) + layout.value_size.get(self.bytes, index)?;
+        // Sums of at most an interval of numbers of 33 bits fit 64 bits.
+        if value_start + value_size > u64::from(layout.keys_offset) {
             return Err(damaged("value ends outside its section"));
         }
-        Ok(Place { index, next_offset: entry.end, value_start, value_size: entry.value_size })
+        let (value_start, value_size) = (value_start as u32, value_size as u32);
+        Ok(Place { index, next_offset, value_start, value_size })
     }
 
     /// Sequence number and kind of entry `index`.
@@ -289,18 +257,30 @@ impl<'a> DataBlock<'a> {
         }
     }
 
+    /// The key at a restart, where nothing is shared.
+    #[inline]
+    fn restart_key(&self, restart: u32) -> Result<&'a [u8]> {
+        let layout = &self.layout;
+        let (start, _) = self.restart(restart)?;
+        let index = restart * layout.restart_interval;
+        let size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
+        let end = u64::from(start) + size;
+        match self.bytes.get(start as usize..end as usize) {
+            Some(key) if end <= u64::from(layout.keys_end) => Ok(key),
+            _ => Err(damaged("key ends outside its section")),
+        }
+    }
+
     /// The last restart whose entry sorts before the target, or the first one.
+    #[inline]
     fn find_restart(&self, key: &[u8], trailer: Trailer) -> Result<u32> {
         let (mut low, mut high) = (0, self.restart_count());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            let index = middle * self.layout.restart_interval;
-            let entry = self.entry(index, self.restart(middle)?.0)?;
-            if entry.shared != 0 {
-                return Err(damaged("entry at a restart shares bytes"));
-            }
-            let order = match entry.unshared.cmp(key) {
-                Ordering::Equal => trailer.cmp(&self.trailer(index)?),
+            let order = match compare_keys(self.restart_key(middle)?, key) {
+                Ordering::Equal => {
+                    trailer.cmp(&self.trailer(middle * self.layout.restart_interval)?)
+                }
                 order => order,
             };
             if order == Ordering::Less { low = middle } else { high = middle }
@@ -310,56 +290,73 @@ impl<'a> DataBlock<'a> {
 
     /// The first entry that does not sort before the target, and whether it has the same user
     /// key; `None` if the whole block sorts before it. With `BUILD` its key is left in `built`.
+    ///
+    /// Only the two numbers that lead from key to key are read on the way; sizes of values are
+    /// summed up once the entry is found.
     pub(super) fn seek<const BUILD: bool>(
         &self,
         key: &[u8],
         trailer: Trailer,
         built: &mut Vec<u8>,
     ) -> Result<Option<(Place, bool)>> {
-        let interval = self.layout.restart_interval;
-        let restart = self.find_restart(key, trailer)?;
-        let mut index = restart * interval;
-        let (mut offset, mut value_start) = self.restart(restart)?;
-        let mut until_restart = 0;
-        // Of the entry before: its size, and how much of it is how the wanted key begins.
-        let (mut size, mut matched) = (0, 0);
-        while index < self.layout.entry_count {
-            let entry = self.entry(index, offset)?;
-            if until_restart == 0 {
-                (until_restart, size, matched) = (interval, 0, 0);
-            }
-            if entry.shared > size {
-                return Err(damaged("entry shares more than its predecessor has"));
-            }
-            size = entry.shared + entry.unshared.len();
-            if BUILD {
-                built.truncate(entry.shared);
-                built.extend_from_slice(entry.unshared);
-            }
-            let order = match entry.shared.cmp(&matched) {
-                Ordering::Greater => Ordering::Less,
-                Ordering::Less => Ordering::Greater,
-                Ordering::Equal => {
-                    let rest = &key[matched..];
-                    let common = common_prefix(entry.unshared, rest);
-                    matched += common;
-                    entry.unshared[common..].first().cmp(&rest[common..].first())
+        let layout = &self.layout;
+        for restart in self.find_restart(key, trailer)?..self.restart_count() {
+            let first = restart * layout.restart_interval;
+            let end = first + layout.restart_interval.min(layout.entry_count - first);
+            let (mut offset, value_start) = self.restart(restart)?;
+            // Of the entry before: its size, and how much of it is how the wanted key begins.
+            let (mut size, mut matched) = (0, 0);
+            for index in first..end {
+                let shared = layout.shared.get(self.bytes, index)? as usize;
+                if shared > size {
+                    return Err(damaged("entry shares more than its predecessor has"));
                 }
-            };
-            let is_target_or_behind = match order {
-                Ordering::Less => false,
-                Ordering::Greater => true,
-                Ordering::Equal => self.trailer(index)? <= trailer,
-            };
-            let place = self.place(index, &entry, value_start)?;
-            if is_target_or_behind {
-                return Ok(Some((place, order == Ordering::Equal)));
+                let unshared = self.unshared(index, shared, offset)?;
+                size = shared + unshared.len();
+                offset += unshared.len() as u32;
+                let order = match shared.cmp(&matched) {
+                    Ordering::Greater => continue,
+                    Ordering::Less => Ordering::Greater,
+                    Ordering::Equal => {
+                        let rest = &key[matched..];
+                        let common = common_prefix(unshared, rest);
+                        matched += common;
+                        unshared[common..].first().cmp(&rest[common..].first())
+                    }
+                };
+                let is_target_or_behind = match order {
+                    Ordering::Less => false,
+                    Ordering::Greater => true,
+                    Ordering::Equal => self.trailer(index)? <= trailer,
+                };
+                if is_target_or_behind {
+                    if BUILD {
+                        // What is shared with the entry before is how the wanted key begins.
+                        built.clear();
+                        built.extend_from_slice(&key[..shared]);
+                        built.extend_from_slice(unshared);
+                    }
+                    let value_start = self.value_start(first, value_start, index)?;
+                    let place = self.place(index, offset, value_start)?;
+                    return Ok(Some((place, order == Ordering::Equal)));
+                }
             }
-            (offset, value_start) = (place.next_offset, value_start + place.value_size);
-            index += 1;
-            until_restart -= 1;
         }
         Ok(None)
+    }
+
+    /// Where the value of entry `index` starts, if that of entry `first` starts at `value_start`.
+    #[inline]
+    fn value_start(&self, first: u32, value_start: u32, index: u32) -> Result<u64> {
+        let layout = &self.layout;
+        let base = u64::from(layout.value_size_base) * u64::from(index - first);
+        let mut start = u64::from(value_start) + base;
+        if layout.value_size.width > 0 {
+            for before in first..index {
+                start += layout.value_size.get(self.bytes, before)?;
+            }
+        }
+        Ok(start)
     }
 
     /// The entry at restart `restart`; its key replaces `built`.
@@ -418,13 +415,14 @@ impl<'a> DataBlock<'a> {
         value_start: u32,
         built: &mut Vec<u8>,
     ) -> Result<Place> {
-        let entry = self.entry(index, offset)?;
-        if entry.shared > built.len() {
+        let shared = self.layout.shared.get(self.bytes, index)? as usize;
+        if shared > built.len() {
             return Err(damaged("entry shares more than its predecessor has"));
         }
-        built.truncate(entry.shared);
-        built.extend_from_slice(entry.unshared);
-        self.place(index, &entry, value_start)
+        let unshared = self.unshared(index, shared, offset)?;
+        built.truncate(shared);
+        built.extend_from_slice(unshared);
+        self.place(index, offset + unshared.len() as u32, value_start.into())
     }
 }
 

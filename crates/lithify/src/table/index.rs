@@ -10,10 +10,9 @@
 //! a rule, one separator or none.
 
 use super::block::{BlockHandle, TRAILER_SIZE};
-use super::data_block::common_prefix;
-use crate::base::{Trailer, compare_internal};
+use crate::base::{Trailer, common_prefix, compare_internal, search_word};
 use crate::codec::CodecId;
-use crate::format::{Decoder, put_u16, put_u32, put_u64, read_u32, read_u64};
+use crate::format::{put_u16, put_u32, put_u64, read_u32, read_u64};
 use crate::{Error, Result};
 use std::cmp::Ordering;
 
@@ -122,16 +121,6 @@ impl IndexBuilder {
     }
 }
 
-/// The first eight bytes as a number that orders like them; what is missing counts as zeros. Of
-/// two keys the smaller never has the larger word.
-#[inline]
-fn search_word(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(chunk) => u64::from_be_bytes(*chunk),
-        None => key.iter().rev().fold(0, |word, byte| word >> 8 | u64::from(*byte) << 56),
-    }
-}
-
 /// Appends the shortest key that is not smaller than `last` and smaller than `next`.
 fn append_separator(target: &mut Vec<u8>, last: &[u8], next: Option<&[u8]>) {
     let Some(next) = next else {
@@ -174,23 +163,30 @@ impl<'a> IndexBlock<'a> {
     /// Parses an index whose data blocks lie before `limit`. Costs a few comparisons.
     #[inline]
     pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self> {
-        let mut decoder = Decoder::new(bytes);
-        let block_count = decoder.u32()? as usize;
-        let (separators_size, first_keys_size) = (decoder.u32()? as usize, decoder.u32()?);
-        let common_size = decoder.u32()? as usize;
-        let Some(sizes) = block_count.checked_mul(RECORD_SIZE + WORD_SIZE) else {
-            return Err(damaged("block count of the index"));
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER_SIZE>() else {
+            return Err(damaged("index is smaller than its header"));
         };
-        let (words, _) = decoder.bytes(block_count * WORD_SIZE)?.as_chunks();
-        let records = decoder.bytes(sizes - block_count * WORD_SIZE)?;
-        let separators = decoder.bytes(separators_size)?;
-        let first_keys = decoder.bytes(first_keys_size as usize)?;
-        decoder.finish()?;
+        let size = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let (block_count, separators_size) = (u64::from(size(0)), u64::from(size(4)));
+        let common_size = size(12) as usize;
+        // Sums of products of numbers of 32 bits fit 64 bits.
+        let words_size = block_count * WORD_SIZE as u64;
+        let records_end = words_size + block_count * RECORD_SIZE as u64;
+        let separators_end = records_end + separators_size;
+        if separators_end + u64::from(size(8)) != rest.len() as u64 {
+            return Err(damaged("sections of the index do not add up"));
+        }
+        let (rest, first_keys) = rest.split_at(separators_end as usize);
+        let (rest, separators) = rest.split_at(records_end as usize);
+        let (words, records) = rest.split_at(words_size as usize);
+        let (words, _) = words.as_chunks();
         Ok(IndexBlock { words, common_size, records, separators, first_keys, limit })
     }
 
     pub(super) fn block_count(&self) -> usize {
-        self.records.len() / RECORD_SIZE
+        self.words.len()
     }
 
     #[inline]
@@ -220,22 +216,24 @@ impl<'a> IndexBlock<'a> {
     }
 
     /// What the index says of a block.
+    #[inline]
     pub(super) fn record(&self, block: usize) -> Result<IndexRecord> {
-        let start = block * RECORD_SIZE;
-        let Some(record) = self.records.get(start..start + RECORD_SIZE) else {
+        let (records, _) = self.records.as_chunks::<RECORD_SIZE>();
+        let Some(record) = records.get(block) else {
             return Err(damaged("record of the index"));
         };
-        let mut decoder = Decoder::new(record);
-        let handle = BlockHandle { offset: decoder.u64()?, stored_size: decoder.u32()? };
-        let (raw_size, entry_count) = (decoder.u32()?, decoder.u32()?);
-        let dictionary = decoder.u32()?;
-        let largest_sequence = decoder.u64()?;
-        decoder.bytes(16)?;
-        let (codec, flags) = (CodecId::from_u8(decoder.u8()?), decoder.u8()?);
+        let word = |at: usize| {
+            u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+        };
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let handle = BlockHandle { offset: long(0), stored_size: word(8) };
+        let (raw_size, entry_count, dictionary) = (word(12), word(16), word(20));
+        let largest_sequence = long(24);
+        let (codec, flags) = (CodecId::from_u8(record[48]), record[49]);
         let in_place = handle.end().is_some_and(|end| end <= self.limit)
             && handle.stored_size as usize >= TRAILER_SIZE;
         match codec {
-            Some(codec) if in_place && dictionary == 0 && decoder.u16()? == 0 => {
+            Some(codec) if in_place && dictionary == 0 && record[50..] == [0, 0] => {
                 Ok(IndexRecord { handle, raw_size, entry_count, largest_sequence, codec, flags })
             }
             _ => Err(damaged("record of the index")),
@@ -293,20 +291,6 @@ mod tests {
         let mut target = Vec::new();
         append_separator(&mut target, last, Some(next));
         target
-    }
-
-    #[test]
-    fn search_words_order_like_keys() {
-        let mut keys: Vec<Vec<u8>> = vec![vec![], vec![0], vec![0, 0, 0], vec![255; 9], vec![1; 8]];
-        keys.extend((0..200_u64).map(|i| {
-            let bytes = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-            bytes[..(i % 9) as usize].to_vec()
-        }));
-        for a in &keys {
-            for b in &keys {
-                assert!(a > b || search_word(a) <= search_word(b), "{a:?} {b:?}");
-            }
-        }
     }
 
     #[test]

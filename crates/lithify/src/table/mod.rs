@@ -21,6 +21,7 @@
 //! It does not know levels' policies (it is handed a compressor), versions of the tree, file
 //! numbers or names, and it never writes to a file.
 
+mod batch;
 mod block;
 mod builder;
 mod cursor;
@@ -29,10 +30,12 @@ mod data_block_builder;
 mod filter;
 mod footer;
 mod index;
+mod load;
 mod parts;
 #[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
 mod prefetch;
 mod properties;
+mod read_ahead;
 mod reader;
 mod scanner;
 #[cfg(test)]
@@ -49,7 +52,7 @@ pub(crate) use index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, In
 pub(crate) use parts::{PartBlock, TableIndex, TableParts, data_header, visit_entries};
 pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
-pub use reader::{ReadContext, TableReader, Verification};
+pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 

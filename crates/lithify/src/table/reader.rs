@@ -1,35 +1,28 @@
 //! Answers point reads from a table, and loads blocks for everything else that reads it.
 
-use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
+use super::block::{self, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
 use super::data_block::DataBlock;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
-use super::prefetch::prefetch_data_block;
+use super::load::MetaBytes;
+pub(super) use super::load::{book_decompression, check_data_block, decode};
 use super::properties::TableProperties;
 use super::scanner::TableScanner;
 use super::tombstones::FragmentedTombstones;
 use crate::base::{Clock, SequenceNumber, Slice, TableId, Trailer};
-use crate::cache::{BlockCache, BlockKind};
-use crate::codec::{CodecId, ContextPool};
+use crate::cache::{BlockCache, BlockKind, KeptBlock};
+use crate::codec::ContextPool;
 use crate::fs::{File, read_exact_at};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
-use bytes::Bytes;
-use std::cell::RefCell;
+use bytes::{Buf, Bytes};
 use std::sync::{Arc, OnceLock};
 
 /// What the end of a table is read with at once: footer and, in most tables, properties.
 const TAIL_SIZE: u64 = 4096;
-
-/// Stored bytes of up to this many are read into a buffer that the thread keeps.
-const SCRATCH_SIZE_MAX: usize = 256 << 10;
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// How a read is done and where its work is booked.
 pub struct ReadContext<'a> {
@@ -47,11 +40,28 @@ impl<'a> ReadContext<'a> {
         ReadContext { clock, meter: None, fill_cache: true }
     }
 
-    fn time<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
+    pub(super) fn time<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
         match &mut self.meter {
             Some(meter) => meter.time(self.clock, part, work),
             None => work(),
         }
+    }
+}
+
+/// A key and the hash by which filters know it, for callers that ask several tables.
+#[derive(Clone, Copy, Debug)]
+pub struct HashedKey<'k> {
+    /// The user key.
+    pub bytes: &'k [u8],
+    /// Its [`hash_key`].
+    pub hash: u64,
+}
+
+impl<'k> HashedKey<'k> {
+    /// Hashes a key.
+    #[inline]
+    pub fn new(bytes: &'k [u8]) -> Self {
+        HashedKey { bytes, hash: hash_key(bytes) }
     }
 }
 
@@ -68,14 +78,15 @@ pub struct Verification {
 
 /// An open table. Shared by threads; every call may be made from any.
 pub struct TableReader {
-    file: Arc<dyn File>,
-    footer: Footer,
+    pub(super) file: Arc<dyn File>,
+    pub(super) footer: Footer,
     properties: TableProperties,
-    cache: Option<(Arc<BlockCache>, u64)>,
-    pool: Arc<ContextPool>,
-    /// Index and filter, held here only if there is no cache.
-    index: OnceLock<Bytes>,
-    filter: OnceLock<Bytes>,
+    /// And the file's id in it.
+    pub(super) cache: Option<(Arc<BlockCache>, u64)>,
+    pub(super) pool: Arc<ContextPool>,
+    /// Index and filter, as far as they are kept here.
+    index: OnceLock<KeptBlock>,
+    filter: OnceLock<KeptBlock>,
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
 }
 
@@ -180,18 +191,54 @@ impl TableReader {
         snapshot: SequenceNumber,
         context: &mut ReadContext<'_>,
     ) -> Result<Option<(Trailer, Slice)>> {
-        if !self.may_contain(key, context)? {
+        self.get_hashed(HashedKey::new(key), snapshot, context)
+    }
+
+    /// [`TableReader::get`] of a key that was hashed before.
+    pub fn get_hashed(
+        &self,
+        HashedKey { bytes: key, hash }: HashedKey<'_>,
+        snapshot: SequenceNumber,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Option<(Trailer, Slice)>> {
+        if !self.may_contain_hash(hash, context)? {
             return Ok(None);
         }
+        let target = Trailer::seek(snapshot);
+        let Some(record) = self.find_record(key, target, context)? else {
+            return Ok(None);
+        };
+        let frame = self.data_block(&record, context)?;
+        self.entry_in(frame, &record, key, target)
+    }
+
+    /// What the index says of the only block that can hold the target.
+    #[inline]
+    pub(super) fn find_record(
+        &self,
+        key: &[u8],
+        target: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Option<IndexRecord>> {
         let index = self.index(context)?;
         let index = self.parse_index(&index)?;
-        let target = Trailer::seek(snapshot);
         let block = self.in_index(index.find(key, target))?;
-        if block == index.block_count() {
-            return Ok(None);
+        match block == index.block_count() {
+            true => Ok(None),
+            false => self.in_index(index.record(block)).map(Some),
         }
-        let record = self.in_index(index.record(block))?;
-        let frame = self.data_block(&record, context)?;
+    }
+
+    /// The target's entry in the block that `record` tells of. The frame becomes the value, so
+    /// that nobody counts its holders up and down once more.
+    #[inline]
+    pub(super) fn entry_in(
+        &self,
+        mut frame: Bytes,
+        record: &IndexRecord,
+        key: &[u8],
+        target: Trailer,
+    ) -> Result<Option<(Trailer, Slice)>> {
         let found = DataBlock::parse(&frame).and_then(|data| {
             match data.seek::<false>(key, target, &mut Vec::new())? {
                 Some((place, true)) => {
@@ -201,11 +248,22 @@ impl TableReader {
             }
         });
         let found = found.map_err(|error| error.at(self.file.path(), record.handle.offset))?;
-        Ok(found.map(|(trailer, range)| (trailer, Slice::from_bytes(frame.slice(range)))))
+        let Some((trailer, range)) = found else {
+            return Ok(None);
+        };
+        frame.truncate(range.end);
+        frame.advance(range.start);
+        Ok(Some((trailer, Slice::from_bytes(frame))))
     }
 
     /// Whether the table may hold `key`: false is certain.
     pub fn may_contain(&self, key: &[u8], context: &mut ReadContext<'_>) -> Result<bool> {
+        self.may_contain_hash(hash_key(key), context)
+    }
+
+    /// [`TableReader::may_contain`] of a key by its [`hash_key`].
+    #[inline]
+    pub fn may_contain_hash(&self, hash: u64, context: &mut ReadContext<'_>) -> Result<bool> {
         let Some(handle) = self.footer.filter else {
             return Ok(self.properties.entries > 0);
         };
@@ -213,7 +271,7 @@ impl TableReader {
         let filter = self.meta_block(handle, kind, &self.filter, context)?;
         let filter = FilterReader::parse(&filter)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
-        Ok(filter.may_contain(hash_key(key)))
+        Ok(filter.may_contain(hash))
     }
 
     /// Whether the table may hold a key that begins with `prefix`: false is certain. Only a
@@ -235,10 +293,11 @@ impl TableReader {
             return Ok(Arc::clone(tombstones));
         }
         let handle = self.footer.tombstones.unwrap_or_default();
-        // The frame stays referenced from here, so the cache counts it as pinned.
-        let kind = (Layout::Tombstones, BlockKind::Index);
-        let frame = self.meta_block(handle, kind, &OnceLock::new(), context)?;
-        let tombstones = FragmentedTombstones::parse(frame)
+        // The frame stays referenced from here, so that it is kept or the cache counts it as
+        // pinned.
+        let (kind, kept) = ((Layout::Tombstones, BlockKind::Index), OnceLock::new());
+        let frame = self.meta_block(handle, kind, &kept, context)?;
+        let tombstones = FragmentedTombstones::parse(frame.into_bytes())
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
         Ok(Arc::clone(self.tombstones.get_or_init(|| Arc::new(tombstones))))
     }
@@ -275,17 +334,19 @@ impl TableReader {
         &self.footer
     }
 
-    /// The index's bytes: from the cache, or read.
-    pub(super) fn index(&self, context: &mut ReadContext<'_>) -> Result<Bytes> {
+    /// The index's bytes: kept, from the cache, or read.
+    #[inline]
+    pub(super) fn index(&self, context: &mut ReadContext<'_>) -> Result<MetaBytes<'_>> {
         let kind = (Layout::FlatIndex, BlockKind::Index);
         self.meta_block(self.footer.index, kind, &self.index, context)
     }
 
     /// The index's bytes if that takes no read.
     pub(super) fn resident_index(&self) -> Option<Bytes> {
-        match &self.cache {
-            Some((cache, file_id)) => cache.get(*file_id, self.footer.index.offset),
-            None => self.index.get().cloned(),
+        match (self.index.get(), &self.cache) {
+            (Some(kept), _) => Some(kept.bytes()),
+            (None, Some((cache, file_id))) => cache.get(*file_id, self.footer.index.offset),
+            (None, None) => None,
         }
     }
 
@@ -297,135 +358,6 @@ impl TableReader {
     pub(super) fn in_index<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(self.file.path(), self.footer.index.offset))
     }
-
-    fn meta_block(
-        &self,
-        handle: BlockHandle,
-        (layout, kind): (Layout, BlockKind),
-        pinned: &OnceLock<Bytes>,
-        context: &mut ReadContext<'_>,
-    ) -> Result<Bytes> {
-        let Some((cache, file_id)) = &self.cache else {
-            if let Some(bytes) = pinned.get() {
-                return Ok(bytes.clone());
-            }
-            let raw = self.load(handle, layout, CodecId::None, context)?;
-            return Ok(pinned.get_or_init(|| Bytes::from(raw)).clone());
-        };
-        if let Some(frame) = cache.get(*file_id, handle.offset) {
-            return Ok(frame);
-        }
-        let raw = self.load(handle, layout, CodecId::None, context)?;
-        Ok(cache.insert(*file_id, handle.offset, kind, raw))
-    }
-
-    /// A data block's frame: from the cache, or read, checked and decoded.
-    pub(super) fn data_block(
-        &self,
-        record: &IndexRecord,
-        context: &mut ReadContext<'_>,
-    ) -> Result<Bytes> {
-        let handle = record.handle;
-        if let Some((cache, file_id)) = &self.cache
-            && let Some(frame) = cache.get(*file_id, handle.offset)
-        {
-            prefetch_data_block(&frame);
-            return Ok(frame);
-        }
-        let raw = self.verified_data_block(record, context)?;
-        match &self.cache {
-            Some((cache, file_id)) if context.fill_cache => {
-                Ok(cache.insert(*file_id, handle.offset, BlockKind::Data, raw))
-            }
-            _ => Ok(Bytes::from(raw)),
-        }
-    }
-
-    /// A data block, read past the cache, checked and decoded.
-    pub(super) fn verified_data_block(
-        &self,
-        record: &IndexRecord,
-        context: &mut ReadContext<'_>,
-    ) -> Result<Vec<u8>> {
-        let raw = self.load(record.handle, Layout::Data, record.codec, context)?;
-        check_data_block(&raw, record)
-            .map_err(|error| error.at(self.file.path(), record.handle.offset))?;
-        Ok(raw)
-    }
-
-    /// Reads, checks and decodes a block. `codec` says how it is expected to be stored: one that
-    /// is stored raw is read straight into its frame.
-    fn load(
-        &self,
-        handle: BlockHandle,
-        layout: Layout,
-        codec: CodecId,
-        context: &mut ReadContext<'_>,
-    ) -> Result<Vec<u8>> {
-        let size = handle.stored_size as usize;
-        if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
-            let mut stored = vec![0; size];
-            self.read(handle.offset, &mut stored, context)?;
-            let block = self.check(handle, layout, &stored, context)?;
-            if block.codec != CodecId::None {
-                return self.decode(handle, block, context);
-            }
-            stored.truncate(size - TRAILER_SIZE);
-            return Ok(stored);
-        }
-        // Nothing that runs inside loads another block, so the buffer is never borrowed twice.
-        SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.len() < size {
-                scratch.resize(size, 0);
-            }
-            let stored = &mut scratch[..size];
-            self.read(handle.offset, stored, context)?;
-            let block = self.check(handle, layout, stored, context)?;
-            self.decode(handle, block, context)
-        })
-    }
-
-    fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
-        let count = context.time(Part::Io, || self.file.read_at(stored, offset))?;
-        if let Some(meter) = &mut context.meter {
-            meter.read(count);
-        }
-        if count < stored.len() {
-            return Err(Error::corruption("table ends early")
-                .at(self.file.path(), offset)
-                .expected(stored.len(), count));
-        }
-        Ok(())
-    }
-
-    fn check<'b>(
-        &self,
-        handle: BlockHandle,
-        layout: Layout,
-        stored: &'b [u8],
-        context: &mut ReadContext<'_>,
-    ) -> Result<block::CheckedBlock<'b>> {
-        let place = (&self.footer.table_id, handle.offset);
-        context
-            .time(Part::Checksum, || block::open(stored, layout, place))
-            .map_err(|error| error.at(self.file.path(), handle.offset))
-    }
-
-    fn decode(
-        &self,
-        handle: BlockHandle,
-        block: block::CheckedBlock<'_>,
-        context: &mut ReadContext<'_>,
-    ) -> Result<Vec<u8>> {
-        let started = context.meter.is_some().then(|| context.clock.ticks());
-        let raw =
-            decode(&self.pool, block).map_err(|error| error.at(self.file.path(), handle.offset))?;
-        if let (Some(started), Some(meter)) = (started, &mut context.meter) {
-            let ticks = context.clock.ticks().wrapping_sub(started);
-            book_decompression(meter, block.codec, raw.len(), ticks);
-        }
-        Ok(raw)
-    }
 }
 
 impl Drop for TableReader {
@@ -435,39 +367,4 @@ impl Drop for TableReader {
             cache.erase_file(*file_id);
         }
     }
-}
-
-/// Books one call of a decoder.
-pub(super) fn book_decompression(
-    meter: &mut WorkMeter,
-    codec: CodecId,
-    raw_size: usize,
-    ticks: u64,
-) {
-    meter.ticks[Part::Decompress as usize] += ticks;
-    meter.decompress_ticks[codec as usize] += ticks;
-    meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
-}
-
-pub(super) fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
-    let mut raw = Vec::new();
-    if block.codec == CodecId::None {
-        raw.extend_from_slice(block.payload);
-        return Ok(raw);
-    }
-    let mut decompressor = pool.decompressor();
-    decompressor.decompress_into(block.codec, block.payload, block.raw_size, &mut raw)?;
-    Ok(raw)
-}
-
-/// Checks a decoded data block against what the index says of it.
-pub(super) fn check_data_block(raw: &[u8], record: &IndexRecord) -> Result<()> {
-    let entry_count = DataBlock::parse(raw)?.layout().entry_count;
-    if raw.len() != record.raw_size as usize || entry_count != record.entry_count {
-        return Err(Error::corruption("index and data block differ").expected(
-            format_args!("{} bytes, {} entries", record.raw_size, record.entry_count),
-            format_args!("{} bytes, {entry_count} entries", raw.len()),
-        ));
-    }
-    Ok(())
 }

@@ -111,8 +111,8 @@ pub struct PreparedFile {
 
 impl PreparedFile {
     /// Creates a file at `path`, which must not exist, or renames `recycled_from` to it; reserves
-    /// so many bytes. On return the name is durable. Recovery finds a log without a header there,
-    /// which is empty, until [`WalWriter::begin`].
+    /// so many bytes if the disk has them. On return the name is durable. Recovery finds a log
+    /// without a header there, which is empty, until [`WalWriter::begin`].
     pub fn create(
         file_system: &dyn FileSystem,
         path: &Path,
@@ -131,11 +131,21 @@ impl PreparedFile {
         // name's number a lie.
         file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
         let present_bytes = file.length()?;
-        let preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
+        let mut preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
         if preallocated_bytes > 0 {
-            file.preallocate(present_bytes, preallocated_bytes)?;
+            match file.preallocate(present_bytes, preallocated_bytes) {
+                Ok(()) => {}
+                // The records to come may need less.
+                Err(error) if error.kind() == ErrorKind::NoSpace => preallocated_bytes = 0,
+                Err(error) => return Err(error),
+            }
         }
         Ok(PreparedFile { file, preallocated_bytes })
+    }
+
+    /// Space that was reserved beyond what a recycled file had, in bytes.
+    pub fn preallocated_bytes(&self) -> u64 {
+        self.preallocated_bytes
     }
 }
 

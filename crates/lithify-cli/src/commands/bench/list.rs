@@ -47,11 +47,11 @@ fn describe(text: &mut String, experiment: &Experiment, place: &str) {
         let _ = writeln!(text, "    published: {author}, {title}, {date}");
     }
     for (name, scale) in &experiment.scales {
-        let refused = match scale.memory_limit_mib {
-            Some(limit) => format!(" (needs a memory limit of {limit} MiB: not yet)"),
+        let limited = match scale.memory_limit_mib {
+            Some(limit) => format!(" (held to {limit} MiB of memory by a control group)"),
             None => String::new(),
         };
-        let _ = writeln!(text, "    scale {name}: {} nodes; {}{refused}", scale.nodes, scale.about);
+        let _ = writeln!(text, "    scale {name}: {} nodes; {}{limited}", scale.nodes, scale.about);
     }
     let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
     let _ = writeln!(text, "    arms: {}", arms.join(", "));

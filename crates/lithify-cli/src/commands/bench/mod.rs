@@ -1,6 +1,7 @@
 //! `lithify bench`: experiments.
 
 mod cell;
+mod db;
 mod engines;
 mod list;
 mod overwrite;
@@ -20,6 +21,8 @@ use crate::fault::Fault;
 pub enum BenchCommand {
     /// Run an experiment; a run that was stopped goes on where it stopped
     Run(run::RunArguments),
+    /// The loops of the classic key-value benchmark, on one engine or in pairs of engines
+    Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
     /// List the experiments, their scales and arms
@@ -33,6 +36,9 @@ pub enum BenchCommand {
     /// Measure one cell; started by `bench run` with the job on standard input
     #[command(hide = true)]
     Cell,
+    /// Measure a sequence of loops; started by `bench db` with the job on standard input
+    #[command(hide = true)]
+    DbProcess,
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
@@ -42,6 +48,8 @@ pub enum BenchCommand {
 pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
+        BenchCommand::Db(arguments) => db::run(&arguments),
+        BenchCommand::DbProcess => db::run_process(),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),

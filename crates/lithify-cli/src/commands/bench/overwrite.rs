@@ -13,7 +13,7 @@ use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Terminal;
 
 use super::run::{ENGINE_HELP, engine_name, refuse_file, require_engine, watch_signals};
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `bench overwrite`
 #[derive(Debug, Args)]
@@ -161,7 +161,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use lithify_lab::run::{Runner, store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `bench run`
 #[derive(Debug, Args)]
@@ -24,12 +24,16 @@ use crate::fault::{Fault, print};
 Every arm runs in a process of its own; arms are interleaved over the repeats. Raw results go to
 DIR/runs/NAME, the report to DIR/NAME.txt, .csv and .json. Cells that were measured by the same
 program with the same settings are not measured again; --fresh measures them again.
+A scale with a memory limit (io-s, io-l) runs every cell in a control group of its own, page cache
+included, and is refused where groups cannot be made; counters decide whether a row may be called
+IO-bound (docs/lab.md).
 Ctrl-C stops the run: its child is ended, its data are removed, measured cells are kept, and the
 exit code is 130. A second Ctrl-C does not wait for that.
 
 Examples:
   lithify bench run zlib-vs-zstd
   lithify bench run zlib-vs-zstd --scale cached
+  lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
   lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results")]
 pub struct RunArguments {
@@ -134,7 +138,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     if record.is_complete() {
         return Ok(());
     }

@@ -33,6 +33,10 @@ enum Format {
 
 /// Shows it.
 pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
+    if !arguments.results.exists() {
+        let path = arguments.results.display();
+        return Err(Fault::usage(format!("{path}: there is no such file or directory")));
+    }
     let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;
     print(&match arguments.format {
         Format::Text => report::render(&record),

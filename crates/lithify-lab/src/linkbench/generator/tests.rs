@@ -104,6 +104,48 @@ fn targets_exist_as_often_as_the_rule_says() {
     });
 }
 
+/// An exact share exists whatever the list's length; the others lie anywhere; a multi-get may
+/// name a target twice.
+#[test]
+fn targets_of_the_edition_of_2020() {
+    for (operation, share) in [
+        (Operation::AddLink, 0.05),
+        (Operation::UpdateLink, 0.9),
+        (Operation::DeleteLink, 0.9),
+        (Operation::MultigetLink, 0.5),
+    ] {
+        let mix = OpMix::only(operation);
+        with_generator(Profile { mix, ..Profile::lb2020() }, 100_000, |graph, generator| {
+            let (mut tries, mut hits, mut twice) = (0u32, 0u32, 0u32);
+            for _ in 0..100_000 {
+                let (id1, link_type, targets) = match generator.next_request() {
+                    Request::PutLink { id1, link_type, id2, .. }
+                    | Request::DeleteLink { id1, link_type, id2, .. } => {
+                        (id1, link_type, vec![id2])
+                    }
+                    Request::MultigetLink { id1, link_type } => {
+                        (id1, link_type, generator.targets().to_vec())
+                    }
+                    other => panic!("{other:?}"),
+                };
+                let links = graph.links_of(id1, link_type - LINK_TYPE_FIRST);
+                assert!(links >= 1);
+                let mut distinct = targets.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                twice += u32::from(distinct.len() < targets.len());
+                tries += targets.len() as u32;
+                let exists = |id2: &&u64| (id1..id1 + links).contains(id2);
+                hits += targets.iter().filter(exists).count() as u32;
+                assert!(targets.iter().all(|id2| *id2 < graph.end_id() + links));
+            }
+            let found = f64::from(hits) / f64::from(tries);
+            assert!((found - share).abs() < 0.01, "{operation:?}: {found}");
+            assert_eq!(twice > 0, operation == Operation::MultigetLink);
+        });
+    }
+}
+
 #[test]
 fn separate_targets_keep_to_the_requesters_residue() {
     with_generator(only(Operation::AddLink), 1000, |_, generator| {

@@ -3,6 +3,7 @@
 mod environment;
 mod flow;
 mod levels;
+mod overload;
 mod picker;
 mod policy;
 mod scheduler;

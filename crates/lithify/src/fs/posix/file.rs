@@ -274,6 +274,7 @@ impl File for PosixFile {
         let advice = match advice {
             Advice::Sequential => rustix::fs::Advice::Sequential,
             Advice::Random => rustix::fs::Advice::Random,
+            Advice::WillNeed => rustix::fs::Advice::WillNeed,
             Advice::DontNeed => rustix::fs::Advice::DontNeed,
         };
         // A hint: a file system that does not know it is no failure.

@@ -47,7 +47,11 @@ fn open_options(mode: OpenMode) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
     match mode {
-        OpenMode::Read => {}
+        OpenMode::Read => {
+            // A named pipe in the place of a file must not hold the caller until somebody writes
+            // to it; for files it changes nothing.
+            options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        }
         OpenMode::CreateNew => {
             options.write(true).create_new(true);
         }

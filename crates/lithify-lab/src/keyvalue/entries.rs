@@ -8,18 +8,18 @@ const NUMBER_BYTES: usize = 8;
 /// A key: the number, big-endian, in the first 8 bytes, then `0` characters. The order of keys is
 /// that of their numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     bytes: Vec<u8>,
 }
 
 impl Key {
     /// A key of `length_bytes`, which is at least 8.
-    pub(super) fn new(length_bytes: usize) -> Key {
+    pub(crate) fn new(length_bytes: usize) -> Key {
         Key { bytes: vec![b'0'; length_bytes.max(NUMBER_BYTES)] }
     }
 
     /// The key of a number.
-    pub(super) fn of(&mut self, number: u64) -> &[u8] {
+    pub(crate) fn of(&mut self, number: u64) -> &[u8] {
         self.bytes[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
         &self.bytes
     }
@@ -29,34 +29,34 @@ impl Key {
 const BUFFER_BYTES: usize = 1 << 20;
 /// The buffer is made of pieces of this size.
 const PIECE_BYTES: usize = 100;
-/// So many bytes of a piece are random; the rest repeats them.
-const RANDOM_BYTES: usize = 50;
 /// All threads and runs have the same buffer.
-const SEED: u64 = 301;
+const BUFFER_SEED: u64 = 301;
+/// Values of which half is random, the rest repeats it.
+pub(crate) const HALF: f64 = 0.5;
 
-/// Values that compress to about half: slices at a moving offset of one buffer.
+/// Values that compress to about a given share: slices at a moving offset of one buffer.
 #[derive(Clone, Debug)]
-pub(super) struct Values {
+pub(crate) struct Values {
     buffer: Vec<u8>,
     length_bytes: usize,
     offset: usize,
 }
 
 impl Values {
-    /// Values of `length_bytes`.
-    pub(super) fn new(length_bytes: usize) -> Values {
-        let mut random = Random::new(SEED, 0);
+    /// Values of `length_bytes`, of which the share `ratio` is random.
+    pub(crate) fn new(length_bytes: usize, ratio: f64) -> Values {
+        let random_bytes = ((PIECE_BYTES as f64 * ratio) as usize).clamp(1, PIECE_BYTES);
+        let mut state = BUFFER_SEED;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES.max(length_bytes) + PIECE_BYTES);
         while buffer.len() < BUFFER_BYTES.max(length_bytes) {
-            let half: [u8; RANDOM_BYTES] = std::array::from_fn(|_| random.next_u64() as u8);
-            buffer.extend_from_slice(&half);
-            buffer.extend_from_slice(&half);
+            let piece: Vec<u8> = (0..random_bytes).map(|_| printable(&mut state)).collect();
+            buffer.extend(piece.iter().cycle().take(PIECE_BYTES));
         }
         Values { buffer, length_bytes, offset: 0 }
     }
 
     /// The next value.
-    pub(super) fn next(&mut self) -> &[u8] {
+    pub(crate) fn next(&mut self) -> &[u8] {
         if self.offset + self.length_bytes > self.buffer.len() {
             self.offset = 0;
         }
@@ -66,9 +66,16 @@ impl Values {
     }
 }
 
+/// The next of the 95 printable characters, by the minimal standard generator (16807 modulo
+/// 2^31 - 1), which the original takes.
+fn printable(state: &mut u64) -> u8 {
+    *state = *state * 16_807 % 0x7FFF_FFFF;
+    b' ' + (*state % 95) as u8
+}
+
 /// All numbers below a bound, each once, in an order that looks random; needs no memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     bound: u64,
     bits: u32,
     seed: u64,
@@ -79,13 +86,13 @@ const ROUNDS: u64 = 3;
 
 impl Permutation {
     /// The order that `seed` gives to the numbers below `bound`.
-    pub(super) fn new(bound: u64, seed: u64) -> Permutation {
+    pub(crate) fn new(bound: u64, seed: u64) -> Permutation {
         let bits = 64 - bound.saturating_sub(1).leading_zeros();
         Permutation { bound, bits: bits.max(2), seed: Random::new(seed, 0).next_u64() }
     }
 
     /// The number at `place`, which is below the bound.
-    pub(super) fn at(&self, place: u64) -> u64 {
+    pub(crate) fn at(&self, place: u64) -> u64 {
         // The mix permutes a range of a power of two that is less than twice the bound (or 4):
         // stepping on until the number is inside permutes what is inside.
         let mut number = self.mix(place);
@@ -122,7 +129,7 @@ mod tests {
 
     #[test]
     fn values_repeat_at_distance_fifty() {
-        let mut values = Values::new(400);
+        let mut values = Values::new(400, HALF);
         let first = values.next().to_vec();
         assert_eq!(first.len(), 400);
         assert!(first.chunks(100).all(|piece| piece[..50] == piece[50..]));
@@ -130,6 +137,23 @@ mod tests {
         assert_ne!(values.next(), first);
         let again = (0..).take(BUFFER_BYTES / 400 + 2).any(|_| values.next() == first);
         assert!(again, "the buffer is used again from its start");
+    }
+
+    #[test]
+    fn values_are_those_of_the_original() {
+        // The first two values of 10 bytes that the original put into a database.
+        let mut values = Values::new(10, HALF);
+        assert_eq!(values.next(), b"^{Vhz\"!/%w");
+        assert_eq!(values.next(), b"MZ;'a F/RE");
+        // Its first value of 120 bytes holds a piece of 100 whole.
+        let mut values = Values::new(120, HALF);
+        let first = values.next();
+        assert_eq!(first[..50], *b"^{Vhz\"!/%wMZ;'a F/REZJ4Tw@%NXxy2?.ArVCZ2B6[jnUd)4 ");
+        assert_eq!(first[..50], first[50..100]);
+        let mut quarter = Values::new(100, 0.25);
+        let value = quarter.next();
+        assert_eq!((&value[..25], &value[25..50]), (&value[50..75], &value[75..]));
+        assert_ne!(value[..10], value[10..20]);
     }
 
     #[test]

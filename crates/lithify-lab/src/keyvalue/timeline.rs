@@ -15,8 +15,12 @@ const WINDOWS_PER_SECOND: usize = 10;
 const GAP_NS_MIN: u64 = 1_000_000;
 
 /// The completed writes of one client.
-pub(super) struct Trace {
+pub(crate) struct Trace {
     windows: Vec<u32>,
+    /// Most windows that are kept; what comes later has none.
+    windows_max: usize,
+    /// Windows in which the client did not want to write for some time, ascending.
+    idle_windows: Vec<usize>,
     /// Starts and ends of the client's own gaps, nanoseconds since the start.
     gaps_ns: Vec<(u64, u64)>,
     latencies: Latencies,
@@ -24,40 +28,74 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// Nothing written yet. Windows are for whole seconds; what comes later has none.
-    pub(super) fn new(seconds: u64) -> Trace {
+    /// Nothing written yet, for a run of so many seconds: all its windows count.
+    pub(crate) fn of_seconds(seconds: u64) -> Trace {
+        let windows_max = seconds as usize * WINDOWS_PER_SECOND;
+        Trace { windows: vec![0; windows_max], windows_max, ..Trace::open_ended() }
+    }
+
+    /// Nothing written yet, for a run that ends by itself: windows count until its last write.
+    pub(crate) fn open_ended() -> Trace {
         Trace {
-            windows: vec![0; seconds as usize * WINDOWS_PER_SECOND],
+            windows: Vec::new(),
+            windows_max: usize::MAX,
+            idle_windows: Vec::new(),
             gaps_ns: Vec::new(),
             latencies: Latencies::default(),
             last_ns: 0,
         }
     }
 
+    /// The client's first write begins at `now_ns`.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.last_ns = now_ns;
+    }
+
     /// A write was completed at `now_ns`; it began when the one before was completed.
     #[inline]
-    pub(super) fn completed(&mut self, now_ns: u64) {
+    pub(crate) fn completed(&mut self, now_ns: u64) {
         let latency_ns = now_ns.saturating_sub(self.last_ns);
         self.latencies.record(latency_ns);
         if latency_ns >= GAP_NS_MIN {
             self.gaps_ns.push((self.last_ns, now_ns));
         }
         self.last_ns = now_ns;
-        if let Some(window) = self.windows.get_mut((now_ns / WINDOW_NS) as usize) {
+        let index = (now_ns / WINDOW_NS) as usize;
+        if index >= self.windows.len() && index < self.windows_max {
+            self.windows.resize(index + 1, 0);
+        }
+        if let Some(window) = self.windows.get_mut(index) {
             *window += 1;
         }
     }
 
+    /// The client waited until `now_ns` because its rate is limited: neither a gap nor part of the
+    /// next write.
+    pub(crate) fn waited(&mut self, now_ns: u64) {
+        let (first, last) = (self.last_ns / WINDOW_NS, now_ns / WINDOW_NS);
+        for window in first..=last {
+            if self.idle_windows.last() != Some(&(window as usize)) {
+                self.idle_windows.push(window as usize);
+            }
+        }
+        self.last_ns = now_ns;
+    }
+
     /// Writes so far.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.latencies.count()
+    }
+
+    /// Times of the writes.
+    pub(crate) fn latencies(&self) -> &Latencies {
+        &self.latencies
     }
 }
 
 /// What all clients together saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// Writes that were completed in each second.
+    /// Writes that were completed in each whole second.
     pub per_second: Vec<u64>,
     /// Windows of 100 ms in which no client completed a write.
     pub gap_windows: u64,
@@ -74,26 +112,30 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Merges the clients' traces.
-    pub(super) fn of(traces: &[Trace]) -> Throughput {
+    /// Merges the clients' traces. A window in which a client waited because of its rate is no
+    /// gap, whatever the others did.
+    pub(crate) fn of(operation: &str, traces: &[&Trace]) -> Throughput {
         let count = traces.iter().map(|trace| trace.windows.len()).min().unwrap_or(0);
         let window = |index: usize| -> u64 {
             traces.iter().map(|trace| u64::from(trace.windows[index])).sum()
         };
         let windows: Vec<u64> = (0..count).map(window).collect();
-        let is_gap = |index: usize| windows[index] == 0;
+        let idle = |index: &usize| {
+            traces.iter().any(|trace| trace.idle_windows.binary_search(index).is_ok())
+        };
+        let is_gap = |index: usize| windows[index] == 0 && !idle(&index);
         let gaps = (0..count).filter(|index| is_gap(*index));
         let (from_ns, to_ns) = longest_common_gap(traces);
         let mut latencies = Latencies::default();
         traces.iter().for_each(|trace| latencies.merge(&trace.latencies));
         Throughput {
-            per_second: windows.chunks(WINDOWS_PER_SECOND).map(|w| w.iter().sum()).collect(),
+            per_second: windows.chunks_exact(WINDOWS_PER_SECOND).map(|w| w.iter().sum()).collect(),
             gap_windows: gaps.clone().count() as u64,
             gap_runs: gaps.filter(|index| *index == 0 || !is_gap(index - 1)).count() as u64,
             windows: count as u64,
             longest_gap_ms: (to_ns - from_ns) as f64 / 1e6,
             longest_gap_at_s: from_ns as f64 / 1e9,
-            latency: LatencySummary::new("overwrite", &latencies),
+            latency: LatencySummary::new(operation, &latencies),
         }
     }
 
@@ -105,7 +147,7 @@ impl Throughput {
 
 /// The longest time in which every client was in a gap. Without one of a listed length it is the
 /// longest latency of a single client, or nothing.
-fn longest_common_gap(traces: &[Trace]) -> (u64, u64) {
+fn longest_common_gap(traces: &[&Trace]) -> (u64, u64) {
     let Some((first, others)) = traces.split_first() else { return (0, 0) };
     let mut common = first.gaps_ns.clone();
     for trace in others {
@@ -174,7 +216,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn trace(seconds: u64, completions_ms: &[u64]) -> Trace {
-        let mut trace = Trace::new(seconds);
+        let mut trace = Trace::of_seconds(seconds);
         completions_ms.iter().for_each(|ms| trace.completed(ms * MS));
         trace
     }
@@ -185,7 +227,7 @@ mod tests {
         let mut times: Vec<u64> = vec![10, 20, 410, 950];
         times.extend((0..9).map(|window| 1_050 + window * 100));
         times.push(2_001);
-        let throughput = Throughput::of(&[trace(2, &times)]);
+        let throughput = Throughput::of("overwrite", &[&trace(2, &times)]);
         assert_eq!(throughput.per_second, [4, 9]);
         assert_eq!((throughput.gap_windows, throughput.windows), (8, 20));
         assert_eq!(throughput.gap_runs, 3);
@@ -196,14 +238,38 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ends_by_itself_has_no_windows_after_its_end() {
+        let mut trace = Trace::open_ended();
+        [10, 20, 1_250].iter().for_each(|ms| trace.completed(ms * MS));
+        let throughput = Throughput::of("put", &[&trace]);
+        assert_eq!((throughput.windows, throughput.gap_windows), (13, 11));
+        assert_eq!(throughput.per_second, [2]);
+    }
+
+    #[test]
+    fn a_limited_client_that_waits_makes_no_gap() {
+        let mut trace = Trace::of_seconds(1);
+        trace.completed(10 * MS);
+        trace.waited(350 * MS);
+        trace.completed(352 * MS);
+        trace.completed(752 * MS);
+        trace.waited(995 * MS);
+        let throughput = Throughput::of("put", &[&trace]);
+        // Windows 4, 5 and 6: the write that ended at 752 took 400 ms.
+        assert_eq!((throughput.gap_windows, throughput.gap_runs), (3, 1));
+        assert_eq!((throughput.longest_gap_ms, throughput.longest_gap_at_s), (400.0, 0.352));
+        assert_eq!(throughput.latency.max_ms, 400.0);
+    }
+
+    #[test]
     fn another_client_fills_a_gap() {
         let first = [100, 700, 800];
         let second = [90, 300, 650, 810];
-        let throughput = Throughput::of(&[trace(1, &first), trace(1, &second)]);
+        let throughput = Throughput::of("overwrite", &[&trace(1, &first), &trace(1, &second)]);
         // Nobody completed anything between 300 and 650.
         assert_eq!((throughput.longest_gap_ms, throughput.longest_gap_at_s), (350.0, 0.3));
         assert_eq!(throughput.per_second, [7]);
-        assert_eq!(Throughput::of(&[]).longest_gap_ms, 0.0);
+        assert_eq!(Throughput::of("overwrite", &[]).longest_gap_ms, 0.0);
     }
 
     #[test]

@@ -1,0 +1,380 @@
+//! `lithify bench db`: the loops of the classic key-value benchmark, on one engine or in pairs.
+//! And the process that measures a sequence of them: the job comes on standard input.
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::{Args, builder::ValueParser, value_parser};
+use lithify_lab::adapter::EngineName;
+use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
+use lithify_lab::dbbench::spec::{Benchmark, DbJob, DbSpec, SCHEMA};
+use lithify_lab::dbbench::{measure, report};
+use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine;
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::{Announcer, Terminal};
+
+use super::run::{engine_name, refuse_file, require_engine, watch_signals};
+use crate::fault::{Fault, print};
+
+/// `bench db`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Benchmarks: fillseq, fillrandom, overwrite, readrandom, readwhilewriting, seekrandom; and the calls
+flush, waitforcompaction. A sequence runs over one database in one process; a fill begins with an
+empty one. Options have the names of the original, with - or _ between the words. Keys, values and
+random numbers are the original's: the same flags and seed visit the same keys.
+
+With several engines every repeat runs each in turn, and --control the first one once more: ratios
+within what those two differ by get no verdict. Results go to DIR/NAME.txt, .csv, .tsv and .json,
+raw results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same
+command goes on. docs/db-bench.md explains every column.
+
+Examples:
+  lithify bench db
+  lithify bench db --benchmarks fillseq,readrandom --num 100000
+  lithify bench db --benchmarks fillrandom,overwrite,waitforcompaction,readwhilewriting \\
+      --duration 60 --mb-write-per-sec 10 --threads 2
+  lithify bench db --engine lithify,rocksdb --repeats 5 --control --compression lz4,lz4,lz4
+  lithify bench db --benchmarks fillrandom --db /tmp/databases
+  lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
+pub struct DbArguments {
+    /// Which steps, in order
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        num_args = 1,
+        default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom"
+    )]
+    benchmarks: Vec<Benchmark>,
+    /// On which engines: names of `bench engines`; the first is compared with the others
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
+        default_value = "lithify", value_parser = engine_name)]
+    engine: Vec<EngineName>,
+    /// Runs of each engine, in turn [1 to 100]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 100))]
+    repeats: u64,
+    /// Run the first engine twice in every repeat
+    #[arg(long)]
+    control: bool,
+    #[command(flatten)]
+    workload: Workload,
+    #[command(flatten)]
+    tuning: Tuning,
+    /// Keep the databases here, one directory per engine, for runs with --use-existing
+    #[arg(long, value_name = "DIR")]
+    db: Option<PathBuf>,
+    /// Start with the databases in --db; a fill adds to them
+    #[arg(long, aliases = ["use_existing", "use-existing-db", "use_existing_db"],
+        num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", value_parser = flag, hide_possible_values = true)]
+    use_existing: bool,
+    /// Name of the run and of its files; db-ENGINES when not given
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    name: Option<String>,
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Where engines keep their data meanwhile; beside the results when not given
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// What the clients do.
+#[derive(Debug, Args)]
+struct Workload {
+    /// Number of keys, and of operations of a client [100 to 10000000000]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+        value_parser = range(100, 10_000_000_000))]
+    num: u64,
+    /// Operations of a reading client, instead of --num [1 to 10000000000]
+    #[arg(long, value_name = "N", value_parser = range(1, 10_000_000_000))]
+    reads: Option<u64>,
+    /// Operations of a writing client, instead of --num [1 to 10000000000]
+    #[arg(long, value_name = "N", value_parser = range(1, 10_000_000_000))]
+    writes: Option<u64>,
+    /// Length of a key [8 to 1024]
+    #[arg(long, alias = "key_size", value_name = "BYTES", default_value_t = 20,
+        value_parser = range(8, 1024))]
+    key_size: u64,
+    /// Length of a value [1 to 1000000]
+    #[arg(long, alias = "value_size", value_name = "BYTES", default_value_t = 400,
+        value_parser = range(1, 1_000_000))]
+    value_size: u64,
+    /// Share of a value that is random; the rest repeats it [0.01 to 1]
+    #[arg(long, alias = "compression_ratio", value_name = "SHARE", default_value_t = 0.5,
+        value_parser = share)]
+    compression_ratio: f64,
+    /// Clients [1 to 1000]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 1000))]
+    threads: u64,
+    /// How long each step runs but fillseq; 0 for a number of operations [0 to 86400]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = range(0, 86_400))]
+    duration: u64,
+    /// Steps forward after each seek [0 to 1000000]
+    #[arg(long, alias = "seek_nexts", value_name = "N", default_value_t = 10,
+        value_parser = range(0, 1_000_000))]
+    seek_nexts: u64,
+    /// Limit on what is written, keys and values; 0 for none [0 to 1000000000000]
+    #[arg(long, alias = "benchmark_write_rate_limit", value_name = "BYTES/S",
+        default_value_t = 0, value_parser = range(0, 1_000_000_000_000))]
+    benchmark_write_rate_limit: u64,
+    /// The same in MiB/s [0 to 1000000]
+    #[arg(long, alias = "mb_write_per_sec", value_name = "MIB/S",
+        conflicts_with = "benchmark_write_rate_limit", value_parser = range(0, 1_000_000))]
+    mb_write_per_sec: Option<u64>,
+    /// Seed of the first client, less 1; the others follow [0 to 1000000000000]
+    #[arg(long, value_name = "N", default_value_t = 301, value_parser = range(0, 1_000_000_000_000))]
+    seed: u64,
+    /// Do not wait for background work after each step that writes
+    #[arg(long)]
+    no_settle: bool,
+}
+
+/// What the engines are told.
+#[derive(Debug, Args)]
+struct Tuning {
+    /// Codecs by distance from the bottom: small levels, the middle one, the bottom
+    #[arg(
+        long,
+        value_name = "SMALL,MIDDLE,BOTTOM",
+        default_value = "none,lz4,zstd-1",
+        value_delimiter = ',',
+        num_args = 1
+    )]
+    compression: Vec<Codec>,
+    /// Memory of the engine as a whole, MiB [1 to 1000000]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = range(1, 1_000_000))]
+    memory_budget_mib: u64,
+    /// The block cache; the memory budget is then this and two memtables [1048576 to 2^40]
+    #[arg(long, alias = "cache_size", value_name = "BYTES",
+        conflicts_with = "memory_budget_mib", value_parser = range(1 << 20, 1 << 40))]
+    cache_size: Option<u64>,
+    /// Size at which a memtable is flushed [1048576 to 2^32]
+    #[arg(long, alias = "write_buffer_size", value_name = "BYTES", default_value_t = 16 << 20,
+        value_parser = range(1 << 20, 1 << 32))]
+    write_buffer_size: u64,
+    /// Size of a table file [1048576 to 2^32]
+    #[arg(long, alias = "target_file_size_base", value_name = "BYTES",
+        default_value_t = 16 << 20, value_parser = range(1 << 20, 1 << 32))]
+    target_file_size_base: u64,
+    /// Largest size of the first level below level 0 [1048576 to 2^40]
+    #[arg(long, alias = "max_bytes_for_level_base", value_name = "BYTES",
+        default_value_t = 64 << 20, value_parser = range(1 << 20, 1 << 40))]
+    max_bytes_for_level_base: u64,
+    /// Size of a level in units of the one above [2 to 100]
+    #[arg(long, alias = "max_bytes_for_level_multiplier", value_name = "N", default_value_t = 8,
+        value_parser = range(2, 100))]
+    max_bytes_for_level_multiplier: u64,
+    /// Raw bytes of a data block [1024 to 1048576]
+    #[arg(long, alias = "block_size", value_name = "BYTES", default_value_t = 8192,
+        value_parser = range(1024, 1 << 20))]
+    block_size: u64,
+    /// Threads of flush and compaction [1 to 64]
+    #[arg(long, alias = "max_background_jobs", value_name = "N", default_value_t = 2,
+        value_parser = range(1, 64))]
+    max_background_jobs: u64,
+    /// A write is acknowledged when it is on the device
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", value_parser = flag, hide_possible_values = true)]
+    sync: bool,
+    /// Write no log
+    #[arg(long, alias = "disable_wal", num_args = 0..=1, require_equals = true,
+        default_value = "false", default_missing_value = "true", value_parser = flag,
+        hide_possible_values = true)]
+    disable_wal: bool,
+}
+
+fn range(min: u64, max: u64) -> ValueParser {
+    value_parser!(u64).range(min..=max).into()
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err("allowed: 1, true, 0, false".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.01..=1.0).contains(share));
+    share.ok_or_else(|| "allowed: 0.01 to 1".to_owned())
+}
+
+fn run_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let good = !text.is_empty() && text.chars().all(allowed) && !text.starts_with('.');
+    good.then(|| text.to_owned())
+        .ok_or_else(|| "allowed: letters, digits, - _ and . but not first".to_owned())
+}
+
+impl Tuning {
+    fn settings(&self) -> Result<EngineSettings, Fault> {
+        let [codec_small, codec_middle, codec_bottom] = self.compression[..] else {
+            return Err(Fault::usage(format!(
+                "--compression takes 3 codecs separated by commas, {} were given",
+                self.compression.len()
+            )));
+        };
+        let memory_budget_bytes = match self.cache_size {
+            Some(cache_bytes) => cache_bytes + 2 * self.write_buffer_size,
+            None => self.memory_budget_mib << 20,
+        };
+        if self.write_buffer_size > memory_budget_bytes / 2 {
+            return Err(Fault::usage(format!(
+                "--write-buffer-size {} contradicts --memory-budget-mib {}: it must be at most half",
+                self.write_buffer_size, self.memory_budget_mib
+            )));
+        }
+        let durability = match (self.sync, self.disable_wal) {
+            (true, true) => return Err(Fault::usage("--sync contradicts --disable-wal")),
+            (true, false) => DurabilityMode::Sync,
+            (false, true) => DurabilityMode::None,
+            (false, false) => DurabilityMode::Buffered,
+        };
+        Ok(EngineSettings {
+            memory_budget_bytes,
+            block_cache_bytes: self.cache_size.unwrap_or(0),
+            memtable_bytes: self.write_buffer_size,
+            table_bytes: self.target_file_size_base,
+            base_level_bytes: self.max_bytes_for_level_base,
+            fanout: self.max_bytes_for_level_multiplier,
+            background_threads: self.max_background_jobs,
+            block_bytes: self.block_size,
+            durability,
+            codec_small,
+            codec_middle,
+            codec_bottom,
+        })
+    }
+}
+
+impl DbArguments {
+    fn specs(&self, build: &str) -> Result<Vec<DbSpec>, Fault> {
+        let settings = self.tuning.settings()?;
+        let workload = &self.workload;
+        let rate_bytes_per_s = match workload.mb_write_per_sec {
+            Some(mib_per_s) => mib_per_s << 20,
+            None => workload.benchmark_write_rate_limit,
+        };
+        let spec = |engine: &EngineName| DbSpec {
+            schema: SCHEMA,
+            engine: engine.clone(),
+            settings: settings.clone(),
+            benchmarks: self.benchmarks.clone(),
+            num: workload.num,
+            reads: workload.reads,
+            writes: workload.writes,
+            key_bytes: workload.key_size,
+            value_bytes: workload.value_size,
+            compression_ratio: workload.compression_ratio,
+            threads: workload.threads,
+            duration_seconds: workload.duration,
+            seek_nexts: workload.seek_nexts,
+            write_rate_bytes_per_s: rate_bytes_per_s,
+            seed: workload.seed,
+            use_existing: self.use_existing,
+            settle: !workload.no_settle,
+            build: build.to_owned(),
+        };
+        Ok(self.engine.iter().map(spec).collect())
+    }
+
+    /// Refuses what cannot be meant.
+    fn check(&self) -> Result<(), Fault> {
+        let mut names: Vec<&str> = self.engine.iter().map(EngineName::name).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Fault::usage(format!(
+                "--engine names {} twice; --control runs the first one twice",
+                twice[0]
+            )));
+        }
+        if self.use_existing {
+            let Some(db) = &self.db else {
+                return Err(Fault::usage("--use-existing needs --db, where the databases are"));
+            };
+            for name in self.engine.iter().filter(|name| engine::stores(name)) {
+                let path = db.join(name.name());
+                if !path.join("db").is_dir() {
+                    return Err(Fault::usage(format!("{} holds no database", path.display())));
+                }
+            }
+        } else if self.benchmarks.first().is_some_and(|first| !first.is_fill()) {
+            return Err(Fault::usage(format!(
+                "--benchmarks begins with {}, which needs data: begin with fillseq or fillrandom, \
+                 or name a database with --db and --use-existing",
+                self.benchmarks[0]
+            )));
+        }
+        for directory in [Some(&self.results), self.data.as_ref(), self.db.as_ref()] {
+            directory.map_or(Ok(()), |directory| refuse_file(directory))?;
+        }
+        self.engine.iter().try_for_each(require_engine)
+    }
+
+    fn run_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| {
+            let engines: Vec<&str> = self.engine.iter().map(EngineName::name).collect();
+            format!("db-{}", engines.join("-"))
+        })
+    }
+}
+
+/// Runs it.
+pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
+    arguments.check()?;
+    let path = std::env::current_exe()
+        .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
+    let program = Program { path, arguments: ["bench", "db-process"].map(Into::into).into() };
+    let build = program.build().map_err(Fault::failure)?;
+    let specs = arguments.specs(&build)?;
+    let plan = DbPlan::new(&arguments.run_name(), &specs, arguments.repeats, arguments.control);
+    let interrupt = watch_signals()?;
+    let runner = Runner {
+        plan: &plan,
+        program,
+        results: &arguments.results,
+        data: arguments.data.as_deref(),
+        kept: arguments.db.as_deref(),
+        fresh: arguments.fresh,
+        interrupt: &interrupt,
+    };
+    let mut terminal = Terminal::new(stderr().is_terminal());
+    terminal.say(&format!(
+        "{}: {} runs, the driver alone first; results in {}",
+        plan.name,
+        plan.cells.len(),
+        arguments.results.display()
+    ));
+    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
+    drop(terminal);
+    if record.interrupted || interrupt.load(Ordering::Relaxed) {
+        return Err(Fault::interrupted(format!(
+            "stopped; {} of {} runs are measured and kept, the same command goes on",
+            record.results().count(),
+            plan.cells.len()
+        )));
+    }
+    let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
+    print(&report::render(&record))?;
+    let names = files.map(|file| file.display().to_string());
+    eprintln!("report: {}", names.join(", "));
+    match record.problems().len() {
+        0 => Ok(()),
+        count => Err(Fault::failure(format!("{count} checks failed; see Checks in the report"))),
+    }
+}
+
+/// Does a job that comes on standard input.
+pub fn run_process() -> Result<(), Fault> {
+    let job: DbJob = super::cell::read_job()?;
+    measure::run_job(&job, &super::cell::announce).map_err(Fault::failure)
+}

@@ -1,0 +1,159 @@
+//! `lithify bench db` from outside: exit codes, one-line errors, files, a run that is stopped and
+//! goes on, databases that are kept.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn bench_db(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
+    command.current_dir(directory).args(["bench", "db"]).args(arguments);
+    command
+}
+
+fn output(directory: &Path, arguments: &[&str]) -> Output {
+    bench_db(directory, arguments).output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Expects exit code 2 and one line on standard error that has `part`.
+#[track_caller]
+fn refused(arguments: &[&str], part: &str) {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join("file"), "not a directory").expect("writes");
+    let output = output(place.path(), arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.starts_with("error: ") && error.contains(part), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(!place.path().join("results").exists(), "nothing was done");
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2() {
+    refused(&["--benchmarks", "fillseq,fly"], "there is no benchmark \"fly\"");
+    refused(&["--benchmarks", "readrandom"], "begin with fillseq or fillrandom");
+    refused(&["--engine", "other"], "there is no engine \"other\"");
+    refused(&["--engine", "lithify,lithify"], "--control runs the first one twice");
+    refused(&["--num", "5"], "5 is not in 100..=10000000000");
+    refused(&["--num=many"], "invalid value 'many'");
+    refused(&["--key_size=7"], "7 is not in 8..=1024");
+    refused(&["--compression", "none,lz4"], "takes 3 codecs");
+    refused(&["--compression", "none,lz4,gzip"], "gzip");
+    refused(&["--compression_ratio=0"], "allowed: 0.01 to 1");
+    refused(&["--repeats", "0"], "0 is not in 1..=100");
+    refused(&["--use_existing_db=2"], "allowed: 1, true, 0, false");
+    refused(&["--use_existing_db=1"], "--use-existing needs --db");
+    refused(&["--use-existing", "--db", "nowhere"], "nowhere/lithify holds no database");
+    refused(&["--sync", "--disable_wal=1"], "--sync contradicts --disable-wal");
+    refused(&["--cache_size=33554432", "--memory-budget-mib", "64"], "cannot be used with");
+    refused(&["--benchmark_write_rate_limit=5", "--mb-write-per-sec", "1"], "cannot be used with");
+    refused(&["--memory-budget-mib", "16"], "it must be at most half");
+    refused(&["--name", "../x"], "allowed: letters");
+    refused(&["--results", "file"], "file is no directory");
+    refused(&["--db", "file"], "file is no directory");
+}
+
+const SMALL: [&str; 8] = [
+    "--num=2000",
+    "--value_size=100",
+    "--write_buffer_size=1048576",
+    "--memory-budget-mib",
+    "8",
+    "--seed=42",
+    "--threads=1",
+    "--max_background_jobs=1",
+];
+
+#[test]
+fn one_engine_prints_result_lines_and_leaves_files() {
+    let place = tempfile::tempdir().expect("a directory");
+    let steps = "fillseq,readrandom,flush,seekrandom";
+    let arguments = [&["--benchmarks", steps][..], &SMALL].concat();
+    let run = output(place.path(), &arguments);
+    let report = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    for part in [
+        "fillseq      : ",
+        " seconds 2000 operations; ",
+        "(2000 of 2000 found)",
+        "Microseconds per seek:",
+        "flush        : ",
+        "CPU per op",
+    ] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    let results = place.path().join("results");
+    assert_eq!(fs::read_to_string(results.join("db-lithify.txt")).ok(), Some(report.clone()));
+    for file in ["db-lithify.csv", "db-lithify.tsv", "db-lithify.json"] {
+        assert!(results.join(file).is_file(), "{file}");
+    }
+    let runs = results.join("runs/db-lithify");
+    let interval = fs::read_to_string(runs.join("lithify-r0-0-fillseq.report.csv"));
+    let header = "secs_elapsed,interval_qps,clients_qps,background_writer_qps\n";
+    assert!(interval.expect("is there").starts_with(header));
+    assert!(!runs.join("lithify-r0.data").exists(), "the data are gone");
+    // The same command measures nothing again, another one does.
+    let again = output(place.path(), &arguments);
+    let progress = text(&again.stderr);
+    assert!(progress.contains("lithify-r0: measured already, kept"), "{progress}");
+    assert_eq!(text(&again.stdout), report);
+    let other = output(place.path(), &[&arguments[..], &["--reads=500"]].concat());
+    assert!(text(&other.stdout).contains("(500 of 500 found)"), "{}", text(&other.stdout));
+}
+
+#[test]
+fn pairs_are_compared_and_a_stopped_run_goes_on() {
+    let place = tempfile::tempdir().expect("a directory");
+    let pair = ["--benchmarks", "fillrandom,readrandom", "--engine", "lithify,model"];
+    let slow = ["--repeats=2", "--control", "--benchmark_write_rate_limit=200000"];
+    let arguments = [&pair[..], &slow, &SMALL].concat();
+    let mut child = bench_db(place.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let second = lines.by_ref().map_while(Result::ok).find(|line| line.contains("cell 3/7 "));
+    assert!(second.is_some(), "the third run never began");
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is there");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest:?}");
+    let kept = "stopped; 2 of 7 runs are measured and kept, the same command goes on";
+    assert!(rest.iter().any(|line| line.contains(kept)), "{rest:?}");
+
+    let run = output(place.path(), &arguments);
+    let (report, progress) = (text(&run.stdout), text(&run.stderr));
+    assert_eq!(run.status.code(), Some(0), "{progress}");
+    assert_eq!(progress.matches("measured already, kept").count(), 2, "{progress}");
+    for part in [
+        "fillrandom (step 1): lithify against model",
+        "same engine twice",
+        "lithify-r0 and model-r0 read the same",
+        "reads found exactly what was written: 6 steps, scans at the end: 6 runs",
+    ] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    assert!(!report.contains("WRONG"), "{report}");
+}
+
+#[test]
+fn databases_are_kept_for_later_runs() {
+    let place = tempfile::tempdir().expect("a directory");
+    let with = |more: &[&'static str]| [&["--db", "kept"][..], more, &SMALL].concat();
+    let fill = output(place.path(), &with(&["--benchmarks", "fillseq", "--name", "fill"]));
+    assert_eq!(fill.status.code(), Some(0), "{}", text(&fill.stderr));
+    assert!(place.path().join("kept/lithify/db").is_dir());
+    let more = ["--benchmarks", "readrandom", "--use_existing_db=1", "--name", "read"];
+    let read = output(place.path(), &with(&more));
+    assert_eq!(read.status.code(), Some(0), "{}", text(&read.stderr));
+    assert!(text(&read.stdout).contains("(2000 of 2000 found)"), "{}", text(&read.stdout));
+    assert!(place.path().join("kept/lithify/db").is_dir());
+}

@@ -1,0 +1,363 @@
+//! From the results of a step to figures that engines can be compared by.
+//!
+//! Everything here is seen from outside the engine (clients, process, directory), but for the
+//! share of the time in which writers were slowed and the live bytes: these only the engine knows.
+
+use super::runner::DbRecord;
+use super::spec::{DbResult, StepResult};
+use crate::adapter::EngineStatistics;
+use crate::report::figures::Spread;
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// A figure of a step.
+pub struct Metric {
+    /// Its name in the tables.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which direction is good.
+    pub better: Better,
+    /// Its value; `None` where a step does not have it.
+    pub value: fn(&Measured<'_>) -> Option<f64>,
+}
+
+/// A step with the same step of the driver alone.
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    /// Over the engine.
+    pub step: &'a StepResult,
+    /// Over the engine that stores nothing.
+    pub driver: Option<&'a StepResult>,
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+macro_rules! metric {
+    ($name:literal, $unit:literal, $better:ident, $value:expr) => {
+        Metric { name: $name, unit: $unit, better: Better::$better, value: $value }
+    };
+}
+
+/// The figures, in the order of the tables.
+pub const METRICS: [Metric; 18] = [
+    metric!("throughput", "ops/s", Higher, |m| Some(m.step.rate())),
+    metric!("CPU per op", "us", Lower, |m| m.cpu_us_per_operation()),
+    metric!("CPU per op until settled", "us", Lower, |m| m.settled_cpu_us_per_operation()),
+    metric!("written per byte ingested", "", Lower, |m| m.written_per_byte()),
+    metric!("directory settled", "MiB", Lower, |m| Some(m.settled_directory_bytes()? / MIB)),
+    metric!("directory peak", "MiB", Lower, |m| Some(m.peak_directory_bytes()? / MIB)),
+    metric!("live settled", "MiB", Lower, |m| Some(m.settled_live_bytes()? / MIB)),
+    metric!("live peak", "MiB", Lower, |m| Some(m.peak_live_bytes()? / MIB)),
+    metric!("p50", "us", Lower, |m| Some(m.step.latency.summary.p50_us)),
+    metric!("p99", "us", Lower, |m| Some(m.step.latency.summary.p99_us)),
+    metric!("p99.9", "us", Lower, |m| Some(m.step.latency.summary.p999_us)),
+    metric!("p99.99", "us", Lower, |m| Some(m.step.latency.summary.p9999_us)),
+    metric!("max", "ms", Lower, |m| Some(m.step.latency.summary.max_ms)),
+    metric!("slowed share", "%", Lower, |m| m.slowed_percent()),
+    metric!("gap share", "%", Lower, |m| Some(100.0 * m.step.throughput.as_ref()?.gap_share())),
+    metric!("longest gap", "ms", Lower, |m| Some(m.step.throughput.as_ref()?.longest_gap_ms)),
+    metric!("worst second", "ops/s", Higher, |m| m.step.worst_second()),
+    metric!("resident", "MiB", Lower, |m| Some(m.resident_bytes() / MIB)),
+];
+
+impl StepResult {
+    /// Operations per second.
+    pub fn rate(&self) -> f64 {
+        if self.elapsed_s > 0.0 { self.operations as f64 / self.elapsed_s } else { 0.0 }
+    }
+
+    /// Writes by anybody.
+    pub fn writes(&self) -> u64 {
+        if self.benchmark.is_write() { self.operations } else { self.background_writes }
+    }
+
+    /// Operations per second in each second that ended before the clients did.
+    pub fn rates(&self) -> Vec<f64> {
+        let whole = |interval: &&super::spec::Interval| {
+            interval.elapsed_s <= self.elapsed_s + 0.05 && interval.seconds > 0.5
+        };
+        let intervals = self.intervals.iter().filter(whole);
+        intervals.map(|interval| interval.operations as f64 / interval.seconds).collect()
+    }
+
+    /// The slowest second.
+    pub fn worst_second(&self) -> Option<f64> {
+        self.rates().into_iter().min_by(f64::total_cmp)
+    }
+
+    /// Standard deviation of the seconds in units of their mean; `None` with fewer than two.
+    pub fn variation(&self) -> Option<f64> {
+        let rates = self.rates();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let variance = rates.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / rates.len() as f64;
+        (rates.len() >= 2 && mean > 0.0).then(|| variance.sqrt() / mean)
+    }
+}
+
+fn per(dividend: f64, divisor: u64) -> Option<f64> {
+    (divisor > 0).then(|| dividend / divisor as f64)
+}
+
+impl Measured<'_> {
+    /// CPU of the laboratory's own threads in this step, microseconds: the sampler's, and what
+    /// clients and background writer cost over the engine that stores nothing.
+    fn driver_us(&self) -> f64 {
+        let step = self.step;
+        let sampler_us = step.thread_cpu.sampler_us as f64;
+        let Some(driver) = self.driver else { return sampler_us };
+        let cpu = &driver.thread_cpu;
+        let client_us = per(cpu.clients_us as f64, driver.operations).unwrap_or(0.0);
+        let write_us = per(cpu.background_us as f64, driver.background_writes).unwrap_or(0.0);
+        sampler_us + client_us * step.operations as f64 + write_us * step.background_writes as f64
+    }
+
+    /// CPU of the engine per operation of the clients, background work during the step included.
+    pub fn cpu_us_per_operation(&self) -> Option<f64> {
+        let all_us = self.step.usage.process_cpu.total_us() as f64;
+        per(all_us - self.driver_us(), self.step.operations)
+    }
+
+    /// The same with the background work that the step left behind.
+    pub fn settled_cpu_us_per_operation(&self) -> Option<f64> {
+        let settle = self.step.settle.as_ref()?;
+        let later_us = settle.process_cpu.total_us() as f64 - self.step.settle_sampler_us as f64;
+        let later = per(later_us.max(0.0), self.step.operations)?;
+        Some(self.cpu_us_per_operation()? + later)
+    }
+
+    /// Bytes handed to write calls until settled, per byte of keys and values written.
+    pub fn written_per_byte(&self) -> Option<f64> {
+        let later = self.step.settle.as_ref().map_or(0, |s| s.process_io.written_syscall_bytes);
+        let all = self.step.usage.process_io.written_syscall_bytes + later;
+        per(all as f64, self.step.ingested_bytes)
+    }
+
+    /// What the device wrote until settled, per byte of keys and values written.
+    pub fn device_written_per_byte(&self) -> Option<f64> {
+        let during = self.step.usage.device?.written_bytes;
+        let later = self.step.settle.as_ref().and_then(|s| s.device).map_or(0, |d| d.written_bytes);
+        per((during + later) as f64, self.step.ingested_bytes)
+    }
+
+    /// What the device read per operation, bytes.
+    pub fn device_read_per_operation(&self) -> Option<f64> {
+        per(self.step.usage.device?.read_bytes as f64, self.step.operations)
+    }
+
+    fn settled_directory_bytes(&self) -> Option<f64> {
+        let settle = self.step.settle.as_ref().unwrap_or(&self.step.usage);
+        positive(settle.directory.allocated_bytes)
+    }
+
+    fn peak_directory_bytes(&self) -> Option<f64> {
+        let samples = self.step.samples.iter().map(|sample| sample.directory.allocated_bytes);
+        let during = self.step.usage.directory.allocated_bytes;
+        positive(samples.max().unwrap_or(0).max(during))
+    }
+
+    fn settled_live_bytes(&self) -> Option<f64> {
+        positive(self.step.statistics_settled.live_bytes)
+    }
+
+    fn peak_live_bytes(&self) -> Option<f64> {
+        let samples = self.step.samples.iter().map(|sample| sample.live_bytes);
+        positive(samples.max().unwrap_or(0).max(self.step.statistics.live_bytes))
+    }
+
+    /// Share of the step in which the engine held its writers back, percent; `None` when nobody
+    /// wrote.
+    fn slowed_percent(&self) -> Option<f64> {
+        self.step.throughput.as_ref()?;
+        let slowed_us = slowed_us(&self.step.statistics) - slowed_us(&self.step.statistics_before);
+        let share = slowed_us / (self.step.usage.seconds * 1e6);
+        share.is_finite().then(|| 100.0 * share.clamp(0.0, 1.0))
+    }
+
+    /// Most resident memory of the step, the driver's taken off, bytes.
+    fn resident_bytes(&self) -> f64 {
+        let most = |step: &StepResult| {
+            let settled = step.settle.as_ref().map_or(0, |s| s.memory.resident_max_bytes);
+            step.usage.memory.resident_max_bytes.max(settled)
+        };
+        most(self.step) as f64 - self.driver.map_or(0, most) as f64
+    }
+}
+
+fn positive(bytes: u64) -> Option<f64> {
+    (bytes > 0).then_some(bytes as f64)
+}
+
+/// Time in which writers were held back, microseconds. An engine that counts the time in which
+/// any writer was is better than one that adds up the times of all.
+fn slowed_us(statistics: &EngineStatistics) -> f64 {
+    let any = statistics.raw.pointer("/stalls/slowed_us").and_then(serde_json::Value::as_f64);
+    let stalls = &statistics.stalls;
+    any.unwrap_or((stalls.delayed_us + stalls.stopped_us) as f64)
+}
+
+/// The steps of a result, each with that of the driver.
+pub fn measured<'a>(
+    result: &'a DbResult,
+    driver: Option<&'a DbResult>,
+) -> impl Iterator<Item = Measured<'a>> {
+    let mut of_driver = driver.into_iter().flat_map(DbResult::loops);
+    result.loops().map(move |step| Measured { step, driver: of_driver.next() })
+}
+
+/// A figure of two sides over the repeats.
+pub struct Comparison {
+    /// Of the first engine.
+    pub first: Spread,
+    /// Of the other.
+    pub other: Spread,
+    /// First by other, repeat by repeat; `None` where the other is 0.
+    pub ratio: Option<Spread>,
+    /// The first engine's second run by its first, repeat by repeat; `None` without a control.
+    pub control: Option<Spread>,
+}
+
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first engine is better, by more than the control differs.
+    Better,
+    /// It is worse.
+    Worse,
+    /// Not told from what the control differs by, or from equal.
+    WithinBand,
+    /// There is no control, or a side has nothing to compare.
+    None,
+}
+
+impl Comparison {
+    /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
+    pub fn verdict(&self, better: Better) -> Verdict {
+        let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
+        let (low, high) = (control.min.min(1.0), control.max.max(1.0));
+        // What the control differs by one way it may differ by the other way next time.
+        let (low, high) = (low.min(1.0 / high), high.max(1.0 / low));
+        match better {
+            _ if ratio.max >= low && ratio.min <= high => Verdict::WithinBand,
+            Better::Higher if ratio.min > high => Verdict::Better,
+            Better::Lower if ratio.max < low => Verdict::Better,
+            _ => Verdict::Worse,
+        }
+    }
+}
+
+/// The three series of one figure of one step over the repeats.
+pub struct Series<'a> {
+    record: &'a DbRecord,
+}
+
+impl<'a> Series<'a> {
+    /// Of a run.
+    pub fn of(record: &'a DbRecord) -> Series<'a> {
+        Series { record }
+    }
+
+    fn values(
+        &self,
+        results: impl Iterator<Item = &'a DbResult>,
+        index: usize,
+        metric: &Metric,
+    ) -> Vec<(u64, f64)> {
+        let driver = self.record.driver();
+        results
+            .filter_map(|result| {
+                let value = measured(result, driver).nth(index).and_then(|m| (metric.value)(&m))?;
+                Some((result.cell.repeat, value))
+            })
+            .collect()
+    }
+
+    /// A figure of the loop at `index`, the first engine against the one at `other`; `None` when
+    /// a side does not have it.
+    pub fn comparison(&self, other: usize, index: usize, metric: &Metric) -> Option<Comparison> {
+        use super::spec::Role::{Control, Measure};
+        let engines = &self.record.plan.engines;
+        let first = self.values(self.record.of(engines.first()?, Measure), index, metric);
+        let second = self.values(self.record.of(engines.get(other)?, Measure), index, metric);
+        let again = self.values(self.record.of(engines.first()?, Control), index, metric);
+        let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
+        Some(Comparison {
+            first: spread(&first)?,
+            other: spread(&second)?,
+            ratio: ratios(&first, &second),
+            control: ratios(&again, &first),
+        })
+    }
+
+    /// A figure of one engine's loop at `index` over its repeats.
+    pub fn spread(&self, engine: usize, index: usize, metric: &Metric) -> Option<Spread> {
+        use super::spec::Role::Measure;
+        let engine = self.record.plan.engines.get(engine)?;
+        let values = self.values(self.record.of(engine, Measure), index, metric);
+        Spread::of(values.into_iter().map(|(_, value)| value).collect())
+    }
+}
+
+/// Ratios of the values of the same repeats; zero by zero is equal.
+fn ratios(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Option<Spread> {
+    let of_repeat = |repeat: u64| divisors.iter().find(|(other, _)| *other == repeat);
+    let ratio = |(repeat, dividend): &(u64, f64)| {
+        let (_, divisor) = of_repeat(*repeat)?;
+        match (*dividend, *divisor) {
+            (0.0, 0.0) => Some(1.0),
+            (_, 0.0) => None,
+            (dividend, divisor) => Some(dividend / divisor),
+        }
+    };
+    Spread::of(dividends.iter().filter_map(ratio).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(min: f64, max: f64) -> Option<Spread> {
+        Some(Spread { median: (min + max) / 2.0, min, max, count: 5 })
+    }
+
+    fn verdict(better: Better, ratio: Option<Spread>, control: Option<Spread>) -> Verdict {
+        let side = spread(1.0, 1.0).unwrap_or(Spread { median: 1.0, min: 1.0, max: 1.0, count: 1 });
+        Comparison { first: side, other: side, ratio, control }.verdict(better)
+    }
+
+    #[test]
+    fn no_verdict_inside_what_the_control_differs_by() {
+        let band = spread(0.96, 1.02);
+        assert_eq!(verdict(Better::Higher, spread(1.2, 1.4), band), Verdict::Better);
+        assert_eq!(verdict(Better::Higher, spread(0.7, 0.8), band), Verdict::Worse);
+        assert_eq!(verdict(Better::Lower, spread(0.7, 0.8), band), Verdict::Better);
+        assert_eq!(verdict(Better::Lower, spread(1.2, 1.4), band), Verdict::Worse);
+        // 0.96 one way is 1.042 the other way.
+        assert_eq!(verdict(Better::Higher, spread(1.03, 1.2), band), Verdict::WithinBand);
+        assert_eq!(verdict(Better::Higher, spread(0.9, 1.2), band), Verdict::WithinBand);
+        // A control that differs always to one side does not move the place of equal.
+        assert_eq!(
+            verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)),
+            Verdict::WithinBand
+        );
+        assert_eq!(verdict(Better::Lower, spread(0.5, 0.6), None), Verdict::None);
+        assert_eq!(verdict(Better::Lower, None, band), Verdict::None);
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_repeat() {
+        let first = [(0, 10.0), (1, 30.0), (2, 8.0)];
+        let second = [(1, 10.0), (0, 5.0)];
+        let ratio = ratios(&first, &second).expect("two repeats");
+        assert_eq!((ratio.min, ratio.max, ratio.count), (2.0, 3.0, 2));
+        assert_eq!(ratios(&[(0, 0.0)], &[(0, 0.0)]).map(|spread| spread.median), Some(1.0));
+        assert_eq!(ratios(&[(0, 1.0)], &[(0, 0.0)]), None);
+    }
+}

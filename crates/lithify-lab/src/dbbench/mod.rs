@@ -1,0 +1,24 @@
+//! The loops of the classic key-value benchmark, on one engine or on pairs of them.
+//!
+//! Owns: what a run does ([`spec`]), the random numbers ([`stream`](self)), the loops of the
+//! clients ([`clients`](self)), the measuring process ([`measure`]), what must be found
+//! ([`oracle`]), the pairs and their repeats ([`runner`]), the figures ([`figures`]) and the
+//! reports ([`report`]).
+//!
+//! Promises: with the same flags and seed the loops visit the same keys in the same order as the
+//! original's and write the same values; a sequence runs over one database in one process, which
+//! nothing else shares; what was read is counted and summed, and engines are compared by it.
+//!
+//! Threads: [`runner::Runner::run`] belongs to one thread; the measuring process has one thread
+//! per client and one that samples every second. Does not know experiments and arms.
+
+mod clients;
+pub mod figures;
+pub mod histogram;
+pub mod measure;
+pub mod oracle;
+mod rate;
+pub mod report;
+pub mod runner;
+pub mod spec;
+mod stream;

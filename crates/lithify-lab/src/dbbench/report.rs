@@ -1,0 +1,449 @@
+//! The reports: result lines, the table of ratios, and the same figures for machines.
+//!
+//! Result lines and interval reports have the form of the original. The tab-separated report has
+//! its columns too, in its order, from counters and not from text; what an engine does not count
+//! is `NA`. Columns that it lacks follow.
+
+use std::fmt::Write as _;
+
+use super::figures::{Comparison, METRICS, Measured, Series, Verdict, measured};
+use super::oracle;
+use super::runner::{DbRecord, foreign_percent};
+use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
+use crate::adapter::EngineStatistics;
+use crate::report::figures::{Spread, figure};
+
+const MIB: f64 = (1 << 20) as f64;
+const GIB: f64 = (1 << 30) as f64;
+
+/// The result line of a step with clients, as the original prints it.
+pub fn result_line(step: &StepResult) -> String {
+    let operations = step.operations.max(1) as f64;
+    let elapsed_s = step.elapsed_s.max(1e-9);
+    let mut line = format!(
+        "{:<12} : {:11.3} micros/op {} ops/sec {:.3} seconds {} operations; {:6.1} MB/s",
+        step.benchmark.name(),
+        step.client_seconds * 1e6 / operations,
+        (step.operations as f64 / elapsed_s) as u64,
+        step.elapsed_s,
+        step.operations,
+        step.bytes as f64 / MIB / elapsed_s,
+    );
+    if !step.benchmark.is_write() {
+        let _ = write!(line, " ({} of {} found)", step.found, step.operations);
+    }
+    line
+}
+
+/// Operations per interval: the columns of the original count everybody, those after them tell
+/// the clients from the writer beside them.
+pub fn intervals(step: &StepResult) -> String {
+    let mut text = "secs_elapsed,interval_qps,clients_qps,background_writer_qps\n".to_owned();
+    for interval in &step.intervals {
+        let Interval { elapsed_s, seconds, operations, background_writes } = *interval;
+        let rate = |count: u64| (count as f64 / seconds.max(1e-9)).round();
+        let _ = writeln!(
+            text,
+            "{elapsed_s:.0},{},{},{}",
+            rate(operations + background_writes),
+            rate(operations),
+            rate(background_writes)
+        );
+    }
+    text
+}
+
+/// The report for people.
+pub fn render(record: &DbRecord) -> String {
+    let mut text = String::new();
+    if let Some(result) = record.reference().or(record.driver()) {
+        text.push_str(&settings(result));
+    }
+    let results: Vec<&DbResult> = record.results().collect();
+    if let [.., result] = results.as_slice()
+        && results.len() <= 2
+    {
+        text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
+    } else {
+        text.push_str(&lines_of_all(record));
+        text.push_str(&tables(record));
+    }
+    text.push_str(&checks(record));
+    text
+}
+
+fn settings(result: &DbResult) -> String {
+    let spec: &DbSpec = &result.cell.spec;
+    let settings = &spec.settings;
+    let mut text = format!(
+        "{} of {} + {} bytes ({} random), {} threads, {}, write rate {}, seed {}\n",
+        plural(spec.num, "key"),
+        spec.key_bytes,
+        spec.value_bytes,
+        spec.compression_ratio,
+        spec.threads,
+        match spec.duration_seconds {
+            0 => "by operations".to_owned(),
+            seconds => format!("{seconds} s a step"),
+        },
+        match spec.write_rate_bytes_per_s {
+            0 => "unlimited".to_owned(),
+            rate => format!("{} MiB/s", figure(rate as f64 / MIB)),
+        },
+        spec.seed,
+    );
+    let mib = |bytes: u64| figure(bytes as f64 / MIB);
+    let _ = writeln!(
+        text,
+        "memory budget {} MiB, memtable {} MiB, tables {} MiB, base level {} MiB, fanout {}, blocks \
+         {} KiB, {} background threads, durability {}, codecs {},{},{}",
+        mib(settings.memory_budget_bytes),
+        mib(settings.memtable_bytes),
+        mib(settings.table_bytes),
+        mib(settings.base_level_bytes),
+        settings.fanout,
+        settings.block_bytes >> 10,
+        settings.background_threads,
+        settings.durability.name(),
+        settings.codec_small,
+        settings.codec_middle,
+        settings.codec_bottom,
+    );
+    let machine = &result.machine;
+    let _ = writeln!(
+        text,
+        "{}, {} CPUs, {}, {}, {}\n",
+        machine.cpu, machine.cpus, machine.kernel, machine.file_system, machine.build,
+    );
+    text
+}
+
+fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// One run: each step's line, distribution and figures.
+fn one(result: &DbResult, driver: Option<&DbResult>) -> String {
+    let mut text = format!("{}\n", result.engine_name);
+    let mut steps = measured(result, driver);
+    for step in &result.steps {
+        match step {
+            Step::Call(call) => {
+                let seconds = call.usage.seconds;
+                let _ = writeln!(text, "{:<12} : {seconds:11.3} seconds", call.benchmark.name());
+            }
+            Step::Loop(step) => {
+                let _ = writeln!(text, "{}", result_line(step));
+                text.push_str(&step.latency.distribution.render(step.benchmark.operation()));
+                if let Some(writer) = &step.background_latency {
+                    text.push_str(&writer.distribution.render("write of the background writer"));
+                }
+                if let Some(figures) = steps.next() {
+                    text.push_str(&figure_lines(&figures));
+                }
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn figure_lines(measured: &Measured<'_>) -> String {
+    let mut text = String::new();
+    for metric in &METRICS {
+        if let Some(value) = (metric.value)(measured) {
+            let line = format!("  {:<26} {} {}", metric.name, figure(value), metric.unit);
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+    text
+}
+
+/// The result lines of every run, in the order in which they were measured.
+fn lines_of_all(record: &DbRecord) -> String {
+    let mut text = String::new();
+    for result in record.results() {
+        let foreign = foreign_percent(result);
+        let _ = writeln!(
+            text,
+            "{} ({}), other processes {} % of the machine",
+            result.cell.id,
+            result.engine_name,
+            figure(foreign)
+        );
+        for step in result.loops() {
+            let _ = writeln!(text, "  {}", result_line(step));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// For every loop a table: one engine alone, or the first against each of the others.
+fn tables(record: &DbRecord) -> String {
+    let mut text = String::new();
+    let Some(reference) = record.reference() else { return text };
+    let series = Series::of(record);
+    let engines = &record.plan.engines;
+    for (index, step) in reference.loops().enumerate() {
+        if engines.len() == 1 {
+            let _ = writeln!(text, "{} (step {})", step.benchmark, index + 1);
+            for metric in &METRICS {
+                if let Some(spread) = series.spread(0, index, metric) {
+                    let name = format!("{} {}", metric.name, metric.unit);
+                    let _ = writeln!(text, "  {name:<30} {}", with_range(&spread));
+                }
+            }
+            text.push('\n');
+        }
+        for (other, engine) in engines.iter().enumerate().skip(1) {
+            let _ = writeln!(
+                text,
+                "{} (step {}): {} against {engine}",
+                step.benchmark,
+                index + 1,
+                engines[0]
+            );
+            text.push_str(&table(&series, other, index, [engines[0].name(), engine.name()]));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> String {
+    let mut text = format!(
+        "  {:<30} {:>26} {:>26} {:>22} {:>22}  verdict\n",
+        "median [min, max]", names[0], names[1], "ratio", "same engine twice"
+    );
+    for metric in &METRICS {
+        let Some(comparison) = series.comparison(other, index, metric) else { continue };
+        let Comparison { first, other, ratio, control } = &comparison;
+        let verdict = match comparison.verdict(metric.better) {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::WithinBand => "no difference shown",
+            Verdict::None => "-",
+        };
+        let name = format!("{} {}", metric.name, metric.unit);
+        let ranged =
+            |spread: &Option<Spread>| spread.as_ref().map_or_else(|| "-".to_owned(), with_range);
+        let _ = writeln!(
+            text,
+            "  {name:<30} {:>26} {:>26} {:>22} {:>22}  {verdict}",
+            with_range(first),
+            with_range(other),
+            ranged(ratio),
+            ranged(control),
+        );
+    }
+    text
+}
+
+fn with_range(spread: &Spread) -> String {
+    if spread.count == 1 {
+        return figure(spread.median);
+    }
+    let Spread { median, min, max, .. } = *spread;
+    format!("{} [{}, {}]", figure(median), figure(min), figure(max))
+}
+
+/// What was checked, and what is wrong.
+fn checks(record: &DbRecord) -> String {
+    let mut text = "Checks\n".to_owned();
+    let counted = |results: &mut dyn Iterator<Item = &DbResult>| {
+        let mut counts = (0, 0);
+        for result in results {
+            let founds = result.loops().filter(|step| step.found_expected.is_some()).count();
+            counts.0 += founds;
+            counts.1 += usize::from(
+                result.verification.as_ref().is_some_and(|seen| seen.rows_expected.is_some()),
+            );
+        }
+        counts
+    };
+    let (founds, scans) = counted(&mut record.results());
+    let _ = writeln!(
+        text,
+        "  reads found exactly what was written: {}, scans at the end: {}",
+        plural(founds as u64, "step"),
+        plural(scans as u64, "run")
+    );
+    if let Some(first) = record.reference() {
+        for other in record.results().filter(|other| other.cell.role != Role::Driver) {
+            if other.cell.id == first.cell.id {
+                continue;
+            }
+            let agreement = oracle::agreement(first, other);
+            let mut line = format!(
+                "  {} and {} read the same: {}",
+                first.cell.id,
+                other.cell.id,
+                plural(agreement.equal, "sum")
+            );
+            if !agreement.not_comparable.is_empty() {
+                let _ = write!(
+                    line,
+                    "; not comparable, contents depend on speed: {}",
+                    agreement.not_comparable.join(", ")
+                );
+            }
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    for problem in record.problems() {
+        let _ = writeln!(text, "  WRONG: {problem}");
+    }
+    text
+}
+
+/// Every figure of every step of every run: one line each.
+pub fn csv(record: &DbRecord) -> String {
+    let mut text = "cell,role,engine,repeat,step,benchmark,operations,found,elapsed_s,\
+        ingested_bytes,found_expected,sum,foreign_cpu_us"
+        .to_owned();
+    for metric in &METRICS {
+        let name = metric.name.replace([' ', '.'], "_");
+        let unit = match metric.unit {
+            "" => String::new(),
+            "%" => "_percent".to_owned(),
+            unit => format!("_{}", unit.replace('/', "_per_")),
+        };
+        let _ = write!(text, ",{name}{unit}");
+    }
+    text.push('\n');
+    for result in record.results() {
+        for (index, measured) in measured(result, record.driver()).enumerate() {
+            let step = measured.step;
+            let sum = step.checkpoints.iter().filter_map(|list| list.last());
+            let sum = sum.fold(0u64, |sum, checkpoint| sum.wrapping_add(checkpoint.sum));
+            let _ = write!(
+                text,
+                "{},{},{},{},{},{},{},{},{:.6},{},{},{sum:016x},{}",
+                result.cell.id,
+                role(result.cell.role),
+                result.cell.spec.engine,
+                result.cell.repeat,
+                index + 1,
+                step.benchmark,
+                step.operations,
+                step.found,
+                step.elapsed_s,
+                step.ingested_bytes,
+                step.found_expected.map_or_else(String::new, |found| found.to_string()),
+                step.usage.foreign_cpu_us,
+            );
+            for metric in &METRICS {
+                let value = (metric.value)(&measured);
+                let _ = match value {
+                    Some(value) => write!(text, ",{value:.6}"),
+                    None => write!(text, ","),
+                };
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Driver => "driver",
+        Role::Measure => "measure",
+        Role::Control => "control",
+    }
+}
+
+/// The columns of the original's script, in its order.
+const CLASSIC_COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc_wsecs\t\
+    c_csecs\tb_rgb\tb_wgb\tusec_op\tp50\tp99\tp99.9\tp99.99\tpmax\tuptime\tstall%\tNstall\tu_cpu\t\
+    s_cpu\trss\ttest\tdate\tversion\tjob_id\tgithash";
+/// Columns that it lacks.
+const MORE_COLUMNS: &str = "w_amp_flush\tw_amp_wal\tw_amp_dev\tr_amp_dev\tspace_amp\tcpu_us_op\t\
+    worst1s\tcv1s\tobs_stall%\tobs_Nstall\tlongest_gap_ms";
+
+/// The report of the original's script, one line per step, tab-separated.
+pub fn tsv(record: &DbRecord) -> String {
+    let mut text = format!("{CLASSIC_COLUMNS}\t{MORE_COLUMNS}\n");
+    for result in record.results().filter(|result| result.cell.role != Role::Driver) {
+        for measured in measured(result, record.driver()) {
+            let _ = writeln!(text, "{}", tsv_line(result, &measured).join("\t"));
+        }
+    }
+    text
+}
+
+fn grown(step: &StepResult, figure: impl Fn(&EngineStatistics) -> u64) -> f64 {
+    figure(&step.statistics_settled) as f64 - figure(&step.statistics_before) as f64
+}
+
+fn written(step: &StepResult, causes: &[&str]) -> f64 {
+    grown(step, |statistics| {
+        let of = |cause: &&str| statistics.written_bytes_by_cause.get(*cause).copied();
+        causes.iter().filter_map(of).sum()
+    })
+}
+
+fn tsv_line(result: &DbResult, measured: &Measured<'_>) -> Vec<String> {
+    let step = measured.step;
+    let spec = &result.cell.spec;
+    let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |v| format!("{v:.3}"));
+    let ingested = step.ingested_bytes as f64;
+    let amplification =
+        |bytes: f64| number((ingested > 0.0 && bytes > 0.0).then(|| bytes / ingested));
+    let flush = written(step, &["flush"]);
+    let tables = written(step, &["flush", "compaction"]);
+    let log = written(step, &["wal"]);
+    let settle_s = step.settle.as_ref().map_or(0.0, |settle| settle.seconds);
+    let uptime_s = step.usage.seconds + settle_s;
+    let job_cpu_us = grown(step, |s| s.levels.iter().map(|level| level.compaction_cpu_us).sum());
+    let metric = |name: &str| {
+        METRICS.iter().find(|metric| metric.name == name).and_then(|m| (m.value)(measured))
+    };
+    let distribution = &step.latency.distribution;
+    let percentile = |percent| format!("{:.2}", distribution.percentile_us(percent));
+    let stalls = &step.throughput;
+    let database = spec.num as f64 * spec.entry_bytes() as f64;
+    vec![
+        format!("{:.0}", step.rate()),
+        format!("{:.1}", step.bytes as f64 / MIB / step.elapsed_s.max(1e-9)),
+        format!("{:.2}GB", step.statistics_settled.live_bytes as f64 / GIB),
+        "NA".to_owned(),
+        format!("{:.3}", tables / GIB),
+        // The original adds the flushes a second time.
+        amplification(tables + flush),
+        format!("{:.1}", tables / MIB / uptime_s.max(1e-9)),
+        "NA".to_owned(),
+        format!("{:.3}", job_cpu_us / 1e6),
+        "NA".to_owned(),
+        "NA".to_owned(),
+        format!("{:.3}", step.client_seconds * 1e6 / step.operations.max(1) as f64),
+        percentile(50.0),
+        percentile(99.0),
+        percentile(99.9),
+        percentile(99.99),
+        distribution.max_us.to_string(),
+        format!("{uptime_s:.1}"),
+        number(metric("slowed share")),
+        "NA".to_owned(),
+        format!("{:.6}", step.usage.process_cpu.user_us as f64 / 1e9),
+        format!("{:.6}", step.usage.process_cpu.system_us as f64 / 1e9),
+        format!("{:.3}", step.usage.memory.resident_max_bytes as f64 / GIB),
+        format!("{}.t{}", step.benchmark, spec.threads),
+        result.started_unix_s.to_string(),
+        result.engine_name.clone(),
+        result.cell.id.clone(),
+        spec.build.chars().take(10).collect(),
+        amplification(tables),
+        amplification(tables + log),
+        number(measured.device_written_per_byte()),
+        number(measured.device_read_per_operation()),
+        format!("{:.3}", step.statistics_settled.live_bytes as f64 / database.max(1.0)),
+        number(measured.cpu_us_per_operation()),
+        number(step.worst_second()),
+        number(step.variation()),
+        number(metric("gap share")),
+        stalls.as_ref().map_or_else(|| "NA".to_owned(), |seen| seen.gap_runs.to_string()),
+        number(metric("longest gap")),
+    ]
+}

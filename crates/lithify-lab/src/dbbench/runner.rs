@@ -1,0 +1,343 @@
+//! Pairs: the same sequence on several engines, in turn, several times, each in its own process.
+//!
+//! The driver alone comes first. Then every repeat runs the engines in the order in which they
+//! were named, and the first one once more when a control is asked for: what those two differ by
+//! is what no engine makes. A result is on disk whole or not at all, and what was measured by the
+//! same program with the same settings is not measured again.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::{DbCell, DbJob, DbResult, DbSpec, Role, SCHEMA, Step};
+use super::{oracle, report};
+use crate::adapter::EngineName;
+use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
+use crate::run::progress::Announcer;
+use crate::run::store::{Store, write_atomically, write_json};
+use crate::run::{Pace, RunError, engine, require_free};
+
+/// What is measured, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DbPlan {
+    /// Name of the run, and of its files.
+    pub name: String,
+    /// The engines, the first one is compared with the others.
+    pub engines: Vec<EngineName>,
+    /// The cells.
+    pub cells: Vec<DbCell>,
+}
+
+/// The driver runs for so long at most: its figures do not change.
+const DRIVER_SECONDS_MAX: u64 = 10;
+
+impl DbPlan {
+    /// `specs` differ by their engines only.
+    pub fn new(name: &str, specs: &[DbSpec], repeats: u64, control: bool) -> DbPlan {
+        let cell = |role, repeat, spec: &DbSpec| {
+            let id = match role {
+                Role::Driver => "driver".to_owned(),
+                Role::Measure => format!("{}-r{repeat}", spec.engine),
+                Role::Control => format!("{}-control-r{repeat}", spec.engine),
+            };
+            DbCell { id, role, repeat, spec: spec.clone() }
+        };
+        let mut cells = Vec::new();
+        let mut first = specs.first().cloned();
+        if let Some(spec) = &mut first {
+            spec.engine = EngineName::null();
+            spec.duration_seconds = spec.duration_seconds.min(DRIVER_SECONDS_MAX);
+            spec.write_rate_bytes_per_s = 0;
+            spec.use_existing = false;
+            cells.push(cell(Role::Driver, 0, spec));
+        }
+        let stored: Vec<&DbSpec> = specs.iter().filter(|s| engine::stores(&s.engine)).collect();
+        for repeat in 0..repeats {
+            cells.extend(stored.iter().map(|spec| cell(Role::Measure, repeat, spec)));
+            if control && let Some(spec) = stored.first() {
+                cells.push(cell(Role::Control, repeat, spec));
+            }
+        }
+        let engines = stored.iter().map(|spec| spec.engine.clone()).collect();
+        DbPlan { name: name.to_owned(), engines, cells }
+    }
+}
+
+/// A cell with what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DbCellRecord {
+    /// What was to be done.
+    pub cell: DbCell,
+    /// The result, when it was measured.
+    pub result: Option<DbResult>,
+    /// Why there is none, when its process failed.
+    pub failure: Option<String>,
+}
+
+/// A run with all its results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DbRecord {
+    /// Version of this JSON: [`SCHEMA`].
+    pub schema: u32,
+    /// What was to be measured.
+    pub plan: DbPlan,
+    /// True when the run was stopped before its last cell.
+    pub interrupted: bool,
+    /// The cells in the order in which they ran.
+    pub cells: Vec<DbCellRecord>,
+}
+
+impl DbRecord {
+    /// The results that count: measured, and what was read is what was written.
+    pub fn results(&self) -> impl Iterator<Item = &DbResult> {
+        self.cells
+            .iter()
+            .filter_map(|cell| cell.result.as_ref())
+            .filter(|result| oracle::faults(result).is_empty())
+    }
+
+    /// Those of one engine in one role, by repeat.
+    pub fn of<'a>(
+        &'a self,
+        engine: &'a EngineName,
+        role: Role,
+    ) -> impl Iterator<Item = &'a DbResult> {
+        self.results()
+            .filter(move |result| result.cell.role == role && result.cell.spec.engine == *engine)
+    }
+
+    /// What the driver alone took.
+    pub fn driver(&self) -> Option<&DbResult> {
+        self.results().find(|result| result.cell.role == Role::Driver)
+    }
+
+    /// What went wrong: processes that failed, reads that found the wrong rows, engines that
+    /// disagree.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<String> = Vec::new();
+        for cell in &self.cells {
+            if let Some(why) = &cell.failure {
+                problems.push(format!("{}: {why}", cell.cell.id));
+            }
+            problems.extend(cell.result.iter().flat_map(oracle::faults));
+        }
+        if let Some(first) = self.reference() {
+            for other in self.results().filter(|result| result.cell.role != Role::Driver) {
+                problems.extend(oracle::agreement(first, other).differences);
+            }
+        }
+        problems
+    }
+
+    /// The result with which the others are compared.
+    pub fn reference(&self) -> Option<&DbResult> {
+        self.results().find(|result| result.cell.role == Role::Measure)
+    }
+}
+
+/// How a plan is run.
+pub struct Runner<'a> {
+    /// What is measured.
+    pub plan: &'a DbPlan,
+    /// The program that does it, with the arguments that make it the measuring process.
+    pub program: Program,
+    /// Where results go.
+    pub results: &'a Path,
+    /// Where engines keep their data meanwhile; beside the results when not given.
+    pub data: Option<&'a Path>,
+    /// Where databases are kept for later runs, one directory per engine; nowhere when not given.
+    pub kept: Option<&'a Path>,
+    /// Measure again what was measured.
+    pub fresh: bool,
+    /// Set to true, it stops the run.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl Runner<'_> {
+    /// Measures every cell that was not measured yet.
+    ///
+    /// # Errors
+    /// Results cannot be written, the disk is too small, another run is at work. A cell that fails
+    /// is no error: it is in the record.
+    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<DbRecord, RunError> {
+        let store = Store::open(self.results, &self.plan.name)?;
+        write_json(&store.directory().join("plan.json"), self.plan)?;
+        let mut record = DbRecord {
+            schema: SCHEMA,
+            plan: self.plan.clone(),
+            interrupted: false,
+            cells: Vec::new(),
+        };
+        let mut pace = Pace::new(self.plan.cells.len());
+        for cell in &self.plan.cells {
+            let done = match self.interrupt.load(Ordering::Relaxed) {
+                true => None,
+                false => self.cell(&store, cell, &mut pace, announcer)?,
+            };
+            match done {
+                Some(done) => record.cells.push(done),
+                None => {
+                    record.interrupted = true;
+                    break;
+                }
+            }
+        }
+        Ok(record)
+    }
+
+    /// Finds or measures one cell; `None` when it was interrupted.
+    fn cell(
+        &self,
+        store: &Store,
+        cell: &DbCell,
+        pace: &mut Pace,
+        announcer: &mut dyn Announcer,
+    ) -> Result<Option<DbCellRecord>, RunError> {
+        let result_path = absolute(&store.directory().join(format!("{}.json", cell.id)))?;
+        if let Some(result) = find(&result_path, cell).filter(|_| !self.fresh) {
+            pace.skip();
+            announcer.say(&format!("{}: measured already, kept", cell.id));
+            return Ok(Some(record(cell, Ok(result))));
+        }
+        announcer.begin(&format!("cell {} {}{}", pace.position(), cell.id, pace.rest()));
+        let began = Instant::now();
+        let (directory, data_directory) = self.directory(store, cell)?;
+        let job = DbJob {
+            cell: cell.clone(),
+            data_directory,
+            result_path: result_path.clone(),
+            parent: std::process::id(),
+        };
+        let log_path = store.directory().join(format!("{}.log", cell.id));
+        let files = JobFiles { result: &result_path, log: &log_path };
+        let mut progress = |line: &_| announcer.progress(line);
+        let answer = run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)?;
+        drop(directory);
+        let seconds = began.elapsed().as_secs_f64();
+        pace.measured(seconds);
+        let outcome = match answer {
+            Answer::Interrupted => {
+                announcer.end(&format!("{}: stopped", cell.id));
+                return Ok(None);
+            }
+            Answer::Failed(why) => {
+                announcer.end(&format!("{}: failed after {seconds:.0} s: {why}", cell.id));
+                Err(why)
+            }
+            Answer::Result(result) => {
+                announcer.end(&summary(&result, seconds));
+                Ok(*result)
+            }
+        };
+        Ok(Some(record(cell, outcome)))
+    }
+
+    /// The directory of a cell's data, and the one in it that the engine gets.
+    fn directory(
+        &self,
+        store: &Store,
+        cell: &DbCell,
+    ) -> Result<(DataDirectory, PathBuf), RunError> {
+        let spec = &cell.spec;
+        let on_disk = engine::uses_disk(&spec.engine);
+        let kept = self.kept.filter(|_| on_disk).map(|kept| kept.join(spec.engine.name()));
+        if spec.use_existing
+            && let Some(path) = &kept
+        {
+            return DataDirectory::open(path);
+        }
+        let data = self.data.unwrap_or(store.directory());
+        let path = kept.clone().unwrap_or_else(|| data.join(format!("{}.data", cell.id)));
+        let parent = path.parent().unwrap_or(data);
+        std::fs::create_dir_all(parent).map_err(|error| RunError::io(parent, error))?;
+        if on_disk {
+            // Twice the logical size is more than an engine needs at its peak.
+            let needed_bytes = spec.num * spec.entry_bytes() * 2 + (256 << 20);
+            require_free(parent, needed_bytes, ", or take a smaller --num")?;
+        }
+        let directory = DataDirectory::create(&path)?;
+        let database = directory.engine_directory()?;
+        Ok((if kept.is_some() { directory.keep() } else { directory }, database))
+    }
+}
+
+/// The result of an earlier run of the same program with the same settings.
+fn find(path: &Path, cell: &DbCell) -> Option<DbResult> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let result: DbResult = serde_json::from_str(&text).ok()?;
+    (result.hash == cell.hash() && result.cell == *cell).then_some(result)
+}
+
+fn record(cell: &DbCell, outcome: Result<DbResult, String>) -> DbCellRecord {
+    let (result, failure) = match outcome {
+        Ok(result) => (Some(result), None),
+        Err(why) => (None, Some(why)),
+    };
+    DbCellRecord { cell: cell.clone(), result, failure }
+}
+
+/// One line: the rate of each step, and what other processes took meanwhile.
+fn summary(result: &DbResult, seconds: f64) -> String {
+    let mut text = format!("{}:", result.cell.id);
+    for step in result.loops() {
+        let rate = step.operations as f64 / step.elapsed_s.max(1e-9);
+        text.push_str(&format!(" {} {rate:.0}/s,", step.benchmark));
+    }
+    let foreign = foreign_percent(result);
+    text.push_str(&format!(" other processes {foreign:.0} %, {seconds:.0} s in all"));
+    text
+}
+
+/// What other processes took of the machine while steps ran, percent.
+pub fn foreign_percent(result: &DbResult) -> f64 {
+    let usages = result.steps.iter().map(|step| match step {
+        Step::Loop(step) => &step.usage,
+        Step::Call(call) => &call.usage,
+    });
+    let (mut foreign_us, mut seconds) = (0, 0.0);
+    for usage in usages {
+        foreign_us += usage.foreign_cpu_us;
+        seconds += usage.seconds;
+    }
+    let capacity_us = seconds * 1e6 * result.machine.cpus.max(1) as f64;
+    if capacity_us > 0.0 { 100.0 * foreign_us as f64 / capacity_us } else { 0.0 }
+}
+
+/// Writes the report of a run: text, figures, the record, and the interval report of every step
+/// beside its raw result. Gives the names of the first four.
+///
+/// # Errors
+/// The operating system's.
+pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], RunError> {
+    let name = &record.plan.name;
+    let files = ["txt", "csv", "tsv", "json"].map(|kind| results.join(format!("{name}.{kind}")));
+    write_atomically(&files[0], report::render(record).as_bytes())?;
+    write_atomically(&files[1], report::csv(record).as_bytes())?;
+    write_atomically(&files[2], report::tsv(record).as_bytes())?;
+    // What engines say about themselves beyond the report stays in the results of the cells.
+    let mut short = record.clone();
+    for result in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        result.steps.iter_mut().for_each(shorten);
+    }
+    let line = serde_json::to_string(&short)
+        .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
+    write_atomically(&files[3], format!("{line}\n").as_bytes())?;
+    for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
+        for (index, step) in result.loops().enumerate() {
+            let file = format!("{}-{index}-{}.report.csv", result.cell.id, step.benchmark);
+            let path = results.join("runs").join(name).join(file);
+            write_atomically(&path, report::intervals(step).as_bytes())?;
+        }
+    }
+    Ok(files)
+}
+
+fn shorten(step: &mut Step) {
+    if let Step::Loop(step) = step {
+        step.statistics.raw = serde_json::Value::Null;
+        step.statistics_before.raw = serde_json::Value::Null;
+        step.statistics_settled.raw = serde_json::Value::Null;
+    }
+}

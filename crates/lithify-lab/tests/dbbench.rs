@@ -1,0 +1,257 @@
+//! The loops of the classic key-value benchmark over real engines, in this process.
+//!
+//! The counts of found keys are those that the original (db_bench 7.8.3) prints for the same
+//! flags and seed.
+
+use lithify_lab::adapter::EngineName;
+use lithify_lab::dbbench::oracle::{agreement, faults};
+use lithify_lab::dbbench::runner::{DbCellRecord, DbPlan, DbRecord};
+use lithify_lab::dbbench::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult};
+use lithify_lab::dbbench::{measure, report};
+use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::run::cell::EngineSettings;
+
+const MIB: u64 = 1 << 20;
+
+/// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`
+fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
+    DbSpec {
+        schema: SCHEMA,
+        engine,
+        settings: EngineSettings {
+            memory_budget_bytes: 8 * MIB,
+            block_cache_bytes: 0,
+            memtable_bytes: MIB / 4,
+            table_bytes: MIB / 4,
+            base_level_bytes: MIB / 4,
+            fanout: 4,
+            background_threads: 1,
+            block_bytes: 4096,
+            durability: DurabilityMode::Buffered,
+            codec_small: Codec::None,
+            codec_middle: Codec::Lz4,
+            codec_bottom: Codec::Zstd(1),
+        },
+        benchmarks: benchmarks.to_vec(),
+        num: 20_000,
+        reads: Some(3_000),
+        writes: Some(4_000),
+        key_bytes: 16,
+        value_bytes: 100,
+        compression_ratio: 0.5,
+        threads: 1,
+        duration_seconds: 0,
+        seek_nexts: 10,
+        write_rate_bytes_per_s: 0,
+        seed: 42,
+        use_existing: false,
+        settle: true,
+        build: "test".to_owned(),
+    }
+}
+
+fn cell(spec: DbSpec) -> DbCell {
+    DbCell { id: format!("{}-r0", spec.engine), role: Role::Measure, repeat: 0, spec }
+}
+
+fn run(spec: DbSpec) -> DbResult {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("db");
+    std::fs::create_dir(&data).expect("makes");
+    measure::measure(&cell(spec), &data, &|_| {}).expect("measures")
+}
+
+const SEQUENCE: [Benchmark; 6] = [
+    Benchmark::FillRandom,
+    Benchmark::ReadRandom,
+    Benchmark::Overwrite,
+    Benchmark::ReadRandom,
+    Benchmark::SeekRandom,
+    Benchmark::ReadWhileWriting,
+];
+
+fn steps(result: &DbResult) -> Vec<&StepResult> {
+    result.loops().collect()
+}
+
+#[test]
+fn every_loop_finds_what_the_original_finds_on_any_engine() {
+    let results = [EngineName::model(), EngineName::lithify()].map(|engine| {
+        let result = run(spec(engine, &SEQUENCE));
+        assert_eq!(faults(&result), [""; 0]);
+        let steps = steps(&result);
+        let operations: Vec<u64> = steps.iter().map(|step| step.operations).collect();
+        assert_eq!(operations, [4_000, 3_000, 4_000, 3_000, 3_000, 3_000]);
+        let found: Vec<u64> = steps.iter().map(|step| step.found).collect();
+        assert_eq!(found[..5], [0, 567, 0, 1_011, 990]);
+        assert_eq!(steps[1].bytes, 567 * 116);
+        // Ten rows after each seek, but for the last keys, which have fewer after them.
+        assert_eq!(steps[4].bytes, 29_988 * 116);
+        assert_eq!(steps[0].ingested_bytes, 4_000 * 116);
+        assert_eq!(steps[0].latency.summary.count, 4_000);
+        let beside = steps[5];
+        assert!(beside.background_writes > 0 && beside.throughput.is_some());
+        assert!(beside.found >= 975, "the writer only adds keys: {}", beside.found);
+        assert_eq!(beside.found_expected, None);
+        result
+    });
+    let [model, lithify] = &results;
+    let agreed = agreement(model, lithify);
+    assert_eq!(agreed.differences, [""; 0]);
+    // Powers of two up to 2048 and the end, of three steps that only read.
+    assert_eq!(agreed.equal, 3 * 13);
+    assert_eq!(agreed.not_comparable, ["readwhilewriting", "the contents at the end"]);
+}
+
+#[test]
+fn clients_share_nothing_and_the_scan_finds_what_they_wrote() {
+    for engine in [EngineName::model(), EngineName::lithify()] {
+        let two = DbSpec { threads: 2, ..spec(engine.clone(), &SEQUENCE[..2]) };
+        let result = run(two);
+        let seen = result.verification.clone().expect("scanned");
+        // What the original's database holds after two clients.
+        assert_eq!((seen.rows, seen.rows_expected), (6_566, Some(6_566)));
+        assert_eq!((seen.malformed, seen.contents), (0, None));
+        assert_eq!(steps(&result)[0].operations, 8_000);
+        assert_eq!(faults(&result), [""; 0]);
+
+        let benchmarks = [Benchmark::FillRandom, Benchmark::FillSeq, Benchmark::Flush];
+        let result = run(DbSpec { writes: None, ..spec(engine, &benchmarks) });
+        let seen = result.verification.clone().expect("scanned");
+        assert_eq!(seen.rows, 20_000, "a fill begins with an empty database");
+        assert_eq!(result.steps.len(), 3);
+    }
+}
+
+#[test]
+fn a_wrong_count_or_sum_is_told() {
+    let good = run(spec(EngineName::model(), &SEQUENCE[..5]));
+    assert_eq!(agreement(&good, &good).differences, [""; 0]);
+    let changed = |change: &dyn Fn(&mut StepResult)| {
+        let mut result = good.clone();
+        for step in &mut result.steps {
+            if let lithify_lab::dbbench::spec::Step::Loop(step) = step
+                && step.benchmark == Benchmark::SeekRandom
+            {
+                change(step);
+            }
+        }
+        result
+    };
+    let lost = changed(&|step| step.found -= 1);
+    assert_eq!(faults(&lost), ["model-r0 seekrandom: 989 found, 990 are there"]);
+    let other = changed(&|step| step.checkpoints[0].last_mut().expect("the end").sum ^= 1);
+    let differences = agreement(&good, &other).differences;
+    assert_eq!(differences.len(), 1);
+    assert!(differences[0].contains("read differently in seekrandom"), "{differences:?}");
+    // One that stopped earlier agrees up to where it came.
+    let earlier = changed(&|step| {
+        step.checkpoints[0].pop();
+    });
+    assert_eq!(agreement(&good, &earlier).differences, [""; 0]);
+    let mut rows = good.clone();
+    rows.verification.as_mut().expect("scanned").rows_sum ^= 1;
+    rows.verification.as_mut().expect("scanned").rows += 1;
+    assert!(faults(&rows)[0].contains("a scan finds"), "{:?}", faults(&rows));
+    assert!(agreement(&good, &rows).differences[0].contains("hold different rows"));
+}
+
+#[test]
+fn the_time_ends_a_loop_and_the_rate_holds() {
+    let benchmarks = [Benchmark::FillSeq, Benchmark::Overwrite, Benchmark::ReadWhileWriting];
+    let rate = 116 * 2_000;
+    let timed = DbSpec {
+        num: 1_000,
+        reads: None,
+        writes: None,
+        duration_seconds: 1,
+        write_rate_bytes_per_s: rate,
+        ..spec(EngineName::lithify(), &benchmarks)
+    };
+    let result = run(timed);
+    assert_eq!(faults(&result), [""; 0]);
+    let steps = steps(&result);
+    assert_eq!(steps[0].operations, 1_000, "the time does not end a sequential fill");
+    // At most the rate, the first refill, and the request that overdraws the last one.
+    let most = 2_000 + 200 + 1;
+    let allowed = 1..=(most as f64 * steps[1].elapsed_s.max(1.0)) as u64;
+    assert!(allowed.contains(&steps[1].operations), "{} writes", steps[1].operations);
+    assert!(steps[2].background_writes <= (most as f64 * steps[2].elapsed_s.max(1.0)) as u64);
+    assert!(steps[2].elapsed_s >= 1.0 && steps[2].operations > 0);
+    assert_eq!(result.verification.as_ref().and_then(|seen| seen.contents), None);
+}
+
+#[test]
+fn a_sequence_goes_on_with_the_database_of_another() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("db");
+    std::fs::create_dir(&data).expect("makes");
+    let first = cell(spec(EngineName::lithify(), &[Benchmark::FillRandom]));
+    let filled = measure::measure(&first, &data, &|_| {}).expect("measures");
+    let again =
+        DbSpec { use_existing: true, ..spec(EngineName::lithify(), &[Benchmark::ReadRandom]) };
+    let read = measure::measure(&cell(again), &data, &|_| {}).expect("measures");
+    // A new process numbers its clients from one again: the reader draws what the writer drew.
+    assert_eq!(steps(&read)[0].found, 3_000);
+    assert_eq!(steps(&read)[0].found_expected, None);
+    let contents = |result: &DbResult| result.verification.as_ref().and_then(|seen| seen.contents);
+    assert!(contents(&filled).is_some());
+    assert_eq!(contents(&read), contents(&filled));
+    assert_eq!(steps(&read)[0].contents, contents(&filled), "so engines can be compared");
+}
+
+#[test]
+fn the_reports_have_their_columns() {
+    let benchmarks = [Benchmark::FillSeq, Benchmark::ReadWhileWriting];
+    let specs = [EngineName::lithify(), EngineName::model()]
+        .map(|engine| DbSpec { num: 2_000, ..spec(engine, &benchmarks) });
+    let plan = DbPlan::new("pairs", &specs, 2, true);
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let control = "lithify-control-r0";
+    assert_eq!(ids[..4], ["driver", "lithify-r0", "model-r0", control]);
+    assert_eq!(ids.len(), 7);
+    let cells = plan.cells.iter().map(|cell| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("db");
+        std::fs::create_dir(&data).expect("makes");
+        let result = measure::measure(cell, &data, &|_| {}).expect("measures");
+        DbCellRecord { cell: cell.clone(), result: Some(result), failure: None }
+    });
+    let cells = cells.collect();
+    let record = DbRecord { schema: SCHEMA, plan, interrupted: false, cells };
+    assert_eq!(record.problems(), [""; 0]);
+
+    let text = report::render(&record);
+    for part in [
+        "fillseq (step 1): lithify against model",
+        "readwhilewriting (step 2)",
+        "throughput ops/s",
+        "written per byte ingested",
+        "gap share %",
+        "longest gap ms",
+        "resident MiB",
+        "same engine twice",
+        "lithify-r0 and model-r0 read the same",
+        "other processes",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    let tsv = report::tsv(&record);
+    let columns: Vec<usize> = tsv.lines().map(|line| line.split('\t').count()).collect();
+    assert_eq!(columns, [39; 13], "the header, two steps of six runs:\n{tsv}");
+    let classic = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc_wsecs\tc_csecs\t";
+    assert!(tsv.starts_with(classic), "{tsv}");
+    let csv = report::csv(&record);
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(columns.len() == 15 && columns.iter().all(|count| *count == columns[0]), "{csv}");
+
+    let alone = DbRecord { cells: record.cells[..2].to_vec(), ..record.clone() };
+    let text = report::render(&alone);
+    let line = "fillseq      : ";
+    assert!(text.contains(line) && text.contains(" seconds 2000 operations; "), "{text}");
+    assert!(text.contains("Microseconds per write:\nCount: 2000 "), "{text}");
+    assert!(text.contains("directory settled") && text.contains("live peak"), "{text}");
+    let json = serde_json::to_string(&record).expect("to JSON");
+    let back: DbRecord = serde_json::from_str(&json).expect("from JSON");
+    assert_eq!(report::csv(&back), csv);
+}

@@ -1,0 +1,155 @@
+//! Counters that every read adds to, one set for each thread.
+//!
+//! A counter that all threads share costs a read about 6 ns even when nobody else uses it, and
+//! much more when somebody does. Here a thread claims a stripe when it first counts and gives it
+//! back when it ends; while it has one nobody else writes to it, so that a load and a store make
+//! an addition. Threads beyond the number of stripes share one, by atomic additions. Nothing is
+//! lost either way: a sum over all stripes is exact once the threads that counted are done.
+
+use super::names::Counter;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The counters that are kept so.
+const STRIPED: [Counter; 8] = [
+    Counter::Gets,
+    Counter::GetHits,
+    Counter::GetValueBytes,
+    Counter::MultiGets,
+    Counter::MultiGetKeys,
+    Counter::Cursors,
+    Counter::Nexts,
+    Counter::SkippedEntries,
+];
+
+/// Stripes that one thread has to itself; as many as a word has bits.
+const OWNED_COUNT: usize = 64;
+
+/// Which stripes are claimed, in all ledgers of the process alike.
+static CLAIMED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static CLAIM: Claim = Claim::new();
+}
+
+/// A stripe's number, until the thread ends.
+struct Claim(usize);
+
+impl Claim {
+    /// The lowest free stripe, or the shared one.
+    fn new() -> Self {
+        let mut claimed = CLAIMED.load(Ordering::Relaxed);
+        while claimed != u64::MAX {
+            let number = claimed.trailing_ones();
+            // What the thread before has stored in the stripe is seen from here on.
+            match CLAIMED.compare_exchange_weak(
+                claimed,
+                claimed | 1 << number,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Claim(number as usize),
+                Err(now) => claimed = now,
+            }
+        }
+        Claim(OWNED_COUNT)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.0 < OWNED_COUNT {
+            CLAIMED.fetch_and(!(1 << self.0), Ordering::Release);
+        }
+    }
+}
+
+/// Keeps neighbours out of each other's cache line.
+#[repr(align(128))]
+#[derive(Default)]
+struct Stripe([AtomicU64; STRIPED.len()]);
+
+/// The striped counters of one ledger.
+pub(super) struct StripedCounters(Box<[Stripe]>);
+
+impl StripedCounters {
+    pub(super) fn new() -> Self {
+        StripedCounters((0..=OWNED_COUNT).map(|_| Stripe::default()).collect())
+    }
+
+    /// The place of a counter in a stripe; `None` if it is not striped.
+    #[inline]
+    fn place(counter: Counter) -> Option<usize> {
+        STRIPED.iter().position(|striped| *striped as usize == counter as usize)
+    }
+
+    /// Adds to a counter and returns what the thread's part was before; `None`, and nothing
+    /// added, if it is not striped.
+    #[inline]
+    pub(super) fn add(&self, counter: Counter, amount: u64) -> Option<u64> {
+        let place = StripedCounters::place(counter)?;
+        // A thread that is ending has given its stripe back.
+        let number = CLAIM.try_with(|claim| claim.0).unwrap_or(OWNED_COUNT);
+        let part = &self.0[number].0[place];
+        if number == OWNED_COUNT {
+            return Some(part.fetch_add(amount, Ordering::Relaxed));
+        }
+        let before = part.load(Ordering::Relaxed);
+        part.store(before.wrapping_add(amount), Ordering::Relaxed);
+        Some(before)
+    }
+
+    /// The sum of a counter; 0 if it is not striped.
+    pub(super) fn sum(&self, counter: Counter) -> u64 {
+        StripedCounters::place(counter).map_or(0, |place| {
+            self.0.iter().map(|stripe| stripe.0[place].load(Ordering::Relaxed)).sum()
+        })
+    }
+
+    /// All counters that are striped.
+    pub(super) fn counters() -> impl Iterator<Item = Counter> {
+        STRIPED.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_with_more_threads_than_stripes() {
+        let counters = StripedCounters::new();
+        let all_started = std::sync::Barrier::new(OWNED_COUNT + 16);
+        std::thread::scope(|scope| {
+            for _ in 0..OWNED_COUNT + 16 {
+                scope.spawn(|| {
+                    counters.add(Counter::Gets, 1);
+                    all_started.wait();
+                    for _ in 0..999 {
+                        counters.add(Counter::Gets, 1);
+                    }
+                    counters.add(Counter::GetValueBytes, 7);
+                });
+            }
+        });
+        assert_eq!(counters.sum(Counter::Gets), 1000 * (OWNED_COUNT as u64 + 16));
+        assert_eq!(counters.sum(Counter::GetValueBytes), 7 * (OWNED_COUNT as u64 + 16));
+        assert!(counters.0[OWNED_COUNT].0[0].load(Ordering::Relaxed) > 0, "some had to share");
+    }
+
+    #[test]
+    fn stripes_are_claimed_again_by_later_threads() {
+        let counters = StripedCounters::new();
+        for _ in 0..4 * OWNED_COUNT {
+            let thread =
+                std::thread::scope(|scope| scope.spawn(|| counters.add(Counter::Nexts, 2)).join());
+            assert!(thread.is_ok_and(|before| before.is_some()));
+        }
+        assert_eq!(counters.sum(Counter::Nexts), 8 * OWNED_COUNT as u64);
+    }
+
+    #[test]
+    fn other_counters_are_not_striped() {
+        assert_eq!(StripedCounters::new().add(Counter::Puts, 1), None);
+        assert_eq!(StripedCounters::new().sum(Counter::Puts), 0);
+    }
+}

@@ -1,0 +1,387 @@
+//! How blocks come from the file into memory.
+//!
+//! 1. Stored bytes are read into a buffer that the thread keeps; those that are stored raw
+//!    straight into their frame.
+//! 2. Their checksum is compared before anything is decoded.
+//! 3. They are decoded straight into the frame that the cache takes in.
+//!
+//! Reads of several blocks at once announce all that they want before they wait for the first,
+//! and read neighbours together.
+
+use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
+use super::data_block::DataBlock;
+use super::index::IndexRecord;
+use super::prefetch::prefetch_data_block;
+use super::read_ahead::ReadAhead;
+use super::reader::{ReadContext, TableReader};
+use crate::cache::{BlockKind, KeptBlock};
+use crate::codec::{CodecId, ContextPool};
+use crate::fs::Advice;
+use crate::stats::{Part, WorkMeter};
+use crate::{Error, Result};
+use bytes::Bytes;
+use std::cell::RefCell;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
+
+/// Neighbouring blocks of up to so many stored bytes are read together.
+const RUN_SIZE_MAX: u64 = 256 << 10;
+
+/// Stored bytes of up to this many are read into a buffer that the thread keeps.
+const SCRATCH_SIZE_MAX: usize = 256 << 10;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A block that is not of data, for one read.
+pub(super) enum MetaBytes<'t> {
+    /// The table keeps it.
+    Kept(&'t KeptBlock),
+    /// The cache held it.
+    Cached(Bytes),
+}
+
+impl Deref for MetaBytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            MetaBytes::Kept(block) => block,
+            MetaBytes::Cached(bytes) => bytes,
+        }
+    }
+}
+
+impl MetaBytes<'_> {
+    /// The bytes for longer than a read.
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self {
+            MetaBytes::Kept(block) => block.bytes(),
+            MetaBytes::Cached(bytes) => bytes,
+        }
+    }
+}
+
+impl TableReader {
+    #[inline]
+    pub(super) fn meta_block<'t>(
+        &'t self,
+        handle: BlockHandle,
+        kind: (Layout, BlockKind),
+        kept: &'t OnceLock<KeptBlock>,
+        context: &mut ReadContext<'_>,
+    ) -> Result<MetaBytes<'t>> {
+        match kept.get() {
+            Some(kept) => Ok(MetaBytes::Kept(kept)),
+            None => self.meta_block_not_kept(handle, kind, kept, context),
+        }
+    }
+
+    /// From the cache, or read; what is read is kept as far as the cache allows it.
+    #[cold]
+    fn meta_block_not_kept<'t>(
+        &'t self,
+        handle: BlockHandle,
+        (layout, kind): (Layout, BlockKind),
+        kept: &'t OnceLock<KeptBlock>,
+        context: &mut ReadContext<'_>,
+    ) -> Result<MetaBytes<'t>> {
+        let Some((cache, file_id)) = &self.cache else {
+            let raw = self.load(handle, layout, CodecId::None, context)?;
+            return Ok(MetaBytes::Kept(kept.get_or_init(|| KeptBlock::uncharged(raw))));
+        };
+        if let Some(frame) = cache.get(*file_id, handle.offset) {
+            return Ok(MetaBytes::Cached(frame));
+        }
+        let raw = self.load(handle, layout, CodecId::None, context)?;
+        Ok(match cache.keep(raw) {
+            Ok(block) => MetaBytes::Kept(kept.get_or_init(|| block)),
+            Err(raw) => MetaBytes::Cached(cache.insert(*file_id, handle.offset, kind, raw)),
+        })
+    }
+
+    /// A data block's frame if the cache holds it.
+    #[inline]
+    fn cached_data_block(&self, record: &IndexRecord) -> Option<Bytes> {
+        let (cache, file_id) = self.cache.as_ref()?;
+        let frame = cache.get(*file_id, record.handle.offset)?;
+        prefetch_data_block(&frame);
+        Some(frame)
+    }
+
+    /// A data block's frame: from the cache, or read, checked and decoded.
+    #[inline]
+    pub(super) fn data_block(
+        &self,
+        record: &IndexRecord,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Bytes> {
+        if let Some(frame) = self.cached_data_block(record) {
+            return Ok(frame);
+        }
+        let raw = self.verified_data_block(record, context)?;
+        Ok(self.take_in(record, raw, context))
+    }
+
+    /// Like [`TableReader::data_block`] for a cursor, which reads ahead while it goes from block
+    /// to block. What was read ahead is taken into the cache as a scan's.
+    pub(super) fn data_block_ahead(
+        &self,
+        record: &IndexRecord,
+        ahead: &mut ReadAhead,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Bytes> {
+        let handle = record.handle;
+        if let Some(frame) = self.cached_data_block(record) {
+            ahead.pass(handle);
+            return Ok(frame);
+        }
+        let size = ahead.miss(handle);
+        if size == 0 && !ahead.holds(handle) {
+            let raw = self.verified_data_block(record, context)?;
+            return Ok(self.take_in(record, raw, context));
+        }
+        if !ahead.holds(handle) {
+            let limit = self.data_end();
+            let end = handle.offset.saturating_add(size.max(handle.stored_size.into())).min(limit);
+            let wanted = ahead.prepare(handle.offset..end);
+            self.read(wanted.offset, wanted.buffer, context)?;
+            if let Some(meter) = &mut context.meter {
+                meter.read_ahead_bytes += end - handle.end().unwrap_or(end).min(end);
+            }
+            ahead.arrived();
+        }
+        let raw = self.decode_data(record, ahead.stored(handle), context)?;
+        match &self.cache {
+            Some((cache, file_id)) if context.fill_cache => {
+                Ok(cache.insert_scan(*file_id, handle.offset, BlockKind::Data, raw))
+            }
+            _ => Ok(Bytes::from(raw)),
+        }
+    }
+
+    /// The frames of several data blocks, which ascend: those that are not in the cache are all
+    /// announced to the file, then read, neighbours together.
+    pub(super) fn data_blocks(
+        &self,
+        records: &[IndexRecord],
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<Bytes>> {
+        let mut frames = vec![Bytes::new(); records.len()];
+        let mut missing = Vec::new();
+        for (place, record) in records.iter().enumerate() {
+            match self.cached_data_block(record) {
+                Some(frame) => frames[place] = frame,
+                None => missing.push(place),
+            }
+        }
+        let runs = runs(records, &missing);
+        if runs.len() > 1 {
+            for run in &runs {
+                let span = span(records, run);
+                self.file.advise(span.start, span.end - span.start, Advice::WillNeed)?;
+            }
+        }
+        let mut stored = Vec::new();
+        for run in runs {
+            if run.len() == 1 {
+                let record = &records[run.start];
+                let raw = self.verified_data_block(record, context)?;
+                frames[run.start] = self.take_in(record, raw, context);
+                continue;
+            }
+            let span = span(records, &run);
+            stored.resize((span.end - span.start) as usize, 0);
+            self.read(span.start, &mut stored, context)?;
+            for place in run {
+                let (record, start) = (&records[place], records[place].handle.offset - span.start);
+                let (start, size) = (start as usize, record.handle.stored_size as usize);
+                let block = stored.get(start..start + size).unwrap_or_default();
+                let raw = self.decode_data(record, block, context)?;
+                frames[place] = self.take_in(record, raw, context);
+            }
+        }
+        Ok(frames)
+    }
+
+    /// Puts a block that a lookup missed into the cache.
+    fn take_in(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
+        match &self.cache {
+            Some((cache, file_id)) if context.fill_cache => {
+                cache.insert(*file_id, record.handle.offset, BlockKind::Data, raw)
+            }
+            _ => Bytes::from(raw),
+        }
+    }
+
+    /// Where the data blocks end: what follows them is found through the footer.
+    fn data_end(&self) -> u64 {
+        let footer = &self.footer;
+        let first_of = |handle: Option<BlockHandle>| handle.map_or(u64::MAX, |h| h.offset);
+        footer.index.offset.min(first_of(footer.filter)).min(first_of(footer.tombstones))
+    }
+
+    /// A data block, read past the cache, checked and decoded.
+    pub(super) fn verified_data_block(
+        &self,
+        record: &IndexRecord,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<u8>> {
+        let raw = self.load(record.handle, Layout::Data, record.codec, context)?;
+        self.check_data(record, raw)
+    }
+
+    /// A data block of which the stored bytes are here.
+    fn decode_data(
+        &self,
+        record: &IndexRecord,
+        stored: &[u8],
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<u8>> {
+        let block = self.check(record.handle, Layout::Data, stored, context)?;
+        let raw = self.decode(record.handle, block, context)?;
+        self.check_data(record, raw)
+    }
+
+    fn check_data(&self, record: &IndexRecord, raw: Vec<u8>) -> Result<Vec<u8>> {
+        match check_data_block(&raw, record) {
+            Ok(()) => Ok(raw),
+            Err(error) => Err(error.at(self.file.path(), record.handle.offset)),
+        }
+    }
+
+    /// Reads, checks and decodes a block. `codec` says how it is expected to be stored: one that
+    /// is stored raw is read straight into its frame.
+    fn load(
+        &self,
+        handle: BlockHandle,
+        layout: Layout,
+        codec: CodecId,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<u8>> {
+        let size = handle.stored_size as usize;
+        if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
+            let mut stored = vec![0; size];
+            self.read(handle.offset, &mut stored, context)?;
+            let block = self.check(handle, layout, &stored, context)?;
+            if block.codec != CodecId::None {
+                return self.decode(handle, block, context);
+            }
+            stored.truncate(size - TRAILER_SIZE);
+            return Ok(stored);
+        }
+        // Nothing that runs inside loads another block, so the buffer is never borrowed twice.
+        SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.len() < size {
+                scratch.resize(size, 0);
+            }
+            let stored = &mut scratch[..size];
+            self.read(handle.offset, stored, context)?;
+            let block = self.check(handle, layout, stored, context)?;
+            self.decode(handle, block, context)
+        })
+    }
+
+    fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
+        let count = context.time(Part::Io, || self.file.read_at(stored, offset))?;
+        if let Some(meter) = &mut context.meter {
+            meter.read(count);
+        }
+        if count < stored.len() {
+            return Err(Error::corruption("table ends early")
+                .at(self.file.path(), offset)
+                .expected(stored.len(), count));
+        }
+        Ok(())
+    }
+
+    fn check<'b>(
+        &self,
+        handle: BlockHandle,
+        layout: Layout,
+        stored: &'b [u8],
+        context: &mut ReadContext<'_>,
+    ) -> Result<block::CheckedBlock<'b>> {
+        let place = (&self.footer.table_id, handle.offset);
+        context
+            .time(Part::Checksum, || block::open(stored, layout, place))
+            .map_err(|error| error.at(self.file.path(), handle.offset))
+    }
+
+    fn decode(
+        &self,
+        handle: BlockHandle,
+        block: block::CheckedBlock<'_>,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<u8>> {
+        let started = context.meter.is_some().then(|| context.clock.ticks());
+        let raw =
+            decode(&self.pool, block).map_err(|error| error.at(self.file.path(), handle.offset))?;
+        if let (Some(started), Some(meter)) = (started, &mut context.meter) {
+            let ticks = context.clock.ticks().wrapping_sub(started);
+            book_decompression(meter, block.codec, raw.len(), ticks);
+        }
+        Ok(raw)
+    }
+}
+
+/// The `missing` ones cut into stretches that lie in the file without gaps.
+fn runs(records: &[IndexRecord], missing: &[usize]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for place in missing.iter().copied() {
+        if let Some(last) = runs.last_mut()
+            && last.end == place
+            && records[place - 1].handle.end() == Some(records[place].handle.offset)
+            && span(records, &(last.start..place + 1)).end - records[last.start].handle.offset
+                <= RUN_SIZE_MAX
+        {
+            last.end += 1;
+        } else {
+            runs.push(place..place + 1);
+        }
+    }
+    runs
+}
+
+/// Where the stored bytes of a run lie.
+fn span(records: &[IndexRecord], run: &Range<usize>) -> Range<u64> {
+    let (first, last) = (records[run.start].handle, records[run.end - 1].handle);
+    first.offset..last.end().unwrap_or(first.offset)
+}
+
+/// Books one call of a decoder.
+pub(super) fn book_decompression(
+    meter: &mut WorkMeter,
+    codec: CodecId,
+    raw_size: usize,
+    ticks: u64,
+) {
+    meter.ticks[Part::Decompress as usize] += ticks;
+    meter.decompress_ticks[codec as usize] += ticks;
+    meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
+}
+
+pub(super) fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
+    let mut raw = Vec::new();
+    if block.codec == CodecId::None {
+        raw.extend_from_slice(block.payload);
+        return Ok(raw);
+    }
+    let mut decompressor = pool.decompressor();
+    decompressor.decompress_into(block.codec, block.payload, block.raw_size, &mut raw)?;
+    Ok(raw)
+}
+
+/// Checks a decoded data block against what the index says of it.
+pub(super) fn check_data_block(raw: &[u8], record: &IndexRecord) -> Result<()> {
+    let entry_count = DataBlock::parse(raw)?.layout().entry_count;
+    if raw.len() != record.raw_size as usize || entry_count != record.entry_count {
+        return Err(Error::corruption("index and data block differ").expected(
+            format_args!("{} bytes, {} entries", record.raw_size, record.entry_count),
+            format_args!("{} bytes, {entry_count} entries", raw.len()),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Reading ahead of a cursor that goes from block to block.
+//!
+//! A seek and the block behind it are read as they are wanted: most scans are short. From the
+//! third block in a row that the cache does not have, a read takes more than that block, twice as
+//! much each time. What it brings waits here, as it is stored, for the cursor to come by; a scan
+//! that ends has read at most about as much again as it used.
+
+use super::block::BlockHandle;
+use std::ops::Range;
+
+/// What the first read ahead takes, in stored bytes.
+const SIZE_MIN: u64 = 32 << 10;
+/// What a read takes at most.
+const SIZE_MAX: u64 = 256 << 10;
+/// Blocks in a row that are missing before reading ahead starts.
+const MISSES_BEFORE: u32 = 2;
+
+/// The stored bytes that one cursor has read ahead, and what it knows of its way.
+#[derive(Default)]
+pub(super) struct ReadAhead {
+    /// Starts at `offset` of the file.
+    buffer: Vec<u8>,
+    offset: u64,
+    /// The bytes of `buffer` that are known to be the file's.
+    filled: usize,
+    /// Where the block behind the last one starts.
+    next_offset: Option<u64>,
+    /// Missing blocks in a row.
+    misses: u32,
+    /// What the last read ahead took.
+    size: u64,
+}
+
+/// What to read, and where to put it.
+pub(super) struct Wanted<'b> {
+    pub(super) offset: u64,
+    pub(super) buffer: &'b mut [u8],
+}
+
+impl ReadAhead {
+    /// Forgets the way: the cursor was placed anew. The buffer is given back.
+    pub(super) fn reset(&mut self) {
+        *self = ReadAhead::default();
+    }
+
+    /// Notes a block that the cache had.
+    pub(super) fn pass(&mut self, handle: BlockHandle) {
+        self.next_offset = handle.end();
+    }
+
+    /// Notes a block that the cache did not have; gives what to read from its start on, 0 for the
+    /// block alone.
+    pub(super) fn miss(&mut self, handle: BlockHandle) -> u64 {
+        let is_next = self.next_offset == Some(handle.offset);
+        self.next_offset = handle.end();
+        self.misses = if is_next { self.misses.saturating_add(1) } else { 1 };
+        if self.misses <= MISSES_BEFORE || self.holds(handle) {
+            return 0;
+        }
+        self.size = (2 * self.size).clamp(SIZE_MIN, SIZE_MAX);
+        self.size
+    }
+
+    /// Whether the whole block waits here.
+    pub(super) fn holds(&self, handle: BlockHandle) -> bool {
+        let start = handle.offset.checked_sub(self.offset);
+        let end = start.and_then(|start| start.checked_add(handle.stored_size.into()));
+        end.is_some_and(|end| end <= self.filled as u64)
+    }
+
+    /// The stored bytes of a block; none if they are not here.
+    pub(super) fn stored(&self, handle: BlockHandle) -> &[u8] {
+        if !self.holds(handle) {
+            return &[];
+        }
+        let start = (handle.offset - self.offset) as usize;
+        &self.buffer[start..start + handle.stored_size as usize]
+    }
+
+    /// Makes room for a stretch of the file. What is here of its start stays, so that a block of
+    /// which a part was read is not read twice.
+    pub(super) fn prepare(&mut self, stretch: Range<u64>) -> Wanted<'_> {
+        let kept = match stretch.start.checked_sub(self.offset) {
+            Some(skip) if skip < self.filled as u64 => {
+                self.buffer.copy_within(skip as usize..self.filled, 0);
+                self.filled - skip as usize
+            }
+            _ => 0,
+        };
+        self.offset = stretch.start;
+        self.filled = kept;
+        let size = ((stretch.end - stretch.start) as usize).max(kept);
+        self.buffer.resize(size, 0);
+        Wanted { offset: stretch.start + kept as u64, buffer: &mut self.buffer[kept..] }
+    }
+
+    /// What was wanted has been read.
+    pub(super) fn arrived(&mut self) {
+        self.filled = self.buffer.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offset: u64) -> BlockHandle {
+        BlockHandle { offset, stored_size: 10_000 }
+    }
+
+    /// Passes blocks in a row that are all missing; gives what was read for each.
+    fn pass(ahead: &mut ReadAhead, blocks: Range<u64>) -> Vec<usize> {
+        let mut reads = Vec::new();
+        for number in blocks {
+            let handle = block(10_000 * number);
+            let size = ahead.miss(handle);
+            if size == 0 {
+                reads.push(if ahead.holds(handle) { 0 } else { 10_000 });
+                continue;
+            }
+            let wanted = ahead.prepare(handle.offset..handle.offset + size);
+            for (at, byte) in (wanted.offset..).zip(wanted.buffer.iter_mut()) {
+                *byte = (at / 10_000) as u8;
+            }
+            reads.push(wanted.buffer.len());
+            ahead.arrived();
+            assert!(ahead.stored(handle).iter().all(|byte| *byte == number as u8));
+        }
+        reads
+    }
+
+    #[test]
+    fn reads_grow_while_blocks_are_missing_in_a_row() {
+        let mut ahead = ReadAhead::default();
+        let reads = pass(&mut ahead, 0..200);
+        assert_eq!(reads[..3], [10_000, 10_000, 32 << 10]);
+        let largest = reads.iter().copied().max();
+        assert!(largest.is_some_and(|largest| largest as u64 <= SIZE_MAX));
+        // 1.95 million bytes in reads of up to 256 KiB; nothing is read twice.
+        assert!(reads.iter().filter(|read| **read > 0).count() <= 14, "{reads:?}");
+        let total: usize = reads.iter().sum();
+        assert!((2_000_000..2_000_000 + SIZE_MAX as usize).contains(&total), "{total}");
+    }
+
+    #[test]
+    fn a_jump_starts_over() {
+        let mut ahead = ReadAhead::default();
+        pass(&mut ahead, 0..50);
+        assert_eq!(pass(&mut ahead, 900..902), [10_000, 10_000]);
+        ahead.reset();
+        assert_eq!(pass(&mut ahead, 902..904), [10_000, 10_000]);
+        assert!(!ahead.holds(block(0)) && ahead.stored(block(0)).is_empty());
+    }
+
+    #[test]
+    fn what_was_not_read_is_not_believed() {
+        let mut ahead = ReadAhead::default();
+        ahead.prepare(0..100_000);
+        // The read failed: nothing arrived.
+        assert!(!ahead.holds(block(0)));
+        ahead.prepare(0..100_000);
+        ahead.arrived();
+        assert!(ahead.holds(block(0)) && ahead.holds(block(90_000)) && !ahead.holds(block(90_001)));
+    }
+}
