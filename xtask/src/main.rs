@@ -1,16 +1,19 @@
-//! Checks of the repository's own rules, and the picture in its README.
+//! Checks of the repository's own rules and costs, and the picture in its README.
 //!
 //! `cargo xtask tidy` (or `cargo run -p xtask -- tidy`) reads the repository and names every place
 //! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers.
+//! `cargo run -p xtask -- counts` compares what stages cost in instructions with what is recorded.
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 
+mod counts;
 mod picture;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: xtask tidy [DIRECTORY] | xtask picture CSV SVG";
+const USAGE: &str =
+    "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | picture CSV SVG";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +21,10 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         ["tidy"] => tidy(&repository()),
         ["tidy", directory] => tidy(Path::new(directory)),
+        ["counts"] => counts::run(&repository(), None),
+        ["counts", "--accept", stage, reason] if !reason.trim().is_empty() => {
+            counts::run(&repository(), Some(&counts::Accept { stage, reason }))
+        }
         ["picture", csv, svg] => picture(Path::new(csv), Path::new(svg)),
         ["-h" | "--help"] => {
             println!("{USAGE}");

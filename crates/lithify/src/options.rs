@@ -120,6 +120,14 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         1,
         "Refuse at once a wait for a row lock that would close a circle of waiting writers; otherwise they wait out row_lock_timeout_ms."
     ),
+    option!(
+        "direct_reads",
+        "false",
+        "boolean",
+        0,
+        1,
+        "Read tables past the system's page cache, for users and compactions alike. Opening fails where the file system cannot."
+    ),
 ];
 
 /// The settings of a column family.
@@ -208,6 +216,8 @@ pub struct Options {
     pub row_lock_timeout_ms: u64,
     /// Refuse at once a wait for a row lock that would close a circle of waiting writers.
     pub deadlock_detection: bool,
+    /// Read tables past the system's page cache, so that the block cache is the only one.
+    pub direct_reads: bool,
 }
 
 impl Default for Options {
@@ -221,6 +231,7 @@ impl Default for Options {
             durability: Durability::Buffered,
             row_lock_timeout_ms: 1000,
             deadlock_detection: true,
+            direct_reads: false,
         }
     }
 }
@@ -417,7 +428,7 @@ mod tests {
         for row in DATABASE_OPTIONS {
             assert!(stored.iter().any(|field| field == row.name), "{} is no field", row.name);
         }
-        assert_eq!(DATABASE_OPTIONS.len(), 7);
+        assert_eq!(DATABASE_OPTIONS.len(), 9);
         assert_eq!(FAMILY_OPTIONS.len(), 7);
     }
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use lithify::stats::Counter;
+use lithify::stats::{Counter, LevelShape};
 use lithify::{CfOptions, ColumnFamily, Db};
 use support::{Model, PATH, Parts, Random, rows, small_options};
 
@@ -234,4 +234,71 @@ fn releasing_a_snapshot_gives_its_space_back() {
     let on_disk = parts.bytes_ending(".sst");
     assert!(on_disk < once * 11 / 10, "{on_disk} bytes on disk");
     assert_eq!(rows(&family).len(), 1000);
+}
+
+/// Entries that a scan of all rows passes over for nothing.
+fn skipped_by_a_scan(db: &Db, family: &ColumnFamily) -> u64 {
+    let before = db.stats().figures.counter(Counter::SkippedEntries);
+    rows(family);
+    db.stats().figures.counter(Counter::SkippedEntries) - before
+}
+
+#[test]
+fn a_range_full_of_deletes_becomes_cheap_to_scan_without_more_writes() {
+    let parts = Parts::new(11);
+    let (db, family) = open(&parts);
+    for number in 0..3000 {
+        family.put(&key(number), &[7; 100]).unwrap();
+    }
+    family.compact_range(None, None).unwrap();
+    let snapshot = db.snapshot();
+    for number in 500..2500 {
+        family.delete(&key(number)).unwrap();
+    }
+    family.flush().unwrap();
+    db.wait_for_compaction().unwrap();
+    let count = |db: &Db| db.stats().figures.counter(Counter::CompactionsTombstones);
+    // The snapshot sees the rows: pushing their deletes down would free nothing.
+    assert_eq!(count(&db), 0);
+    assert!(skipped_by_a_scan(&db, &family) >= 2000);
+    drop(snapshot);
+    db.wait_for_compaction().unwrap();
+    assert!(skipped_by_a_scan(&db, &family) < 100);
+    assert_eq!(rows(&family).len(), 1000);
+    let done = count(&db);
+    assert!(done > 0);
+    db.wait_for_compaction().unwrap();
+    assert_eq!(count(&db), done, "it comes to an end");
+}
+
+#[test]
+fn what_snapshots_hold_back_is_shown_and_reclaimed_once() {
+    let parts = Parts::new(12);
+    let (db, family) = open(&parts);
+    let load = |value: u8| {
+        (0..2000).for_each(|number| family.put(&key(number), &[value; 60]).unwrap());
+    };
+    load(1);
+    let snapshot = db.snapshot();
+    load(2);
+    family.compact_range(None, None).unwrap();
+    db.wait_for_compaction().unwrap();
+    let shown = |db: &Db| {
+        let levels = db.stats().levels;
+        let sum = |of: fn(&LevelShape) -> u64| levels.iter().map(of).sum::<u64>();
+        (sum(|level| level.obsolete_files), sum(|level| level.reclaim_debt_files))
+    };
+    let (held, reclaimable) = shown(&db);
+    assert!(held > 0 && reclaimable == 0, "{held} {reclaimable}");
+    let before = parts.bytes_ending(".sst");
+    drop(snapshot);
+    // Nobody drives the steps yet.
+    assert_eq!(shown(&db), (held, held));
+    db.wait_for_compaction().unwrap();
+    assert_eq!(shown(&db), (0, 0));
+    let count = |db: &Db| db.stats().figures.counter(Counter::CompactionsSnapshotRelease);
+    assert_eq!(count(&db), held);
+    assert!(parts.bytes_ending(".sst") < before * 2 / 3);
+    db.wait_for_compaction().unwrap();
+    assert_eq!(count(&db), held, "every table is rewritten once");
 }

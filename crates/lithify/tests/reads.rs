@@ -5,7 +5,7 @@ mod support;
 use lithify::compaction::CodecPolicy;
 use lithify::fs::{CountingFileSystem, World};
 use lithify::stats::{Counter, StatisticsSnapshot};
-use lithify::{CfOptions, ColumnFamily, Compression, Db, Options};
+use lithify::{CfOptions, ColumnFamily, Compression, Db, ErrorKind, Options};
 use std::sync::Arc;
 use support::{PATH, Parts, Random, small_options};
 
@@ -85,7 +85,7 @@ fn multi_get_answers_like_gets() {
         for _ in 0..1500 {
             let (low, size) = (random.below(3000), random.below(200) as usize);
             match random.below(20) {
-                0 => family.delete_range(&key(low), &key(low + random.below(40))).unwrap(),
+                0 => family.delete_range(&key(low), &key(low + 1 + random.below(40))).unwrap(),
                 1..4 => family.delete(&key(low)).unwrap(),
                 _ => family.put(&key(low), &random.bytes(size)).unwrap(),
             }
@@ -198,4 +198,62 @@ fn a_full_scan_does_not_push_out_the_hot_rows() {
         assert!(family.get(key).unwrap().is_some());
     }
     assert_eq!(counted.table_reads() - before, 0, "a hot block had to be read again");
+}
+
+/// Whether files in the directory can be read past the page cache; says so if they cannot.
+fn has_direct_reads(directory: &std::path::Path) -> bool {
+    use lithify::fs::{FileSystem, OpenMode, PosixFileSystem};
+    let path = directory.join("probe");
+    PosixFileSystem.open(&path, OpenMode::CreateNew).unwrap();
+    let has = PosixFileSystem.open_direct(&path).unwrap().direct_io_alignment().is_some();
+    if !has {
+        let kind = PosixFileSystem.kind_name(directory);
+        println!("no direct reads on {kind}: only the refusal is tested");
+    }
+    has
+}
+
+#[test]
+fn direct_reads_give_the_same_rows_or_say_where_they_cannot_be_had() {
+    let directory = tempfile::tempdir().unwrap();
+    let has_direct = has_direct_reads(directory.path());
+    let path = directory.path().join("db");
+    let options = |direct_reads| Options { direct_reads, ..small_options() };
+    {
+        let db = Db::open(&path, options(false)).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        let mut random = Random(6);
+        for number in 0..3000 {
+            family.put(&key(number), &random.bytes(100)).unwrap();
+        }
+        family.flush().unwrap();
+    }
+    if !has_direct {
+        let error = Db::open(&path, options(true)).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("direct_reads"), "{error}");
+        Db::open(&path, options(false)).unwrap();
+        return;
+    }
+    let buffered = Db::open(&path, options(false)).unwrap();
+    let expected = support::rows(&buffered.existing_column_family("rows").unwrap().unwrap());
+    drop(buffered);
+    let db = Db::open(&path, options(true)).unwrap();
+    let family = db.existing_column_family("rows").unwrap().unwrap();
+    assert_eq!(support::rows(&family), expected);
+    // A compaction reads and writes through the same option.
+    family.compact_range(None, None).unwrap();
+    for (key, value) in expected.iter().step_by(7) {
+        assert_eq!(&*family.get(key).unwrap().unwrap(), &value[..]);
+    }
+}
+
+#[test]
+fn direct_reads_are_refused_where_there_are_none() {
+    let parts = Parts::new(7);
+    let options = Options { direct_reads: true, ..small_options() };
+    let error = Db::open_in(PATH, options, parts.world()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("a file system in memory"), "{error}");
+    Db::open_in(PATH, small_options(), parts.world()).unwrap();
 }

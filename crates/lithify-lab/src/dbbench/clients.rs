@@ -206,7 +206,7 @@ impl<'a> Loop<'a> {
         Ok(self.writer_end(trace, began_ns, now_ns, thread_cpu_us() - cpu_before_us))
     }
 
-    /// Puts random keys until the clients are done; the limit is asked after each put.
+    /// Puts random keys until the clients are done, one at least; the limit is asked after each.
     fn background_writer(&self, engine: &dyn Engine) -> EngineResult<ClientEnd> {
         let keys = key_stream(self.spec, self.benchmark, self.first_seed);
         let mut put = Put::new(self.spec, keys);
@@ -216,19 +216,21 @@ impl<'a> Loop<'a> {
         let mut session = engine.session()?;
         let began_ns = self.now_ns();
         trace.begin(began_ns);
-        let mut now_ns = began_ns;
-        while !self.clients_done.load(Ordering::Relaxed) && !self.failure.load(Ordering::Relaxed) {
+        loop {
             put.next(&mut *session)?;
-            now_ns = self.now_ns();
+            let now_ns = self.now_ns();
             trace.completed(now_ns);
             self.background.0.store(trace.count(), Ordering::Relaxed);
+            if self.clients_done.load(Ordering::Relaxed) || self.failure.load(Ordering::Relaxed) {
+                let cpu_us = thread_cpu_us() - cpu_before_us;
+                return Ok(self.writer_end(trace, began_ns, now_ns, cpu_us));
+            }
             if let Some(limit) = &self.limit
                 && limit.request(self.spec.entry_bytes(), &self.clients_done)
             {
                 trace.waited(self.now_ns());
             }
         }
-        Ok(self.writer_end(trace, began_ns, now_ns, thread_cpu_us() - cpu_before_us))
     }
 
     fn writer_end(&self, trace: Trace, began_ns: u64, ended_ns: u64, cpu_us: u64) -> ClientEnd {

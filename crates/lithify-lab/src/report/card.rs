@@ -56,7 +56,7 @@ fn limit(result: &CellResult) -> String {
     let mib = |bytes: u64| figure(bytes as f64 / MIB);
     format!(
         "each cell held to {} MiB, page cache included, by a {}: {} MiB for the engine, {} MiB for \
-         the driver",
+         the driver; the C library keeps one arena of memory",
         mib(limit.limit_bytes()),
         limit.mechanism.name(),
         mib(limit.budget_bytes),

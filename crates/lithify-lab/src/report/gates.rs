@@ -222,7 +222,8 @@ mod tests {
             steady: Some(true),
         };
         assert!(failed(Claim::IoBound, threshold).is_empty());
-        let cases: [(&str, fn(&mut Evidence)); 13] = [
+        type Change = fn(&mut Evidence);
+        let cases: [(&str, Change); 13] = [
             ("peak memory <= limit", |e| e.peak_to_limit = Some(1.03)),
             ("peak memory <= limit", |e| e.peak_to_limit = Some(0.0)),
             ("peak memory <= limit", |e| e.peak_to_limit = None),

@@ -79,7 +79,12 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
+    // Arms that were not chosen or were skipped have no results.
+    let measured = |arm: &String| !figures.results(arm).is_empty();
     for pair in &experiment.pairs {
+        if !measured(&pair.arm) || !measured(&pair.base) {
+            continue;
+        }
         line("");
         line(&format!("{} : {}", pair.arm, pair.base));
         line(&pairs::render(&figures, pair));

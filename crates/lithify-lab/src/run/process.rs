@@ -32,7 +32,13 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Variables of its environment beside those of this process.
+    pub environment: Vec<(&'static str, &'static str)>,
 }
+
+/// The C library keeps freed blocks of a cache in one arena per thread, and its memory grows to
+/// two or three times what is in use. Under a limit that would be memory that nobody can use.
+const ONE_ARENA: [(&str, &str); 1] = [("MALLOC_ARENA_MAX", "1")];
 
 impl Program {
     /// A hash of the executable: figures of different builds are not mixed.
@@ -97,6 +103,8 @@ pub fn run_cell(
             .zip(group.as_ref())
             .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
     };
+    let limited = Program { environment: ONE_ARENA.into(), ..program.clone() };
+    let program = if job.memory.is_some() { &limited } else { program };
     let end = run_job(program, &job, log_path, interrupt, progress)?;
     let kills = group.as_ref().map_or(0, MemoryGroup::out_of_memory_kills);
     Ok(match end {
@@ -190,6 +198,7 @@ fn start(program: &Program, job: &impl Serialize, log_path: &Path) -> Result<Chi
     let log = File::create(log_path).map_err(|error| RunError::io(log_path, error))?;
     let mut child = Command::new(&program.path)
         .args(&program.arguments)
+        .envs(program.environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)

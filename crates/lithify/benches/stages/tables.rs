@@ -24,7 +24,13 @@ pub fn print(settings: &Settings) -> Result<()> {
     for codec in CODECS {
         let stage = format!("compaction pass {codec}");
         if settings.wants(&stage) {
-            compaction(settings, stage, codec.parse()?)?.print();
+            compaction(settings, stage, codec.parse()?, due_compaction)?.print();
+        }
+    }
+    for codec in CODECS {
+        let stage = format!("compaction skewed {codec}");
+        if settings.wants(&stage) {
+            compaction(settings, stage, codec.parse()?, due_skewed_compaction)?.print();
         }
     }
     Ok(())
@@ -138,14 +144,44 @@ pub fn due_compaction(
     Ok(db)
 }
 
-fn compaction(settings: &Settings, stage: String, compression: Compression) -> Result<Line> {
+/// A database in which a compaction of level 0 into the last level is due, and the rows above lie
+/// in a tenth of the keys below: most of the last level's blocks are copied.
+fn due_skewed_compaction(
+    path: &Path,
+    rows: &Rows,
+    compression: Compression,
+    world: World,
+) -> Result<Db> {
+    let db = open_in(path, world)?;
+    let family = family(&db, compression)?;
+    let keys: Vec<_> = rows.iter().collect();
+    let rows: Vec<(&[u8], &[u8])> = keys.iter().map(|(key, value)| (&key[..], *value)).collect();
+    load_runs(&db, &family, &rows)?;
+    db.wait_for_compaction()?;
+    let mut sorted: Vec<&[u8]> = rows.iter().map(|(key, _)| *key).collect();
+    sorted.sort_unstable();
+    let end = sorted[sorted.len() / 10];
+    let above: Vec<_> = rows.into_iter().filter(|(key, _)| *key < end).collect();
+    load_runs(&db, &family, &above)?;
+    Ok(db)
+}
+
+/// Makes a database in which a compaction is due.
+type Due = fn(&Path, &Rows, Compression, World) -> Result<Db>;
+
+fn compaction(
+    settings: &Settings,
+    stage: String,
+    compression: Compression,
+    due: Due,
+) -> Result<Line> {
     let rows = Rows::shuffled(settings.rows, 2);
     let (mut total, mut codec, mut files) =
         (Samples::default(), Samples::default(), Samples::default());
     let mut merged = 0;
     for _ in 0..settings.repeats {
         let directory = settings.scratch()?;
-        let db = due_compaction(directory.path(), &rows, compression, World::posix())?;
+        let db = due(directory.path(), &rows, compression, World::posix())?;
         let old_tables = tables_in(directory.path())?;
         let inputs = Blocks::of_tables(old_tables.iter())?;
         let before = (entries_merged(&db), file_ns(&db, Cause::Compaction));

@@ -13,11 +13,11 @@ use std::io::IoSlice;
 use std::path::Path;
 
 /// Batches of one group in the log.
-const GROUP: usize = 64;
+pub const GROUP: usize = 64;
 /// Rows of one transaction.
 const TRANSACTION_ROWS: usize = 3;
 /// What an entry has in a record beside key and value: kind, family, two lengths.
-const ENTRY_HEAD_SIZE: usize = 5;
+pub const ENTRY_HEAD_SIZE: usize = 5;
 
 pub fn print(settings: &Settings) -> Result<()> {
     let rows = Rows::shuffled(settings.rows, 3);
@@ -69,7 +69,7 @@ fn memtable(settings: &Settings, rows: &Rows) -> Line {
 
 /// The first segment is new, each later one overwrites the one before, as in a database that has
 /// been running for a while.
-fn segment(directory: &Path, log_number: u64) -> Result<WalWriter> {
+pub fn segment(files: &dyn FileSystem, directory: &Path, log_number: u64) -> Result<WalWriter> {
     let options = SegmentOptions {
         kind: LogKind::Wal,
         database_id: 1,
@@ -79,7 +79,7 @@ fn segment(directory: &Path, log_number: u64) -> Result<WalWriter> {
     };
     let path_of = |number: u64| directory.join(format!("{number:06}.wal"));
     let recycled = (log_number > 1).then(|| path_of(log_number - 1));
-    WalWriter::create(&PosixFileSystem, &path_of(log_number), options, recycled.as_deref())
+    WalWriter::create(files, &path_of(log_number), options, recycled.as_deref())
 }
 
 /// Appends groups of 64 batches of one put each, already encoded; finishing the segment, which
@@ -101,7 +101,7 @@ fn wal(settings: &Settings, rows: &Rows, stage: &str, is_recycled: bool) -> Resu
     let group_size = plain.len().div_ceil(groups.len());
     let plain: Vec<_> = plain.chunks(group_size).map(|group| vec![IoSlice::new(group)]).collect();
     for repeat in 0..=settings.repeats as u64 {
-        let mut log = segment(directory.path(), 1 + repeat)?;
+        let mut log = segment(&PosixFileSystem, directory.path(), 1 + repeat)?;
         let append = |group: &Vec<IoSlice<'_>>| log.append(group).map(|_| ());
         let (ns, result) = cpu_ns(|| groups.iter().try_for_each(append));
         result?;

@@ -1,7 +1,7 @@
 //! Floor 0: the nouns that every room shares.
 //!
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
-//! ids, [`Slice`] and the [`Clock`] trait. No I/O, no threads, no other room.
+//! ids, [`Slice`] and the [`Clock`] trait, and the one way to take a mutex. No I/O, no threads, no other room.
 
 mod budget;
 mod key;
@@ -12,6 +12,7 @@ pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};
 pub use slice::Slice;
 
 use std::cmp::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The number of a write: every entry of a batch has one, later writes have larger ones.
 /// 56 bits are used, so that it packs with a [`ValueKind`] into one word.
@@ -31,6 +32,12 @@ pub type Level = usize;
 
 /// The random 128-bit identity of a table, which its block checksums are mixed with.
 pub type TableId = [u8; 16];
+
+/// Takes a mutex whose content is sound wherever a panic may have left it: what a panic does to a
+/// database is decided where the job that panicked ends, not by whoever comes to a lock after it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The longest key, in bytes.
 pub const KEY_SIZE_MAX: usize = 65_535;
@@ -94,8 +101,9 @@ impl Trailer {
 }
 
 /// The order of entries: keys ascending by bytes, then newest first.
+#[inline]
 pub fn compare_internal(a: (&[u8], Trailer), b: (&[u8], Trailer)) -> Ordering {
-    a.0.cmp(b.0).then_with(|| b.1.cmp(&a.1))
+    compare_keys(a.0, b.0).then_with(|| b.1.cmp(&a.1))
 }
 
 /// Reads time. The implementation lives in `fs`; the codecs are timed through it.

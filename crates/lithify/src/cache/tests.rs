@@ -356,3 +356,28 @@ fn threads_share_the_cache() {
     drop(cache);
     assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
 }
+
+#[test]
+fn tables_keep_at_most_a_quarter_of_the_budget() {
+    let (budget, cache) = cache_of(16);
+    let file_id = cache.new_file_id();
+    read_data(&cache, file_id, 0..16);
+    let mut kept = Vec::new();
+    for number in 0..4 {
+        kept.push(cache.keep(block(file_id, number)).ok().unwrap());
+        assert_eq!(budget.used_bytes(MemoryUse::Tables), kept.len() * CHARGED_BYTES);
+        assert_within_budget(&budget, 0);
+    }
+    // The fifth gets its buffer back, and data keep the rest.
+    assert_eq!(cache.keep(block(file_id, 4)).err().unwrap(), block(file_id, 4));
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 12 * CHARGED_BYTES);
+    // What somebody still reads stays charged when the table is closed.
+    let bytes = kept[0].bytes();
+    assert!(**kept.last().unwrap() == *block(file_id, 3));
+    drop(kept);
+    assert_eq!(budget.used_bytes(MemoryUse::Tables), CHARGED_BYTES);
+    assert!(*bytes == *block(file_id, 0));
+    drop(bytes);
+    assert_eq!(budget.used_bytes(MemoryUse::Tables), 0);
+    assert!(cache.keep(block(file_id, 4)).is_ok());
+}

@@ -7,9 +7,9 @@
 
 use super::{Compression, Compressor, Decompressor};
 use crate::Result;
-use crate::base::{Charge, MemoryBudget, MemoryUse};
+use crate::base::{Charge, MemoryBudget, MemoryUse, lock};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The most idle contexts of each of the two kinds.
 const IDLE_COUNT_MAX: usize = 16;
@@ -71,11 +71,6 @@ impl Context for Decompressor {
     fn idle(pool: &ContextPool) -> &Mutex<Vec<Charged<Self>>> {
         &pool.decompressors
     }
-}
-
-/// A list of idle contexts is sound wherever a panic may have left it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ContextPool {

@@ -21,6 +21,7 @@
 //! that are passed in; any thread may call. It does not sleep itself.
 
 use super::levels::{LevelTargets, level_sizes};
+use crate::base::lock;
 use crate::manifest::Version;
 use crate::stats::DelayCause;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -291,7 +292,7 @@ impl FlowController {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 
     /// Tells the debts as they are now: after a change of memtables or of the version.

@@ -10,7 +10,7 @@
 //! After any error the files written so far are removed and the inputs stay live.
 
 use super::merge::{Merge, MergePoll};
-use super::output::{CloseProgress, NewTable, OutputPlan, TableSink, Workshop};
+use super::output::{CloseProgress, Copied, NewTable, OutputPlan, TableSink, Workshop};
 use super::rules::{RangeTombstoneSpan, Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::base::{Charge, Clock, Level, MemoryUse, SequenceNumber, Trailer};
@@ -61,6 +61,19 @@ impl Deeper {
         true
     }
 
+    /// Whether a level below the target may hold a key from `first` to `last`, both included.
+    /// `first` is asked like a key.
+    fn overlaps(&mut self, first: &[u8], last: &[u8]) -> bool {
+        let Deeper::Levels { version, first_level, positions } = self else { return true };
+        positions.iter_mut().enumerate().any(|(index, position)| {
+            let tables = version.level(*first_level + index);
+            while tables.get(*position).is_some_and(|t| t.metadata.range.ends_before(first)) {
+                *position += 1;
+            }
+            tables.get(*position).is_some_and(|t| t.metadata.range.smallest[..] <= *last)
+        })
+    }
+
     fn nothing_in(&self, start: &[u8], end: &[u8]) -> bool {
         let Deeper::Levels { version, first_level, .. } = self else { return false };
         (*first_level..version.level_count()).flat_map(|level| version.level(level)).all(|table| {
@@ -75,6 +88,7 @@ pub(crate) struct PartOutput {
     pub(crate) tables: Vec<NewTable>,
     pub(crate) entries_in: u64,
     pub(crate) entries_out: u64,
+    pub(crate) copied: Copied,
     pub(crate) spent: Spent,
 }
 
@@ -231,16 +245,50 @@ impl MergeJob {
                     self.phase = Phase::Close { is_last: false };
                     return Ok(Step::Progress);
                 }
+                if self.merge.offers_block() && self.copy_block(bytes, context, clock)? {
+                    if let Some(ticket) = self.sink.poll_write(context.meter)? {
+                        return Ok(Step::Waiting(ticket));
+                    }
+                    continue;
+                }
                 self.begin_key();
             }
-            *bytes += self.key.len() + self.merge.value().len() + ENTRY_OVERHEAD_BYTES as usize;
-            self.place_entry(context.meter)?;
+            *bytes += self.place_entry(context.meter)?;
             self.merge.advance(context.meter, clock)?;
             if let Some(ticket) = self.sink.poll_write(context.meter)? {
                 return Ok(Step::Waiting(ticket));
             }
         }
         Ok(Step::Progress)
+    }
+
+    /// Copies the block that begins under the merge as it is stored, if the rules would keep every
+    /// entry of it as it is; false if they might not, or the table does not take it. The key
+    /// before has ended, so none of its entries is in the block.
+    fn copy_block(
+        &mut self,
+        bytes: &mut usize,
+        context: &mut StepContext<'_>,
+        clock: &dyn Clock,
+    ) -> Result<bool> {
+        let Some(block) = self.merge.block()? else { return Ok(false) };
+        let (first, last) = (block.first_key(), block.separator());
+        // Where nothing lies deeper, sequence numbers that all readers see are zeroed.
+        let keeps_sequences = block.sequences_are_zero()
+            || self.deeper.overlaps(first, last)
+            || self.rules.stripe(block.smallest_sequence()) > 0;
+        if !keeps_sequences
+            || self.tombstones.overlaps(first, last)
+            || !self.sink.add_block(&block, context.meter)?
+        {
+            return Ok(false);
+        }
+        let entries = block.entry_count();
+        self.entries_in += entries;
+        self.entries_out += entries;
+        *bytes += block.raw_size() + (entries * ENTRY_OVERHEAD_BYTES) as usize;
+        self.merge.skip_block(context.meter, clock)?;
+        Ok(true)
     }
 
     fn begin_key(&mut self) {
@@ -266,22 +314,26 @@ impl MergeJob {
         self.sink.add(&self.key, trailer, &[], meter)
     }
 
-    /// Judges the entry under the merge and writes it if it is needed.
-    fn place_entry(&mut self, meter: &mut WorkMeter) -> Result<()> {
+    /// Judges the entry under the merge and writes it if it is needed; returns its bytes.
+    #[inline]
+    fn place_entry(&mut self, meter: &mut WorkMeter) -> Result<usize> {
         self.entries_in += 1;
+        let value = self.merge.value();
+        let bytes = self.key.len() + value.len() + ENTRY_OVERHEAD_BYTES as usize;
         let (tombstones, key) = (&self.tombstones, &self.key);
         let covering = |sequence| {
             if tombstones.is_empty() { 0 } else { tombstones.covering_sequence(key, sequence) }
         };
         let decision = self.rules.judge(self.merge.trailer(), covering, self.nothing_deeper)?;
         if let Some(trailer) = decision.released {
-            self.write_entry(trailer, meter)?;
+            self.entries_out += 1;
+            self.sink.add(&self.key, trailer, &[], meter)?;
         }
         if let Verdict::Keep(trailer) = decision.verdict {
             self.entries_out += 1;
-            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
+            self.sink.add(&self.key, trailer, value, meter)?;
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Ends the table at hand before the key `upper`, or for good. The range tombstones that
@@ -319,6 +371,7 @@ impl MergeJob {
             tables: self.sink.take_finished(),
             entries_in: self.entries_in,
             entries_out: self.entries_out,
+            copied: self.sink.copied(),
             spent,
         })
     }

@@ -7,11 +7,12 @@
 use super::picker::SubRange;
 use crate::Result;
 use crate::base::{Clock, Trailer, compare_internal};
+use crate::codec::Compression;
 use crate::fs::Ticket;
 use crate::manifest::TableFile;
 use crate::memtable::MemCursor;
 use crate::stats::WorkMeter;
-use crate::table::{ScanPoll, TableScanner};
+use crate::table::{ScanPoll, StoredBlock, TableScanner};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,13 +21,26 @@ use std::sync::Arc;
 pub(crate) struct TableRun {
     tables: VecDeque<Arc<TableFile>>,
     range: SubRange,
+    /// Blocks in this encoding may be copied as they are stored.
+    target: Compression,
     scanner: Option<TableScanner>,
 }
 
 impl TableRun {
-    /// `tables` in key order; only keys within `range` are read.
-    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange) -> Self {
-        TableRun { tables: tables.into(), range, scanner: None }
+    /// `tables` in key order; only keys within `range` are read. Blocks of tables that are
+    /// encoded as `target` says are offered as they are stored.
+    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange, target: Compression) -> Self {
+        TableRun { tables: tables.into(), range, target, scanner: None }
+    }
+
+    fn open(&self, table: &TableFile) -> Result<TableScanner> {
+        let (start, end) = (self.range.start.as_deref(), self.range.end.as_deref());
+        let reader = table.reader()?;
+        let mut scanner = reader.scanner(start, end);
+        if reader.properties().is_encoded_as(self.target) {
+            scanner.offer_blocks();
+        }
+        Ok(scanner)
     }
 
     fn poll(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<ScanPoll> {
@@ -38,10 +52,7 @@ impl TableRun {
                 }
             }
             match self.tables.pop_front() {
-                Some(table) => {
-                    let (start, end) = (self.range.start.as_deref(), self.range.end.as_deref());
-                    self.scanner = Some(table.reader()?.scanner(start, end));
-                }
+                Some(table) => self.scanner = Some(self.open(&table)?),
                 None => return Ok(ScanPoll::End),
             }
         }
@@ -67,6 +78,7 @@ impl Input {
         }
     }
 
+    #[inline]
     fn key(&self) -> &[u8] {
         match self {
             Input::Memory(cursor) => cursor.key(),
@@ -88,16 +100,33 @@ impl Input {
         }
     }
 
-    fn advance(&mut self) -> Result<()> {
+    /// Moves on; true if it is at an entry, which needs no poll then.
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
         match self {
             Input::Memory(cursor) => {
                 cursor.next();
-                Ok(())
+                Ok(cursor.valid())
             }
             Input::Tables(run) => match &mut run.scanner {
-                Some(scanner) => scanner.advance().map(|_| ()),
-                None => Ok(()),
+                Some(scanner) => scanner.advance(),
+                None => Ok(false),
             },
+        }
+    }
+}
+
+impl Input {
+    fn scanner(&self) -> Option<&TableScanner> {
+        match self {
+            Input::Memory(_) => None,
+            Input::Tables(run) => run.scanner.as_ref(),
+        }
+    }
+
+    fn skip_block(&mut self) {
+        if let Input::Tables(TableRun { scanner: Some(scanner), .. }) = self {
+            scanner.skip_block();
         }
     }
 }
@@ -133,7 +162,15 @@ impl Merge {
     }
 
     /// Brings the next entry under the merge, if it is to be had.
+    #[inline]
     pub(crate) fn poll(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<MergePoll> {
+        if self.unsettled.is_empty() && !self.heap.is_empty() {
+            return Ok(MergePoll::Ready);
+        }
+        self.settle(meter, clock)
+    }
+
+    fn settle(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<MergePoll> {
         while let Some(index) = self.unsettled.last().copied() {
             match self.inputs[index as usize].poll(meter, clock)? {
                 ScanPoll::Waiting(ticket) => return Ok(MergePoll::Waiting(ticket)),
@@ -175,7 +212,42 @@ impl Merge {
     pub(crate) fn advance(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
         let index = self.heap[0].input;
         let input = &mut self.inputs[index as usize];
-        input.advance()?;
+        if !input.advance()? {
+            return self.settle_top(meter, clock);
+        }
+        self.heap[0].prefix = prefix_of(input.key());
+        self.sift_down();
+        Ok(())
+    }
+
+    /// Whether the entry under the merge is the first of a block that might be copied.
+    pub(crate) fn offers_block(&self) -> bool {
+        self.current().scanner().is_some_and(TableScanner::offers_block)
+    }
+
+    /// The block that begins under the merge, as it is stored, if no other input has a key in
+    /// its range.
+    pub(crate) fn block(&self) -> Result<Option<StoredBlock<'_>>> {
+        let Some(scanner) = self.current().scanner() else { return Ok(None) };
+        let Some(block) = scanner.stored_block()? else { return Ok(None) };
+        // The next smallest key of all stands in one of the two places under the top.
+        let mut others = self.heap.iter().skip(1).take(2);
+        let is_alone =
+            others.all(|head| self.inputs[head.input as usize].key() > block.separator());
+        Ok(is_alone.then_some(block))
+    }
+
+    /// Leaves the block that begins under the merge; call [`Merge::poll`] for the next entry.
+    pub(crate) fn skip_block(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
+        let index = self.heap[0].input;
+        self.inputs[index as usize].skip_block();
+        self.settle_top(meter, clock)
+    }
+
+    /// Restores the heap after the input at its top has moved.
+    fn settle_top(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
+        let index = self.heap[0].input;
+        let input = &mut self.inputs[index as usize];
         match input.poll(meter, clock)? {
             ScanPoll::Ready => {
                 self.heap[0].prefix = prefix_of(input.key());
@@ -192,6 +264,7 @@ impl Merge {
         Ok(())
     }
 
+    #[inline]
     fn precedes(&self, a: Head, b: Head) -> bool {
         match a.prefix.cmp(&b.prefix) {
             Ordering::Less => true,
@@ -219,21 +292,22 @@ impl Merge {
 
     fn sift_down(&mut self) {
         let mut index = 0;
+        let Some(moved) = self.heap.first().copied() else { return };
         loop {
             let mut child = 2 * index + 1;
-            if child >= self.heap.len() {
-                return;
-            }
-            if child + 1 < self.heap.len() && self.precedes(self.heap[child + 1], self.heap[child])
+            let Some(mut least) = self.heap.get(child).copied() else { break };
+            if let Some(other) = self.heap.get(child + 1).copied()
+                && self.precedes(other, least)
             {
-                child += 1;
+                (least, child) = (other, child + 1);
             }
-            if !self.precedes(self.heap[child], self.heap[index]) {
-                return;
+            if !self.precedes(least, moved) {
+                break;
             }
-            self.heap.swap(index, child);
+            self.heap[index] = least;
             index = child;
         }
+        self.heap[index] = moved;
     }
 }
 

@@ -9,10 +9,10 @@ use super::rules::RangeTombstoneSpan;
 use crate::base::{FileNumber, Level, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{Compression, ContextPool};
-use crate::fs::{File, IoRequest, OpenMode, Submission, Ticket, World};
+use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
 use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
 use crate::stats::{Cause, Ledger, Part, WorkMeter};
-use crate::table::{TableBuilder, TableOptions, TableReader, TableSummary};
+use crate::table::{StoredBlock, TableBuilder, TableOptions, TableReader, TableSummary};
 use crate::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Workshop {
     pub(crate) pool: Arc<ContextPool>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Whether tables are read past the page cache.
+    pub(crate) direct_reads: bool,
 }
 
 impl Workshop {
@@ -45,7 +47,11 @@ impl Workshop {
         number: FileNumber,
         meter: &mut WorkMeter,
     ) -> Result<Arc<TableReader>> {
-        let file = self.world.files.open(&self.table_path(number), OpenMode::Read)?;
+        let path = self.table_path(number);
+        let file = match self.direct_reads {
+            true => self.world.files.open_direct(&path)?,
+            false => self.world.files.open(&path, OpenMode::Read)?,
+        };
         let (cache, pool) = (Some(self.cache.clone()), self.pool.clone());
         TableReader::open_metered(file, cache, pool, meter)
     }
@@ -77,6 +83,8 @@ struct OpenTable {
     /// Where the next bytes go.
     offset: u64,
     written_back_through: u64,
+    /// Its data blocks when its size was last looked at.
+    judged_blocks: u64,
     summary: Option<TableSummary>,
     sync_submitted: bool,
 }
@@ -89,6 +97,15 @@ pub(crate) struct TableSink {
     open: Option<OpenTable>,
     in_flight: Option<Ticket>,
     finished: Vec<NewTable>,
+    copied: Copied,
+}
+
+/// Blocks that were copied as they are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Copied {
+    pub(crate) blocks: u64,
+    /// Stored bytes, block trailers included.
+    pub(crate) bytes: u64,
 }
 
 impl TableSink {
@@ -100,6 +117,7 @@ impl TableSink {
             open: None,
             in_flight: None,
             finished: Vec::new(),
+            copied: Copied::default(),
         }
     }
 
@@ -110,7 +128,12 @@ impl TableSink {
             self.next_boundary += 1;
             crossed = true;
         }
-        let Some(open) = &self.open else { return false };
+        let Some(open) = &mut self.open else { return false };
+        // Between two blocks the size grows by less than a block: that is exact enough.
+        let blocks = open.builder.data_blocks();
+        if std::mem::replace(&mut open.judged_blocks, blocks) == blocks && !crossed {
+            return false;
+        }
         let size = open.builder.estimated_size_bytes();
         let limit = if self.plan.boundaries.is_empty() {
             self.plan.table_bytes
@@ -141,6 +164,30 @@ impl TableSink {
         open.builder.add(key, trailer, value, meter, &*self.workshop.world.environment)
     }
 
+    /// Adds a block of another table as it is stored, behind all entries; false if the table at
+    /// hand does not take it.
+    pub(crate) fn add_block(
+        &mut self,
+        block: &StoredBlock<'_>,
+        meter: &mut WorkMeter,
+    ) -> Result<bool> {
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(false) };
+        let is_added = open.builder.add_block(block, meter, &*self.workshop.world.environment)?;
+        if is_added {
+            self.copied.blocks += 1;
+            self.copied.bytes += block.stored_size();
+        }
+        Ok(is_added)
+    }
+
+    /// What was copied as it is stored.
+    pub(crate) fn copied(&self) -> Copied {
+        self.copied
+    }
+
     fn create(&self) -> Result<OpenTable> {
         let number = self.workshop.file_numbers.take();
         let path = self.workshop.table_path(number);
@@ -154,6 +201,7 @@ impl TableSink {
             builder,
             offset: 0,
             written_back_through: 0,
+            judged_blocks: 0,
             summary: None,
             sync_submitted: false,
         })
@@ -161,7 +209,9 @@ impl TableSink {
 
     /// Writes finished bytes if enough have gathered. A ticket means: come back when it is done.
     pub(crate) fn poll_write(&mut self, meter: &mut WorkMeter) -> Result<Option<Ticket>> {
-        if let Some(ticket) = self.poll_flight()? {
+        if self.in_flight.is_some()
+            && let Some(ticket) = self.poll_flight()?
+        {
             return Ok(Some(ticket));
         }
         match &self.open {
@@ -173,7 +223,7 @@ impl TableSink {
     fn poll_flight(&mut self) -> Result<Option<Ticket>> {
         if let Some(ticket) = self.in_flight.take() {
             match ticket.take() {
-                Some(outcome) => outcome.result?,
+                Some(outcome) => self.written(outcome)?,
                 None => {
                     self.in_flight = Some(ticket.clone());
                     return Ok(Some(ticket));
@@ -209,12 +259,20 @@ impl TableSink {
 
     fn settle(&mut self, submission: Submission) -> Result<Option<Ticket>> {
         match submission {
-            Submission::Done(outcome) => outcome.result.map(|()| None),
+            Submission::Done(outcome) => self.written(outcome).map(|()| None),
             Submission::Pending(ticket) => {
                 self.in_flight = Some(ticket.clone());
                 Ok(Some(ticket))
             }
         }
+    }
+
+    /// Takes the buffer of a write that has ended for the next one.
+    fn written(&mut self, outcome: IoOutcome) -> Result<()> {
+        if let Some(open) = &mut self.open {
+            open.builder.recycle(outcome.buffer);
+        }
+        outcome.result
     }
 
     /// Ends the entries of the table at hand and gives it its range tombstones; the rest of the

@@ -11,8 +11,9 @@
 //!    come for free.
 //! 4. A table that overlaps nothing is moved instead of rewritten, unless it would lie across too
 //!    much of the level after that, or the rewrite would free its tombstones.
-//! 5. If nothing is due: tables of which released snapshots would free a part; and if the
-//!    database is idle, tables in a codec that is not their level's.
+//! 5. If nothing is due: tables full of tombstones that everyone sees; then tables of which
+//!    released snapshots would free a part; and if the database is idle, tables in a codec that is
+//!    not their level's. Each of these leaves the tree with less of it, so they come to an end.
 //!
 //! Two compactions never share a table, and never write overlapping ranges of one level; the
 //! [`BusySet`] sees to that. At most one runs from level 0 at a time, so that no run overtakes an
@@ -22,6 +23,7 @@ use super::levels::LevelTargets;
 use crate::base::{FileNumber, Level, SequenceNumber};
 use crate::manifest::{KeyRange, TableFile, Version};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Whether data are rewritten.
@@ -42,11 +44,22 @@ pub enum Reason {
     LevelSize,
     /// A user asked for it.
     Manual,
+    /// The table is full of tombstones: scans pass over what they hide, and over them.
+    Tombstones,
     /// No snapshot needs the table's obsolete entries any more.
     SnapshotRelease,
     /// The table's codec is not the one of its level.
     CodecDebt,
 }
+
+/// A table with fewer tombstones is left alone: nobody feels them.
+const TOMBSTONES_MIN: u64 = 32;
+
+/// One entry in so many is a tombstone in a table that is full of them.
+const TOMBSTONE_PERIOD: u64 = 4;
+
+/// A range delete counts as so many deletes; what it covers nobody has counted.
+const RANGE_TOMBSTONE_WEIGHT: u64 = 64;
 
 /// The limits of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,7 +362,9 @@ impl Picker<'_> {
                 return Some(Compaction { score: scores[level], ..compaction });
             }
         }
-        self.pick_snapshot_release().or_else(|| self.pick_codec_debt())
+        self.pick_tombstones()
+            .or_else(|| self.pick_snapshot_release())
+            .or_else(|| self.pick_codec_debt())
     }
 
     /// Where level 0 goes: the base level, or a shallower one that holds data (targets that were
@@ -526,8 +541,45 @@ impl Picker<'_> {
         !has_tombstones || reaches_deeper
     }
 
+    /// Whether a table is full of tombstones, and no snapshot is so old that they would stay.
+    fn is_full_of_tombstones(&self, table: &TableFile) -> bool {
+        let metadata = &table.metadata;
+        let of_ranges = metadata.range_tombstones.saturating_mul(RANGE_TOMBSTONE_WEIGHT);
+        let tombstones = metadata.tombstones.saturating_add(of_ranges);
+        tombstones >= TOMBSTONES_MIN
+            && tombstones.saturating_mul(TOMBSTONE_PERIOD) >= metadata.entries
+            && metadata.largest_sequence <= self.oldest_snapshot
+    }
+
+    /// A table full of tombstones, into the next level; in the last level in place, where that
+    /// drops all of them. The shallowest first, as it gathers others on its way. Level 0 only if
+    /// the database is idle: under writes it is compacted soon enough.
+    fn pick_tombstones(&self) -> Option<Compaction> {
+        let bottom = self.version.level_count().saturating_sub(1);
+        for level in 0..bottom {
+            if level == 0 && (!self.options.idle || self.busy.reads_level0()) {
+                continue;
+            }
+            for table in self.version.level(level) {
+                if !self.is_full_of_tombstones(table) {
+                    continue;
+                }
+                let sources = match level {
+                    0 => self.level0_closure(table.metadata.range.clone()),
+                    _ => vec![Arc::clone(table)],
+                };
+                let picked = self.complete(Reason::Tombstones, level, sources);
+                if picked.is_some() {
+                    return picked;
+                }
+            }
+        }
+        let wanted = |table: &TableFile| self.is_full_of_tombstones(table);
+        self.pick_in_place(bottom.max(1)..bottom + 1, Reason::Tombstones, wanted)
+    }
+
     fn pick_snapshot_release(&self) -> Option<Compaction> {
-        self.pick_in_place(Reason::SnapshotRelease, |table| {
+        self.pick_in_place(1..self.version.level_count(), Reason::SnapshotRelease, |table| {
             let obsolete = table.metadata.newest_obsolete_sequence;
             obsolete > 0 && obsolete <= self.oldest_snapshot
         })
@@ -538,16 +590,18 @@ impl Picker<'_> {
         if !self.options.idle || !nothing_runs {
             return None;
         }
-        self.pick_in_place(Reason::CodecDebt, |table| table.metadata.codec_debt)
+        let levels = 1..self.version.level_count();
+        self.pick_in_place(levels, Reason::CodecDebt, |table| table.metadata.codec_debt)
     }
 
-    /// Rewrites one table where it is: the largest of the deepest level that has one.
+    /// Rewrites one table where it is: the largest of the deepest of the levels that has one.
     fn pick_in_place(
         &self,
+        levels: Range<Level>,
         reason: Reason,
         wanted: impl Fn(&TableFile) -> bool,
     ) -> Option<Compaction> {
-        for level in (1..self.version.level_count()).rev() {
+        for level in levels.rev() {
             let candidates = self.version.level(level).iter().filter(|table| wanted(table));
             let free = candidates
                 .filter(|table| !self.is_blocked(level, std::slice::from_ref(*table), &[]));

@@ -15,7 +15,7 @@
 //! and `shutdown` never from inside a job, nor with a lock held that a job takes.
 
 use crate::Result;
-use crate::base::Level;
+use crate::base::{Level, lock};
 use crate::fs::{Environment, Event, Thread, Ticket};
 use crate::stats::{Cause, Counter, Ledger, StepClock, WorkMeter};
 use std::any::Any;
@@ -186,7 +186,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 
     /// A job can advance, or has ended: wakes who may have waited for that.
@@ -345,7 +345,7 @@ impl Scheduler {
     }
 
     fn workers(&self) -> MutexGuard<'_, Vec<Box<dyn Thread>>> {
-        self.workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.workers)
     }
 
     /// Hands over a job. After a shutdown it ends at once as aborted, and the answer is false.

@@ -112,6 +112,8 @@ impl Gathered {
         }
         record.entries_in += output.entries_in;
         record.entries_dropped += output.entries_in.saturating_sub(output.entries_out);
+        record.copied_blocks += output.copied.blocks;
+        record.copied_bytes += output.copied.bytes;
         record.wall_us += output.spent.wall_us;
         record.cpu_ns += output.spent.cpu_ns;
         self.remaining -= 1;

@@ -15,9 +15,9 @@ use crate::compaction::{
     Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
     TableRun, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, KeyRange, Version, VersionEdit};
+use crate::manifest::{Change, FileMetadata, KeyRange, Version, VersionEdit};
 use crate::options::CfOptions;
-use crate::stats::{Cause, JobRecord, WorkMeter};
+use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
 use crate::table::ReadContext;
 use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
@@ -246,8 +246,12 @@ impl DbInner {
         range: SubRange,
     ) -> Result<MergePlan> {
         let options = family.options();
+        let version = Arc::clone(&family.view().version);
+        let target = compaction.target_level;
+        let compression = options.compression.resolve(target, version.level_count());
         let mut inputs = Vec::new();
         let mut tombstones = Vec::new();
+        let run = |tables| Input::Tables(TableRun::new(tables, range.clone(), compression));
         let mut meter = WorkMeter::default();
         let mut context =
             ReadContext { meter: Some(&mut meter), ..ReadContext::new(&*self.world.environment) };
@@ -256,15 +260,12 @@ impl DbInner {
                 tombstones.push(table.reader()?.range_tombstones(&mut context)?);
             }
             if *level == 0 {
-                let runs = tables.iter().map(|table| vec![Arc::clone(table)]);
-                inputs.extend(runs.map(|run| Input::Tables(TableRun::new(run, range.clone()))));
+                inputs.extend(tables.iter().map(|table| run(vec![Arc::clone(table)])));
             } else {
-                inputs.push(Input::Tables(TableRun::new(tables.clone(), range.clone())));
+                inputs.push(run(tables.clone()));
             }
         }
-        let target = compaction.target_level;
         self.ledger.book_codecs(Cause::Compaction, target, &meter, 0.0);
-        let version = Arc::clone(&family.view().version);
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
@@ -279,7 +280,7 @@ impl DbInner {
             output: OutputPlan {
                 cause: Cause::Compaction,
                 level: target,
-                compression: options.compression.resolve(target, version.level_count()),
+                compression,
                 table: table_options(&options, target),
                 table_bytes: options.table_bytes,
                 boundaries: compaction.boundaries.iter().map(|b| b.key.clone()).collect(),
@@ -319,6 +320,7 @@ impl DbInner {
             moved_bytes,
             ..JobRecord::default()
         });
+        self.ledger.count(counter_of(compaction.reason), 1);
         Ok(())
     }
 
@@ -344,13 +346,18 @@ impl DbInner {
             remove_tables(&self.workshop, numbers);
             return Ok(());
         }
+        // The policy may have changed while the tables were written.
+        let level_count = family.view().version.level_count();
+        let wanted = family.options().compression.resolve(compaction.target_level, level_count);
         let mut changes = Vec::new();
         for (level, table) in compaction.input_tables() {
             let number = table.metadata.number;
             changes.push(Change::RemoveFile { family: family.id, level, number });
         }
         for (_, table) in &tables {
-            let (level, metadata) = (compaction.target_level, table.metadata.clone());
+            let codec_debt = table.metadata.compression != wanted;
+            let metadata = FileMetadata { codec_debt, ..table.metadata.clone() };
+            let level = compaction.target_level;
             changes.push(Change::AddFile { family: family.id, level, metadata });
         }
         self.push_cursor(family, compaction, &mut changes);
@@ -372,6 +379,7 @@ impl DbInner {
             }
         }
         self.ledger.book_job(record);
+        self.ledger.count(counter_of(compaction.reason), 1);
     }
 
     fn compaction_ended(&self, family: &Family, compaction: &Compaction) {
@@ -518,11 +526,22 @@ pub(crate) fn tree_shape(options: &CfOptions) -> TreeShape {
     }
 }
 
+fn counter_of(reason: Reason) -> Counter {
+    match reason {
+        Reason::Level0 => Counter::CompactionsLevel0,
+        Reason::LevelSize => Counter::CompactionsLevelSize,
+        Reason::Manual => Counter::CompactionsManual,
+        Reason::Tombstones => Counter::CompactionsTombstones,
+        Reason::SnapshotRelease => Counter::CompactionsSnapshotRelease,
+        Reason::CodecDebt => Counter::CompactionsCodecDebt,
+    }
+}
+
 fn urgency_of(compaction: &Compaction) -> Urgency {
     let score = (compaction.score * 1000.0).clamp(0.0, f64::from(u32::MAX)) as u32;
     match compaction.reason {
         Reason::Level0 => Urgency::Level0(score),
-        Reason::LevelSize | Reason::Manual => Urgency::Compaction(score),
+        Reason::LevelSize | Reason::Manual | Reason::Tombstones => Urgency::Compaction(score),
         Reason::SnapshotRelease | Reason::CodecDebt => Urgency::Idle,
     }
 }

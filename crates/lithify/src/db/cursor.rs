@@ -98,7 +98,7 @@ impl From<RangeFull> for ScanRange {
 pub struct Cursor {
     rows: RowCursor,
     returned: u64,
-    /// Moves so far, from a start that differs between cursors: one in 256 is timed.
+    /// Moves so far, from a start that differs between cursors: some are timed.
     moves: u64,
     /// Keeps the tables from being removed.
     _version: Arc<Version>,

@@ -6,6 +6,7 @@ use super::family::Family;
 use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
 use super::stall::Flow;
+pub(crate) use crate::base::lock;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::compaction::Workshop;
@@ -20,7 +21,7 @@ use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The column families that are not dropped, by id.
 pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
@@ -303,8 +304,4 @@ impl DbInner {
 
 pub(crate) fn closed_error() -> Error {
     Error::new(ErrorKind::Closed, "the database is closed")
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

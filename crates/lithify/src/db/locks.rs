@@ -20,8 +20,7 @@
 //! transactions of one thread, still run into the timeout. Locks are taken in the order waits,
 //! stripe. Any thread may call; an owner is used by one thread at a time.
 
-use super::inner::lock;
-use crate::base::ColumnFamilyId;
+use crate::base::{ColumnFamilyId, lock};
 use crate::fs::{Environment, Event};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -41,7 +41,7 @@ pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
 
 use crate::fs::World;
-use crate::manifest::{Change, VersionEdit};
+use crate::manifest::{Change, Manifest, VersionEdit};
 use crate::options::{CfOptions, Options};
 use crate::stats::StatisticsSnapshot;
 use crate::wal::RecoveryReport;
@@ -215,20 +215,20 @@ impl Drop for Db {
 }
 
 impl DbInner {
-    fn open_family(&self, name: &str, options: CfOptions) -> Result<Arc<Family>> {
+    fn open_family(self: &Arc<Self>, name: &str, options: CfOptions) -> Result<Arc<Family>> {
         self.check_writable()?;
         let mut writer = self.writer();
         let mut manifest = self.manifest();
         let families = self.families.load();
         if let Some(family) = families.values().find(|family| family.name == name) {
+            let family = Arc::clone(family);
             if *family.options() != options {
-                let options_text = options.to_text().into_bytes();
-                let changes = vec![Change::SetOptions { id: family.id, options: options_text }];
-                manifest.append(VersionEdit { changes })?;
-                self.book_manifest(&manifest);
-                family.set_options(options);
+                self.change_options(&family, options, &mut manifest)?;
+                drop((manifest, writer));
+                // What the new options leave to do.
+                self.schedule_all_compactions();
             }
-            return Ok(Arc::clone(family));
+            return Ok(family);
         }
         self.sync_log(&mut writer)?;
         let id = manifest.state().next_family_id;
@@ -253,6 +253,37 @@ impl DbInner {
         next.insert(id, Arc::clone(&family));
         self.families.store(Arc::new(next));
         Ok(family)
+    }
+
+    /// Records new options, and with them which tables are in another codec than these ask for.
+    fn change_options(
+        &self,
+        family: &Family,
+        options: CfOptions,
+        manifest: &mut Manifest,
+    ) -> Result<()> {
+        let options_text = options.to_text().into_bytes();
+        let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
+        let version = Arc::clone(&family.view().version);
+        // Tables of level 0 are short-lived.
+        for (level, table) in version.tables().filter(|(level, _)| *level > 0) {
+            let wanted = options.compression.resolve(level, version.level_count());
+            let codec_debt = table.metadata.compression != wanted;
+            if codec_debt != table.metadata.codec_debt {
+                changes.push(Change::MoveFile {
+                    family: family.id,
+                    number: table.metadata.number,
+                    from: level,
+                    to: level,
+                    codec_debt,
+                });
+            }
+        }
+        let state = manifest.append(VersionEdit { changes })?;
+        self.book_manifest(manifest);
+        family.set_options(options);
+        self.replace_version(family, &state, &[]);
+        Ok(())
     }
 
     fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {

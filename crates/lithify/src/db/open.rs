@@ -39,6 +39,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     options.validate()?;
     prepare_directory(path, &options, &world)?;
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
+    check_direct_reads(path, &options, &world)?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let manifest = open_manifest(path, &options, &world, &listing)?;
     check_never_empty(path, manifest.state(), &listing)?;
@@ -146,6 +147,25 @@ fn no_database(path: &Path) -> Error {
         .in_file(path)
 }
 
+/// Refuses direct reads where they are not to be had: reading through the page cache instead
+/// would make every figure of the database one of another setting.
+fn check_direct_reads(path: &Path, options: &Options, world: &World) -> Result<()> {
+    if !options.direct_reads {
+        return Ok(());
+    }
+    let lock = FileName::Lock.path(path);
+    if world.files.open_direct(&lock)?.direct_io_alignment().is_some() {
+        return Ok(());
+    }
+    let found = world.files.kind_name(path);
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "files cannot be read past the page cache here: open with direct_reads off",
+    )
+    .in_file(path)
+    .expected("a file system with direct I/O", found))
+}
+
 fn open_manifest(
     path: &Path,
     options: &Options,
@@ -189,6 +209,7 @@ fn assemble(
         pool,
         cache: Arc::clone(&cache),
         ledger: Arc::clone(&ledger),
+        direct_reads: options.direct_reads,
     });
     let myself = Arc::default();
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;

@@ -175,6 +175,8 @@ impl DbInner {
         let bounds = Bounds { lower: range.lower, upper: range.upper };
         let mut tombstones = TombstoneSet::default();
         let mut sources = overlay;
+        let runs = view.version.level(0).len() + view.version.level_count();
+        sources.reserve_exact(1 + view.immutable.len() + runs);
         for memory in view.memories() {
             if !memory.table.is_empty() {
                 tombstones.push(memory.tombstones());

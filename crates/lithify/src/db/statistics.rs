@@ -21,6 +21,7 @@ impl DbInner {
         snapshot.row_locks_held = self.locks.held() as u64;
         snapshot.snapshots_held = self.snapshots.len() as u64;
         snapshot.wal_live_bytes = self.writer().wal.bytes();
+        let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
         for family in self.families.load().values() {
             let view = family.view();
@@ -44,7 +45,17 @@ impl DbInner {
                 shape.files_busy += u64::from(busy.is_some_and(|busy| busy.is_busy(table)));
                 shape.size_bytes += table.metadata.size_bytes;
                 shape.raw_bytes += table.metadata.raw_bytes;
-                shape.codec_debt_files += u64::from(table.metadata.codec_debt);
+                let metadata = &table.metadata;
+                if metadata.codec_debt {
+                    shape.codec_debt_files += 1;
+                    shape.codec_debt_bytes += metadata.size_bytes;
+                }
+                let obsolete = metadata.newest_obsolete_sequence;
+                shape.obsolete_files += u64::from(obsolete > 0);
+                if obsolete > 0 && obsolete <= oldest_snapshot {
+                    shape.reclaim_debt_files += 1;
+                    shape.reclaim_debt_bytes += metadata.size_bytes;
+                }
             }
         }
         snapshot

@@ -125,6 +125,10 @@ impl FileSystem for CountingFileSystem {
         Ok(self.counted(self.inner.open_direct(path)?))
     }
 
+    fn kind_name(&self, path: &Path) -> String {
+        self.inner.kind_name(path)
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         self.inner.exists(path)
     }

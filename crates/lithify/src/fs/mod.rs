@@ -197,6 +197,8 @@ pub trait FileSystem: Send + Sync {
     fn open_direct(&self, path: &Path) -> Result<Arc<dyn File>> {
         self.open(path, OpenMode::Read)
     }
+    /// The name of the kind of file system that holds `path`, for messages: "ext4", "tmpfs".
+    fn kind_name(&self, path: &Path) -> String;
     /// Whether there is a file or directory.
     fn exists(&self, path: &Path) -> Result<bool>;
     /// Whether it is a directory; an error if there is nothing.

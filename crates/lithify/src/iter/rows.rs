@@ -6,7 +6,7 @@
 //! the value is copied into a buffer that is reused. Neither way allocates per row.
 
 use super::{MergingCursor, TombstoneSet};
-use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::base::{SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
 use crate::stats::WorkMeter;
@@ -243,7 +243,7 @@ impl RowCursor {
             let key = self.merge.key();
             let trailer = self.merge.trailer();
             let sequence = trailer.sequence();
-            if self.sees(sequence) && !(resolved && key == &self.key[..]) {
+            if self.sees(sequence) && !(resolved && is_same_key(key, &self.key)) {
                 if self.bounds.behind_upper(key) {
                     break;
                 }
@@ -297,6 +297,11 @@ impl RowCursor {
         self.position = if live { Position::Backward } else { Position::AtStart };
         Ok(live)
     }
+}
+
+#[inline]
+fn is_same_key(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && compare_keys(a, b).is_eq()
 }
 
 fn is_put(trailer: Trailer) -> Result<bool> {

@@ -31,6 +31,11 @@ pub struct FileNumbers {
 }
 
 impl FileNumbers {
+    /// Gives out `next` first.
+    pub(crate) fn starting_at(next: FileNumber) -> Self {
+        FileNumbers { next: AtomicU64::new(next) }
+    }
+
     /// A number that no file of this database ever had.
     pub fn take(&self) -> FileNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
@@ -184,7 +189,7 @@ impl Manifest {
         largest_number: FileNumber,
     ) -> Result<Self> {
         let next = state.next_file_number.max(largest_number.saturating_add(1));
-        let numbers = Arc::new(FileNumbers { next: AtomicU64::new(next) });
+        let numbers = Arc::new(FileNumbers::starting_at(next));
         let number = numbers.take();
         let state = ManifestState { next_file_number: numbers.next(), ..state };
         let writer = write_snapshot(&*file_system, directory, database_id, number, &state)?;

@@ -248,6 +248,9 @@ impl Version {
     /// In a level below 0: the one table that may hold `key`.
     pub fn table_for_key(&self, level: Level, key: &[u8]) -> Option<&Arc<TableFile>> {
         let tables = &self.levels[level];
+        if tables.is_empty() {
+            return None;
+        }
         let candidates = self.largest_words[level].candidates(key);
         let same = &tables[candidates.clone()];
         let behind = same.partition_point(|table| table.metadata.range.ends_before(key));

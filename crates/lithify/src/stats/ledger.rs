@@ -27,6 +27,10 @@ pub struct JobRecord {
     pub written_bytes: u64,
     /// The same data before compression.
     pub written_raw_bytes: u64,
+    /// Data blocks of them that were copied as they were stored.
+    pub copied_blocks: u64,
+    /// Stored bytes of those blocks.
+    pub copied_bytes: u64,
     /// Bytes moved without rewriting; a job with any is counted as a move.
     pub moved_bytes: u64,
     /// Wall time from its first step to its last.
@@ -48,21 +52,23 @@ pub struct Ledger {
     stalls: Stalls,
     /// What reading the thread's CPU clock costs; taken off where a reading lies inside a span.
     pub(super) clock_read_ns: u64,
+    /// What reading the ticks costs, in ticks; taken off every span between two readings.
+    pub(super) tick_read_ticks: u64,
     start_us: u64,
     start_ticks: u64,
 }
 
-/// The median of the CPU time between two readings in a row.
-fn clock_read_ns(clock: &dyn Clock) -> u64 {
-    let mut last_ns = clock.thread_cpu_ns();
-    let mut costs_ns = [0; 101];
-    for cost_ns in &mut costs_ns {
-        let now_ns = clock.thread_cpu_ns();
-        *cost_ns = now_ns.saturating_sub(last_ns);
-        last_ns = now_ns;
+/// The median of what a clock shows between two readings in a row.
+fn reading_cost(read: impl Fn() -> u64) -> u64 {
+    let mut last = read();
+    let mut costs = [0; 101];
+    for cost in &mut costs {
+        let now = read();
+        *cost = now.saturating_sub(last);
+        last = now;
     }
-    costs_ns.sort_unstable();
-    costs_ns[costs_ns.len() / 2]
+    costs.sort_unstable();
+    costs[costs.len() / 2]
 }
 
 impl Ledger {
@@ -73,7 +79,8 @@ impl Ledger {
             figures: (0..FIGURE_COUNT).map(|_| AtomicU64::new(0)).collect(),
             striped: StripedCounters::new(),
             stalls: Stalls::new(start_us),
-            clock_read_ns: clock_read_ns(clock),
+            clock_read_ns: reading_cost(|| clock.thread_cpu_ns()),
+            tick_read_ticks: reading_cost(|| clock.ticks()),
             start_us,
             start_ticks: clock.ticks(),
         })
@@ -178,6 +185,8 @@ impl Ledger {
         add(JobFigure::ReadTargetBytes, record.read_target_bytes);
         add(JobFigure::WrittenBytes, record.written_bytes);
         add(JobFigure::WrittenRawBytes, record.written_raw_bytes);
+        add(JobFigure::CopiedBlocks, record.copied_blocks);
+        add(JobFigure::CopiedBytes, record.copied_bytes);
         add(JobFigure::MovedBytes, record.moved_bytes);
         add(JobFigure::WallUs, record.wall_us);
         add(JobFigure::CpuNs, record.cpu_ns);

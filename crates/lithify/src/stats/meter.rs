@@ -1,18 +1,27 @@
 //! Turns clock readings into booked CPU time: steps exactly, users' calls by samples.
 //!
-//! A reading of the thread's CPU clock costs about half a microsecond, a reading of the tick
-//! counter some nanoseconds. A step reads the former once, at its end (the end of one step is the
-//! start of the next), and is split inside by the latter. One user call in 256 is timed by both.
+//! A reading of the thread's CPU clock costs about half a microsecond, and as much again in what
+//! the system call leaves cold behind it; a reading of the tick counter costs some nanoseconds. A
+//! step reads the former once, at its end (the end of one step is the start of the next), and is
+//! split inside by the latter. Users' calls are sampled twice over: short ones by ticks, long ones,
+//! which may have waited, by the CPU clock.
 
 use super::ledger::Ledger;
 use super::names::{Cause, Counter};
 use super::{PART_COUNT, Part, WorkMeter};
 use crate::base::{Clock, Level};
 
-/// One user call in so many is timed. What is booked for `calls` calls whose times have the
-/// coefficient of variation `v` has a standard error of `v * sqrt(256 / calls)`: 3 % for 300,000
-/// calls that vary by their own mean.
-pub const SAMPLE_PERIOD: u64 = 256;
+/// One user call in so many is timed by ticks, and booked if it was short. What is booked for
+/// `calls` calls whose times have the coefficient of variation `v` has a standard error of
+/// `v * sqrt(64 / calls)`: 1 % for 640,000 calls that vary by their own mean.
+pub const SHORT_PERIOD: u64 = 64;
+
+/// One user call in so many is timed by the CPU clock, and booked if it was long.
+pub const LONG_PERIOD: u64 = 1024;
+
+/// A call that passes within this has not waited: a thread that had to give way comes back after
+/// a millisecond or more. Its time is its CPU time.
+pub const SHORT_NS: u64 = 50_000;
 
 /// What a finished step took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,12 +116,23 @@ impl Split {
     }
 }
 
+/// Which calls a sample is booked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timed {
+    /// The one that was timed.
+    Itself,
+    /// [`SHORT_PERIOD`] calls, if it was short.
+    Short,
+    /// [`LONG_PERIOD`] calls, if it was long.
+    Long,
+}
+
 /// A user call that is being timed.
 #[derive(Debug)]
 pub struct UserSample {
     cause: Cause,
-    /// So many calls it stands for.
-    weight: u64,
+    timed: Timed,
+    /// Where `timed` says that the CPU clock is looked at.
     cpu_ns: u64,
     ticks: u64,
 }
@@ -120,7 +140,8 @@ pub struct UserSample {
 impl Ledger {
     /// Times a call that is long enough to be timed every time; it stands for itself.
     pub fn time_call(&self, cause: Cause, clock: &dyn Clock) -> UserSample {
-        UserSample { cause, weight: 1, cpu_ns: clock.thread_cpu_ns(), ticks: clock.ticks() }
+        let cpu_ns = clock.thread_cpu_ns();
+        UserSample { cause, timed: Timed::Itself, cpu_ns, ticks: clock.ticks() }
     }
 
     /// Counts a user call under `counter` and decides whether it is timed.
@@ -134,19 +155,23 @@ impl Ledger {
         self.sample(self.count(counter, 1), cause, clock)
     }
 
-    /// Whether call `number` of a kind is timed: 1 in 256, spread so that no pattern of calls
-    /// falls in step with the samples, and the same in every run.
+    /// Whether call `number` of a kind is timed, and by which clock: spread so that no pattern of
+    /// calls falls in step with the samples, and the same in every run.
     ///
-    /// A timed call reads the thread's CPU clock twice, which is about 5 ns for each of the 256.
-    /// Ticks alone would be cheaper, but count the time in which the thread was not running: one
-    /// preempted sample then stands for a quarter of a second.
+    /// Ticks alone would count the time in which the thread was not running: one preempted sample
+    /// then stood for a quarter of a second. The CPU clock alone costs a short call more than the
+    /// call itself, and makes it look longer than it is.
     #[inline]
     pub fn sample(&self, number: u64, cause: Cause, clock: &dyn Clock) -> Option<UserSample> {
         let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32;
-        if !spread.is_multiple_of(SAMPLE_PERIOD) {
+        let place = spread % LONG_PERIOD;
+        if place > 1 && !place.is_multiple_of(SHORT_PERIOD) {
             return None;
         }
-        Some(UserSample { weight: SAMPLE_PERIOD, ..self.time_call(cause, clock) })
+        Some(match place {
+            1 => UserSample { timed: Timed::Long, ..self.time_call(cause, clock) },
+            _ => UserSample { cause, timed: Timed::Short, cpu_ns: 0, ticks: clock.ticks() },
+        })
     }
 
     /// Ends a user call. A timed one books the CPU time that it stands for, split by the meter.
@@ -179,15 +204,26 @@ impl Ledger {
         let end_ticks = clock.ticks();
         let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks);
         if let Some(sample) = sample {
-            let elapsed_ticks = end_ticks.saturating_sub(sample.ticks);
-            let start_ns = sample.cpu_ns + self.clock_read_ns;
-            let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
-            // Between other work a reading of the CPU clock costs more than by itself, as much as
-            // a short call. A call cannot have used more CPU time than passed between the ticks.
+            let elapsed_ticks =
+                end_ticks.saturating_sub(sample.ticks).saturating_sub(self.tick_read_ticks);
+            // While the rate of the ticks is not known yet, in the first millisecond, no call is
+            // taken for a short one.
             let passed_ns = ns_per_tick.map(|rate| (elapsed_ticks as f64 * rate) as u64);
-            let cpu_ns = passed_ns.map_or(cpu_ns, |passed_ns| cpu_ns.min(passed_ns));
+            let short_ns = passed_ns.filter(|passed_ns| *passed_ns < SHORT_NS);
+            let by_clock = || {
+                let start_ns = sample.cpu_ns + self.clock_read_ns;
+                let cpu_ns = clock.thread_cpu_ns().saturating_sub(start_ns);
+                // No more than passed between the ticks, which lie inside of both readings.
+                passed_ns.map_or(cpu_ns, |passed_ns| cpu_ns.min(passed_ns))
+            };
+            let (cpu_ns, weight) = match (sample.timed, short_ns) {
+                (Timed::Itself, _) => (by_clock(), 1),
+                (Timed::Short, Some(passed_ns)) => (passed_ns, SHORT_PERIOD),
+                (Timed::Long, None) => (by_clock(), LONG_PERIOD),
+                (Timed::Short, None) | (Timed::Long, Some(_)) => (0, 0),
+            };
             let split = Split::by_ticks(&meter.ticks, cpu_ns, elapsed_ticks);
-            self.book_parts(sample.cause, level, &split.parts_ns, sample.weight);
+            self.book_parts(sample.cause, level, &split.parts_ns, weight);
         }
         self.book_codecs(cause, level, meter, ns_per_tick.unwrap_or(0.0));
     }

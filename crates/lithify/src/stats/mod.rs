@@ -20,7 +20,7 @@ mod tests;
 pub use figures::{Figures, Tally};
 pub use json::JsonWriter;
 pub use ledger::{JobRecord, Ledger};
-pub use meter::{SAMPLE_PERIOD, StepClock, StepCost, UserSample};
+pub use meter::{LONG_PERIOD, SHORT_NS, SHORT_PERIOD, StepClock, StepCost, UserSample};
 pub use names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure, LEVEL_SLOTS,
     TrafficFigure,

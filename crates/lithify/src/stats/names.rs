@@ -158,6 +158,18 @@ named_list! {
         JobsFailed = "jobs-failed", "count";
         /// Tables removed.
         TablesRemoved = "tables-removed", "count";
+        /// Compactions and trivial moves because of the runs or bytes of level 0.
+        CompactionsLevel0 = "compactions-level0", "count";
+        /// The same because of a level over its target.
+        CompactionsLevelSize = "compactions-level-size", "count";
+        /// The same because a user asked for them.
+        CompactionsManual = "compactions-manual", "count";
+        /// The same because of a table full of tombstones.
+        CompactionsTombstones = "compactions-tombstones", "count";
+        /// The same because no snapshot needed a table's obsolete entries any more.
+        CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
+        /// The same because of a table's codec.
+        CompactionsCodecDebt = "compactions-codec-debt", "count";
     }
 }
 
@@ -190,6 +202,10 @@ named_list! {
         WrittenBytes = "written-bytes", "bytes";
         /// The same data before compression.
         WrittenRawBytes = "written-raw-bytes", "bytes";
+        /// Data blocks of those tables that were copied as they were stored.
+        CopiedBlocks = "copied-blocks", "count";
+        /// Stored bytes of those blocks.
+        CopiedBytes = "copied-bytes", "bytes";
         /// Bytes of tables moved into the level without being rewritten.
         MovedBytes = "moved-bytes", "bytes";
         /// Wall time of the jobs.

@@ -168,7 +168,46 @@ impl StatisticsSnapshot {
         }
         writeln!(f, "\nUptime(secs): {:.1} total", self.uptime_us as f64 / 1e6)?;
         let pending = human(self.pending_compaction_bytes);
-        writeln!(f, "Estimated pending compaction bytes: {pending}")
+        writeln!(f, "Estimated pending compaction bytes: {pending}")?;
+        self.reason_lines(f)?;
+        write!(f, "Blocks copied as stored:")?;
+        let copied = |level, figure| self.figures.job(level, figure);
+        let copies = |level: &usize| copied(*level, JobFigure::CopiedBlocks) > 0;
+        let mut separator = "";
+        for level in (0..LEVEL_SLOTS).filter(copies) {
+            let blocks = copied(level, JobFigure::CopiedBlocks);
+            let size = human(copied(level, JobFigure::CopiedBytes));
+            write!(f, "{separator} L{level} {blocks} of {size}")?;
+            separator = ",";
+        }
+        writeln!(f, "{}", if separator.is_empty() { " none" } else { "" })
+    }
+
+    /// Why compactions were picked, and what is left to do when nothing is due.
+    fn reason_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let count = |counter| self.figures.counter(counter);
+        writeln!(
+            f,
+            "Compactions and moves by reason: {} level 0, {} level size, {} manual, {} tombstones, \
+             {} snapshot release, {} codec debt",
+            count(Counter::CompactionsLevel0),
+            count(Counter::CompactionsLevelSize),
+            count(Counter::CompactionsManual),
+            count(Counter::CompactionsTombstones),
+            count(Counter::CompactionsSnapshotRelease),
+            count(Counter::CompactionsCodecDebt),
+        )?;
+        let sum = |of: fn(&LevelShape) -> u64| self.levels.iter().map(of).sum::<u64>();
+        writeln!(
+            f,
+            "Debt: {} tables ({}) in another codec; {} tables with entries kept for snapshots, {} of \
+             them ({}) for released ones",
+            sum(|level| level.codec_debt_files),
+            human(sum(|level| level.codec_debt_bytes)),
+            sum(|level| level.obsolete_files),
+            sum(|level| level.reclaim_debt_files),
+            human(sum(|level| level.reclaim_debt_bytes)),
+        )
     }
 
     /// What was done in all, or since an earlier snapshot.

@@ -27,6 +27,14 @@ pub struct LevelShape {
     pub score: f64,
     /// Tables whose codec is not the one that the policy asks for.
     pub codec_debt_files: u64,
+    /// Their stored bytes.
+    pub codec_debt_bytes: u64,
+    /// Tables with entries that are obsolete but for snapshots.
+    pub obsolete_files: u64,
+    /// Tables of those whose obsolete entries no snapshot needs any more: a rewrite drops them.
+    pub reclaim_debt_files: u64,
+    /// Stored bytes of the latter.
+    pub reclaim_debt_bytes: u64,
     /// The codec that the policy asks for, as text.
     pub compression: String,
 }
@@ -238,6 +246,10 @@ impl StatisticsSnapshot {
             json.key("target_bytes").number(shape.target_bytes);
             json.key("score").real(shape.score);
             json.key("codec_debt_files").number(shape.codec_debt_files);
+            json.key("codec_debt_bytes").number(shape.codec_debt_bytes);
+            json.key("obsolete_files").number(shape.obsolete_files);
+            json.key("reclaim_debt_files").number(shape.reclaim_debt_files);
+            json.key("reclaim_debt_bytes").number(shape.reclaim_debt_bytes);
             json.key("compression").string(&shape.compression);
             for figure in JobFigure::ALL.iter().filter(|_| level < LEVEL_SLOTS) {
                 json.key(figure.name()).number(self.figures.job(level, *figure));

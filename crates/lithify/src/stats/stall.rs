@@ -4,10 +4,10 @@
 //! Callers on any thread. One writer's completion costs an atomic exchange.
 
 use super::names::Cause;
-use crate::base::Level;
+use crate::base::{Level, lock};
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
 
 /// Units of work from this length on are recorded.
 pub const UNIT_US_MIN: u64 = 1_000;
@@ -55,10 +55,6 @@ pub struct Stalls {
     progress_us: AtomicU64,
     longest_gap_us: AtomicU64,
     gap_windows: AtomicU64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Whole windows of the grid between two times.

@@ -72,12 +72,26 @@ pub(super) fn seal(
     put_u16(output, 0);
     put_u32(output, 0);
     put_u32(output, raw_size);
-    let checksum = checksum(&output[payload_start..], place);
-    put_u32(output, checksum);
+    let of_bytes = Checksum::new().bytes(&output[payload_start..]);
+    put_u32(output, in_place(of_bytes, place));
 }
 
-fn checksum(covered: &[u8], (table_id, offset): (&TableId, u64)) -> u32 {
-    Checksum::new().bytes(covered).bytes(table_id).u64(offset).value()
+/// Mixes the place into the checksum of a payload and its trailer.
+fn in_place(of_bytes: Checksum, (table_id, offset): (&TableId, u64)) -> u32 {
+    of_bytes.bytes(table_id).u64(offset).value()
+}
+
+/// Appends a block as it is stored elsewhere, with the checksum of its new place. That goes on
+/// from the one that was compared when the block was read, so damage since then does not get a
+/// checksum that fits it.
+pub(super) fn transplant(
+    output: &mut Vec<u8>,
+    stored: &[u8],
+    of_bytes: Checksum,
+    place: (&TableId, u64),
+) {
+    output.extend_from_slice(&stored[..stored.len().saturating_sub(4)]);
+    put_u32(output, in_place(of_bytes, place));
 }
 
 /// A block whose checksum was right, not yet decoded.
@@ -87,6 +101,8 @@ pub(super) struct CheckedBlock<'a> {
     pub(super) codec: CodecId,
     /// Within the layout's bound.
     pub(super) raw_size: usize,
+    /// The checksum before the place goes into it.
+    pub(super) of_bytes: Checksum,
 }
 
 /// Checks stored bytes against their trailer and place. `stored` is payload and trailer.
@@ -99,7 +115,8 @@ pub(super) fn open<'a>(
         return Err(Error::corruption("block is smaller than its trailer"));
     };
     let expected = u32::from_le_bytes(*stored_checksum);
-    let found = checksum(covered, place);
+    let of_bytes = Checksum::new().bytes(covered);
+    let found = in_place(of_bytes, place);
     if expected != found {
         return Err(Error::corruption("block checksum")
             .expected(format_args!("{expected:#010x}"), format_args!("{found:#010x}")));
@@ -132,7 +149,7 @@ pub(super) fn open<'a>(
             Error::corruption("size of a block stored raw").expected(raw_size, payload.len())
         );
     }
-    Ok(CheckedBlock { payload, codec, raw_size })
+    Ok(CheckedBlock { payload, codec, raw_size, of_bytes })
 }
 
 #[cold]

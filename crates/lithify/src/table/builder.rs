@@ -13,6 +13,7 @@ use super::index::{
     FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexBuilder, IndexRecord,
 };
 use super::properties::TableProperties;
+use super::stored_block::{StoredBlock, Survey};
 use super::tombstones::TombstoneFragmenter;
 use crate::base::{
     Clock, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, VALUE_SIZE_MAX,
@@ -78,6 +79,9 @@ pub struct TableBuilder {
     /// The exclusive end of the range tombstone that reaches furthest.
     tombstone_end: Option<Vec<u8>>,
     properties: TableProperties,
+    survey: Survey,
+    /// How much larger blocks would be that were cut before a copied one.
+    cut_short_bytes: u64,
     is_finished: bool,
 }
 
@@ -133,6 +137,21 @@ impl BlockSink {
         });
         let stored_size = (self.output.len() - start) as u32;
         Ok(Written { handle: BlockHandle { offset, stored_size }, codec, is_fallback })
+    }
+
+    /// Appends a block as it is stored in another table.
+    fn copy(
+        &mut self,
+        block: &StoredBlock<'_>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> BlockHandle {
+        let offset = self.offset();
+        let (output, place) = (&mut self.output, (&self.table_id, offset));
+        meter.time(clock, Part::Checksum, || {
+            block::transplant(output, block.stored, block.of_bytes, place);
+        });
+        BlockHandle { offset, stored_size: block.stored.len() as u32 }
     }
 
     /// Appends the encoded block; false, and nothing appended, if it is over 7/8 of `raw`.
@@ -196,6 +215,8 @@ impl TableBuilder {
             tombstones: TombstoneFragmenter::new(),
             tombstone_end: None,
             properties,
+            survey: Survey::default(),
+            cut_short_bytes: 0,
             is_finished: false,
             options,
         }
@@ -237,6 +258,96 @@ impl TableBuilder {
         self.properties.key_bytes += key.len() as u64;
         self.properties.value_bytes += value.len() as u64;
         Ok(())
+    }
+
+    /// Adds a block of another table as it is stored, behind all entries so far; it was encoded
+    /// as this table's are to be, and has puts only. False, and nothing is added, if it has two
+    /// entries of one key, if its size is not one that this table's blocks should have, or if too
+    /// many blocks would be cut short because of those copied.
+    pub(crate) fn add_block(
+        &mut self,
+        block: &StoredBlock<'_>,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<bool> {
+        if self.is_finished {
+            return Err(out_of_order(true));
+        }
+        if !self.fits(block) {
+            return Ok(false);
+        }
+        let mut survey = std::mem::take(&mut self.survey);
+        let prefix_length = self.options.prefix_length.unwrap_or(0);
+        let has_filter = self.filter.is_some();
+        let walked =
+            meter.time(clock, Part::Filter, || survey.walk(block, has_filter, prefix_length));
+        let added = match walked {
+            Ok(true) => self.append_block(block, &survey, meter, clock).map(|()| true),
+            refused => refused,
+        };
+        self.survey = survey;
+        added
+    }
+
+    /// Whether copying a block keeps the blocks of this table about as large as they should be:
+    /// those that a copy cuts short may be short of a quarter of all bytes in total.
+    fn fits(&self, block: &StoredBlock<'_>) -> bool {
+        let target_size = self.options.block_size_bytes.min(BLOCK_SIZE_MAX);
+        let size = block.raw_size();
+        if size < target_size / 2 || (size > 2 * target_size && block.entry_count() > 1) {
+            return false;
+        }
+        let written = self.properties.data_raw_bytes + (self.pending_size() + size) as u64;
+        self.cut_short_bytes + self.shortage() <= written / 4
+    }
+
+    /// Bytes of the block at hand; 0 if it has no entry.
+    fn pending_size(&self) -> usize {
+        if self.block.is_empty() { 0 } else { self.block.raw_size() }
+    }
+
+    /// How much larger the block at hand should be if it were cut now.
+    fn shortage(&self) -> u64 {
+        let target_size = self.options.block_size_bytes.min(BLOCK_SIZE_MAX);
+        match self.pending_size() {
+            0 => 0,
+            size => target_size.saturating_sub(size) as u64,
+        }
+    }
+
+    fn append_block(
+        &mut self,
+        block: &StoredBlock<'_>,
+        survey: &Survey,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        if !self.block.relation(block.first_key(), Trailer::seek(SEQUENCE_MAX)).ascends {
+            return Err(out_of_order(false));
+        }
+        if !self.block.is_empty() {
+            self.cut_short_bytes += self.shortage();
+            self.cut_block(Some(block.first_key()), meter, clock)?;
+        }
+        if self.properties.entries == 0 {
+            self.properties.smallest_key = block.first_key().to_vec();
+        }
+        if let Some(filter) = &mut self.filter {
+            survey.hashes.iter().for_each(|hash| filter.add_hash(*hash));
+        }
+        let handle = self.sink.copy(block, meter, clock);
+        let record = IndexRecord { handle, ..block.record };
+        self.index.add_separated(&record, block.first_key(), block.separator());
+        let last_trailer = Trailer::new(survey.smallest_sequence, ValueKind::Put);
+        self.block.follow(&survey.last_key, last_trailer);
+        let properties = &mut self.properties;
+        properties.entries += block.entry_count();
+        properties.key_bytes += survey.key_bytes;
+        properties.value_bytes += survey.value_bytes;
+        if record.flags & FLAG_RAW_FALLBACK != 0 {
+            properties.fallback_blocks += 1;
+        }
+        self.note_block(&record, survey.smallest_sequence, survey.largest_sequence)
     }
 
     /// Adds the deletion, at `sequence`, of the keys from `start` to before `end`, in any order.
@@ -282,6 +393,11 @@ impl TableBuilder {
         self.properties.entries
     }
 
+    /// Data blocks finished so far.
+    pub(crate) fn data_blocks(&self) -> u64 {
+        self.properties.data_blocks
+    }
+
     /// The last key added; empty before the first.
     pub fn last_key(&self) -> &[u8] {
         self.block.last_key()
@@ -295,6 +411,7 @@ impl TableBuilder {
             + self.sink.output.capacity()
             + self.sink.spare.capacity()
             + self.index.memory_bytes()
+            + self.survey.memory_bytes()
             + filter_bytes
     }
 
@@ -449,11 +566,21 @@ impl TableBuilder {
         let last_trailer = self.block.last_trailer().unwrap_or(Trailer(0));
         let last = (self.block.last_key(), last_trailer);
         self.index.add(&record, self.block.first_key(), last, next_first);
-        self.properties.data_blocks += 1;
-        self.properties.data_raw_bytes += raw_size as u64;
-        self.properties.data_stored_bytes += u64::from(written.handle.stored_size);
-        self.note_sequences(facts.smallest_sequence, facts.largest_sequence);
         self.block.clear();
+        self.note_block(&record, facts.smallest_sequence, facts.largest_sequence)
+    }
+
+    /// Takes a block that was written into the properties.
+    fn note_block(
+        &mut self,
+        record: &IndexRecord,
+        smallest_sequence: SequenceNumber,
+        largest_sequence: SequenceNumber,
+    ) -> Result<()> {
+        self.properties.data_blocks += 1;
+        self.properties.data_raw_bytes += u64::from(record.raw_size);
+        self.properties.data_stored_bytes += u64::from(record.handle.stored_size);
+        self.note_sequences(smallest_sequence, largest_sequence);
         if self.index.size() > Layout::FlatIndex.raw_size_max() - (1 << 20) {
             return Err(Error::limit("the index of a table is full; cut tables earlier"));
         }

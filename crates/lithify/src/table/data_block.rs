@@ -184,6 +184,11 @@ impl<'a> DataBlock<'a> {
         self.layout
     }
 
+    /// No sequence number of the block is smaller.
+    pub(super) fn sequence_base(&self) -> u64 {
+        self.layout.sequence_base
+    }
+
     /// The header by the names of its fields.
     pub(super) fn header_fields(&self) -> [(&'static str, u64); 12] {
         let layout = &self.layout;

@@ -30,10 +30,13 @@ struct Span {
 impl Span {
     const EMPTY: Span = Span { least: u64::MAX, largest: 0 };
 
+    /// True if the number was not within the span yet.
     #[inline]
-    fn add(&mut self, number: u64) {
+    fn add(&mut self, number: u64) -> bool {
+        let widens = number < self.least || number > self.largest;
         self.least = self.least.min(number);
         self.largest = self.largest.max(number);
+        widens
     }
 
     /// The bytes that hold every number, counted from the least.
@@ -78,12 +81,16 @@ pub(super) struct DataBlockBuilder {
     last_key_start: usize,
     last_trailer: Option<Trailer>,
     entries: Vec<Pending>,
+    /// Where the key bytes and the value at each restart start; filled when a block is encoded.
+    restarts: Vec<(u32, u32)>,
     /// What keys and restarts will take.
     keys_and_restarts_size: usize,
     all_puts: bool,
     sequences: Span,
     key_sizes: Span,
     value_sizes: Span,
+    /// What the numbers of an entry take; 0 without entries.
+    numbers_size: usize,
 }
 
 /// The most room for values that is kept for the next block.
@@ -99,11 +106,13 @@ impl DataBlockBuilder {
             last_key_start: 0,
             last_trailer: None,
             entries: Vec::new(),
+            restarts: Vec::new(),
             keys_and_restarts_size: 0,
             all_puts: true,
             sequences: Span::EMPTY,
             key_sizes: Span::EMPTY,
             value_sizes: Span::EMPTY,
+            numbers_size: 0,
         }
     }
 
@@ -126,10 +135,7 @@ impl DataBlockBuilder {
     /// What the numbers of an entry take: what is shared, key size, value size, word.
     #[inline]
     fn numbers_size(&self) -> usize {
-        if self.entries.is_empty() {
-            return 0;
-        }
-        1 + self.key_sizes.width() + self.value_sizes.width() + self.word_width()
+        self.numbers_size
     }
 
     /// The last key that was added; of the block before if this one is empty.
@@ -180,10 +186,16 @@ impl DataBlockBuilder {
             shared: relation.shared as u16,
         });
         self.last_trailer = Some(trailer);
-        self.all_puts &= trailer.kind() == Some(ValueKind::Put);
-        self.sequences.add(trailer.sequence());
-        self.key_sizes.add(key.len() as u64);
-        self.value_sizes.add(value.len() as u64);
+        let is_put = trailer.kind() == Some(ValueKind::Put);
+        let widens = self.sequences.add(trailer.sequence())
+            | self.key_sizes.add(key.len() as u64)
+            | self.value_sizes.add(value.len() as u64)
+            | (self.all_puts && !is_put);
+        self.all_puts &= is_put;
+        if widens {
+            self.numbers_size =
+                1 + self.key_sizes.width() + self.value_sizes.width() + self.word_width();
+        }
     }
 
     /// The keys of the block with the bytes that each shares with the key before it.
@@ -206,13 +218,13 @@ impl DataBlockBuilder {
             largest_sequence: self.sequences.largest,
         };
         let keys_offset = self.raw.len() as u32;
-        let (restarts, shared_max) = self.encode_keys();
+        let shared_max = self.encode_keys();
         let columns_offset = self.raw.len() as u32;
         let widths = self.encode_columns(shared_max);
         let restarts_offset = self.raw.len() as u32;
-        for (key_offset, value_offset) in restarts {
-            put_u32(&mut self.raw, key_offset);
-            put_u32(&mut self.raw, value_offset);
+        for (key_offset, value_offset) in &self.restarts {
+            put_u32(&mut self.raw, *key_offset);
+            put_u32(&mut self.raw, *value_offset);
         }
         let header = &mut self.raw[..HEADER_SIZE];
         header[0..4].copy_from_slice(&facts.entry_count.to_le_bytes());
@@ -228,15 +240,15 @@ impl DataBlockBuilder {
         (&self.raw, facts)
     }
 
-    /// Appends the key bytes; returns the restarts and the most bytes that a key shares. What the
-    /// entries share is set to what is left out, none at a restart.
-    fn encode_keys(&mut self) -> (Vec<(u32, u32)>, u64) {
+    /// Appends the key bytes and notes the restarts; returns the most bytes that a key shares.
+    /// What the entries share is set to what is left out, none at a restart.
+    fn encode_keys(&mut self) -> u64 {
         let interval = usize::from(self.restart_interval);
-        let mut restarts = Vec::with_capacity(self.entries.len().div_ceil(interval));
+        self.restarts.clear();
         let (mut start, mut value_offset, mut shared_max) =
             (self.keys_start, HEADER_SIZE as u32, 0);
         for chunk in self.entries.chunks_mut(interval) {
-            restarts.push((self.raw.len() as u32, value_offset));
+            self.restarts.push((self.raw.len() as u32, value_offset));
             chunk[0].shared = 0;
             for entry in chunk {
                 let end = entry.key_end as usize;
@@ -247,7 +259,7 @@ impl DataBlockBuilder {
                 start = end;
             }
         }
-        (restarts, u64::from(shared_max))
+        u64::from(shared_max)
     }
 
     /// Appends the four columns in as few bytes per number as hold the largest.
@@ -281,6 +293,14 @@ impl DataBlockBuilder {
         if self.all_puts && sequences == 0 { 0 } else { width(sequences << 2 | 3) }
     }
 
+    /// Goes on behind a block that was made elsewhere and ends with this key. This one is empty.
+    pub(super) fn follow(&mut self, last_key: &[u8], last_trailer: Trailer) {
+        self.keys.clear();
+        self.keys.extend_from_slice(last_key);
+        (self.keys_start, self.last_key_start) = (last_key.len(), 0);
+        self.last_trailer = Some(last_trailer);
+    }
+
     /// Makes room for the next block; the last key stays.
     pub(super) fn clear(&mut self) {
         self.raw.truncate(HEADER_SIZE);
@@ -295,6 +315,7 @@ impl DataBlockBuilder {
         self.sequences = Span::EMPTY;
         self.key_sizes = Span::EMPTY;
         self.value_sizes = Span::EMPTY;
+        self.numbers_size = 0;
     }
 }
 

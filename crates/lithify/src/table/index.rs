@@ -69,6 +69,22 @@ impl IndexBuilder {
             append_separator(&mut self.separators, last.0, next_first);
             Trailer(0)
         };
+        self.add_record(record, first_key, separator_trailer);
+    }
+
+    /// Adds a block with a separator that is known to lie between it and the block behind.
+    pub(super) fn add_separated(
+        &mut self,
+        record: &IndexRecord,
+        first_key: &[u8],
+        separator: &[u8],
+    ) {
+        self.separators.extend_from_slice(separator);
+        self.add_record(record, first_key, Trailer(0));
+    }
+
+    /// Adds what is said of a block beside its separator, which stands already.
+    fn add_record(&mut self, record: &IndexRecord, first_key: &[u8], separator_trailer: Trailer) {
         self.first_keys.extend_from_slice(first_key);
         let target = &mut self.records;
         put_u64(target, record.handle.offset);

@@ -9,7 +9,7 @@
 //! and read neighbours together.
 
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, assign_sequence};
 use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
@@ -144,12 +144,13 @@ impl TableReader {
             return Ok(self.take_in(record, raw, context));
         }
         if !ahead.holds(handle) {
-            let limit = self.data_end();
-            let end = handle.offset.saturating_add(size.max(handle.stored_size.into())).min(limit);
+            // The index has proved that the block lies before it.
+            let block_end = handle.end().unwrap_or(handle.offset);
+            let end = handle.offset.saturating_add(size).min(self.data_end()).max(block_end);
             let wanted = ahead.prepare(handle.offset..end);
             self.read(wanted.offset, wanted.buffer, context)?;
             if let Some(meter) = &mut context.meter {
-                meter.read_ahead_bytes += end - handle.end().unwrap_or(end).min(end);
+                meter.read_ahead_bytes += end - block_end;
             }
             ahead.arrived();
         }
@@ -181,7 +182,8 @@ impl TableReader {
         if runs.len() > 1 {
             for run in &runs {
                 let span = span(records, run);
-                self.file.advise(span.start, span.end - span.start, Advice::WillNeed)?;
+                // A hint: a file system that refuses it is no failure.
+                let _ = self.file.advise(span.start, span.end - span.start, Advice::WillNeed);
             }
         }
         let mut stored = Vec::new();
@@ -249,6 +251,14 @@ impl TableReader {
         match check_data_block(&raw, record).and_then(|()| self.number_entries(&mut raw)) {
             Ok(()) => Ok(raw),
             Err(error) => Err(error.at(self.file.path(), record.handle.offset)),
+        }
+    }
+
+    /// Gives the entries of a decoded block the sequence number that the table was assigned.
+    pub(super) fn number_entries(&self, raw: &mut [u8]) -> Result<()> {
+        match self.assigned_sequence() {
+            Some(sequence) => assign_sequence(raw, sequence),
+            None => Ok(()),
         }
     }
 

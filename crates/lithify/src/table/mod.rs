@@ -10,7 +10,8 @@
 //!    place. Finished bytes wait for [`TableBuilder::take_output`]; the caller writes them.
 //! 2. [`TableReader::get`] asks the filter, searches the index for the one block that may hold
 //!    the key, takes it from the cache or reads, checks and decodes it straight into its frame,
-//!    and searches the frame in place. The value points into the frame.
+//!    and searches the frame in place. The value points into the frame. [`TableReader::get_many`]
+//!    does so for several keys at once; a [`TableCursor`] that goes on and on reads ahead.
 //! 3. [`TableScanner::poll`] submits reads of up to 256 KiB and decodes one block per call into
 //!    a buffer that it keeps; it never touches the block cache.
 //!
@@ -38,6 +39,7 @@ mod properties;
 mod read_ahead;
 mod reader;
 mod scanner;
+mod stored_block;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -54,6 +56,7 @@ pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
 pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
+pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 
 /// The version of the format that this program writes.

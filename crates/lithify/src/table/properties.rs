@@ -2,6 +2,7 @@
 //! an older program reads a newer table's properties.
 
 use crate::base::SequenceNumber;
+use crate::codec::Compression;
 use crate::format::{Decoder, put_bytes, put_u64};
 use crate::{Error, ErrorKind, Result};
 
@@ -73,6 +74,13 @@ enum Slot<'a> {
 }
 
 impl TableProperties {
+    /// Whether data blocks were to be encoded in just this way.
+    pub fn is_encoded_as(&self, compression: Compression) -> bool {
+        self.codec == compression.codec as u64
+            && self.effort == i64::from(compression.effort)
+            && self.encoder == compression.encoder as u64
+    }
+
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
     fn slots(&mut self) -> [(&'static str, Slot<'_>); 24] {
         use Slot::{Bytes, Signed, Unsigned};

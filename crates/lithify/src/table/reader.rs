@@ -1,9 +1,9 @@
-//! Answers point reads from a table, and loads blocks for everything else that reads it.
+//! Opens a table and answers point reads from it.
 
 use super::block::{self, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
-use super::data_block::{DataBlock, assign_sequence};
+use super::data_block::DataBlock;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
@@ -378,14 +378,6 @@ impl TableReader {
     /// Names the index as the place of an error.
     pub(super) fn in_index<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(self.file.path(), self.footer.index.offset))
-    }
-
-    /// Gives the entries of a decoded block the sequence number that the table was assigned.
-    pub(super) fn number_entries(&self, raw: &mut [u8]) -> Result<()> {
-        match self.assigned_sequence() {
-            Some(sequence) => assign_sequence(raw, sequence),
-            None => Ok(()),
-        }
     }
 }
 

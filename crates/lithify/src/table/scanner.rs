@@ -10,10 +10,12 @@
 
 use super::block::{self, Layout};
 use super::data_block::{DataBlock, DataBlockLayout, Place};
-use super::index::{IndexBlock, IndexRecord};
+use super::index::{FLAG_ALL_PUTS, IndexBlock, IndexRecord};
 use super::reader::{TableReader, book_decompression, check_data_block};
+use super::stored_block::StoredBlock;
 use crate::base::{Clock, SEQUENCE_MAX, Trailer};
 use crate::codec::{CodecId, PooledDecompressor};
+use crate::format::Checksum;
 use crate::fs::{IoOutcome, IoRequest, Submission, Ticket};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
@@ -79,6 +81,12 @@ pub struct TableScanner {
     trailer: Trailer,
     /// Whether the block at hand may hold keys from `end` on.
     checks_end: bool,
+    /// Whether blocks are offered to be copied as they are stored.
+    offers_blocks: bool,
+    /// Whether the block at hand has puts only, all of them within the scan's end.
+    is_copyable: bool,
+    /// The checksum of the block at hand before its place goes into it.
+    of_bytes: Checksum,
     is_at_entry: bool,
 }
 
@@ -101,8 +109,53 @@ impl TableScanner {
             key: Vec::new(),
             trailer: Trailer(0),
             checks_end: false,
+            offers_blocks: false,
+            is_copyable: false,
+            of_bytes: Checksum::new(),
             is_at_entry: false,
         }
+    }
+
+    /// Has the scanner offer blocks that may be copied as they are stored.
+    pub(crate) fn offer_blocks(&mut self) {
+        self.offers_blocks = true;
+    }
+
+    /// Whether [`TableScanner::stored_block`] may have something to give: the entry at hand is
+    /// the first of a block of puts that all belong to the scan.
+    #[inline]
+    pub(crate) fn offers_block(&self) -> bool {
+        self.is_copyable && self.is_at_entry && self.place.index() == 0
+    }
+
+    /// The block at hand as it is stored, unless it is not offered or the block behind it goes on
+    /// with its last key.
+    pub(crate) fn stored_block(&self) -> Result<Option<StoredBlock<'_>>> {
+        let (Some(index), Some(layout), true) = (&self.index, self.layout, self.offers_block())
+        else {
+            return Ok(None);
+        };
+        let table = &self.table;
+        let index = table.parse_index(index)?;
+        let number = self.blocks.start - 1;
+        let record = table.in_index(index.record(number))?;
+        let (separator, trailer) = table.in_index(index.separator(number))?;
+        let start = (record.handle.offset - self.chunk.offset) as usize;
+        let stored = self.chunk.bytes.get(start..start + record.handle.stored_size as usize);
+        Ok(stored.filter(|_| trailer == Trailer(0)).map(|stored| StoredBlock {
+            stored,
+            of_bytes: self.of_bytes,
+            data: DataBlock::known(self.frame_bytes(), layout),
+            record,
+            first_key: &self.key,
+            separator,
+            path: table.file().path(),
+        }))
+    }
+
+    /// Leaves the block at hand: poll for the next one.
+    pub(crate) fn skip_block(&mut self) {
+        self.is_at_entry = false;
     }
 
     /// Gets to an entry: the one at hand, or the first of the next block. To be called first, and
@@ -394,6 +447,11 @@ impl TableScanner {
         self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
         self.blocks.start += 1;
         self.checks_end = self.end.is_some() && self.blocks.is_empty();
+        // Entries whose sequence number is not in the file would lose it by a copy.
+        self.is_copyable = self.offers_blocks
+            && record.flags & FLAG_ALL_PUTS != 0
+            && !self.checks_end
+            && self.table.assigned_sequence().is_none();
         self.place_first()
     }
 
@@ -411,6 +469,7 @@ impl TableScanner {
         let place = (&self.table.table_id(), record.handle.offset);
         let block =
             meter.time(clock, Part::Checksum, || block::open(stored, Layout::Data, place))?;
+        self.of_bytes = block.of_bytes;
         if block.codec == CodecId::None {
             return Ok(Frame::InChunk(start..start + block.payload.len()));
         }

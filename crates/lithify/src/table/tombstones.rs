@@ -245,6 +245,16 @@ impl FragmentedTombstones {
         (key < fragment.end).then_some(fragment)
     }
 
+    /// Whether a fragment covers any key from `first` to `last`, both included.
+    pub fn overlaps(&self, first: &[u8], last: &[u8]) -> bool {
+        let (mut low, mut high) = (0, self.fragment_count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.fragment(middle).end <= first { low = middle + 1 } else { high = middle }
+        }
+        low < self.fragment_count && self.fragment(low).start <= last
+    }
+
     /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
     pub fn covering_sequence(&self, key: &[u8], snapshot: SequenceNumber) -> SequenceNumber {
         let Some(fragment) = self.covering(key) else {

@@ -333,7 +333,11 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     arguments.check()?;
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program = Program { path, arguments: ["bench", "db-process"].map(Into::into).into() };
+    let program = Program {
+        path,
+        arguments: ["bench", "db-process"].map(Into::into).into(),
+        environment: Vec::new(),
+    };
     let build = program.build().map_err(Fault::failure)?;
     let specs = arguments.specs(&build)?;
     let plan = DbPlan::new(&arguments.run_name(), &specs, arguments.repeats, arguments.control);

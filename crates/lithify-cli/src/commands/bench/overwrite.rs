@@ -140,8 +140,11 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     }
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program =
-        Program { path, arguments: ["bench", "overwrite-process"].map(Into::into).into() };
+    let program = Program {
+        path,
+        arguments: ["bench", "overwrite-process"].map(Into::into).into(),
+        environment: Vec::new(),
+    };
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
     let interrupt = watch_signals()?;

@@ -95,7 +95,11 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     }
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program = Program { path, arguments: ["bench", "cell"].map(Into::into).into() };
+    let program = Program {
+        path,
+        arguments: ["bench", "cell"].map(Into::into).into(),
+        environment: Vec::new(),
+    };
     let mut choice = Choice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),

@@ -1,5 +1,6 @@
 //! Tests of the room; each file tests the one of the same name.
 
+mod copied_blocks;
 mod environment;
 mod flow;
 mod levels;

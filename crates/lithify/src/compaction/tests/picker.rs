@@ -3,8 +3,9 @@
 //!
 //! `define` starts a new tree; a line is a level, then tables as `number:smallest-largest` with
 //! marks in parentheses (`4M` size, `s7` largest sequence, `o7` newest obsolete sequence, `t1`
-//! tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`, `runs=SIZE`,
-//! `grand=SIZE`; `start` (or the word behind `manual`) also makes the pick busy, `end` ends the one started first.
+//! tombstones, `r1` range tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`,
+//! `runs=SIZE`, `grand=SIZE`; `start` (or the word behind `manual`) also makes the pick busy, `end`
+//! ends the one started first.
 
 use crate::base::Level;
 use crate::codec::Compression;
@@ -66,6 +67,7 @@ fn table(text: &str) -> Arc<TableFile> {
             (("s", sequence), _) => metadata.largest_sequence = sequence.parse().unwrap(),
             (("o", sequence), _) => metadata.newest_obsolete_sequence = sequence.parse().unwrap(),
             (("t", count), _) => metadata.tombstones = count.parse().unwrap(),
+            (("r", count), _) => metadata.range_tombstones = count.parse().unwrap(),
             _ => metadata.size_bytes = size(mark),
         }
     }
@@ -233,7 +235,7 @@ fn random_picks_never_conflict() {
                 let smallest = if level == 0 { random(900) } else { key };
                 let largest = smallest + random(60);
                 key = largest + 1 + random(30);
-                let marks = ["", ",debt", ",o3", ",t1"][random(4) as usize];
+                let marks = ["", ",debt", ",o3", ",t1", ",t40,s3"][random(5) as usize];
                 let bytes = (1 + random(8)) * MIB / 4;
                 let keys = format!("{smallest:04}-{largest:04}");
                 tables.push(table(&format!("{number}:{keys}({bytes}{marks})")));

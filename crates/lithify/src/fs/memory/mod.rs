@@ -256,6 +256,10 @@ impl FileSystem for MemoryFileSystem {
         Ok(Arc::new(MemoryFile::new(&self.disk, inode, path, mode != OpenMode::Read)))
     }
 
+    fn kind_name(&self, _: &Path) -> String {
+        "a file system in memory".to_string()
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         let found = self.disk.look(FileCallKind::Exists, path, |names| match names.find(path) {
             Ok(_) => Ok(true),

@@ -271,6 +271,10 @@ impl File for PosixFile {
     }
 
     fn advise(&self, offset: u64, length: u64, advice: Advice) -> Result<()> {
+        if advice == Advice::WillNeed && self.direct_alignment.is_some() {
+            // It would bring into the page cache what is read past it.
+            return Ok(());
+        }
         let advice = match advice {
             Advice::Sequential => rustix::fs::Advice::Sequential,
             Advice::Random => rustix::fs::Advice::Random,

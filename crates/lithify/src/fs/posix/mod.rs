@@ -65,6 +65,23 @@ fn open_options(mode: OpenMode) -> OpenOptions {
     options
 }
 
+/// The name of a file system by the number that `statfs` gives.
+fn kind_name(number: u64) -> String {
+    let name = match number {
+        0x0102_1994 => "tmpfs",
+        0xEF53 => "ext4",
+        0x5846_5342 => "xfs",
+        0x9123_683E => "btrfs",
+        0x794C_7630 => "overlayfs",
+        0x6969 => "nfs",
+        0x2FC1_2FC1 => "zfs",
+        0x6573_5546 => "fuse",
+        0xF2F5_2010 => "f2fs",
+        _ => return format!("file system {number:#x}"),
+    };
+    name.to_string()
+}
+
 impl FileSystem for PosixFileSystem {
     fn open(&self, path: &Path, mode: OpenMode) -> Result<Arc<dyn File>> {
         let what = match mode {
@@ -86,6 +103,13 @@ impl FileSystem for PosixFileSystem {
             }
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => self.open(path, OpenMode::Read),
             Err(e) => Err(Error::io("cannot open for direct reading", path, e)),
+        }
+    }
+
+    fn kind_name(&self, path: &Path) -> String {
+        match rustix::fs::statfs(directory_path(path)) {
+            Ok(status) => kind_name(status.f_type as u64),
+            Err(_) => "unknown file system".to_string(),
         }
     }
 
