@@ -1,7 +1,7 @@
 //! The loops of the classic key-value benchmark, on one engine or on pairs of them.
 //!
-//! Owns: what a run does ([`spec`]), the random numbers ([`stream`](self)), the loops of the
-//! clients ([`clients`](self)), the measuring process ([`measure`]), what must be found
+//! Owns: what a run does ([`spec`]), the random numbers (`stream`), the loops of the
+//! clients (`clients`), the measuring process ([`measure`]), what must be found
 //! ([`oracle`]), the pairs and their repeats ([`runner`]), the figures ([`figures`]) and the
 //! reports ([`report`]).
 //!

@@ -9,14 +9,14 @@ const MIDDLE: usize = 156;
 /// `std::mt19937_64`.
 #[derive(Clone, Debug)]
 pub(super) struct Twister {
-    words: [u64; WORDS],
+    words: Box<[u64; WORDS]>,
     next: usize,
 }
 
 impl Twister {
     /// The sequence of a seed.
     pub(super) fn new(seed: u64) -> Twister {
-        let mut words = [seed; WORDS];
+        let mut words = Box::new([seed; WORDS]);
         for index in 1..WORDS {
             let before = words[index - 1];
             words[index] = (before ^ (before >> 62))

@@ -1,6 +1,6 @@
 //! What workloads of plain keys and values share.
 //!
-//! Owns: the keys and values of the classic key-value benchmark ([`entries`]), what clients see
+//! Owns: the keys and values of the classic key-value benchmark (`entries`), what clients see
 //! over time ([`timeline`]), and what is sampled of engine and process every second ([`samples`]).
 //! Does not: open engines, run clients, or write reports.
 

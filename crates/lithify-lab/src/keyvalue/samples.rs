@@ -1,6 +1,6 @@
 //! What is seen every second beside the clients: sizes, debt, memory.
 //!
-//! A [`Sampler`] runs on a thread of its own from the first operation until nothing is due any
+//! A `Sampler` runs on a thread of its own from the first operation until nothing is due any
 //! more. Its own CPU is counted, so that it can be taken off the engine's.
 
 use std::collections::BTreeMap;
