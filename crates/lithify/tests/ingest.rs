@@ -357,7 +357,8 @@ fn tables_of_an_edit_of_unknown_fate_are_kept() {
     };
     let load = |family: &ColumnFamily| ingest(family, &model(0..100, 13)).map(drop);
     let compact = |family: &ColumnFamily| family.compact_range(None, None);
-    let ways: [fn(&ColumnFamily) -> Result<(), Error>; 3] = [write, load, compact];
+    type Way = fn(&ColumnFamily) -> Result<(), Error>;
+    let ways: [Way; 3] = [write, load, compact];
     for work in ways {
         let parts = Parts::new(12);
         let (db, family) = open(&parts);

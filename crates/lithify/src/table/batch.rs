@@ -30,11 +30,11 @@ impl TableReader {
             let end = keys.len().min(start + KEYS_AT_ONCE);
             records.clear();
             wanted.clear();
-            for place in start..end {
-                if !self.may_contain_hash(keys[place].hash, context)? {
+            for (place, key) in keys.iter().enumerate().take(end).skip(start) {
+                if !self.may_contain_hash(key.hash, context)? {
                     continue;
                 }
-                let Some(record) = self.find_record(keys[place].bytes, target, context)? else {
+                let Some(record) = self.find_record(key.bytes, target, context)? else {
                     // Behind the last block, and so are all further keys.
                     break;
                 };

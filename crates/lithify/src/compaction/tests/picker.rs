@@ -58,6 +58,7 @@ fn table(text: &str) -> Arc<TableFile> {
         range_tombstones: 0,
         compression: Compression::NONE,
         codec_debt: false,
+        ingested: false,
         newest_obsolete_sequence: 0,
     };
     for mark in marks.trim_end_matches(')').split(',').filter(|mark| !mark.is_empty()) {
