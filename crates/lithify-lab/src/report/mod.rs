@@ -59,15 +59,8 @@ pub fn render(record: &RunRecord) -> String {
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));
     }
-    if let Some(gates) = gates::render(record, &figures) {
-        line("");
-        line("query: gates of the scale, by the counters of each cell");
-        line(&gates);
-    }
-    if let Some(latencies) = open_loop::render(record, &figures) {
-        line("");
-        line("open loop: latency from the intended start, ms (medians over the repeats)");
-        line(&latencies);
+    for part in beyond_the_tables(record, &figures) {
+        line(&part);
     }
     line("");
     line("Levels at the end of the queries (first valid repeat of each arm)");
@@ -102,6 +95,22 @@ pub fn render(record: &RunRecord) -> String {
     line("Not reproduced");
     experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
     text
+}
+
+/// The gates and the open loop, each with an empty line and a heading before it; nothing for a
+/// scale that claims nothing and a workload without open loops.
+fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+    let parts = [
+        ("query: gates of the scale, by the counters of each cell", gates::render(record, figures)),
+        (
+            "open loop: latency from the intended start, ms (medians over the repeats)",
+            open_loop::render(record, figures),
+        ),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(heading, text)| Some(format!("\n{heading}\n{}", text?)))
+        .collect()
 }
 
 fn heading(record: &RunRecord, phase: Phase) -> String {
