@@ -177,7 +177,8 @@ fn the_time_ends_a_loop_and_the_rate_holds() {
     let most = 2_000 + 200 + 1;
     let allowed = 1..=(most as f64 * steps[1].elapsed_s.max(1.0)) as u64;
     assert!(allowed.contains(&steps[1].operations), "{} writes", steps[1].operations);
-    assert!(steps[2].background_writes <= (most as f64 * steps[2].elapsed_s.max(1.0)) as u64);
+    // The writer may be a moment longer at it than the readers who end the loop.
+    assert!(steps[2].background_writes <= (most as f64 * (steps[2].elapsed_s + 1.0)) as u64);
     assert!(steps[2].elapsed_s >= 1.0 && steps[2].operations > 0);
     assert_eq!(result.verification.as_ref().and_then(|seen| seen.contents), None);
 }

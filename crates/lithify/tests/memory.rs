@@ -44,7 +44,7 @@ fn key(number: u64) -> Vec<u8> {
 
 /// Writes and reads at random; looks at the budget after every few.
 fn load(db: &Db, family: &ColumnFamily, random: &mut Random, mut look: impl FnMut(&Db)) {
-    for number in 0..60_000u64 {
+    for number in 0..150_000u64 {
         family.put(&key(random.below(40_000)), &random.bytes(200)).unwrap();
         if number % 4 == 0 {
             family.get(&key(random.below(40_000))).unwrap();
@@ -142,7 +142,8 @@ fn small_memtables_are_small() {
     let mut written = 0;
     let mut flushed_at = Vec::new();
     for number in 0..2000u64 {
-        families[0].put(&key(number), &random.bytes(100)).unwrap();
+        // Not in order: keys in order would skip level 0.
+        families[0].put(&key(number * 7919 % 2000), &random.bytes(100)).unwrap();
         written += 111;
         let used = used(&db.stats(), MemoryUse::Memtable);
         // The active one, one that waits for its flush, the empty ones.
@@ -156,7 +157,8 @@ fn small_memtables_are_small() {
         }
     }
     assert!(flushed_at.len() >= 3, "{flushed_at:?}");
+    // In random order half of the memory of a memtable, nearly, is not of keys and values.
     for bytes in flushed_at {
-        assert!(bytes >= memtable_bytes / 2, "a memtable was flushed after {bytes} bytes");
+        assert!(bytes >= memtable_bytes * 2 / 5, "a memtable was flushed after {bytes} bytes");
     }
 }

@@ -115,8 +115,10 @@ fn has_comment_above(source: &Source, index: usize, word: &str) -> bool {
 /// Whether a use of unsafe code is proved; a function says what it asks of its caller instead.
 fn has_proof(source: &Source, index: usize) -> bool {
     let code = source.code[index].trim();
-    // A declaration of foreign functions uses nothing; their calls are proved.
-    if code.starts_with("unsafe extern") {
+    // A declaration of foreign functions, or the type of one, uses nothing; their calls are proved.
+    // (The words of a string are blanked out in the code.)
+    let is_type = |at: usize| code[at..].contains("fn(") && !code[at..].contains('{');
+    if code.starts_with("unsafe extern") || code.find("unsafe extern").is_some_and(is_type) {
         return true;
     }
     source.lines[index.saturating_sub(2 * PROOF_LINES)..=index]

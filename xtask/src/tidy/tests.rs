@@ -109,6 +109,8 @@ fn unsafe_code_is_listed_and_proved() {
     none(arena, "fn f() {\n    // SAFETY: g is fine.\n    unsafe { g() }\n}\n");
     none(arena, "#![expect(unsafe_code, reason = \"raw memory\")]\n");
     none(arena, "unsafe extern \"C\" {\n    fn g();\n}\n");
+    none(arena, "struct F {\n    pub f: unsafe extern \"C\" fn(u8),\n}\n");
+    one(arena, "unsafe impl Send for F {}\n", "without // SAFETY:");
     none(arena, "/// # Safety\n/// x lives.\nunsafe fn f() {}\n");
 }
 

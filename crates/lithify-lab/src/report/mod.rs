@@ -72,15 +72,8 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
-    // Arms that were not chosen or were skipped have no results.
-    let measured = |arm: &String| !figures.results(arm).is_empty();
-    for pair in &experiment.pairs {
-        if !measured(&pair.arm) || !measured(&pair.base) {
-            continue;
-        }
-        line("");
-        line(&format!("{} : {}", pair.arm, pair.base));
-        line(&pairs::render(&figures, pair));
+    for part in measured_pairs(record, &figures) {
+        line(&part);
     }
     line("");
     line(if experiment.headlines.is_empty() {
@@ -95,6 +88,17 @@ pub fn render(record: &RunRecord) -> String {
     line("Not reproduced");
     experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
     text
+}
+
+/// The pairs of arms, each with an empty line and a heading before it. Arms that were not chosen or
+/// were skipped have no results.
+fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+    let measured = |arm: &String| !figures.results(arm).is_empty();
+    let pairs = record.plan.experiment.pairs.iter();
+    pairs
+        .filter(|pair| measured(&pair.arm) && measured(&pair.base))
+        .map(|pair| format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::render(figures, pair)))
+        .collect()
 }
 
 /// The gates and the open loop, each with an empty line and a heading before it; nothing for a

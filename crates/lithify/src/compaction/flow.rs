@@ -8,7 +8,7 @@
 //!    the backlog and the space. Time counts while a drain runs, and also while it should and does
 //!    not, because threads or tables are busy with other work: a level 0 that waits for its turn
 //!    is slow, however fast its compactions are once they run.
-//! 3. Writers may write the drain's rate times [`pace`] of the pressure: without pressure as fast
+//! 3. Writers may write the drain's rate times `pace` of the pressure: without pressure as fast
 //!    as they like, at half pressure exactly as fast as the debt drains, a little more below and a
 //!    little less above, and nothing at 1. So an overloaded database comes to rest near half
 //!    pressure and writes at the rate that it can sustain; a wrong estimate of the drain only
