@@ -5,7 +5,7 @@
 //! and its latency counts from when it was due. A slow answer therefore delays, and is seen by,
 //! everything that arrives meanwhile, as it would be by users who do not wait for each other.
 //!
-//! Threads: an [`Arrivals`] is shared by the requesters.
+//! Threads: an `Arrivals` is shared by the requesters.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
