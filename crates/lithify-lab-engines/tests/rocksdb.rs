@@ -95,13 +95,14 @@ fn every_level_has_its_codec_in_the_files() {
         let before = opened.statistics().expect("says");
         assert!(before.levels.len() >= 3, "{:?}", before.levels);
         for level in before.levels.iter().filter(|level| level.files > 0) {
-            let expected = match level.level {
-                6 => "zstd-1",
-                5 => "lz4",
-                _ => "none",
+            // While the base level moves, files above the bottom may get the codec of before.
+            let expected: &[&str] = match level.level {
+                6 => &["zstd-1"],
+                0 => &["none"],
+                _ => &["none", "lz4"],
             };
-            // While the base level moves, a few files may get the codec of before.
-            assert!(level.codec.contains(expected), "{version}: {level:?}");
+            let found = expected.iter().any(|codec| level.codec.contains(codec));
+            assert!(found, "{version}: {level:?}");
             assert!(level.raw_bytes > 0 && level.compactions > 0, "{level:?}");
         }
         let bottom = before.levels.iter().find(|level| level.level == 6).expect("a bottom");

@@ -5,14 +5,15 @@
 //! [`MemoryUse::Cache`] while the cache holds the frame and moves to [`MemoryUse::Pinned`] if
 //! somebody still reads it when it leaves.
 
+use super::frame_pool::FramePool;
 use crate::base::{Charge, MemoryBudget, MemoryUse};
 use bytes::Bytes;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a cached block costs beside its bytes: its slot (about 90 bytes), its share of the map
-/// (40) and of the ghosts (8), the charge (60), the owner (50) and three allocations' heads.
-pub(super) const FRAME_OVERHEAD_BYTES: usize = 296;
+/// (40) and of the ghosts (8), the charge (60), the owner (60) and three allocations' heads.
+pub(super) const FRAME_OVERHEAD_BYTES: usize = 304;
 
 /// A block in the cache.
 pub(super) struct Frame {
@@ -20,10 +21,23 @@ pub(super) struct Frame {
     charge: Arc<Mutex<Charge>>,
 }
 
+/// Where frames are charged, and where their buffers go in the end.
+pub(super) struct Home {
+    pub(super) budget: Arc<MemoryBudget>,
+    pub(super) pool: Arc<FramePool>,
+}
+
 /// What the handed-out bytes keep alive. The buffer goes before its charge.
 struct Owner {
     buffer: Vec<u8>,
+    pool: Arc<FramePool>,
     _charge: Arc<Mutex<Charge>>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.pool.give(std::mem::take(&mut self.buffer));
+    }
 }
 
 impl AsRef<[u8]> for Owner {
@@ -39,19 +53,20 @@ pub(super) fn charged_bytes(buffer: &Vec<u8>) -> usize {
 
 impl Frame {
     /// A frame charged to the cache.
-    pub(super) fn cached(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Self {
-        Frame::new(buffer, budget, MemoryUse::Cache)
+    pub(super) fn cached(buffer: Vec<u8>, home: &Home) -> Self {
+        Frame::new(buffer, home, MemoryUse::Cache)
     }
 
     /// The bytes of a frame that never enters the cache.
-    pub(super) fn pinned(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Bytes {
-        Frame::new(buffer, budget, MemoryUse::Pinned).bytes
+    pub(super) fn pinned(buffer: Vec<u8>, home: &Home) -> Bytes {
+        Frame::new(buffer, home, MemoryUse::Pinned).bytes
     }
 
-    fn new(buffer: Vec<u8>, budget: &Arc<MemoryBudget>, memory_use: MemoryUse) -> Self {
-        let charge = budget.charge(memory_use, charged_bytes(&buffer));
+    fn new(buffer: Vec<u8>, home: &Home, memory_use: MemoryUse) -> Self {
+        let charge = home.budget.charge(memory_use, charged_bytes(&buffer));
         let charge = Arc::new(Mutex::new(charge));
-        let owner = Owner { buffer, _charge: Arc::clone(&charge) };
+        let pool = Arc::clone(&home.pool);
+        let owner = Owner { buffer, pool, _charge: Arc::clone(&charge) };
         Frame { bytes: Bytes::from_owner(owner), charge }
     }
 
@@ -78,8 +93,8 @@ pub struct KeptBlock {
 
 impl KeptBlock {
     /// A block that is charged to the budget until the last of its bytes is let go.
-    pub(super) fn charged(buffer: Vec<u8>, budget: &Arc<MemoryBudget>) -> Self {
-        KeptBlock { bytes: Frame::new(buffer, budget, MemoryUse::Tables).bytes }
+    pub(super) fn charged(buffer: Vec<u8>, home: &Home) -> Self {
+        KeptBlock { bytes: Frame::new(buffer, home, MemoryUse::Tables).bytes }
     }
 
     /// A block outside of any budget, for tables that are read without a cache.

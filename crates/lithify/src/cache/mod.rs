@@ -16,6 +16,8 @@
 //!   the tenth of the cache that new blocks go through.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget; what is beyond that goes through the cache like data.
+//! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
+//!   and evict them; what waits for a block is within the budget.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -30,6 +32,7 @@
 //! in at the low end. `moka` and `foyer` differ from the need in the same places.
 
 mod frame;
+mod frame_pool;
 mod shard;
 
 #[cfg(test)]
@@ -37,8 +40,9 @@ mod tests;
 
 use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
-use frame::Frame;
 pub use frame::KeptBlock;
+use frame::{Frame, Home};
+use frame_pool::{FramePool, pooled_capacity};
 use shard::{Key, Shard};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,6 +128,10 @@ const SHARD_COUNT_MAX: usize = 64;
 /// Tables keep index and filter blocks of up to one in so many bytes of the budget.
 const KEPT_DIVISOR: usize = 4;
 
+/// A buffer for a new block is worth so many evictions: blocks are mostly of one size, and some
+/// are pinned.
+const EVICTIONS_FOR_BUFFER: usize = 4;
+
 /// Slots looked at under one lock when a file is erased.
 const ERASE_SLOTS_PER_LOCK: usize = 4096;
 
@@ -133,7 +141,7 @@ struct Aligned(Mutex<Shard>);
 
 /// The cache of decompressed blocks; see the room's head for what it promises.
 pub struct BlockCache {
-    budget: Arc<MemoryBudget>,
+    home: Home,
     bytes_min: usize,
     next_file_id: AtomicU64,
     /// The shard that [`BlockCache::shrink_to_budget`] takes from next.
@@ -152,7 +160,7 @@ impl BlockCache {
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
-            budget,
+            home: Home { budget, pool: Arc::new(FramePool::default()) },
             bytes_min,
             next_file_id: AtomicU64::new(0),
             hand: AtomicUsize::new(0),
@@ -171,6 +179,26 @@ impl BlockCache {
     pub fn get(&self, file_id: u64, offset: u64) -> Option<Bytes> {
         let key = Key { file_id, offset };
         self.shard(self.shard_of(key)).get(key)
+    }
+
+    /// An empty buffer for a block of `raw_bytes` that is about to be read. A full cache gives up
+    /// the memory of other blocks for it, so that memory goes from block to block and not through
+    /// the allocator.
+    pub fn buffer(&self, raw_bytes: usize) -> Vec<u8> {
+        let Some(capacity) = pooled_capacity(raw_bytes) else { return Vec::new() };
+        for _ in 0..EVICTIONS_FOR_BUFFER {
+            if let Some(buffer) = self.home.pool.take(capacity) {
+                return buffer;
+            }
+            let wanted_bytes = self.cache_bytes() + capacity + frame::FRAME_OVERHEAD_BYTES;
+            if wanted_bytes <= self.capacity_bytes() {
+                break;
+            }
+            let shard = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
+            let evicted = self.shard(shard).evict();
+            evicted.into_iter().for_each(Frame::leave_cache);
+        }
+        Vec::with_capacity(capacity)
     }
 
     /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
@@ -196,11 +224,11 @@ impl BlockCache {
         let charged_bytes = frame::charged_bytes(&buffer);
         if charged_bytes > self.capacity_bytes() {
             self.too_large.fetch_add(1, Ordering::Relaxed);
-            return Frame::pinned(buffer, &self.budget);
+            return Frame::pinned(buffer, &self.home);
         }
         let home = self.shard_of(key);
         self.make_room(charged_bytes, home);
-        let frame = Frame::cached(buffer, &self.budget);
+        let frame = Frame::cached(buffer, &self.home);
         let (bytes, surplus) = self.shard(home).insert(key, kind, is_scan, charged_bytes, frame);
         if let Some(frame) = surplus {
             frame.leave_cache();
@@ -214,12 +242,12 @@ impl BlockCache {
     /// a lookup, and no thread waits for another one at its count of holders. Gives the buffer
     /// back once tables keep their share of the budget.
     pub fn keep(&self, buffer: Vec<u8>) -> std::result::Result<KeptBlock, Vec<u8>> {
-        let kept_bytes = self.budget.used_bytes(MemoryUse::Tables);
+        let kept_bytes = self.home.budget.used_bytes(MemoryUse::Tables);
         let bytes = kept_bytes + frame::charged_bytes(&buffer);
-        if bytes > self.budget.limit_bytes() / KEPT_DIVISOR {
+        if bytes > self.home.budget.limit_bytes() / KEPT_DIVISOR {
             return Err(buffer);
         }
-        let block = KeptBlock::charged(buffer, &self.budget);
+        let block = KeptBlock::charged(buffer, &self.home);
         self.shrink_to_budget();
         Ok(block)
     }
@@ -247,15 +275,15 @@ impl BlockCache {
 
     /// The bytes that the cache may hold now.
     pub fn capacity_bytes(&self) -> usize {
-        let beside = self.budget.used_beside_cache_bytes();
-        self.budget.limit_bytes().saturating_sub(beside).max(self.bytes_min)
+        let beside = self.home.budget.used_beside_cache_bytes();
+        self.home.budget.limit_bytes().saturating_sub(beside).max(self.bytes_min)
     }
 
     /// Sums up all shards; they are locked one after the other.
     pub fn statistics(&self) -> CacheStatistics {
         let mut statistics = CacheStatistics {
             too_large: self.too_large.load(Ordering::Relaxed),
-            pinned_bytes: self.budget.used_bytes(MemoryUse::Pinned) as u64,
+            pinned_bytes: self.home.budget.used_bytes(MemoryUse::Pinned) as u64,
             capacity_bytes: self.capacity_bytes() as u64,
             ..CacheStatistics::default()
         };
@@ -279,14 +307,23 @@ impl BlockCache {
         statistics
     }
 
-    /// Evicts until `bytes` more fit: first from `home`, which is about to grow, then from one
-    /// shard after the other. Ends when there is nothing left to evict.
+    /// What blocks and the buffers that wait for others take.
+    fn cache_bytes(&self) -> usize {
+        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
+    }
+
+    /// Makes room for `bytes` more: buffers that nobody uses go first. Then evicts, first from
+    /// `home`, which is about to grow, then from one shard after the other. Ends when there is
+    /// nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
         while empty_in_a_row < self.shards.len()
-            && self.budget.used_bytes(MemoryUse::Cache) + bytes > self.capacity_bytes()
+            && self.cache_bytes() + bytes > self.capacity_bytes()
         {
+            if self.home.pool.drop_one() {
+                continue;
+            }
             let evicted = self.shard(index).evict();
             match evicted {
                 Some(frame) => {

@@ -273,7 +273,8 @@ impl TableReader {
     ) -> Result<Vec<u8>> {
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
-            let mut stored = vec![0; size];
+            let mut stored = self.buffer(size);
+            stored.resize(size, 0);
             self.read(handle.offset, &mut stored, context)?;
             let block = self.check(handle, layout, &stored, context)?;
             if block.codec != CodecId::None {
@@ -292,6 +293,11 @@ impl TableReader {
             let block = self.check(handle, layout, stored, context)?;
             self.decode(handle, block, context)
         })
+    }
+
+    /// An empty buffer for a block; the cache's, if there is one.
+    fn buffer(&self, bytes: usize) -> Vec<u8> {
+        self.cache.as_ref().map_or_else(Vec::new, |(cache, _)| cache.buffer(bytes))
     }
 
     fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
@@ -327,8 +333,8 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
         let started = context.meter.is_some().then(|| context.clock.ticks());
-        let raw =
-            decode(&self.pool, block).map_err(|error| error.at(self.file.path(), handle.offset))?;
+        let raw = decode(&self.pool, block, self.buffer(block.raw_size))
+            .map_err(|error| error.at(self.file.path(), handle.offset))?;
         if let (Some(started), Some(meter)) = (started, &mut context.meter) {
             let ticks = context.clock.ticks().wrapping_sub(started);
             book_decompression(meter, block.codec, raw.len(), ticks);
@@ -373,8 +379,12 @@ pub(super) fn book_decompression(
     meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
 }
 
-pub(super) fn decode(pool: &Arc<ContextPool>, block: block::CheckedBlock<'_>) -> Result<Vec<u8>> {
-    let mut raw = Vec::new();
+/// Decodes a block into `raw`, which is empty.
+pub(super) fn decode(
+    pool: &Arc<ContextPool>,
+    block: block::CheckedBlock<'_>,
+    mut raw: Vec<u8>,
+) -> Result<Vec<u8>> {
     if block.codec == CodecId::None {
         raw.extend_from_slice(block.payload);
         return Ok(raw);

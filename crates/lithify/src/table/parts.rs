@@ -89,7 +89,7 @@ impl TableParts {
         let opened = block::open(&stored, layout, (&self.footer.table_id, handle.offset));
         let decoded = opened.and_then(|checked| {
             let checksum = stored.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-            let raw = decode(&self.pool, checked)?;
+            let raw = decode(&self.pool, checked, Vec::new())?;
             Ok(PartBlock { codec: checked.codec, checksum, raw })
         });
         decoded.map_err(|error| error.at(self.file.path(), handle.offset))

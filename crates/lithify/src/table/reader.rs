@@ -145,7 +145,7 @@ impl TableReader {
             Layout::Properties,
             (&footer.table_id, handle.offset),
         )
-        .and_then(|block| decode(&pool, block))
+        .and_then(|block| decode(&pool, block, Vec::new()))
         .and_then(|raw| TableProperties::decode(&raw))
         .map_err(|error| error.at(file.path(), handle.offset))?;
         let tombstones = OnceLock::new();
