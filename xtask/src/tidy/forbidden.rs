@@ -23,6 +23,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/memtable/sync.rs",
     "crates/lithify/src/memtable/tombstones.rs",
     "crates/lithify/src/memtable/tree.rs",
+    "crates/lithify-lab/src/meter/process.rs",
     "crates/lithify-lab-engines/src/rocksdb/database.rs",
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",

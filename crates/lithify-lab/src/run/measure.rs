@@ -29,6 +29,7 @@ use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
 use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, load, oracle, request};
 use crate::meter::machine::Machine;
+use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;
 use crate::meter::{Meter, PhaseUsage, Reading};
 
@@ -316,6 +317,7 @@ impl Cell<'_> {
         self.say("check");
         let report = oracle::check(engine, &Reporter::new(self, "check").control())
             .map_err(|error| failed("oracle", &error))?;
+        release_free_memory();
         let summary = if report.passed() {
             format!(
                 "{} nodes, {} links, {} of them visible, {} counts, {} MB of keys and values",
