@@ -55,8 +55,11 @@ pub enum Reason {
 /// A table with fewer tombstones is left alone: nobody feels them.
 const TOMBSTONES_MIN: u64 = 32;
 
-/// One entry in so many is a tombstone in a table that is full of them.
-const TOMBSTONE_PERIOD: u64 = 4;
+/// More than one entry in so many is a tombstone in a table that is full of them. An index whose rows
+/// are taken out and put again has a tombstone for every row by nature, and scans pass over one dead
+/// entry for each that they want: at one in four such tables were rewritten all the time, and LinkBench
+/// wrote 0.42 KB a transaction where it writes 0.26 without the rule.
+const TOMBSTONE_PERIOD: u64 = 2;
 
 /// A range delete counts as so many deletes; what it covers nobody has counted.
 const RANGE_TOMBSTONE_WEIGHT: u64 = 64;
@@ -547,7 +550,7 @@ impl Picker<'_> {
         let of_ranges = metadata.range_tombstones.saturating_mul(RANGE_TOMBSTONE_WEIGHT);
         let tombstones = metadata.tombstones.saturating_add(of_ranges);
         tombstones >= TOMBSTONES_MIN
-            && tombstones.saturating_mul(TOMBSTONE_PERIOD) >= metadata.entries
+            && tombstones.saturating_mul(TOMBSTONE_PERIOD) > metadata.entries
             && metadata.largest_sequence <= self.oldest_snapshot
     }
 
