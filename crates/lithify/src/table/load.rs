@@ -273,7 +273,7 @@ impl TableReader {
     ) -> Result<Vec<u8>> {
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
-            let mut stored = self.buffer(size);
+            let mut stored = self.buffer(size, context);
             stored.resize(size, 0);
             self.read(handle.offset, &mut stored, context)?;
             let block = self.check(handle, layout, &stored, context)?;
@@ -295,9 +295,13 @@ impl TableReader {
         })
     }
 
-    /// An empty buffer for a block; the cache's, if there is one.
-    fn buffer(&self, bytes: usize) -> Vec<u8> {
-        self.cache.as_ref().map_or_else(Vec::new, |(cache, _)| cache.buffer(bytes))
+    /// An empty buffer for a block: the cache's if the block goes there. One that does not must
+    /// not cost the cache other blocks, either.
+    fn buffer(&self, bytes: usize, context: &ReadContext<'_>) -> Vec<u8> {
+        match &self.cache {
+            Some((cache, _)) if context.fill_cache => cache.buffer(bytes),
+            _ => Vec::new(),
+        }
     }
 
     fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
@@ -333,7 +337,8 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
         let started = context.meter.is_some().then(|| context.clock.ticks());
-        let raw = decode(&self.pool, block, self.buffer(block.raw_size))
+        let buffer = self.buffer(block.raw_size, context);
+        let raw = decode(&self.pool, block, buffer)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
         if let (Some(started), Some(meter)) = (started, &mut context.meter) {
             let ticks = context.clock.ticks().wrapping_sub(started);
