@@ -17,7 +17,7 @@ use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
 use super::run::{engine_name, refuse_file, require_engine, watch_signals};
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -370,7 +370,7 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print(&report::render(&record))?;
     let names = files.map(|file| file.display().to_string());
-    eprintln!("report: {}", names.join(", "));
+    say(&format!("report: {}", names.join(", ")));
     match record.problems().len() {
         0 => Ok(()),
         count => Err(Fault::failure(format!("{count} checks failed; see Checks in the report"))),
