@@ -8,30 +8,14 @@ use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::runner::{DbCellRecord, DbPlan, DbRecord};
 use lithify_lab::dbbench::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult};
 use lithify_lab::dbbench::{measure, report};
-use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-
-const MIB: u64 = 1 << 20;
 
 /// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`
 fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
     DbSpec {
         schema: SCHEMA,
         engine,
-        settings: EngineSettings {
-            memory_budget_bytes: 8 * MIB,
-            block_cache_bytes: 0,
-            memtable_bytes: MIB / 4,
-            table_bytes: MIB / 4,
-            base_level_bytes: MIB / 4,
-            fanout: 4,
-            background_threads: 1,
-            block_bytes: 4096,
-            durability: DurabilityMode::Buffered,
-            codec_small: Codec::None,
-            codec_middle: Codec::Lz4,
-            codec_bottom: Codec::Zstd(1),
-        },
+        settings: EngineSettings::small(),
         benchmarks: benchmarks.to_vec(),
         num: 20_000,
         reads: Some(3_000),

@@ -279,6 +279,7 @@ fn lithify_options(
             DurabilityMode::Buffered => lithify::Durability::Buffered,
             DurabilityMode::None => lithify::Durability::None,
         },
+        direct_reads: settings.direct_reads,
         ..lithify::Options::default()
     };
     let family = lithify::CfOptions {

@@ -252,6 +252,7 @@ impl Tuning {
             codec_small,
             codec_middle,
             codec_bottom,
+            direct_reads: false,
         })
     }
 }

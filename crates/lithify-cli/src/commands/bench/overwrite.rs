@@ -120,6 +120,7 @@ impl OverwriteArguments {
                 codec_small,
                 codec_middle,
                 codec_bottom,
+                direct_reads: false,
             },
             keys: self.keys,
             key_bytes: self.key_bytes,
