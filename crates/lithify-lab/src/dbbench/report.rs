@@ -6,12 +6,13 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Comparison, METRICS, Measured, Series, Verdict, measured};
+use super::figures::{METRICS, Measured, Series, measured};
 use super::oracle;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use crate::adapter::EngineStatistics;
 use crate::report::figures::{Spread, figure};
+use crate::report::paired::{Comparison, Verdict};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -191,7 +192,7 @@ fn tables(record: &DbRecord) -> String {
             for metric in &METRICS {
                 if let Some(spread) = series.spread(0, index, metric) {
                     let name = format!("{} {}", metric.name, metric.unit);
-                    let _ = writeln!(text, "  {name:<30} {}", with_range(&spread));
+                    let _ = writeln!(text, "  {name:<30} {}", spread.with_range());
                 }
             }
             text.push('\n');
@@ -226,26 +227,19 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
             Verdict::None => "-",
         };
         let name = format!("{} {}", metric.name, metric.unit);
-        let ranged =
-            |spread: &Option<Spread>| spread.as_ref().map_or_else(|| "-".to_owned(), with_range);
+        let ranged = |spread: &Option<Spread>| {
+            spread.as_ref().map_or_else(|| "-".to_owned(), Spread::with_range)
+        };
         let _ = writeln!(
             text,
             "  {name:<30} {:>26} {:>26} {:>22} {:>22}  {verdict}",
-            with_range(first),
-            with_range(other),
+            first.with_range(),
+            other.with_range(),
             ranged(ratio),
             ranged(control),
         );
     }
     text
-}
-
-fn with_range(spread: &Spread) -> String {
-    if spread.count == 1 {
-        return figure(spread.median);
-    }
-    let Spread { median, min, max, .. } = *spread;
-    format!("{} [{}, {}]", figure(median), figure(min), figure(max))
 }
 
 /// What was checked, and what is wrong.
