@@ -197,6 +197,16 @@ pub struct EngineStatistics {
     pub raw: serde_json::Value,
 }
 
+impl EngineStatistics {
+    /// Time in which writers were held back, microseconds. An engine that counts the time in which
+    /// any writer was (`/stalls/slowed_us` in its raw figures) is better than one that adds up the
+    /// times of all.
+    pub fn slowed_us(&self) -> f64 {
+        let any = self.raw.pointer("/stalls/slowed_us").and_then(serde_json::Value::as_f64);
+        any.unwrap_or((self.stalls.delayed_us + self.stalls.stopped_us) as f64)
+    }
+}
+
 /// Which rows a scan visits, in ascending order of keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanRange<'a> {
