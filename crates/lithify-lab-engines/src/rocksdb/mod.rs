@@ -27,7 +27,6 @@ mod table_file;
 mod tests;
 mod writes;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -125,16 +124,25 @@ impl RocksDb {
     }
 }
 
-/// The functions of a library, which is loaded once.
+/// The functions of a library, which is loaded once. It is the only one of its process: two
+/// versions share those symbols that the dynamic linker keeps unique in a process (static members
+/// of C++ templates and inline functions), and write over each other's memory.
 fn functions(path: &Path) -> EngineResult<&'static Functions> {
-    static LOADED: Mutex<BTreeMap<PathBuf, &'static Functions>> = Mutex::new(BTreeMap::new());
+    static LOADED: Mutex<Option<(PathBuf, &'static Functions)>> = Mutex::new(None);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(functions) = loaded.get(path) {
-        return Ok(functions);
+    match &*loaded {
+        Some((loaded, functions)) if loaded == path => Ok(functions),
+        Some((loaded, _)) => Err(EngineError::fatal(format!(
+            "{}: another library of RocksDB ({}) is loaded; use one version in a process",
+            path.display(),
+            loaded.display()
+        ))),
+        None => {
+            let functions = Functions::load(path)?;
+            *loaded = Some((path.to_owned(), functions));
+            Ok(functions)
+        }
     }
-    let functions = Functions::load(path)?;
-    loaded.insert(path.to_owned(), functions);
-    Ok(functions)
 }
 
 /// Loads a library, makes a small database in the empty `directory` with it, and gives the

@@ -264,3 +264,21 @@ impl Transaction<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_transaction_waits_for_batches_without_locks() {
+        let first = FirstTransaction::default();
+        let (one, two) = (first.not_yet(), first.not_yet());
+        assert!(one.is_some() && two.is_some());
+        drop(one);
+        assert!(first.batches.try_write().is_err(), "a batch is still being written");
+        drop(two);
+        first.begin();
+        assert!(first.not_yet().is_none());
+        first.begin();
+    }
+}
