@@ -51,7 +51,11 @@ pub fn render(record: &RunRecord) -> String {
     line(&card::render(record));
     if let Some(floors) = floors_of_pairs(record, &figures) {
         line("");
-        line(&format!("Floors of the pairs, missed ones first: {floors}"));
+        let doubt = compare::disturbance_percent(record).map(|foreign| {
+            format!(" (NOT QUIET: other processes took {} % of the CPUs)", figures::figure(foreign))
+        });
+        let doubt = doubt.unwrap_or_default();
+        line(&format!("Floors of the pairs, missed ones first{doubt}: {floors}"));
     }
     for phase in [Phase::Load, Phase::Query] {
         line("");

@@ -243,8 +243,14 @@ fn floors_of_a_pair_begin_the_report() {
     assert!(at("MISSED 2.5").contains("load zstd-1 longest gap, ms 250 [250, 250] at most 100"));
     assert!(at("MISSED 1.667 x load").contains("live peak / settled 2.00 [2.00, 2.00]"), "{text}");
     assert!(text.find("Floors of the pairs").expect("is there") < text.find("load: ").expect("is"));
-    // Faster and cheaper is no miss.
+    // Faster and cheaper is no miss; the same time of waiting in half the time is.
     let missed = text.lines().filter(|line| line.trim_start().starts_with("MISSED"));
     assert!(missed.clone().all(|line| !line.contains("CPU") && !line.contains("operations")));
-    assert_eq!(missed.count(), 4, "{text}");
+    assert_eq!(missed.clone().filter(|line| line.contains("slowed share")).count(), 2, "{text}");
+    assert_eq!(missed.count(), 6, "{text}");
+    assert!(!text.contains("missed ones first (NOT QUIET"), "{text}");
+    if let Some(result) = &mut record.cells[1].result {
+        result.query.usage.foreign_cpu_us = (result.query.seconds * 2e6 * 0.3) as u64;
+    }
+    assert!(render(&record).contains("missed ones first (NOT QUIET: other processes took 30.0 %"));
 }
