@@ -7,6 +7,8 @@
 //!    puts off is not work that it saves.
 //! 4. The oracle reads everything after each phase; a disagreement voids the cell.
 //! 5. The warm-up is a request phase of its own, before the meters are read.
+//! 6. A thread of its own samples sizes and memory every second of a phase and of its settling; its
+//!    CPU is counted apart.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

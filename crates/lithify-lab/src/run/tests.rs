@@ -310,6 +310,13 @@ fn a_cell_is_measured_from_end_to_end() {
     let lines = std::sync::Mutex::new(Vec::new());
     let listener = |line: &ProgressLine| lines.lock().expect("not poisoned").push(line.clone());
     let result = measure::measure(&spec, directory.path(), None, &listener).expect("is measured");
+    for phase in [&result.load, &result.query] {
+        // One at the end at the least, however short the phase was.
+        let last = phase.samples.last().expect("was sampled");
+        assert_eq!(last.live_bytes, phase.statistics_settled.live_bytes);
+        assert!(phase.peak_live_bytes() >= phase.statistics.live_bytes);
+        assert!(phase.observed_stalls.longest_gap_us.is_some());
+    }
     assert_eq!(result.hash, spec.hash());
     assert!(result.load.operations > 1_000 && result.query.operations > 100);
     assert_eq!(result.oracle.len(), 2);
