@@ -31,7 +31,10 @@ mod data_block_builder;
 mod filter;
 mod footer;
 mod index;
+mod index_builder;
+mod index_walk;
 mod load;
+mod partitions;
 mod parts;
 #[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
 mod prefetch;
@@ -59,5 +62,5 @@ pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 
-/// The version of the format that this program writes.
-pub const TABLE_FORMAT_VERSION: u32 = 1;
+/// The newest version of the format that this program writes.
+pub const TABLE_FORMAT_VERSION: u32 = 2;
