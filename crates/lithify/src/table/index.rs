@@ -185,10 +185,36 @@ impl IndexBlock<'_> {
             Ordering::Equal => {
                 let wanted = search_word(&key[self.common_size..]);
                 let low = self.words.partition_point(|word| u64::from_le_bytes(*word) < wanted);
-                let same = &self.words[low..];
-                let count = same.partition_point(|word| u64::from_le_bytes(*word) == wanted);
-                (low, low + count)
+                (low, low + same_words(&self.words[low..], wanted.to_le_bytes()))
             }
         })
+    }
+}
+
+/// With how many words that are `wanted` some words begin, of which those stand first. They are
+/// few, as a rule.
+fn same_words(words: &[[u8; WORD_SIZE]], wanted: [u8; WORD_SIZE]) -> usize {
+    let mut bound = 1;
+    while words.get(bound - 1) == Some(&wanted) {
+        bound *= 2;
+    }
+    // The first half of `bound` was seen to be the same.
+    let known = bound / 2;
+    let unknown = &words[known..bound.min(words.len())];
+    known + unknown.partition_point(|word| *word == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_words_are_counted() {
+        for same in 0..40 {
+            for others in 0..3 {
+                let words = [vec![[7; 8]; same], vec![[9; 8]; others]].concat();
+                assert_eq!(same_words(&words, [7; 8]), same);
+            }
+        }
     }
 }
