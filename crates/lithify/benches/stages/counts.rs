@@ -41,7 +41,7 @@ const STAGES: &[(&str, Stage)] = &[
     ("compaction-none", || compaction("none")),
     ("compaction-lz4", || compaction("lz4")),
     ("cached-get", || reads(false, BLOCK_SIZE)),
-    ("cached-get-two-level-index", || reads(false, SMALL_BLOCK_SIZE)),
+    ("get-two-level-index", || reads(false, SMALL_BLOCK_SIZE)),
     ("scan-of-10", || reads(true, BLOCK_SIZE)),
     ("block-encode-zstd-1", || codec("zstd-1", true)),
     ("block-decode-zstd-1", || codec("zstd-1", false)),

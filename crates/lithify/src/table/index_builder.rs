@@ -20,8 +20,8 @@ use crate::codec::CodecId;
 use crate::format::{put_u16, put_u32, put_u64, read_u32, read_u64};
 use std::ops::Range;
 
-/// An index larger than this is cut: four data blocks of the usual size, of which a read of a
-/// table that is not in memory would have to read all to find the one that it wants.
+/// An index larger than this is cut: four data blocks of the usual size, all of which a read of a
+/// table that is not in memory would have to read to find the one block that it wants.
 const FLAT_SIZE_MAX: usize = 64 << 10;
 
 /// Where partitions are cut: a data block of the usual size, so that a partition costs a read and
