@@ -8,9 +8,9 @@
 //! 1. [`TableBuilder::add`] appends key, value and trailer to columns; at the target size the
 //!    block is encoded, handed to the compressor and sealed with a trailer that names table and
 //!    place. Finished bytes wait for [`TableBuilder::take_output`]; the caller writes them.
-//! 2. [`TableReader::get`] asks the filter, searches the index for the one block that may hold
-//!    the key, takes it from the cache or reads, checks and decodes it straight into its frame,
-//!    and searches the frame in place. The value points into the frame. [`TableReader::get_many`]
+//! 2. [`TableReader::get`] asks the filter, searches the index (of a large table the top index and
+//!    one partition) for the one block that may hold the key, takes it from the cache or reads,
+//!    checks and decodes it straight into its frame, and searches the frame in place. The value points into the frame. [`TableReader::get_many`]
 //!    does so for several keys at once; a [`TableCursor`] that goes on and on reads ahead.
 //! 3. [`TableScanner::poll`] submits reads of up to 256 KiB and decodes one block per call into
 //!    a buffer that it keeps; it never touches the block cache.
