@@ -63,6 +63,19 @@ impl BlockHandle {
     }
 }
 
+impl BlockHandle {
+    /// Refuses a size that no block of this layout has, before memory is taken for it: a block is
+    /// stored in no more bytes than it has.
+    pub(super) fn check_size(self, layout: Layout) -> Result<()> {
+        let size_max = layout.raw_size_max() + TRAILER_SIZE;
+        if self.stored_size as usize <= size_max {
+            return Ok(());
+        }
+        Err(Error::corruption("stored size of a block is over its bound")
+            .expected(format_args!("at most {size_max}"), self.stored_size))
+    }
+}
+
 /// Appends the trailer to a payload that starts at `payload_start` in `output` and at `offset`
 /// in the file.
 pub(super) fn seal(

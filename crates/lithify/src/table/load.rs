@@ -289,6 +289,7 @@ impl TableReader {
         codec: CodecId,
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
+        self.within(handle, handle.check_size(layout))?;
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
             let mut stored = self.buffer(size, context);

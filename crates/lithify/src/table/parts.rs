@@ -88,6 +88,7 @@ impl TableParts {
 
     /// Reads, checks and decodes a block.
     pub(crate) fn block(&self, handle: BlockHandle, layout: Layout) -> Result<PartBlock> {
+        self.within(handle, handle.check_size(layout))?;
         let stored = read_exact_at(&*self.file, handle.offset, handle.stored_size as usize)?;
         let opened = block::open(&stored, layout, (&self.footer.table_id, handle.offset));
         let decoded = opened.and_then(|checked| {

@@ -354,7 +354,7 @@ impl TableScanner {
             if let Some(bytes) = resident {
                 return Ok(Fetched::Bytes(bytes));
             }
-            self.submit(handle.offset, handle.stored_size as usize, 0..0, meter, clock);
+            self.submit_index(handle, layout, meter, clock)?;
         }
         let Some(flight) = self.flight.take() else {
             return Ok(Fetched::Bytes(Bytes::new()));
@@ -440,9 +440,20 @@ impl TableScanner {
         let table = &self.table;
         let record = table.in_index(table.parse_index(root)?.record(self.partitions.start))?;
         if table.resident_partition(self.partitions.start, &record).is_none() {
-            let BlockHandle { offset, stored_size } = record.handle;
-            self.submit(offset, stored_size as usize, 0..0, meter, clock);
+            self.submit_index(record.handle, Layout::IndexPartition, meter, clock)?;
         }
+        Ok(())
+    }
+
+    fn submit_index(
+        &mut self,
+        handle: BlockHandle,
+        layout: Layout,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        self.table.within(handle, handle.check_size(layout))?;
+        self.submit(handle.offset, handle.stored_size as usize, 0..0, meter, clock);
         Ok(())
     }
 

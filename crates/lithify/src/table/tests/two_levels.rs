@@ -315,6 +315,30 @@ fn a_partition_may_not_be_large() {
 }
 
 #[test]
+fn a_partition_that_would_be_read_into_much_memory_is_not_read() {
+    let mut entries = plain_rows(4);
+    entries[0].2 = vec![7; 2 << 20];
+    let (bytes, _) = build_two_levels(&one_row_blocks(), Compression::NONE, &entries, 100);
+    let footer = footer_of(&bytes);
+    let count = partitions_of(&open(&bytes, false).unwrap()).len();
+    let mut changed = bytes.clone();
+    reseal(&mut changed, footer.index, Layout::TopIndex, |payload| {
+        let record = 16 + 8 * count;
+        payload[record..record + 8].copy_from_slice(&0_u64.to_le_bytes());
+        payload[record + 8..record + 12].copy_from_slice(&(3_u32 << 19).to_le_bytes());
+    });
+    let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
+    let reader = open(&changed, false).unwrap();
+    let context = &mut ReadContext::new(&clock);
+    let of_get = reader.get(&entries[0].0, 0, context).unwrap_err();
+    let of_scan = reader.scanner(None, None).poll(&mut meter, &clock).err().unwrap();
+    for error in [of_get, of_scan, reader.verify(context).unwrap_err()] {
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(0)));
+        assert!(error.to_string().contains("stored size"), "{error}");
+    }
+}
+
+#[test]
 fn a_reader_of_version_1_refuses_two_levels() {
     let (bytes, entries) = small_two_level_table();
     read_everything(&bytes, &entries).unwrap();
