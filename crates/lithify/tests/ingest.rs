@@ -264,6 +264,41 @@ fn table_files_are_linked_or_copied_and_shared_by_databases() {
 }
 
 #[test]
+fn a_large_table_comes_in_without_costing_the_cache_its_blocks() {
+    let parts = Parts::new(17);
+    let options = Options { memory_budget_bytes: 4 << 20, ..small_options() };
+    let (db, family) = open_with(&parts, options);
+    let hot = model(0..40_000, 17);
+    ingest(&family, &hot).unwrap();
+    let read = |all: &Model| {
+        for (key, value) in all.iter().step_by(3) {
+            assert_eq!(family.get(key).unwrap().as_deref(), Some(&value[..]));
+        }
+    };
+    read(&hot);
+    read(&hot);
+    let before = db.stats().cache;
+    assert!(before.evictions > 100, "the cache is full: {before:?}");
+    // Its index has two levels.
+    let large = model(50_000..100_000, 18);
+    let options = CfOptions { block_size_bytes: 512, ..family_options() };
+    let mut writer = TableWriter::create_in("/large", &options, parts.world()).unwrap();
+    for (key, value) in &large {
+        writer.put(key, value).unwrap();
+    }
+    writer.finish().unwrap();
+    family.ingest_tables(&["/large"], TableTransfer::Copy).unwrap();
+    // The new table keeps its top index, its filter and two partitions.
+    let evictions = db.stats().cache.evictions - before.evictions;
+    assert!(evictions < 20, "{evictions} of {before:?}");
+    let mut all = hot;
+    all.extend(large);
+    assert_eq!(rows(&family), all);
+    drop(family);
+    db.close().unwrap();
+}
+
+#[test]
 fn damaged_and_foreign_files_are_refused_and_nothing_changes() {
     let parts = Parts::new(8);
     let (db, family) = open(&parts);

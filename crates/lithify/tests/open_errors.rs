@@ -453,7 +453,12 @@ fn unknown_incompatible_features_name_both_versions() {
         }
         let error = refused(Db::open_in(PATH, small_options(), parts.world()));
         assert_says(&error, ErrorKind::Unsupported, &["version 1", "0x10", &name]);
-        let text = error.to_string();
-        assert_eq!(text.matches("version 1").count(), 2, "both versions are named: {text}");
+        // Both versions are named: the one that wrote it, and the newest that is known here.
+        let known = if end == ".sst" { 2 } else { 1 };
+        assert_says(
+            &error,
+            ErrorKind::Unsupported,
+            &["of format version 1 uses", &format!("format version {known} does not know")],
+        );
     }
 }

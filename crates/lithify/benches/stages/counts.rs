@@ -6,7 +6,7 @@
 //! the process sees are printed beside the number of operations.
 //! `cargo run -p xtask -- counts` runs all stages and compares them with the recorded counts.
 
-use crate::reads::{gets, scans, settle};
+use crate::reads::{BLOCK_SIZE, gets, scans, settle};
 use crate::rows::{KEY_SIZE, Random, Rows, key};
 use crate::tables::{due_compaction, family, load, open_in};
 use crate::writes::{ENTRY_HEAD_SIZE, GROUP, segment};
@@ -23,9 +23,10 @@ use std::path::Path;
 const ROWS: usize = 20_000;
 /// Gets; a tenth of it are scans.
 const GETS: usize = 10_000;
-/// Blocks that a codec gets, of so many bytes.
+/// Blocks that a codec gets.
 const BLOCKS: usize = 64;
-const BLOCK_SIZE: usize = 16 << 10;
+/// Blocks so small that few rows have an index of two levels.
+const SMALL_BLOCK_SIZE: usize = 512;
 const PLACE: &str = "/counts";
 
 /// A stage: it calls [`instructions_counted_here`] once and gives the number of its operations.
@@ -39,8 +40,9 @@ const STAGES: &[(&str, Stage)] = &[
     ("flush-lz4", || flush("lz4")),
     ("compaction-none", || compaction("none")),
     ("compaction-lz4", || compaction("lz4")),
-    ("cached-get", || reads(false)),
-    ("scan-of-10", || reads(true)),
+    ("cached-get", || reads(false, BLOCK_SIZE)),
+    ("get-two-level-index", || reads(false, SMALL_BLOCK_SIZE)),
+    ("scan-of-10", || reads(true, BLOCK_SIZE)),
     ("block-encode-zstd-1", || codec("zstd-1", true)),
     ("block-decode-zstd-1", || codec("zstd-1", false)),
 ];
@@ -145,7 +147,7 @@ fn compaction(codec: &str) -> Result<usize> {
     Ok(rows.len())
 }
 
-fn reads(is_scan: bool) -> Result<usize> {
+fn reads(is_scan: bool, block_size: usize) -> Result<usize> {
     let options = Options {
         background_threads: 0,
         memory_budget_bytes: 64 << 20,
@@ -153,7 +155,7 @@ fn reads(is_scan: bool) -> Result<usize> {
         ..Options::default()
     };
     let db = Db::open_in(Path::new(PLACE), options, World::memory(1))?;
-    let family = settle(&db, ROWS)?;
+    let family = settle(&db, ROWS, block_size)?;
     let mut random = Random::new(11);
     let keys: Vec<[u8; KEY_SIZE]> = (0..GETS).map(|_| key(random.below(ROWS))).collect();
     let keys = if is_scan { &keys[..GETS / 10] } else { &keys[..] };

@@ -161,7 +161,7 @@ fn gets(settings: &Settings, environment: &Arc<Switched>) -> Result<Comparison> 
     let rows = settings.read_rows.min(200_000);
     let directory = settings.scratch()?;
     let db = reads::open(directory.path(), rows, world(environment))?;
-    let family = reads::settle(&db, rows)?;
+    let family = reads::settle(&db, rows, reads::BLOCK_SIZE)?;
     let mut random = Random::new(12);
     let mut comparison = by_turns(60 * settings.repeats, environment, || {
         let keys: Vec<_> = (0..GETS_AT_ONCE).map(|_| key(random.below(rows))).collect();

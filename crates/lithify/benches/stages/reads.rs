@@ -1,4 +1,6 @@
-//! Gets and scans of a list of ten, from a settled tree of several levels, everything cached.
+//! Gets and scans of a list of ten, everything cached, from a tree that has come to rest: all rows
+//! in tables of the bottom level. `LITHIFY_BENCH_READ_ROWS` is their number: with 10,000,000 of them
+//! the memory budget is 3.3 GB, and as much should be free beside it while they are loaded.
 
 use crate::measure::{Budget, Line, Samples, Settings, cpu_ns};
 use crate::rows::{KEY_SIZE, LIST_ROWS, PREFIX_SIZE, Random, Rows, VALUE_SIZE, key};
@@ -11,6 +13,9 @@ use std::path::Path;
 
 /// Gets of one repeat, and a tenth of it in scans.
 const GETS: usize = 200_000;
+
+/// Raw bytes of a data block.
+pub const BLOCK_SIZE: usize = 16 << 10;
 
 /// Rows that are made at once while loading.
 const LOAD_ROWS: usize = 1 << 20;
@@ -25,7 +30,7 @@ pub fn print(settings: &Settings) -> Result<()> {
     }
     let directory = settings.scratch()?;
     let db = open(directory.path(), settings.read_rows, World::posix())?;
-    let family = settle(&db, settings.read_rows)?;
+    let family = settle(&db, settings.read_rows, BLOCK_SIZE)?;
     let mut random = Random::new(11);
     let order: Vec<usize> = (0..GETS).map(|_| random.below(settings.read_rows)).collect();
     let keys: Vec<_> = order.iter().map(|index| key(*index)).collect();
@@ -86,9 +91,10 @@ pub fn open(path: &Path, rows: usize, world: World) -> Result<Db> {
     Db::open_in(path, options, world)
 }
 
-/// Fills a database in random order, so that its levels overlap, and lets it come to rest.
-pub fn settle(db: &Db, rows: usize) -> Result<ColumnFamily> {
+/// Fills a database in random order and lets it come to rest, as one run.
+pub fn settle(db: &Db, rows: usize, block_size_bytes: usize) -> Result<ColumnFamily> {
     let options = CfOptions {
+        block_size_bytes,
         compression: CodecPolicy::uniform("lz4".parse()?),
         base_level_bytes_max: 8 << 20,
         table_bytes: 8 << 20,
@@ -103,6 +109,8 @@ pub fn settle(db: &Db, rows: usize) -> Result<ColumnFamily> {
     }
     family.flush()?;
     db.wait_for_compaction()?;
+    // What is left is not worth a compaction by itself: runs of level 0, and levels above the last.
+    family.compact_range(None, None)?;
     // Once through everything, so that the cache holds it.
     let mut cursor = family.cursor(..)?;
     let mut found = 0;

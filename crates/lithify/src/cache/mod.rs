@@ -15,7 +15,8 @@
 //!   one block per shard. One pass over cold blocks inserted like any others displaces at most
 //!   the tenth of the cache that new blocks go through.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
-//!   budget; what is beyond that goes through the cache like data.
+//!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
+//!   through the cache like data.
 //! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
 //!   and evict them; what waits for a block is within the budget.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
@@ -79,6 +80,15 @@ impl BlockKind {
             BlockKind::Index | BlockKind::Filter => 12,
         }
     }
+}
+
+/// Which part of the room for kept blocks a block may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptShare {
+    /// All that is left: blocks that every read of the table needs.
+    Whole,
+    /// What is left of the first half, so that the others find room: blocks that some reads need.
+    Half,
 }
 
 /// The blocks of one kind in the cache.
@@ -241,10 +251,19 @@ impl BlockCache {
     /// Hands a block to a table that keeps it as long as it is open: reads then find it without
     /// a lookup, and no thread waits for another one at its count of holders. Gives the buffer
     /// back once tables keep their share of the budget.
-    pub fn keep(&self, buffer: Vec<u8>) -> std::result::Result<KeptBlock, Vec<u8>> {
+    pub fn keep(
+        &self,
+        buffer: Vec<u8>,
+        share: KeptShare,
+    ) -> std::result::Result<KeptBlock, Vec<u8>> {
         let kept_bytes = self.home.budget.used_bytes(MemoryUse::Tables);
         let bytes = kept_bytes + frame::charged_bytes(&buffer);
-        if bytes > self.home.budget.limit_bytes() / KEPT_DIVISOR {
+        let bytes_max = self.home.budget.limit_bytes() / KEPT_DIVISOR;
+        let bytes_max = match share {
+            KeptShare::Whole => bytes_max,
+            KeptShare::Half => bytes_max / 2,
+        };
+        if bytes > bytes_max {
             return Err(buffer);
         }
         let block = KeptBlock::charged(buffer, &self.home);

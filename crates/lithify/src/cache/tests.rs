@@ -364,12 +364,13 @@ fn tables_keep_at_most_a_quarter_of_the_budget() {
     read_data(&cache, file_id, 0..16);
     let mut kept = Vec::new();
     for number in 0..4 {
-        kept.push(cache.keep(block(file_id, number)).ok().unwrap());
+        kept.push(cache.keep(block(file_id, number), KeptShare::Whole).ok().unwrap());
         assert_eq!(budget.used_bytes(MemoryUse::Tables), kept.len() * CHARGED_BYTES);
         assert_within_budget(&budget, 0);
     }
     // The fifth gets its buffer back, and data keep the rest.
-    assert_eq!(cache.keep(block(file_id, 4)).err().unwrap(), block(file_id, 4));
+    let refused = cache.keep(block(file_id, 4), KeptShare::Whole).err();
+    assert_eq!(refused.unwrap(), block(file_id, 4));
     assert_eq!(budget.used_bytes(MemoryUse::Cache), 12 * CHARGED_BYTES);
     // What somebody still reads stays charged when the table is closed.
     let bytes = kept[0].bytes();
@@ -379,5 +380,9 @@ fn tables_keep_at_most_a_quarter_of_the_budget() {
     assert!(*bytes == *block(file_id, 0));
     drop(bytes);
     assert_eq!(budget.used_bytes(MemoryUse::Tables), 0);
-    assert!(cache.keep(block(file_id, 4)).is_ok());
+    // What only some reads need leaves the second half to the others.
+    let halves = [0, 1].map(|number| cache.keep(block(file_id, number), KeptShare::Half));
+    assert!(halves.iter().all(|kept| kept.is_ok()));
+    assert!(cache.keep(block(file_id, 2), KeptShare::Half).is_err());
+    assert!(cache.keep(block(file_id, 2), KeptShare::Whole).is_ok());
 }

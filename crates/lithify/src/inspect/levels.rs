@@ -14,9 +14,7 @@ use crate::manifest::{
     Change, DirectoryListing, FamilyState, FileMetadata, FileName, LoadedManifest, TableFile,
 };
 use crate::options::CfOptions;
-use crate::table::{
-    FLAG_RAW_FALLBACK, Layout, ReadContext, TableParts, TableProperties, TableReader,
-};
+use crate::table::{FLAG_RAW_FALLBACK, ReadContext, TableParts, TableProperties, TableReader};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -365,13 +363,10 @@ impl Inspector<'_> {
         line.written_for = Some(properties.level);
         line.found = Some(written_with(properties));
         let parts = TableParts::open(file, Arc::clone(&self.pool))?;
-        let handle = parts.footer().index;
-        let index = parts.parse_index(parts.block(handle, Layout::FlatIndex)?)?;
-        for number in 0..parts.within(handle, index.block_count())? {
-            let record = parts.within(handle, index.record(number))?;
+        parts.visit_records(&mut |record| {
             *line.blocks.entry(record.codec).or_default() += 1;
             line.fallback_blocks += u64::from(record.flags & FLAG_RAW_FALLBACK != 0);
-        }
+        })?;
         compare(&line.metadata, &table).map_err(|error| error.in_file(&path))?;
         if self.check {
             table.verify(&mut ReadContext::new(&NoClock))?;

@@ -51,6 +51,9 @@ struct BlockSum {
     fallback_blocks: u64,
 }
 
+/// What is found of data blocks, by codec.
+type BlockSums = BTreeMap<CodecId, BlockSum>;
+
 pub(super) fn dump(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
     let pool = context_pool();
     let parts = TableParts::open(Arc::clone(file), Arc::clone(&pool))?;
@@ -59,14 +62,7 @@ pub(super) fn dump(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> 
     dump_properties(&parts, output)?;
     dump_filter(&parts, output)?;
     dump_tombstones(&parts, output)?;
-    let handle = parts.footer().index;
-    let Some(block) = meta_block(&parts, "index_block", handle, Layout::FlatIndex, output)? else {
-        return Ok(());
-    };
-    match parts.parse_index(block) {
-        Ok(index) => dump_data(&parts, &index, output)?,
-        Err(error) => output.note_damage(error)?,
-    }
+    dump_index(&parts, output)?;
     if !output.has_damage() {
         verify(file, pool, output)?;
     }
@@ -203,9 +199,67 @@ fn dump_tombstones(parts: &TableParts, output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-fn dump_data(parts: &TableParts, index: &TableIndex, output: &mut Output<'_>) -> Result<()> {
-    let mut sums: BTreeMap<CodecId, BlockSum> = BTreeMap::new();
-    let place = parts.footer().index;
+/// The index, and the data blocks under it.
+fn dump_index(parts: &TableParts, output: &mut Output<'_>) -> Result<()> {
+    let (handle, layout) = (parts.footer().index, parts.footer().index_layout());
+    let Some(block) = meta_block(parts, "index_block", handle, layout, output)? else {
+        return Ok(());
+    };
+    let mut sums = BTreeMap::new();
+    match parts.parse_index(block) {
+        Ok(top) if parts.footer().has_two_level_index() => {
+            dump_partitions(parts, &top, &mut sums, output)?;
+        }
+        Ok(index) => dump_data(parts, &index, &mut sums, output)?,
+        Err(error) => output.note_damage(error)?,
+    }
+    for (codec, sum) in sums {
+        output.put(
+            Item::line("data_blocks", 0)
+                .text("codec", codec.name())
+                .number("blocks", sum.blocks)
+                .number("raw_bytes", sum.raw_bytes)
+                .number("stored_bytes", sum.stored_bytes)
+                .number("fallback_blocks", sum.fallback_blocks)
+                .text("checksums", "right"),
+        )?;
+    }
+    Ok(())
+}
+
+fn dump_partitions(
+    parts: &TableParts,
+    top: &TableIndex,
+    sums: &mut BlockSums,
+    output: &mut Output<'_>,
+) -> Result<()> {
+    for number in 0..parts.within(top.handle, top.block_count())? {
+        let record = match parts.within(top.handle, top.record(number)) {
+            Ok(record) => record,
+            Err(error) => {
+                output.note_damage(error)?;
+                continue;
+            }
+        };
+        let (handle, layout) = (record.handle, Layout::IndexPartition);
+        let Some(block) = meta_block(parts, "index_partition", handle, layout, output)? else {
+            continue;
+        };
+        match parts.parse_partition(block, &record) {
+            Ok(partition) => dump_data(parts, &partition, sums, output)?,
+            Err(error) => output.note_damage(error)?,
+        }
+    }
+    Ok(())
+}
+
+fn dump_data(
+    parts: &TableParts,
+    index: &TableIndex,
+    sums: &mut BlockSums,
+    output: &mut Output<'_>,
+) -> Result<()> {
+    let place = index.handle;
     for number in 0..parts.within(place, index.block_count())? {
         let record = parts.within(place, index.record(number));
         let item = record.and_then(|record| {
@@ -230,17 +284,6 @@ fn dump_data(parts: &TableParts, index: &TableIndex, output: &mut Output<'_>) ->
             sum.stored_bytes += u64::from(record.handle.stored_size);
             sum.fallback_blocks += u64::from(record.flags & FLAG_RAW_FALLBACK != 0);
         }
-    }
-    for (codec, sum) in sums {
-        output.put(
-            Item::line("data_blocks", 0)
-                .text("codec", codec.name())
-                .number("blocks", sum.blocks)
-                .number("raw_bytes", sum.raw_bytes)
-                .number("stored_bytes", sum.stored_bytes)
-                .number("fallback_blocks", sum.fallback_blocks)
-                .text("checksums", "right"),
-        )?;
     }
     Ok(())
 }

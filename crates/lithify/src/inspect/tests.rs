@@ -263,6 +263,47 @@ fn what_lies_behind_a_damaged_block_is_still_found() {
 }
 
 #[test]
+fn an_index_of_two_levels_is_dumped_partition_by_partition() {
+    let world = World::memory(9);
+    let db = Db::open_in(DIRECTORY, options(), world.clone()).unwrap();
+    let small_blocks = CfOptions {
+        compression: "none".parse().unwrap(),
+        block_size_bytes: 512,
+        ..CfOptions::default()
+    };
+    let rocks = db.column_family("rocks", small_blocks).unwrap();
+    for number in 0..6000 {
+        rocks.put(format!("rock/{number:06}").as_bytes(), &[7; 100]).unwrap();
+    }
+    rocks.compact_range(None, None).unwrap();
+    drop(rocks);
+    db.close().unwrap();
+    let path = a_table(&world);
+    let without_entries = DumpOptions { blocks: true, ..DumpOptions::default() };
+    let (before, result) = items_of(&world, &path, &without_entries);
+    result.unwrap();
+    assert_eq!(field(named(&before, "footer")[0], "incompatible"), "0x00000001");
+    let (partitions, blocks) = (named(&before, "index_partition"), named(&before, "block"));
+    assert!(partitions.len() > 4 && blocks.len() > 1000, "{}", partitions.len());
+    let levels =
+        |check| read_levels(&*world.files, Path::new(DIRECTORY), &LevelsOptions { check }).unwrap();
+    let counted: u64 =
+        levels(true).families.iter().flat_map(|f| &f.tables).flat_map(|t| t.blocks.values()).sum();
+    assert_eq!(counted, blocks.len() as u64);
+
+    // A partition that is damaged hides its own blocks only.
+    let mut bytes = contents(&world, &path);
+    let second = partitions[1].offset().unwrap();
+    bytes[second as usize + 50] ^= 0x10;
+    replace(&world, &path, &bytes);
+    let (items, result) = items_of(&world, &path, &without_entries);
+    assert_eq!(result.unwrap_err().offset(), Some(second));
+    let hidden = blocks.len() - named(&items, "block").len();
+    assert!((100..400).contains(&hidden), "{hidden}");
+    assert_eq!(levels(true).damage[0].offset(), Some(second));
+}
+
+#[test]
 fn a_log_with_a_damaged_header_still_shows_its_records() {
     let world = small_database();
     let path = path_of(&world, |name| matches!(name, FileName::Wal(_)));

@@ -26,19 +26,24 @@ pub(crate) enum Layout {
     BlockedBloom = 3,
     Tombstones = 4,
     Properties = 5,
+    IndexPartition = 6,
+    TopIndex = 7,
 }
 
 impl Layout {
     fn is_known(byte: u8) -> bool {
-        (Layout::Data as u8..=Layout::Properties as u8).contains(&byte)
+        (Layout::Data as u8..=Layout::TopIndex as u8).contains(&byte)
     }
 
     /// The bound on decoded bytes, checked before they are allocated.
     pub(super) fn raw_size_max(self) -> usize {
         match self {
             Layout::Data => DATA_RAW_SIZE_MAX,
-            Layout::FlatIndex | Layout::BlockedBloom | Layout::Tombstones => 256 << 20,
-            Layout::Properties => 1 << 20,
+            Layout::FlatIndex | Layout::TopIndex | Layout::BlockedBloom | Layout::Tombstones => {
+                256 << 20
+            }
+            // A partition of one record has two keys at most.
+            Layout::Properties | Layout::IndexPartition => 1 << 20,
         }
     }
 }
@@ -55,6 +60,19 @@ impl BlockHandle {
     /// The first byte behind the block; `None` if that is over 64 bits.
     pub(super) fn end(self) -> Option<u64> {
         self.offset.checked_add(u64::from(self.stored_size))
+    }
+}
+
+impl BlockHandle {
+    /// Refuses a size that no block of this layout has, before memory is taken for it: a block is
+    /// stored in no more bytes than it has.
+    pub(super) fn check_size(self, layout: Layout) -> Result<()> {
+        let size_max = layout.raw_size_max() + TRAILER_SIZE;
+        if self.stored_size as usize <= size_max {
+            return Ok(());
+        }
+        Err(Error::corruption("stored size of a block is over its bound")
+            .expected(format_args!("at most {size_max}"), self.stored_size))
     }
 }
 

@@ -4,14 +4,12 @@
 //! pieces of its own size and the builder holds little more than one block, the index, and eight
 //! bytes per key for the filter.
 
-use super::TABLE_FORMAT_VERSION;
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::data_block_builder::DataBlockBuilder;
 use super::filter::{FilterBuilder, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
-use super::index::{
-    FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexBuilder, IndexRecord,
-};
+use super::index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord};
+use super::index_builder::IndexBuilder;
 use super::properties::TableProperties;
 use super::stored_block::{StoredBlock, Survey};
 use super::tombstones::TombstoneFragmenter;
@@ -20,7 +18,6 @@ use crate::base::{
     ValueKind,
 };
 use crate::codec::{CodecId, PooledCompressor};
-use crate::format::Features;
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 
@@ -120,23 +117,50 @@ impl BlockSink {
             return Err(Error::limit("a block of the table is too large; cut tables earlier")
                 .expected(format_args!("at most {}", layout.raw_size_max()), raw.len()));
         }
-        let offset = self.offset();
         let start = self.output.len();
-        let mut codec = self.compressor.compression().codec;
-        let mut is_fallback = false;
-        if encode && codec != CodecId::None {
-            is_fallback = !self.compress(raw, start, codec, meter, clock)?;
-        }
-        if is_fallback || !encode || codec == CodecId::None {
-            codec = CodecId::None;
-            self.output.extend_from_slice(raw);
-        }
+        let codec = match encode {
+            true => encode_block(&mut self.compressor, raw, &mut self.output, meter, clock)?,
+            false => {
+                self.output.extend_from_slice(raw);
+                CodecId::None
+            }
+        };
+        let wanted = self.compressor.compression().codec;
+        let is_fallback = encode && codec != wanted;
+        let handle = self.seal(start, layout, (codec, raw.len() as u32), meter, clock);
+        Ok(Written { handle, codec, is_fallback })
+    }
+
+    /// Appends a block that was encoded before.
+    fn append(
+        &mut self,
+        layout: Layout,
+        payload: &[u8],
+        encoding: (CodecId, u32),
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) {
+        let start = self.output.len();
+        self.output.extend_from_slice(payload);
+        self.seal(start, layout, encoding, meter, clock);
+    }
+
+    /// Puts the trailer behind a payload that starts at `start` of the output; `encoding` is its
+    /// codec and raw size.
+    fn seal(
+        &mut self,
+        start: usize,
+        layout: Layout,
+        (codec, raw_size): (CodecId, u32),
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> BlockHandle {
+        let offset = self.output_offset + start as u64;
         let (output, place) = (&mut self.output, (&self.table_id, offset));
         meter.time(clock, Part::Checksum, || {
-            block::seal(output, start, layout, codec, raw.len() as u32, place);
+            block::seal(output, start, layout, codec, raw_size, place);
         });
-        let stored_size = (self.output.len() - start) as u32;
-        Ok(Written { handle: BlockHandle { offset, stored_size }, codec, is_fallback })
+        BlockHandle { offset, stored_size: (self.output.len() - start) as u32 }
     }
 
     /// Appends a block as it is stored in another table.
@@ -153,35 +177,42 @@ impl BlockSink {
         });
         BlockHandle { offset, stored_size: block.stored.len() as u32 }
     }
+}
 
-    /// Appends the encoded block; false, and nothing appended, if it is over 7/8 of `raw`.
-    fn compress(
-        &mut self,
-        raw: &[u8],
-        start: usize,
-        codec: CodecId,
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) -> Result<bool> {
-        let started = clock.ticks();
-        let result = self.compressor.compress(raw, &mut self.output);
-        let ticks = clock.ticks().wrapping_sub(started);
-        result?;
-        let mut stored_size = self.output.len() - start;
-        let shrinks = stored_size <= raw.len() / 8 * 7;
-        if !shrinks {
-            self.output.truncate(start);
-            stored_size = raw.len();
-            meter.raw_fallback_blocks += 1;
-        }
-        let number = codec as usize;
-        meter.ticks[Part::Compress as usize] += ticks;
-        meter.compress_ticks[number] += ticks;
-        meter.compressed_raw_bytes[number] += raw.len() as u64;
-        // A block that stays raw counts with what it takes: that is what trying the codec gained.
-        meter.compressed_stored_bytes[number] += stored_size as u64;
-        Ok(shrinks)
+/// Appends a block as it is to be stored, and says with which codec: none if it would be over 7/8
+/// of `raw`.
+fn encode_block(
+    compressor: &mut PooledCompressor,
+    raw: &[u8],
+    target: &mut Vec<u8>,
+    meter: &mut WorkMeter,
+    clock: &dyn Clock,
+) -> Result<CodecId> {
+    let codec = compressor.compression().codec;
+    if codec == CodecId::None {
+        target.extend_from_slice(raw);
+        return Ok(codec);
     }
+    let start = target.len();
+    let started = clock.ticks();
+    let result = compressor.compress(raw, target);
+    let ticks = clock.ticks().wrapping_sub(started);
+    result?;
+    let mut stored_size = target.len() - start;
+    let shrinks = stored_size <= raw.len() / 8 * 7;
+    if !shrinks {
+        target.truncate(start);
+        target.extend_from_slice(raw);
+        stored_size = raw.len();
+        meter.raw_fallback_blocks += 1;
+    }
+    let number = codec as usize;
+    meter.ticks[Part::Compress as usize] += ticks;
+    meter.compress_ticks[number] += ticks;
+    meter.compressed_raw_bytes[number] += raw.len() as u64;
+    // A block that stays raw counts with what it takes: that is what trying the codec gained.
+    meter.compressed_stored_bytes[number] += stored_size as u64;
+    Ok(if shrinks { codec } else { CodecId::None })
 }
 
 impl TableBuilder {
@@ -347,7 +378,8 @@ impl TableBuilder {
         if record.flags & FLAG_RAW_FALLBACK != 0 {
             properties.fallback_blocks += 1;
         }
-        self.note_block(&record, survey.smallest_sequence, survey.largest_sequence)
+        self.note_block(&record, survey.smallest_sequence, survey.largest_sequence);
+        self.cut_index(meter, clock)
     }
 
     /// Adds the deletion, at `sequence`, of the keys from `start` to before `end`, in any order.
@@ -381,6 +413,12 @@ impl TableBuilder {
     /// The thread CPU time booked for the table so far, in nanoseconds. To be set before the end.
     pub fn set_cpu_ns(&mut self, cpu_ns: u64) {
         self.properties.cpu_ns = cpu_ns;
+    }
+
+    /// Has the index be cut at other sizes than tables have.
+    #[cfg(test)]
+    pub(super) fn cut_index_at(&mut self, flat_size_max: usize, partition_size: usize) {
+        self.index.cut_at(flat_size_max, partition_size);
     }
 
     /// Whether nothing was added.
@@ -456,13 +494,13 @@ impl TableBuilder {
         }
         let filter = self.write_filter(meter, clock)?;
         let tombstones = self.write_tombstones(meter, clock)?;
-        let index = self.index.encode();
-        let index = self.sink.write(Layout::FlatIndex, &index, true, meter, clock)?.handle;
+        let index = self.write_index(meter, clock)?;
         self.note_bounds();
         self.properties.created_unix_s = clock.unix_time_s();
         let properties = self.properties.encode();
         let properties =
             self.sink.write(Layout::Properties, &properties, false, meter, clock)?.handle;
+        let (features, version) = Footer::features_of(self.index.has_partitions());
         let footer = Footer {
             table_id: self.sink.table_id,
             filter,
@@ -470,8 +508,8 @@ impl TableBuilder {
             index,
             properties,
             file_size: self.sink.offset() + FOOTER_SIZE as u64,
-            features: Features::NONE,
-            version: TABLE_FORMAT_VERSION,
+            features,
+            version,
         };
         footer.encode(&mut self.sink.output);
         Ok(TableSummary {
@@ -510,6 +548,23 @@ impl TableBuilder {
         }
         let written = self.sink.write(Layout::Tombstones, raw, true, meter, clock)?;
         Ok(Some(written.handle))
+    }
+
+    /// Writes the index of one level or two; the block that the footer is to point at.
+    fn write_index(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<BlockHandle> {
+        let (index, sink) = (&mut self.index, &mut self.sink);
+        if !index.has_partitions() {
+            let raw = index.encode_flat();
+            return Ok(sink.write(Layout::FlatIndex, &raw, true, meter, clock)?.handle);
+        }
+        let compressor = &mut sink.compressor;
+        index.cut_rest(&mut |raw, target| encode_block(compressor, raw, target, meter, clock))?;
+        let raw = index.encode_top(sink.offset());
+        for (record, payload) in index.partitions() {
+            let encoding = (record.codec, record.raw_size);
+            sink.append(Layout::IndexPartition, payload, encoding, meter, clock);
+        }
+        Ok(sink.write(Layout::TopIndex, &raw, true, meter, clock)?.handle)
     }
 
     fn smallest_key(&self) -> &[u8] {
@@ -567,7 +622,8 @@ impl TableBuilder {
         let last = (self.block.last_key(), last_trailer);
         self.index.add(&record, self.block.first_key(), last, next_first);
         self.block.clear();
-        self.note_block(&record, facts.smallest_sequence, facts.largest_sequence)
+        self.note_block(&record, facts.smallest_sequence, facts.largest_sequence);
+        self.cut_index(meter, clock)
     }
 
     /// Takes a block that was written into the properties.
@@ -576,12 +632,19 @@ impl TableBuilder {
         record: &IndexRecord,
         smallest_sequence: SequenceNumber,
         largest_sequence: SequenceNumber,
-    ) -> Result<()> {
+    ) {
         self.properties.data_blocks += 1;
         self.properties.data_raw_bytes += u64::from(record.raw_size);
         self.properties.data_stored_bytes += u64::from(record.handle.stored_size);
         self.note_sequences(smallest_sequence, largest_sequence);
-        if self.index.size() > Layout::FlatIndex.raw_size_max() - (1 << 20) {
+    }
+
+    /// Cuts partitions of the index when there is enough for them.
+    fn cut_index(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
+        let compressor = &mut self.sink.compressor;
+        self.index
+            .cut_full(&mut |raw, target| encode_block(compressor, raw, target, meter, clock))?;
+        if self.index.root_size() > Layout::TopIndex.raw_size_max() - (1 << 20) {
             return Err(Error::limit("the index of a table is full; cut tables earlier"));
         }
         Ok(())

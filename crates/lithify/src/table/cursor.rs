@@ -5,6 +5,8 @@
 //! block and therefore takes the context of the read.
 
 use super::data_block::{DataBlock, DataBlockLayout, Place};
+use super::index::IndexRecord;
+use super::index_walk::{Edge, IndexWalk};
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
 use crate::base::{Slice, Trailer};
@@ -15,9 +17,9 @@ use std::sync::Arc;
 /// See the module. Belongs to one thread at a time; after an error it is at no entry.
 pub struct TableCursor {
     table: Arc<TableReader>,
-    index: Option<Bytes>,
-    /// The number of the block in `frame`.
-    block: usize,
+    index: IndexWalk,
+    /// Where the block in `frame` lies.
+    offset: u64,
     frame: Bytes,
     /// How `frame` is laid out; `None` as long as there is none.
     layout: Option<DataBlockLayout>,
@@ -28,19 +30,12 @@ pub struct TableCursor {
     ahead: ReadAhead,
 }
 
-/// From which side a block is entered.
-#[derive(Clone, Copy)]
-enum Edge {
-    First,
-    Last,
-}
-
 impl TableCursor {
     pub(super) fn new(table: Arc<TableReader>) -> Self {
         TableCursor {
             table,
-            index: None,
-            block: 0,
+            index: IndexWalk::default(),
+            offset: 0,
             frame: Bytes::new(),
             layout: None,
             place: Place::default(),
@@ -93,12 +88,10 @@ impl TableCursor {
     ) -> Result<()> {
         self.is_valid = false;
         self.ahead.reset();
-        let index = self.index(context)?;
-        let index = self.table.parse_index(&index)?;
-        let block = self.table.in_index(index.find(key, trailer))?;
-        if !self.load(block, context)? {
+        let Some(record) = self.index.seek(&self.table, key, trailer, context)? else {
             return Ok(());
-        }
+        };
+        self.load(&record, context)?;
         let found = match self.data() {
             Some((data, built)) => data.seek::<true>(key, trailer, built),
             None => Ok(None),
@@ -106,7 +99,7 @@ impl TableCursor {
         match self.in_block(found)? {
             Some((place, _)) => self.arrive(place),
             // The target lies between the block's last entry and its separator.
-            None => self.enter(block + 1, Edge::First, context),
+            None => self.step(Edge::First, context),
         }
     }
 
@@ -129,17 +122,12 @@ impl TableCursor {
 
     /// Moves to the first entry.
     pub fn seek_to_first(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
-        self.enter(0, Edge::First, context)
+        self.enter(Edge::First, context)
     }
 
     /// Moves to the last entry.
     pub fn seek_to_last(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
-        self.is_valid = false;
-        let index = self.index(context)?;
-        match self.table.parse_index(&index)?.block_count().checked_sub(1) {
-            Some(block) => self.enter(block, Edge::Last, context),
-            None => Ok(()),
-        }
+        self.enter(Edge::Last, context)
     }
 
     /// Moves to the next entry; behind the last one the cursor is at no entry.
@@ -156,7 +144,7 @@ impl TableCursor {
         };
         match self.in_block(next)? {
             Some(place) => self.arrive(place),
-            None => self.enter(self.block + 1, Edge::First, context),
+            None => self.step(Edge::First, context),
         }
     }
 
@@ -171,18 +159,35 @@ impl TableCursor {
             Some((data, built)) => data.previous(&place, built),
             None => Ok(None),
         };
-        match (self.in_block(previous)?, self.block.checked_sub(1)) {
-            (Some(place), _) => self.arrive(place),
-            (None, Some(block)) => self.enter(block, Edge::Last, context),
-            (None, None) => Ok(()),
+        match self.in_block(previous)? {
+            Some(place) => self.arrive(place),
+            None => self.step(Edge::Last, context),
         }
     }
 
-    fn enter(&mut self, block: usize, edge: Edge, context: &mut ReadContext<'_>) -> Result<()> {
+    /// Goes to the first or the last entry.
+    fn enter(&mut self, edge: Edge, context: &mut ReadContext<'_>) -> Result<()> {
         self.is_valid = false;
-        if !self.load(block, context)? {
+        let record = self.index.enter(&self.table, edge, context)?;
+        self.enter_block(record, edge, context)
+    }
+
+    /// Goes on into the next block, or with [`Edge::Last`] back into the one before.
+    fn step(&mut self, edge: Edge, context: &mut ReadContext<'_>) -> Result<()> {
+        let record = self.index.step(&self.table, edge, context)?;
+        self.enter_block(record, edge, context)
+    }
+
+    fn enter_block(
+        &mut self,
+        record: Option<IndexRecord>,
+        edge: Edge,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        let Some(record) = record else {
             return Ok(());
-        }
+        };
+        self.load(&record, context)?;
         let Some((data, built)) = self.data() else {
             return Ok(());
         };
@@ -213,32 +218,17 @@ impl TableCursor {
         Some((DataBlock::known(&self.frame, layout), &mut self.key))
     }
 
-    fn index(&mut self, context: &mut ReadContext<'_>) -> Result<Bytes> {
-        if let Some(index) = &self.index {
-            return Ok(index.clone());
-        }
-        let index = self.table.index(context)?.into_bytes();
-        Ok(self.index.insert(index).clone())
-    }
-
-    /// Makes `block` the one at hand; false if there is no such block.
-    fn load(&mut self, block: usize, context: &mut ReadContext<'_>) -> Result<bool> {
-        if self.layout.is_some() && self.block == block {
-            return Ok(true);
-        }
-        let index = self.index(context)?;
-        let index = self.table.parse_index(&index)?;
-        if block >= index.block_count() {
-            return Ok(false);
+    /// Makes a block the one at hand.
+    fn load(&mut self, record: &IndexRecord, context: &mut ReadContext<'_>) -> Result<()> {
+        if self.layout.is_some() && self.offset == record.handle.offset {
+            return Ok(());
         }
         self.layout = None;
-        let record = self.table.in_index(index.record(block))?;
-        self.frame = self.table.data_block_ahead(&record, &mut self.ahead, context)?;
-        self.block = block;
+        self.offset = record.handle.offset;
+        self.frame = self.table.data_block_ahead(record, &mut self.ahead, context)?;
         let layout = DataBlock::parse(&self.frame).map(|data| data.layout());
-        self.layout =
-            Some(layout.map_err(|error| error.at(self.table.file().path(), record.handle.offset))?);
-        Ok(true)
+        self.layout = Some(self.in_block(layout)?);
+        Ok(())
     }
 
     /// Names the block as the place of an error.
@@ -249,11 +239,6 @@ impl TableCursor {
 
     #[cold]
     fn place_error(&self, error: Error) -> Error {
-        let index = self.index.clone().unwrap_or_default();
-        let record = self.table.parse_index(&index).and_then(|index| index.record(self.block));
-        match record {
-            Ok(record) => error.at(self.table.file().path(), record.handle.offset),
-            Err(_) => error.in_file(self.table.file().path()),
-        }
+        error.at(self.table.file().path(), self.offset)
     }
 }

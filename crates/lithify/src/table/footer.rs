@@ -1,7 +1,7 @@
 //! The last 104 bytes of a table: what it is, whether it can be read, where its parts lie.
 
 use super::TABLE_FORMAT_VERSION;
-use super::block::{BlockHandle, TRAILER_SIZE};
+use super::block::{BlockHandle, Layout, TRAILER_SIZE};
 use crate::base::TableId;
 use crate::format::{Checksum, Decoder, Features, put_u32, put_u64};
 use crate::{Error, Result};
@@ -9,6 +9,15 @@ use crate::{Error, Result};
 pub(crate) const FOOTER_SIZE: usize = 104;
 pub(crate) const MAGIC: &[u8; 8] = b"lithtabl";
 const CHECKSUM_OFFSET: usize = 92;
+
+/// The incompatible bit of a table whose index has two levels.
+const TWO_LEVEL_INDEX: u32 = 1;
+
+/// What this program can read.
+const KNOWN: Features = Features { incompatible: TWO_LEVEL_INDEX, ..Features::NONE };
+
+/// The first version, without any feature.
+const FIRST_VERSION: u32 = 1;
 
 /// See docs/format/table.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +33,25 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
+    /// The features of a table, and the first version that has them: a table that needs nothing
+    /// new is what an older program would have written.
+    pub(super) fn features_of(has_two_level_index: bool) -> (Features, u32) {
+        match has_two_level_index {
+            true => (KNOWN, TABLE_FORMAT_VERSION),
+            false => (Features::NONE, FIRST_VERSION),
+        }
+    }
+
+    /// Whether the index has two levels.
+    pub(crate) fn has_two_level_index(&self) -> bool {
+        self.features.incompatible & TWO_LEVEL_INDEX != 0
+    }
+
+    /// How the index block is laid out.
+    pub(crate) fn index_layout(&self) -> Layout {
+        if self.has_two_level_index() { Layout::TopIndex } else { Layout::FlatIndex }
+    }
+
     pub(super) fn encode(&self, target: &mut Vec<u8>) {
         let start = target.len();
         target.extend_from_slice(&self.table_id);
@@ -90,7 +118,7 @@ impl Footer {
 
     pub(super) fn check_readable(&self) -> Result<()> {
         let (version, own) = (self.version, TABLE_FORMAT_VERSION);
-        self.features.check_readable(Features::NONE, "table", version, own)
+        self.features.check_readable(KNOWN, "table", version, own)
     }
 
     pub(super) fn check(&self, file_size: u64) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The flat index: one record per data block, searched in place by separator.
+//! A block of the index: one record per block below it, searched in place by separator. The blocks
+//! below are data blocks or, in the top block of a two-level index, index blocks.
 //!
 //! ```text
 //! block_count u32 | separators_size u32 | first_keys_size u32 | common_size u32
@@ -10,17 +11,21 @@
 //! a rule, one separator or none.
 
 use super::block::{BlockHandle, TRAILER_SIZE};
-use crate::base::{Trailer, common_prefix, compare_internal, search_word};
+use crate::base::{Trailer, compare_internal, search_word};
 use crate::codec::CodecId;
-use crate::format::{put_u16, put_u32, put_u64, read_u32, read_u64};
+use crate::format::{read_u32, read_u64};
 use crate::{Error, Result};
 use std::cmp::Ordering;
 
-const HEADER_SIZE: usize = 16;
-const RECORD_SIZE: usize = 52;
-const WORD_SIZE: usize = 8;
-/// Where a record says where its separator ends.
-const SEPARATOR_END: usize = 40;
+pub(super) const HEADER_SIZE: usize = 16;
+pub(super) const RECORD_SIZE: usize = 52;
+pub(super) const WORD_SIZE: usize = 8;
+
+// Where the fields of a record are that others than `IndexBlock::record` read.
+pub(super) const LARGEST_SEQUENCE: usize = 24;
+pub(super) const SEPARATOR_TRAILER: usize = 32;
+pub(super) const SEPARATOR_END: usize = 40;
+pub(super) const FIRST_KEY_END: usize = 44;
 
 /// All entries of the block are puts.
 pub(crate) const FLAG_ALL_PUTS: u8 = 1;
@@ -29,7 +34,7 @@ pub(crate) const FLAG_SEQUENCES_ZERO: u8 = 2;
 /// Stored raw because the encoding did not shrink enough.
 pub(crate) const FLAG_RAW_FALLBACK: u8 = 4;
 
-/// What the index says of a data block, beside its keys.
+/// What the index says of a block, beside its keys. Of an index block, the entries are records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexRecord {
     pub(crate) handle: BlockHandle,
@@ -38,123 +43,6 @@ pub(crate) struct IndexRecord {
     pub(crate) largest_sequence: u64,
     pub(crate) codec: CodecId,
     pub(crate) flags: u8,
-}
-
-/// Collects the index of a table.
-#[derive(Debug, Default)]
-pub(super) struct IndexBuilder {
-    records: Vec<u8>,
-    separators: Vec<u8>,
-    first_keys: Vec<u8>,
-    block_count: u32,
-}
-
-impl IndexBuilder {
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.records.capacity() + self.separators.capacity() + self.first_keys.capacity()
-    }
-
-    /// Adds a block. `next_first` is the first key of the block behind it, if there is one.
-    pub(super) fn add(
-        &mut self,
-        record: &IndexRecord,
-        first_key: &[u8],
-        last: (&[u8], Trailer),
-        next_first: Option<&[u8]>,
-    ) {
-        let separator_trailer = if next_first == Some(last.0) {
-            self.separators.extend_from_slice(last.0);
-            last.1
-        } else {
-            append_separator(&mut self.separators, last.0, next_first);
-            Trailer(0)
-        };
-        self.add_record(record, first_key, separator_trailer);
-    }
-
-    /// Adds a block with a separator that is known to lie between it and the block behind.
-    pub(super) fn add_separated(
-        &mut self,
-        record: &IndexRecord,
-        first_key: &[u8],
-        separator: &[u8],
-    ) {
-        self.separators.extend_from_slice(separator);
-        self.add_record(record, first_key, Trailer(0));
-    }
-
-    /// Adds what is said of a block beside its separator, which stands already.
-    fn add_record(&mut self, record: &IndexRecord, first_key: &[u8], separator_trailer: Trailer) {
-        self.first_keys.extend_from_slice(first_key);
-        let target = &mut self.records;
-        put_u64(target, record.handle.offset);
-        put_u32(target, record.handle.stored_size);
-        put_u32(target, record.raw_size);
-        put_u32(target, record.entry_count);
-        put_u32(target, 0);
-        put_u64(target, record.largest_sequence);
-        put_u64(target, separator_trailer.0);
-        put_u32(target, self.separators.len() as u32);
-        put_u32(target, self.first_keys.len() as u32);
-        target.extend_from_slice(&[record.codec as u8, record.flags]);
-        put_u16(target, 0);
-        self.block_count += 1;
-    }
-
-    /// Bytes of the index so far.
-    pub(super) fn size(&self) -> usize {
-        let words_size = self.block_count as usize * WORD_SIZE;
-        let keys_size = self.separators.len() + self.first_keys.len();
-        HEADER_SIZE + words_size + self.records.len() + keys_size
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut target = Vec::with_capacity(self.size());
-        put_u32(&mut target, self.block_count);
-        put_u32(&mut target, self.separators.len() as u32);
-        put_u32(&mut target, self.first_keys.len() as u32);
-        // Separators ascend: what the first and the last have in common, all have.
-        let mut separators = self.separators();
-        let first = separators.next().unwrap_or_default();
-        let common = common_prefix(first, separators.last().unwrap_or(first));
-        put_u32(&mut target, common as u32);
-        for separator in self.separators() {
-            put_u64(&mut target, search_word(&separator[common..]));
-        }
-        target.extend_from_slice(&self.records);
-        target.extend_from_slice(&self.separators);
-        target.extend_from_slice(&self.first_keys);
-        target
-    }
-
-    fn separators(&self) -> impl Iterator<Item = &[u8]> {
-        let (records, _) = self.records.as_chunks::<RECORD_SIZE>();
-        let mut start = 0;
-        records.iter().map(move |record| {
-            let end = read_u32(record, SEPARATOR_END).unwrap_or(0) as usize;
-            &self.separators[std::mem::replace(&mut start, end)..end]
-        })
-    }
-}
-
-/// Appends the shortest key that is not smaller than `last` and smaller than `next`.
-fn append_separator(target: &mut Vec<u8>, last: &[u8], next: Option<&[u8]>) {
-    let Some(next) = next else {
-        target.extend_from_slice(last);
-        return;
-    };
-    let shared = common_prefix(last, next);
-    // The byte behind the common part can be raised if that stays below `next`: it does if the
-    // two bytes differ by more than one, or if `next` goes on behind its own.
-    match (last.get(shared), next.get(shared)) {
-        (Some(low), Some(high))
-            if last.len() > shared + 1 && (high - low > 1 || next.len() > shared + 1) =>
-        {
-            target.extend_from_slice(&last[..shared]);
-            target.push(low + 1);
-        }
-        _ => target.extend_from_slice(last),
-    }
 }
 
 /// A parsed index.
@@ -221,14 +109,20 @@ impl<'a> IndexBlock<'a> {
     /// The separator of a block: not smaller than its last entry.
     #[inline]
     pub(super) fn separator(&self, block: usize) -> Result<(&'a [u8], Trailer)> {
-        let trailer = read_u64(self.records, block * RECORD_SIZE + 32)
+        let trailer = read_u64(self.records, block * RECORD_SIZE + SEPARATOR_TRAILER)
             .ok_or_else(|| damaged("record of the index"))?;
         Ok((self.piece(block, SEPARATOR_END, self.separators)?, Trailer(trailer)))
     }
 
+    /// The separator of the last block; an error if there is none.
+    pub(super) fn last_separator(&self) -> Result<(&'a [u8], Trailer)> {
+        let last = self.block_count().checked_sub(1);
+        self.separator(last.ok_or_else(|| damaged("index is empty"))?)
+    }
+
     /// The first user key of a block.
     pub(super) fn first_key(&self, block: usize) -> Result<&'a [u8]> {
-        self.piece(block, 44, self.first_keys)
+        self.piece(block, FIRST_KEY_END, self.first_keys)
     }
 
     /// What the index says of a block.
@@ -244,7 +138,7 @@ impl<'a> IndexBlock<'a> {
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
         let handle = BlockHandle { offset: long(0), stored_size: word(8) };
         let (raw_size, entry_count, dictionary) = (word(12), word(16), word(20));
-        let largest_sequence = long(24);
+        let largest_sequence = long(LARGEST_SEQUENCE);
         let (codec, flags) = (CodecId::from_u8(record[48]), record[49]);
         let in_place = handle.end().is_some_and(|end| end <= self.limit)
             && handle.stored_size as usize >= TRAILER_SIZE;
@@ -291,42 +185,35 @@ impl IndexBlock<'_> {
             Ordering::Equal => {
                 let wanted = search_word(&key[self.common_size..]);
                 let low = self.words.partition_point(|word| u64::from_le_bytes(*word) < wanted);
-                let same = &self.words[low..];
-                let count = same.partition_point(|word| u64::from_le_bytes(*word) == wanted);
-                (low, low + count)
+                (low, low + same_words(&self.words[low..], wanted.to_le_bytes()))
             }
         })
     }
+}
+
+/// With how many words that are `wanted` some words begin, of which those stand first. They are
+/// few, as a rule.
+fn same_words(words: &[[u8; WORD_SIZE]], wanted: [u8; WORD_SIZE]) -> usize {
+    let mut bound = 1;
+    while words.get(bound - 1) == Some(&wanted) {
+        bound *= 2;
+    }
+    // The first half of `bound` was seen to be the same.
+    let known = bound / 2;
+    let unknown = &words[known..bound.min(words.len())];
+    known + unknown.partition_point(|word| *word == wanted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
-        let mut target = Vec::new();
-        append_separator(&mut target, last, Some(next));
-        target
-    }
-
     #[test]
-    fn separators_are_short_and_between() {
-        assert_eq!(separator(b"granite", b"slate"), b"h");
-        assert_eq!(separator(b"granite", b"gravel"), b"grao");
-        assert_eq!(separator(b"ab", b"b"), b"ab");
-        assert_eq!(separator(b"abc", b"b0"), b"b");
-        assert_eq!(separator(b"ab", b"abc"), b"ab");
-        assert_eq!(separator(b"", b"x"), b"");
-        let keys: Vec<Vec<u8>> = (0..400_u32)
-            .map(|i| {
-                (i.wrapping_mul(2_654_435_761) % 65_536).to_be_bytes()[2 + (i % 2) as usize..]
-                    .to_vec()
-            })
-            .collect();
-        for a in &keys {
-            for b in keys.iter().filter(|b| a < *b) {
-                let middle = separator(a, b);
-                assert!(*a <= middle && middle < *b && middle.len() <= a.len(), "{a:?} {b:?}");
+    fn same_words_are_counted() {
+        for same in 0..40 {
+            for others in 0..3 {
+                let words = [vec![[7; 8]; same], vec![[9; 8]; others]].concat();
+                assert_eq!(same_words(&words, [7; 8]), same);
             }
         }
     }

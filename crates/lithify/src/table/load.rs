@@ -14,7 +14,7 @@ use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
-use crate::cache::{BlockKind, KeptBlock};
+use crate::cache::{BlockKind, KeptBlock, KeptShare};
 use crate::codec::{CodecId, ContextPool};
 use crate::fs::Advice;
 use crate::stats::{Part, WorkMeter};
@@ -32,6 +32,23 @@ const SCRATCH_SIZE_MAX: usize = 256 << 10;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a block is that is not of data, and how it is expected to be stored: one of no codec is
+/// read straight into its frame.
+#[derive(Clone, Copy)]
+pub(super) struct MetaKind {
+    pub(super) layout: Layout,
+    pub(super) kind: BlockKind,
+    pub(super) share: KeptShare,
+    pub(super) codec: CodecId,
+}
+
+impl MetaKind {
+    /// A block that every read of its table needs.
+    pub(super) fn of_table(layout: Layout, kind: BlockKind) -> Self {
+        MetaKind { layout, kind, share: KeptShare::Whole, codec: CodecId::None }
+    }
 }
 
 /// A block that is not of data, for one read.
@@ -69,7 +86,7 @@ impl TableReader {
     pub(super) fn meta_block<'t>(
         &'t self,
         handle: BlockHandle,
-        kind: (Layout, BlockKind),
+        kind: MetaKind,
         kept: &'t OnceLock<KeptBlock>,
         context: &mut ReadContext<'_>,
     ) -> Result<MetaBytes<'t>> {
@@ -84,19 +101,19 @@ impl TableReader {
     fn meta_block_not_kept<'t>(
         &'t self,
         handle: BlockHandle,
-        (layout, kind): (Layout, BlockKind),
+        MetaKind { layout, kind, share, codec }: MetaKind,
         kept: &'t OnceLock<KeptBlock>,
         context: &mut ReadContext<'_>,
     ) -> Result<MetaBytes<'t>> {
         let Some((cache, file_id)) = &self.cache else {
-            let raw = self.load(handle, layout, CodecId::None, context)?;
+            let raw = self.load(handle, layout, codec, context)?;
             return Ok(MetaBytes::Kept(kept.get_or_init(|| KeptBlock::uncharged(raw))));
         };
         if let Some(frame) = cache.get(*file_id, handle.offset) {
             return Ok(MetaBytes::Cached(frame));
         }
-        let raw = self.load(handle, layout, CodecId::None, context)?;
-        Ok(match cache.keep(raw) {
+        let raw = self.load(handle, layout, codec, context)?;
+        Ok(match cache.keep(raw, share) {
             Ok(block) => MetaBytes::Kept(kept.get_or_init(|| block)),
             Err(raw) => MetaBytes::Cached(cache.insert(*file_id, handle.offset, kind, raw)),
         })
@@ -218,7 +235,8 @@ impl TableReader {
         }
     }
 
-    /// Where the data blocks end: what follows them is found through the footer.
+    /// Where the data blocks end, as far as the footer tells: behind them may be partitions of the
+    /// index.
     fn data_end(&self) -> u64 {
         let footer = &self.footer;
         let first_of = |handle: Option<BlockHandle>| handle.map_or(u64::MAX, |h| h.offset);
@@ -264,13 +282,14 @@ impl TableReader {
 
     /// Reads, checks and decodes a block. `codec` says how it is expected to be stored: one that
     /// is stored raw is read straight into its frame.
-    fn load(
+    pub(super) fn load(
         &self,
         handle: BlockHandle,
         layout: Layout,
         codec: CodecId,
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
+        self.within(handle, handle.check_size(layout))?;
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
             let mut stored = self.buffer(size, context);

@@ -8,9 +8,9 @@
 //! 1. [`TableBuilder::add`] appends key, value and trailer to columns; at the target size the
 //!    block is encoded, handed to the compressor and sealed with a trailer that names table and
 //!    place. Finished bytes wait for [`TableBuilder::take_output`]; the caller writes them.
-//! 2. [`TableReader::get`] asks the filter, searches the index for the one block that may hold
-//!    the key, takes it from the cache or reads, checks and decodes it straight into its frame,
-//!    and searches the frame in place. The value points into the frame. [`TableReader::get_many`]
+//! 2. [`TableReader::get`] asks the filter, searches the index (of a large table the top index and
+//!    one partition) for the one block that may hold the key, takes it from the cache or reads,
+//!    checks and decodes it straight into its frame, and searches the frame in place. The value points into the frame. [`TableReader::get_many`]
 //!    does so for several keys at once; a [`TableCursor`] that goes on and on reads ahead.
 //! 3. [`TableScanner::poll`] submits reads of up to 256 KiB and decodes one block per call into
 //!    a buffer that it keeps; it never touches the block cache.
@@ -31,7 +31,10 @@ mod data_block_builder;
 mod filter;
 mod footer;
 mod index;
+mod index_builder;
+mod index_walk;
 mod load;
+mod partitions;
 mod parts;
 #[expect(unsafe_code, reason = "the instruction for it is unsafe to call")]
 mod prefetch;
@@ -59,5 +62,5 @@ pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 
-/// The version of the format that this program writes.
-pub const TABLE_FORMAT_VERSION: u32 = 1;
+/// The newest version of the format that this program writes.
+pub const TABLE_FORMAT_VERSION: u32 = 2;

@@ -9,6 +9,7 @@ use super::builder::TABLE_SIZE_MIN;
 use super::data_block::DataBlock;
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
+use super::partitions::parse_partition;
 use super::properties::TableProperties;
 use super::reader::{check_data_block, decode};
 use super::tombstones::FragmentedTombstones;
@@ -41,9 +42,11 @@ pub(crate) struct IndexKeys<'a> {
     pub(crate) separator_trailer: Trailer,
 }
 
-/// The index, record by record.
+/// A block of the index, record by record: the flat index, the top index, or a partition.
 pub(crate) struct TableIndex {
     bytes: Vec<u8>,
+    /// Where it lies.
+    pub(crate) handle: BlockHandle,
     limit: u64,
 }
 
@@ -85,6 +88,7 @@ impl TableParts {
 
     /// Reads, checks and decodes a block.
     pub(crate) fn block(&self, handle: BlockHandle, layout: Layout) -> Result<PartBlock> {
+        self.within(handle, handle.check_size(layout))?;
         let stored = read_exact_at(&*self.file, handle.offset, handle.stored_size as usize)?;
         let opened = block::open(&stored, layout, (&self.footer.table_id, handle.offset));
         let decoded = opened.and_then(|checked| {
@@ -107,10 +111,44 @@ impl TableParts {
         self.within(handle, FragmentedTombstones::parse(Bytes::from(block.raw)))
     }
 
+    /// The index block that the footer points at.
     pub(crate) fn parse_index(&self, block: PartBlock) -> Result<TableIndex> {
-        let limit = self.footer.index.offset;
-        self.within(self.footer.index, IndexBlock::parse(&block.raw, limit).map(|_| ()))?;
-        Ok(TableIndex { bytes: block.raw, limit })
+        let (handle, limit) = (self.footer.index, self.footer.index.offset);
+        self.within(handle, IndexBlock::parse(&block.raw, limit).map(|_| ()))?;
+        Ok(TableIndex { bytes: block.raw, handle, limit })
+    }
+
+    /// A partition of a two-level index, of which the top index says `record`.
+    pub(crate) fn parse_partition(
+        &self,
+        block: PartBlock,
+        record: &IndexRecord,
+    ) -> Result<TableIndex> {
+        let (handle, limit) = (record.handle, self.footer.index.offset);
+        self.within(handle, parse_partition(&block.raw, record, limit).map(|_| ()))?;
+        Ok(TableIndex { bytes: block.raw, handle, limit })
+    }
+
+    /// Hands out what the index says of every data block.
+    pub(crate) fn visit_records(&self, visit: &mut dyn FnMut(&IndexRecord)) -> Result<()> {
+        let (handle, layout) = (self.footer.index, self.footer.index_layout());
+        let root = self.parse_index(self.block(handle, layout)?)?;
+        if !self.footer.has_two_level_index() {
+            return self.visit_block(&root, visit);
+        }
+        for number in 0..self.within(handle, root.block_count())? {
+            let record = self.within(handle, root.record(number))?;
+            let block = self.block(record.handle, Layout::IndexPartition)?;
+            self.visit_block(&self.parse_partition(block, &record)?, visit)?;
+        }
+        Ok(())
+    }
+
+    fn visit_block(&self, index: &TableIndex, visit: &mut dyn FnMut(&IndexRecord)) -> Result<()> {
+        for number in 0..self.within(index.handle, index.block_count())? {
+            visit(&self.within(index.handle, index.record(number))?);
+        }
+        Ok(())
     }
 
     /// Names a block as the place of an error.

@@ -1,14 +1,15 @@
 //! Opens a table and answers point reads from it.
 
-use super::block::{self, Layout};
+use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
 use super::data_block::DataBlock;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
-use super::load::MetaBytes;
+use super::load::{MetaBytes, MetaKind};
 pub(super) use super::load::{book_decompression, check_data_block, decode};
+use super::partitions::KeptPartitions;
 use super::properties::TableProperties;
 use super::scanner::TableScanner;
 use super::tombstones::FragmentedTombstones;
@@ -90,6 +91,7 @@ pub struct TableReader {
     /// Index and filter, as far as they are kept here.
     index: OnceLock<KeptBlock>,
     filter: OnceLock<KeptBlock>,
+    pub(super) partitions: KeptPartitions,
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
     /// What all entries count as at, if not 0; then they have sequence number 0 in the file.
     assigned_sequence: AtomicU64,
@@ -163,6 +165,7 @@ impl TableReader {
             pool,
             index: OnceLock::new(),
             filter: OnceLock::new(),
+            partitions: OnceLock::new(),
             tombstones,
             assigned_sequence: AtomicU64::new(0),
         }))
@@ -244,10 +247,15 @@ impl TableReader {
         let index = self.index(context)?;
         let index = self.parse_index(&index)?;
         let block = self.in_index(index.find(key, target))?;
-        match block == index.block_count() {
-            true => Ok(None),
-            false => self.in_index(index.record(block)).map(Some),
+        if block == index.block_count() {
+            return Ok(None);
         }
+        let record = self.in_index(index.record(block))?;
+        if !self.has_partitions() {
+            return Ok(Some(record));
+        }
+        let number = (block, index.block_count());
+        self.find_in_partition(number, &record, (key, target), context).map(Some)
     }
 
     /// The target's entry in the block that `record` tells of. The frame becomes the value, so
@@ -288,7 +296,7 @@ impl TableReader {
         let Some(handle) = self.footer.filter else {
             return Ok(self.properties.entries > 0);
         };
-        let kind = (Layout::BlockedBloom, BlockKind::Filter);
+        let kind = MetaKind::of_table(Layout::BlockedBloom, BlockKind::Filter);
         let filter = self.meta_block(handle, kind, &self.filter, context)?;
         let filter = FilterReader::parse(&filter)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
@@ -316,7 +324,8 @@ impl TableReader {
         let handle = self.footer.tombstones.unwrap_or_default();
         // The frame stays referenced from here, so that it is kept or the cache counts it as
         // pinned.
-        let (kind, kept) = ((Layout::Tombstones, BlockKind::Index), OnceLock::new());
+        let kind = MetaKind::of_table(Layout::Tombstones, BlockKind::Index);
+        let kept = OnceLock::new();
         let frame = self.meta_block(handle, kind, &kept, context)?;
         let tombstones = FragmentedTombstones::parse(frame.into_bytes())
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
@@ -355,18 +364,29 @@ impl TableReader {
         &self.footer
     }
 
-    /// The index's bytes: kept, from the cache, or read.
+    /// Whether the index has two levels.
+    #[inline]
+    pub(super) fn has_partitions(&self) -> bool {
+        self.footer.has_two_level_index()
+    }
+
+    /// The bytes of the index block that the footer points at: kept, from the cache, or read.
     #[inline]
     pub(super) fn index(&self, context: &mut ReadContext<'_>) -> Result<MetaBytes<'_>> {
-        let kind = (Layout::FlatIndex, BlockKind::Index);
+        let kind = MetaKind::of_table(self.footer.index_layout(), BlockKind::Index);
         self.meta_block(self.footer.index, kind, &self.index, context)
     }
 
-    /// The index's bytes if that takes no read.
+    /// [`TableReader::index`] if that takes no read.
     pub(super) fn resident_index(&self) -> Option<Bytes> {
-        match (self.index.get(), &self.cache) {
+        self.resident(self.index.get(), self.footer.index)
+    }
+
+    /// The bytes of a block that is kept here or in the cache.
+    pub(super) fn resident(&self, kept: Option<&KeptBlock>, handle: BlockHandle) -> Option<Bytes> {
+        match (kept, &self.cache) {
             (Some(kept), _) => Some(kept.bytes()),
-            (None, Some((cache, file_id))) => cache.get(*file_id, self.footer.index.offset),
+            (None, Some((cache, file_id))) => cache.get(*file_id, handle.offset),
             (None, None) => None,
         }
     }
@@ -377,7 +397,13 @@ impl TableReader {
 
     /// Names the index as the place of an error.
     pub(super) fn in_index<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| error.at(self.file.path(), self.footer.index.offset))
+        self.within(self.footer.index, result)
+    }
+
+    /// Names a block as the place of an error.
+    #[inline]
+    pub(super) fn within<T>(&self, handle: BlockHandle, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.at(self.file.path(), handle.offset))
     }
 }
 

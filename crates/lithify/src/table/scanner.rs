@@ -5,10 +5,13 @@
 //! scan: nothing is allocated per row or, once they have grown, per block. A block stored raw is
 //! walked where it was read to.
 //!
+//! Of an index with two levels one partition is at hand. While the last chunk under it is walked,
+//! the next partition is asked for.
+//!
 //! A poll does a bounded piece of work: it decodes at most one block and submits at most two
 //! reads. It never waits; when a read is under way it returns the ticket.
 
-use super::block::{self, Layout};
+use super::block::{self, BlockHandle, Layout};
 use super::data_block::{DataBlock, DataBlockLayout, Place};
 use super::index::{FLAG_ALL_PUTS, IndexBlock, IndexRecord};
 use super::reader::{TableReader, book_decompression, check_data_block};
@@ -40,9 +43,15 @@ pub enum ScanPoll {
 struct Flight {
     offset: u64,
     size: usize,
-    /// The blocks that it covers; none for the index.
+    /// The blocks that it covers; none for a block of the index.
     blocks: Range<usize>,
     submission: Submission,
+}
+
+/// The index block at hand: the flat index, or a partition.
+struct Leaf {
+    bytes: Bytes,
+    handle: BlockHandle,
 }
 
 /// Whole blocks as they are stored.
@@ -66,8 +75,12 @@ pub struct TableScanner {
     start: Option<Box<[u8]>>,
     end: Option<Box<[u8]>>,
     decompressor: PooledDecompressor,
-    index: Option<Bytes>,
-    /// The next block to decode, to the end of the scan.
+    /// The index block that the footer points at.
+    root: Option<Bytes>,
+    /// The next partition to fetch, to the end of the scan; none of a flat index.
+    partitions: Range<usize>,
+    leaf: Option<Leaf>,
+    /// The next block of the leaf to decode, to the last that the scan needs of it.
     blocks: Range<usize>,
     chunk: Chunk,
     flight: Option<Flight>,
@@ -97,7 +110,9 @@ impl TableScanner {
             table,
             start: start.map(Box::from),
             end: end.map(Box::from),
-            index: None,
+            root: None,
+            partitions: 0..0,
+            leaf: None,
             blocks: 0..0,
             chunk: Chunk::default(),
             flight: None,
@@ -131,15 +146,15 @@ impl TableScanner {
     /// The block at hand as it is stored, unless it is not offered or the block behind it goes on
     /// with its last key.
     pub(crate) fn stored_block(&self) -> Result<Option<StoredBlock<'_>>> {
-        let (Some(index), Some(layout), true) = (&self.index, self.layout, self.offers_block())
+        let (Some(leaf), Some(layout), true) = (&self.leaf, self.layout, self.offers_block())
         else {
             return Ok(None);
         };
         let table = &self.table;
-        let index = table.parse_index(index)?;
+        let index = leaf.parse(table)?;
         let number = self.blocks.start - 1;
-        let record = table.in_index(index.record(number))?;
-        let (separator, trailer) = table.in_index(index.separator(number))?;
+        let record = table.within(leaf.handle, index.record(number))?;
+        let (separator, trailer) = table.within(leaf.handle, index.separator(number))?;
         let start = (record.handle.offset - self.chunk.offset) as usize;
         let stored = self.chunk.bytes.get(start..start + record.handle.stored_size as usize);
         Ok(stored.filter(|_| trailer == Trailer(0)).map(|stored| StoredBlock {
@@ -165,25 +180,17 @@ impl TableScanner {
             if self.is_at_entry {
                 return Ok(ScanPoll::Ready);
             }
-            let Some(index) = self.index.clone() else {
-                if let Some(ticket) = self.fetch_index(meter, clock)? {
-                    return Ok(ScanPoll::Waiting(ticket));
+            let polled = match self.leaf.take() {
+                Some(leaf) if !self.blocks.is_empty() => {
+                    let polled = self.next_block(&leaf, meter, clock);
+                    self.leaf = Some(leaf);
+                    polled?
                 }
-                continue;
+                _ => self.next_leaf(meter, clock)?,
             };
-            if self.blocks.is_empty() {
-                return Ok(ScanPoll::End);
+            if let Some(polled) = polled {
+                return Ok(polled);
             }
-            let table = Arc::clone(&self.table);
-            let index = table.parse_index(&index)?;
-            if !self.chunk.blocks.contains(&self.blocks.start)
-                && let Some(ticket) = self.fetch_chunk(&index, meter, clock)?
-            {
-                return Ok(ScanPoll::Waiting(ticket));
-            }
-            let record = table.in_index(index.record(self.blocks.start))?;
-            self.load(&record, meter, clock)
-                .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
         }
     }
 
@@ -269,51 +276,118 @@ impl TableScanner {
         Some((DataBlock::known(bytes, layout), &mut self.key))
     }
 
-    /// Gets the index and sets out the blocks of the scan.
-    fn fetch_index(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<Option<Ticket>> {
-        let bytes = match self.table.resident_index() {
-            Some(bytes) => bytes,
-            None => {
-                let handle = self.table.footer().index;
-                if self.flight.is_none() {
-                    self.submit(handle.offset, handle.stored_size as usize, 0..0, meter, clock);
-                }
-                let Some(flight) = self.flight.take() else {
-                    return Ok(None);
-                };
-                let (flight, stored) = match self.land(flight)? {
-                    Landing::Pending(ticket) => return Ok(Some(ticket)),
-                    Landing::Landed(flight, stored) => (flight, stored),
-                };
-                let raw = self.decode_index(&stored, flight.offset, meter, clock)?;
-                self.spare = stored;
-                Bytes::from(raw)
-            }
-        };
+    /// Decodes the next block of the leaf; `None` if that is done.
+    fn next_block(
+        &mut self,
+        leaf: &Leaf,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Option<ScanPoll>> {
         let table = Arc::clone(&self.table);
-        let index = table.parse_index(&bytes)?;
-        self.blocks = table.in_index(self.scanned_blocks(&index))?;
-        self.index = Some(bytes);
+        let index = leaf.parse(&table)?;
+        if !self.chunk.blocks.contains(&self.blocks.start)
+            && let Some(ticket) = self.fetch_chunk((&index, leaf.handle), meter, clock)?
+        {
+            return Ok(Some(ScanPoll::Waiting(ticket)));
+        }
+        let record = table.within(leaf.handle, index.record(self.blocks.start))?;
+        self.load(&record, meter, clock)
+            .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
         Ok(None)
+    }
+
+    /// Makes the next index block the one at hand; `None` if that is done.
+    fn next_leaf(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<Option<ScanPoll>> {
+        let table = Arc::clone(&self.table);
+        let Some(root) = self.root.clone() else {
+            let (handle, layout) = (table.footer().index, table.footer().index_layout());
+            let fetched = self.fetch_index(table.resident_index(), handle, layout, meter, clock)?;
+            return self.take_root(fetched);
+        };
+        if self.partitions.is_empty() {
+            return Ok(Some(ScanPoll::End));
+        }
+        let record = table.in_index(table.parse_index(&root)?.record(self.partitions.start))?;
+        let resident = table.resident_partition(self.partitions.start, &record);
+        let (handle, layout) = (record.handle, Layout::IndexPartition);
+        let bytes = match self.fetch_index(resident, handle, layout, meter, clock)? {
+            Fetched::Bytes(bytes) => bytes,
+            Fetched::Pending(ticket) => return Ok(Some(ScanPoll::Waiting(ticket))),
+        };
+        let index = table.parse_partition(&bytes, &record)?;
+        self.blocks = table.within(handle, self.scanned_blocks(&index))?;
+        self.partitions.start += 1;
+        self.leaf = Some(Leaf { bytes, handle });
+        // Its numbers are those of another leaf.
+        self.chunk.blocks = 0..0;
+        Ok(None)
+    }
+
+    /// Takes the index block that the footer points at, and sets out what the scan needs.
+    fn take_root(&mut self, fetched: Fetched) -> Result<Option<ScanPoll>> {
+        let bytes = match fetched {
+            Fetched::Bytes(bytes) => bytes,
+            Fetched::Pending(ticket) => return Ok(Some(ScanPoll::Waiting(ticket))),
+        };
+        let table = &self.table;
+        let scanned = table.in_index(self.scanned_blocks(&table.parse_index(&bytes)?))?;
+        if table.has_partitions() {
+            self.partitions = scanned;
+        } else {
+            self.blocks = scanned;
+            self.leaf = Some(Leaf { bytes: bytes.clone(), handle: table.footer().index });
+        }
+        self.root = Some(bytes);
+        Ok(None)
+    }
+
+    /// An index block: the one that is resident, or what a read brings.
+    fn fetch_index(
+        &mut self,
+        resident: Option<Bytes>,
+        handle: BlockHandle,
+        layout: Layout,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<Fetched> {
+        if self.flight.is_none() {
+            if let Some(bytes) = resident {
+                return Ok(Fetched::Bytes(bytes));
+            }
+            self.submit_index(handle, layout, meter, clock)?;
+        }
+        let Some(flight) = self.flight.take() else {
+            return Ok(Fetched::Bytes(Bytes::new()));
+        };
+        match self.land(flight)? {
+            Landing::Pending(ticket) => Ok(Fetched::Pending(ticket)),
+            Landing::Landed(_, stored) => {
+                let raw = self.decode_index(&stored, handle, layout, meter, clock)?;
+                self.spare = stored;
+                Ok(Fetched::Bytes(Bytes::from(raw)))
+            }
+        }
     }
 
     fn decode_index(
         &mut self,
         stored: &[u8],
-        offset: u64,
+        handle: BlockHandle,
+        layout: Layout,
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) -> Result<Vec<u8>> {
-        let place = (&self.table.table_id(), offset);
+        let table = Arc::clone(&self.table);
+        let place = (&table.table_id(), handle.offset);
         let mut raw = Vec::new();
-        meter
-            .time(clock, Part::Checksum, || block::open(stored, Layout::FlatIndex, place))
-            .and_then(|block| self.decode(&block, &mut raw, meter, clock))
-            .map_err(|error| error.at(self.table.file().path(), offset))?;
+        let decoded = meter
+            .time(clock, Part::Checksum, || block::open(stored, layout, place))
+            .and_then(|block| self.decode(&block, &mut raw, meter, clock));
+        table.within(handle, decoded)?;
         Ok(raw)
     }
 
-    /// The blocks that may hold keys of the scan.
+    /// The records of blocks that may hold keys of the scan.
     fn scanned_blocks(&self, index: &IndexBlock<'_>) -> Result<Range<usize>> {
         let newest = Trailer::seek(SEQUENCE_MAX);
         let start = match &self.start {
@@ -330,7 +404,7 @@ impl TableScanner {
     /// Makes the chunk with the next block the one at hand and asks for the one behind it.
     fn fetch_chunk(
         &mut self,
-        index: &IndexBlock<'_>,
+        index: (&IndexBlock<'_>, BlockHandle),
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) -> Result<Option<Ticket>> {
@@ -350,25 +424,52 @@ impl TableScanner {
                 self.spare = std::mem::replace(&mut self.chunk, chunk).bytes;
                 if next < self.blocks.end {
                     self.submit_chunk(index, next, meter, clock)?;
+                } else {
+                    self.submit_partition(meter, clock)?;
                 }
                 Ok(None)
             }
         }
     }
 
+    /// Asks for the next partition, if the scan needs one that is not resident.
+    fn submit_partition(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
+        let (Some(root), false) = (&self.root, self.partitions.is_empty()) else {
+            return Ok(());
+        };
+        let table = &self.table;
+        let record = table.in_index(table.parse_index(root)?.record(self.partitions.start))?;
+        if table.resident_partition(self.partitions.start, &record).is_none() {
+            self.submit_index(record.handle, Layout::IndexPartition, meter, clock)?;
+        }
+        Ok(())
+    }
+
+    fn submit_index(
+        &mut self,
+        handle: BlockHandle,
+        layout: Layout,
+        meter: &mut WorkMeter,
+        clock: &dyn Clock,
+    ) -> Result<()> {
+        self.table.within(handle, handle.check_size(layout))?;
+        self.submit(handle.offset, handle.stored_size as usize, 0..0, meter, clock);
+        Ok(())
+    }
+
     /// Asks for the blocks from `first` on that fit a chunk; one at least.
     fn submit_chunk(
         &mut self,
-        index: &IndexBlock<'_>,
+        (index, place): (&IndexBlock<'_>, BlockHandle),
         first: usize,
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) -> Result<()> {
-        let start = self.table.in_index(index.record(first))?.handle;
+        let start = self.table.within(place, index.record(first))?.handle;
         let mut size = u64::from(start.stored_size);
         let mut last = first + 1;
         while last < self.blocks.end {
-            let handle = self.table.in_index(index.record(last))?.handle;
+            let handle = self.table.within(place, index.record(last))?.handle;
             let longer = size + u64::from(handle.stored_size);
             if handle.offset != start.offset + size || longer > CHUNK_SIZE {
                 break;
@@ -446,7 +547,8 @@ impl TableScanner {
         self.table.number_entries(frame)?;
         self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
         self.blocks.start += 1;
-        self.checks_end = self.end.is_some() && self.blocks.is_empty();
+        self.checks_end =
+            self.end.is_some() && self.blocks.is_empty() && self.partitions.is_empty();
         // Entries whose sequence number is not in the file would lose it by a copy.
         self.is_copyable = self.offers_blocks
             && record.flags & FLAG_ALL_PUTS != 0
@@ -514,6 +616,18 @@ impl TableScanner {
         }
         Ok(())
     }
+}
+
+impl Leaf {
+    fn parse(&self, table: &TableReader) -> Result<IndexBlock<'_>> {
+        let parsed = IndexBlock::parse(&self.bytes, table.footer().index.offset);
+        table.within(self.handle, parsed)
+    }
+}
+
+enum Fetched {
+    Bytes(Bytes),
+    Pending(Ticket),
 }
 
 /// A read that has ended.

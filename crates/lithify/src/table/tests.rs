@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 mod damage;
 mod model;
 mod scan;
+mod two_levels;
 
 pub(super) const TABLE_ID: TableId = *b"0123456789abcdef";
 
@@ -142,8 +143,23 @@ pub(super) fn build(
     compression: Compression,
     entries: &[Entry],
 ) -> (Vec<u8>, TableSummary) {
-    let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
+    add_all(builder(options.clone(), compression), entries)
+}
+
+/// A table whose index is cut into partitions of so many bytes.
+pub(super) fn build_two_levels(
+    options: &TableOptions,
+    compression: Compression,
+    entries: &[Entry],
+    partition_size: usize,
+) -> (Vec<u8>, TableSummary) {
     let mut builder = builder(options.clone(), compression);
+    builder.cut_index_at(0, partition_size);
+    add_all(builder, entries)
+}
+
+fn add_all(mut builder: TableBuilder, entries: &[Entry]) -> (Vec<u8>, TableSummary) {
+    let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let mut file = Vec::new();
     for (index, (key, trailer, value)) in entries.iter().enumerate() {
         builder.add(key, *trailer, value, &mut meter, &clock).unwrap();

@@ -1,6 +1,8 @@
 //! Reads a whole table and checks that everything in it agrees.
 
+use super::block::BlockHandle;
 use super::data_block::DataBlock;
+use super::index::IndexBlock;
 use super::reader::{ReadContext, TableReader, Verification};
 use crate::base::{SequenceNumber, Trailer, compare_internal};
 use crate::{Error, Result};
@@ -12,6 +14,8 @@ struct Walk {
     trailer: Option<Trailer>,
     smallest_sequence: SequenceNumber,
     largest_sequence: SequenceNumber,
+    /// Where the data blocks so far end.
+    data_end: u64,
     done: Verification,
 }
 
@@ -21,24 +25,15 @@ pub(super) fn verify(table: &TableReader, context: &mut ReadContext<'_>) -> Resu
         trailer: None,
         smallest_sequence: u64::MAX,
         largest_sequence: 0,
+        data_end: 0,
         done: Verification::default(),
     };
     let bytes = table.index(context)?;
-    let index = table.parse_index(&bytes)?;
-    let mut end = 0;
-    for number in 0..index.block_count() {
-        let record = table.in_index(index.record(number))?;
-        if record.handle.offset != end {
-            return table.in_index(Err(Error::corruption("data blocks have gaps")));
-        }
-        end += u64::from(record.handle.stored_size);
-        let frame = table.verified_data_block(&record, context)?;
-        let (first_key, separator) =
-            (table.in_index(index.first_key(number))?, table.in_index(index.separator(number))?);
-        walk.block(table, &frame, first_key, separator, context)
-            .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
-        walk.done.data_blocks += 1;
-        walk.done.data_stored_bytes += u64::from(record.handle.stored_size);
+    let root = table.parse_index(&bytes)?;
+    if table.has_partitions() {
+        walk.partitions(table, &root, context)?;
+    } else {
+        walk.data_blocks(table, &root, table.footer().index, context)?;
     }
     for fragment in table.range_tombstones(context)?.fragments() {
         for sequence in fragment.sequences() {
@@ -49,6 +44,59 @@ pub(super) fn verify(table: &TableReader, context: &mut ReadContext<'_>) -> Resu
 }
 
 impl Walk {
+    /// Every partition of a two-level index: they lie one behind the other up to the top index.
+    fn partitions(
+        &mut self,
+        table: &TableReader,
+        top: &IndexBlock<'_>,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        let mut end = None;
+        for number in 0..top.block_count() {
+            let record = table.in_index(top.record(number))?;
+            if end.is_some_and(|end| end != record.handle.offset) {
+                return table.in_index(Err(Error::corruption("partitions have gaps")));
+            }
+            end = record.handle.end();
+            let bytes = table.verified_partition(&record, context)?;
+            let partition = table.parse_partition(&bytes, &record)?;
+            let last = table.within(record.handle, partition.last_separator())?;
+            if last != table.in_index(top.separator(number))? {
+                return table.in_index(Err(Error::corruption("separator of a partition")));
+            }
+            self.data_blocks(table, &partition, record.handle, context)?;
+        }
+        match end {
+            Some(end) if end == table.footer().index.offset => Ok(()),
+            _ => table.in_index(Err(Error::corruption("partitions have gaps"))),
+        }
+    }
+
+    /// Every data block of an index block that lies at `place`.
+    fn data_blocks(
+        &mut self,
+        table: &TableReader,
+        index: &IndexBlock<'_>,
+        place: BlockHandle,
+        context: &mut ReadContext<'_>,
+    ) -> Result<()> {
+        for number in 0..index.block_count() {
+            let record = table.within(place, index.record(number))?;
+            if record.handle.offset != self.data_end {
+                return table.within(place, Err(Error::corruption("data blocks have gaps")));
+            }
+            self.data_end += u64::from(record.handle.stored_size);
+            let frame = table.verified_data_block(&record, context)?;
+            let first_key = table.within(place, index.first_key(number))?;
+            let separator = table.within(place, index.separator(number))?;
+            self.block(table, &frame, first_key, separator, context)
+                .map_err(|error| error.at(table.file().path(), record.handle.offset))?;
+            self.done.data_blocks += 1;
+            self.done.data_stored_bytes += u64::from(record.handle.stored_size);
+        }
+        Ok(())
+    }
+
     fn block(
         &mut self,
         table: &TableReader,

@@ -8,7 +8,7 @@ use super::*;
 use crate::format::Checksum;
 
 /// Every way of reading the whole table; what it says must be the truth or an error.
-fn read_everything(bytes: &[u8], entries: &[Entry]) -> Result<()> {
+pub(super) fn read_everything(bytes: &[u8], entries: &[Entry]) -> Result<()> {
     let clock = TestClock::default();
     let mut context = ReadContext::new(&clock);
     let reader = open(bytes, false)?;
@@ -30,9 +30,19 @@ fn read_everything(bytes: &[u8], entries: &[Entry]) -> Result<()> {
 }
 
 fn small_table() -> (Vec<u8>, Vec<Entry>) {
+    small_table_cut_at(usize::MAX, 0)
+}
+
+/// With an index of two levels: partitions of one or two records.
+pub(super) fn small_two_level_table() -> (Vec<u8>, Vec<Entry>) {
+    small_table_cut_at(0, 160)
+}
+
+fn small_table_cut_at(flat_size_max: usize, partition_size: usize) -> (Vec<u8>, Vec<Entry>) {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let options = TableOptions { block_size_bytes: 200, ..TableOptions::default() };
     let mut table = builder(options, Compression::LZ4);
+    table.cut_index_at(flat_size_max, partition_size);
     let entries = random_entries(&mut Random(2), 30, 30);
     for (key, trailer, value) in &entries {
         table.add(key, *trailer, value, &mut meter, &clock).unwrap();
@@ -44,27 +54,30 @@ fn small_table() -> (Vec<u8>, Vec<Entry>) {
 
 #[test]
 fn a_change_of_any_byte_is_found() {
-    let (bytes, entries) = small_table();
-    read_everything(&bytes, &entries).unwrap();
-    for at in 0..bytes.len() {
-        for flip in [0x01, 0x80, 0xff] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= flip;
-            let error = read_everything(&damaged, &entries).expect_err("damage was not found");
-            assert_eq!(error.kind(), ErrorKind::Corruption, "byte {at}: {error}");
-            assert_eq!(error.path(), Some(Path::new("7.sst")), "byte {at}: {error}");
-            assert!(error.offset().is_some(), "byte {at}: {error}");
+    for (bytes, entries) in [small_table(), small_two_level_table()] {
+        read_everything(&bytes, &entries).unwrap();
+        for at in 0..bytes.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                let error = read_everything(&damaged, &entries).expect_err("damage was not found");
+                assert_eq!(error.kind(), ErrorKind::Corruption, "byte {at}: {error}");
+                assert_eq!(error.path(), Some(Path::new("7.sst")), "byte {at}: {error}");
+                assert!(error.offset().is_some(), "byte {at}: {error}");
+            }
         }
     }
 }
 
 #[test]
 fn a_table_cut_anywhere_does_not_open() {
-    let (bytes, _) = small_table();
-    for size in 0..bytes.len() {
-        let error = open(&bytes[..size], false).err().expect("a cut table was opened");
-        assert_eq!(error.kind(), ErrorKind::Corruption);
+    for (bytes, _) in [small_table(), small_two_level_table()] {
+        for size in 0..bytes.len() {
+            let error = open(&bytes[..size], false).err().expect("a cut table was opened");
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+        }
     }
+    let (bytes, _) = small_table();
     let longer = [&bytes[..], &[0]].concat();
     assert!(open(&longer, false).is_err());
     // Not even a whole table in front of another one's end.
@@ -116,7 +129,7 @@ fn misplaced_blocks_are_found() {
 }
 
 /// The table with its footer changed and sealed again.
-fn with_footer(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+pub(super) fn with_footer(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     let footer = changed.len() - FOOTER_SIZE;
     change(&mut changed[footer..]);
@@ -135,7 +148,7 @@ fn features_that_are_not_known_are_refused_by_class() {
     let error = open(&newer, false).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let text = error.to_string();
-    assert!(text.contains("version 9") && text.contains("version 1"), "{text}");
+    assert!(text.contains("version 9") && text.contains("version 2"), "{text}");
     // Bits that a reader may not know, and a later version, are fine.
     let newer = with_footer(&bytes, |footer| {
         footer[72] = 1;
@@ -282,7 +295,7 @@ fn sample() -> Vec<u8> {
 }
 
 /// The bytes of an annotated dump: what stands behind `#` is for people.
-fn parse_hex(text: &str) -> Vec<u8> {
+pub(super) fn parse_hex(text: &str) -> Vec<u8> {
     text.lines()
         .flat_map(|line| line.split('#').next().unwrap_or("").split_whitespace())
         .map(|byte| u8::from_str_radix(byte, 16).expect("two digits"))

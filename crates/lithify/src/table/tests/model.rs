@@ -21,7 +21,7 @@ fn assert_at(cursor: &TableCursor, expected: Option<&Entry>) {
     }
 }
 
-fn check_gets(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random) {
+pub(super) fn check_gets(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random) {
     let clock = TestClock::default();
     let mut meter = WorkMeter::default();
     for fill_cache in [false, true] {
@@ -47,7 +47,7 @@ fn check_gets(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random)
     }
 }
 
-fn check_walks(reader: &Arc<TableReader>, entries: &[Entry]) {
+pub(super) fn check_walks(reader: &Arc<TableReader>, entries: &[Entry]) {
     let clock = TestClock::default();
     let mut context = ReadContext::new(&clock);
     let mut cursor = reader.cursor();
@@ -65,7 +65,7 @@ fn check_walks(reader: &Arc<TableReader>, entries: &[Entry]) {
     assert!(!cursor.valid());
 }
 
-fn check_moves(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random) {
+pub(super) fn check_moves(reader: &Arc<TableReader>, entries: &[Entry], random: &mut Random) {
     let clock = TestClock::default();
     let mut context = ReadContext::new(&clock);
     let mut cursor = reader.cursor();
@@ -133,16 +133,21 @@ fn every_read_agrees_with_the_model() {
         };
         let value_max = [0, 20, 300][round % 3];
         let entries = random_entries(&mut random, 40 + 100 * (round % 4), value_max);
-        let (bytes, summary) = build(&options, compression, &entries);
-        assert_eq!(summary.properties.entries, entries.len() as u64);
-        let reader = open(&bytes, round % 3 != 0).unwrap();
-        check_walks(&reader, &entries);
-        check_gets(&reader, &entries, &mut random);
-        check_moves(&reader, &entries, &mut random);
-        let clock = TestClock::default();
-        let verification = reader.verify(&mut ReadContext::new(&clock)).unwrap();
-        assert_eq!(verification.entries, entries.len() as u64);
-        assert_eq!(verification.data_blocks, summary.properties.data_blocks);
+        let partition_size = [1, 200, 1000][random.below(3) as usize];
+        for (bytes, summary) in [
+            build(&options, compression, &entries),
+            build_two_levels(&options, compression, &entries, partition_size),
+        ] {
+            assert_eq!(summary.properties.entries, entries.len() as u64);
+            let reader = open(&bytes, round % 3 != 0).unwrap();
+            check_walks(&reader, &entries);
+            check_gets(&reader, &entries, &mut random);
+            check_moves(&reader, &entries, &mut random);
+            let clock = TestClock::default();
+            let verification = reader.verify(&mut ReadContext::new(&clock)).unwrap();
+            assert_eq!(verification.entries, entries.len() as u64);
+            assert_eq!(verification.data_blocks, summary.properties.data_blocks);
+        }
     }
 }
 

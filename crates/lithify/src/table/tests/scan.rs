@@ -3,7 +3,7 @@
 use super::*;
 
 /// All entries of a scan, and how often it waited.
-fn scan(scanner: &mut TableScanner, file: Option<&TestFile>) -> (Vec<Entry>, usize) {
+pub(super) fn scan(scanner: &mut TableScanner, file: Option<&TestFile>) -> (Vec<Entry>, usize) {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let (mut entries, mut waits) = (Vec::new(), 0);
     loop {
@@ -41,7 +41,11 @@ fn a_scan_gives_every_entry_of_its_range() {
         let entries = random_entries(&mut random, 400, 60);
         let (bytes, _) = build(&options, compression, &entries);
         let reader = open(&bytes, true).unwrap();
-        assert_eq!(scan(&mut reader.scanner(None, None), None).0, entries);
+        let (bytes, _) = build_two_levels(&options, compression, &entries, 400);
+        let readers = [reader, open(&bytes, round % 2 == 0).unwrap()];
+        for reader in &readers {
+            assert_eq!(scan(&mut reader.scanner(None, None), None).0, entries);
+        }
         for _ in 0..30 {
             let mut bounds = [(); 2].map(|()| {
                 let mut key = entries[random.below(400) as usize].0.clone();
@@ -63,7 +67,9 @@ fn a_scan_gives_every_entry_of_its_range() {
                 })
                 .cloned()
                 .collect();
-            assert_eq!(scan(&mut reader.scanner(start, end), None).0, expected);
+            for reader in &readers {
+                assert_eq!(scan(&mut reader.scanner(start, end), None).0, expected);
+            }
         }
     }
 }
@@ -114,4 +120,32 @@ fn a_scan_leaves_the_cache_alone() {
     let reader = TableReader::open(file, Some(test_cache()), pool()).unwrap();
     assert_eq!(scan(&mut reader.scanner(None, None), None).0.len(), 2000);
     assert!(reader.resident_index().is_none());
+}
+
+#[test]
+fn a_verification_leaves_a_full_cache_alone() {
+    let rows = plain_rows(30_000);
+    let cache = BlockCache::new(MemoryBudget::new(400 << 10), 0);
+    let clock = TestClock::default();
+    let context = &mut ReadContext::new(&clock);
+    let open = |bytes: Vec<u8>| {
+        let file = Arc::new(TestFile { bytes, ..TestFile::default() });
+        TableReader::open(file, Some(Arc::clone(&cache)), pool()).unwrap()
+    };
+    for compression in [Compression::NONE, Compression::LZ4] {
+        let options = TableOptions { block_size_bytes: 2048, ..TableOptions::default() };
+        let hot = open(build(&options, compression, &rows).0);
+        let checked = open(build_two_levels(&options, compression, &rows, 4096).0);
+        // Its filter and top index are there before.
+        assert!(checked.get(b"row000000", 0, context).unwrap().is_some());
+        for (key, _, _) in rows.iter().step_by(20) {
+            assert!(hot.get(key, 0, context).unwrap().is_some());
+        }
+        let before = cache.statistics();
+        assert!(before.evicted > 100, "the cache is full");
+        checked.verify(context).unwrap();
+        let after = cache.statistics();
+        assert_eq!((after.evicted, after.inserted), (before.evicted, before.inserted));
+        assert_eq!(after.used_bytes, before.used_bytes);
+    }
 }
