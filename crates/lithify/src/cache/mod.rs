@@ -17,7 +17,8 @@
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget; what is beyond that goes through the cache like data.
 //! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
-//!   and evict them; what waits for a block is within the budget.
+//!   and evict them; what waits for a block is within the budget, and what the budget has no room
+//!   for goes back to the system.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -169,6 +170,11 @@ impl BlockCache {
         })
     }
 
+    /// The budget that the cache gets the rest of.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.home.budget
+    }
+
     /// An id for a file whose blocks are to be cached; never given twice.
     pub fn new_file_id(&self) -> u64 {
         self.next_file_id.fetch_add(1, Ordering::Relaxed)
@@ -198,7 +204,7 @@ impl BlockCache {
             let evicted = self.shard(shard).evict();
             evicted.into_iter().for_each(Frame::leave_cache);
         }
-        Vec::with_capacity(capacity)
+        self.home.pool.grow(capacity)
     }
 
     /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
@@ -312,7 +318,7 @@ impl BlockCache {
         self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
-    /// Makes room for `bytes` more: buffers that nobody uses go first. Then evicts, first from
+    /// Makes room for `bytes` more: the pages of buffers that nobody uses go first. Then evicts, first from
     /// `home`, which is about to grow, then from one shard after the other. Ends when there is
     /// nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
@@ -321,7 +327,7 @@ impl BlockCache {
         while empty_in_a_row < self.shards.len()
             && self.cache_bytes() + bytes > self.capacity_bytes()
         {
-            if self.home.pool.drop_one() {
+            if self.home.pool.hollow_one() {
                 continue;
             }
             let evicted = self.shard(index).evict();
