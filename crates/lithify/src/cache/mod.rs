@@ -158,10 +158,11 @@ impl BlockCache {
     /// budget has one cache.
     pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
         let bytes = budget.limit_bytes().max(bytes_min);
+        let pool = Arc::new(FramePool::new(bytes));
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
-            home: Home { budget, pool: Arc::new(FramePool::default()) },
+            home: Home { budget, pool },
             bytes_min,
             next_file_id: AtomicU64::new(0),
             hand: AtomicUsize::new(0),

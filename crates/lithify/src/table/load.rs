@@ -147,7 +147,10 @@ impl TableReader {
             // The index has proved that the block lies before it.
             let block_end = handle.end().unwrap_or(handle.offset);
             let end = handle.offset.saturating_add(size).min(self.data_end()).max(block_end);
-            let wanted = ahead.prepare(handle.offset..end);
+            let cache = self.cache.as_ref().map(|(cache, _)| cache);
+            let budget = cache.map(|cache| cache.budget());
+            let wanted = ahead.prepare(handle.offset..end, budget);
+            cache.inspect(|cache| cache.shrink_to_budget());
             self.read(wanted.offset, wanted.buffer, context)?;
             if let Some(meter) = &mut context.meter {
                 meter.read_ahead_bytes += end - block_end;
