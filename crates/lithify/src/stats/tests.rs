@@ -276,14 +276,14 @@ fn gaps_count_only_while_a_writer_wants_to_write() {
     // A writer that completes at once, then nobody for a second: no gap.
     stalls.writer_begins(at(0));
     stalls.write_completed(at(1));
-    stalls.writer_ends(at(1));
+    stalls.writer_ends();
     stalls.writer_begins(at(1_050));
     assert_eq!(stalls.summary(at(1_060)).longest_gap_us, 10_000);
     // Held up until 1420: the windows 1100, 1200 and 1300 passed without a completion.
     stalls.write_completed(at(1_420));
     let summary = stalls.summary(at(1_999));
     assert_eq!((summary.gap_windows, summary.windows), (3 + 4, 19), "1500 to 1900 is still open");
-    stalls.writer_ends(at(1_430));
+    stalls.writer_ends();
     let summary = stalls.summary(at(2_000));
     assert_eq!((summary.gap_windows, summary.windows), (3, 20));
     assert_eq!(summary.longest_gap_us, 370_000);
@@ -294,7 +294,7 @@ fn gaps_count_only_while_a_writer_wants_to_write() {
 fn a_writer_that_gives_up_leaves_its_gap() {
     let stalls = Stalls::new(0);
     stalls.writer_begins(0);
-    stalls.writer_ends(350_000);
+    stalls.writer_gives_up(350_000);
     let summary = stalls.summary(400_000);
     assert_eq!((summary.gap_windows, summary.longest_gap_us), (3, 350_000));
 }
@@ -352,7 +352,7 @@ fn book_activity(ledger: &Ledger) {
     ledger.stalls().writer_released(2_400_000);
     ledger.stalls().writer_begins(2_050_000);
     ledger.stalls().write_completed(2_330_000);
-    ledger.stalls().writer_ends(2_330_000);
+    ledger.stalls().writer_ends();
 }
 
 /// A snapshot with something in every place of the page.
