@@ -57,6 +57,7 @@ fn load(db: &Db, family: &ColumnFamily, random: &mut Random, mut look: impl FnMu
             for _ in 0..400 {
                 cursor.next().unwrap();
             }
+            look(db);
         }
     }
 }

@@ -319,9 +319,9 @@ impl BlockCache {
         self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
-    /// Makes room for `bytes` more: the pages of buffers that nobody uses go first. Then evicts, first from
-    /// `home`, which is about to grow, then from one shard after the other. Ends when there is
-    /// nothing left to evict.
+    /// Makes room for `bytes` more: the pages of buffers that nobody uses go first. Then evicts,
+    /// first from `home`, which is about to grow, then from one shard after the other. Ends when
+    /// there is nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
