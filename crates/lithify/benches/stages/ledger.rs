@@ -230,9 +230,9 @@ pub fn book_put(ledger: &Ledger, clock: &dyn Clock) {
 pub fn book_step(ledger: &Ledger, clock: &dyn Clock) {
     let mut step = StepClock::start(clock);
     let mut meter = WorkMeter { ticks: [1; _], ..WorkMeter::default() };
-    meter.compress_ticks[3] = 1;
-    meter.compressed_raw_bytes[3] = STEP_BYTES as u64;
-    meter.decompress_ticks[3] = 1;
+    meter.codecs().compress_ticks[3] = 1;
+    meter.codecs().compressed_raw_bytes[3] = STEP_BYTES as u64;
+    meter.codecs().decompress_ticks[3] = 1;
     step.finish(clock, ledger, Cause::Compaction, 6, black_box(&mut meter));
     ledger.count(Counter::Steps, 1);
 }

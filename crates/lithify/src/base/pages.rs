@@ -8,6 +8,7 @@
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 /// One huge page of the common processors.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -114,7 +115,9 @@ fn give_back(_pages: &mut [MaybeUninit<u8>]) -> bool {
 }
 
 fn page_size() -> usize {
-    rustix::param::page_size()
+    static PAGE_SIZE: OnceLock<usize> = OnceLock::new();
+    // SAFETY: a question about the system; it takes and returns a number.
+    *PAGE_SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize)
 }
 
 #[cfg(test)]

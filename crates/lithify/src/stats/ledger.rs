@@ -132,14 +132,15 @@ impl Ledger {
     pub fn book_codecs(&self, cause: Cause, level: Level, meter: &WorkMeter, ns_per_tick: f64) {
         let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
         for codec in 0..CODEC_NAMES.len() {
+            let Some(codecs) = &meter.codecs else { break };
             let book = |figure, amount| {
                 self.add(codec_index(cause, level, codec as u8, figure), amount);
             };
-            book(CodecFigure::CompressedRawBytes, meter.compressed_raw_bytes[codec]);
-            book(CodecFigure::CompressedStoredBytes, meter.compressed_stored_bytes[codec]);
-            book(CodecFigure::CompressNs, ns(meter.compress_ticks[codec]));
-            book(CodecFigure::DecompressedRawBytes, meter.decompressed_raw_bytes[codec]);
-            book(CodecFigure::DecompressNs, ns(meter.decompress_ticks[codec]));
+            book(CodecFigure::CompressedRawBytes, codecs.compressed_raw_bytes[codec]);
+            book(CodecFigure::CompressedStoredBytes, codecs.compressed_stored_bytes[codec]);
+            book(CodecFigure::CompressNs, ns(codecs.compress_ticks[codec]));
+            book(CodecFigure::DecompressedRawBytes, codecs.decompressed_raw_bytes[codec]);
+            book(CodecFigure::DecompressNs, ns(codecs.decompress_ticks[codec]));
         }
         self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
         self.count(Counter::ReadAheadBytes, meter.read_ahead_bytes);

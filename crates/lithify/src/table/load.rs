@@ -383,8 +383,9 @@ pub(super) fn book_decompression(
     ticks: u64,
 ) {
     meter.ticks[Part::Decompress as usize] += ticks;
-    meter.decompress_ticks[codec as usize] += ticks;
-    meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
+    let codecs = meter.codecs();
+    codecs.decompress_ticks[codec as usize] += ticks;
+    codecs.decompressed_raw_bytes[codec as usize] += raw_size as u64;
 }
 
 /// Decodes a block into `raw`, which is empty.
