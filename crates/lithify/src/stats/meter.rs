@@ -107,6 +107,9 @@ impl Split {
         let mut parts_ns = [0; PART_COUNT + 1];
         let mut left_ns = cpu_ns;
         for (part_ns, part_ticks) in parts_ns.iter_mut().zip(ticks) {
+            if *part_ticks == 0 {
+                continue;
+            }
             let share_ns = u128::from(cpu_ns) * u128::from(*part_ticks) / u128::from(whole);
             *part_ns = (share_ns as u64).min(left_ns);
             left_ns -= *part_ns;
