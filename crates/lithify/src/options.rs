@@ -70,7 +70,7 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         "bytes",
         MIB,
         1 << 46,
-        "One budget for block cache, memtables, filters, codec contexts and compaction buffers; the cache gets what the others leave."
+        "One budget for block cache, memtables, filters, codec contexts, compaction buffers and read-ahead; the cache gets what the others leave."
     ),
     option!(
         "memtable_bytes",
@@ -210,7 +210,8 @@ pub const FAMILY_OPTIONS: &[OptionInfo] = &[
 pub struct Options {
     /// Make a new database if there is none.
     pub create_if_missing: bool,
-    /// One budget for block cache, memtables, filters, codec contexts and compaction buffers.
+    /// One budget for block cache, memtables, filters, codec contexts, compaction buffers and
+    /// read-ahead.
     pub memory_budget_bytes: usize,
     /// A memtable of this size is flushed.
     pub memtable_bytes: usize,

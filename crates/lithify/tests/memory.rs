@@ -54,9 +54,10 @@ fn load(db: &Db, family: &ColumnFamily, random: &mut Random, mut look: impl FnMu
         }
         if number % 1000 == 0 {
             let mut cursor = family.cursor(&key(random.below(40_000))[..]..).unwrap();
-            for _ in 0..100 {
+            for _ in 0..400 {
                 cursor.next().unwrap();
             }
+            look(db);
         }
     }
 }

@@ -20,6 +20,10 @@ use tool::Measured;
 /// Where the recorded counts are.
 const FILE: &str = "crates/lithify/benches/counts.baseline";
 
+/// Begins the name of a stage that is the ledger's part of another one. Its share is printed, and
+/// neither recorded nor compared: the whole is.
+const PART: &str = "ledger-of:";
+
 /// What is to be recorded anew.
 pub struct Accept<'a> {
     /// A stage, or `all`.
@@ -73,11 +77,13 @@ fn counts(repository: &Path, accept: Option<&Accept<'_>>) -> Result<bool, String
         }
         measured.push((stage.clone(), count));
     }
+    let shares = take_shares(&mut measured);
     if let Some(accept) = accept {
         return record(&path, baseline, environment, &measured, accept);
     }
     let verdicts = baseline.judge(&measured);
     verdicts.iter().for_each(|(line, _)| println!("{line}"));
+    shares.iter().for_each(|line| println!("{line}"));
     let failed = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Fails).count();
     if failed > 0 {
         eprintln!(
@@ -86,6 +92,18 @@ fn counts(repository: &Path, accept: Option<&Accept<'_>>) -> Result<bool, String
         );
     }
     Ok(failed == 0)
+}
+
+/// Takes the stages out that are parts of others; a line to print for each.
+fn take_shares(measured: &mut Vec<(String, f64)>) -> Vec<String> {
+    let parts: Vec<_> = measured.extract_if(.., |(stage, _)| stage.starts_with(PART)).collect();
+    let share = |(part, count): &(String, f64)| {
+        let whole = part.strip_prefix(PART)?;
+        let (_, of) = measured.iter().find(|(stage, _)| stage == whole)?;
+        let percent = 100.0 * count / of;
+        Some(format!("{whole:<22} {count:>12.1}  of it the ledger's: {percent:.2} %"))
+    };
+    parts.iter().filter_map(share).collect()
 }
 
 fn record(
@@ -107,4 +125,20 @@ fn record(
         .map_err(|error| format!("{}: {error}", path.display()))?;
     println!("counts: recorded {} stages: {}", measured.len(), accept.reason);
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_stages_become_shares_and_are_not_compared() {
+        let mut measured: Vec<_> = [("get", 400.0), ("ledger-of:get", 3.0), ("ledger-of:no", 1.0)]
+            .map(|(stage, count)| (stage.to_owned(), count))
+            .into();
+        let shares = take_shares(&mut measured);
+        assert_eq!(measured, [("get".to_owned(), 400.0)]);
+        assert_eq!(shares.len(), 1);
+        assert!(shares[0].starts_with("get ") && shares[0].ends_with("0.75 %"), "{}", shares[0]);
+    }
 }

@@ -4,16 +4,19 @@
 //! thread runs beside, and every number comes from a seed. What is left to differ is the program
 //! that the compiler made and the CPU features by which libraries choose their code; those that
 //! the process sees are printed beside the number of operations.
-//! `cargo run -p xtask -- counts` runs all stages and compares them with the recorded counts.
+//! `cargo run -p xtask -- counts` runs all stages and compares them with the recorded counts; of a
+//! stage `ledger-of:STAGE` it prints the share of that stage instead.
 
+use crate::ledger::{ROWS_PER_STEP, book_get, book_put, book_step};
 use crate::reads::{BLOCK_SIZE, gets, scans, settle};
 use crate::rows::{KEY_SIZE, Random, Rows, key};
 use crate::tables::{due_compaction, family, load, open_in};
 use crate::writes::{ENTRY_HEAD_SIZE, GROUP, segment};
-use lithify::base::{Trailer, ValueKind};
+use lithify::base::{Clock, Trailer, ValueKind};
 use lithify::codec::{Compressor, Decompressor};
 use lithify::fs::World;
 use lithify::memtable::MemTable;
+use lithify::stats::Ledger;
 use lithify::{Compression, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::io::IoSlice;
@@ -45,6 +48,10 @@ const STAGES: &[(&str, Stage)] = &[
     ("scan-of-10", || reads(true, BLOCK_SIZE)),
     ("block-encode-zstd-1", || codec("zstd-1", true)),
     ("block-decode-zstd-1", || codec("zstd-1", false)),
+    ("ledger-of:cached-get", || ledger(book_get, 1)),
+    ("ledger-of:commit-of-one-put", || ledger(book_put, 1)),
+    ("ledger-of:flush-none", || ledger(book_step, ROWS_PER_STEP)),
+    ("ledger-of:compaction-none", || ledger(book_step, ROWS_PER_STEP)),
 ];
 
 /// Runs a stage and prints its operations and the CPU features; with `list`, prints the stages.
@@ -164,6 +171,14 @@ fn reads(is_scan: bool, block_size: usize) -> Result<usize> {
     read(&family, keys)?;
     instructions_counted_here(|| read(&family, keys))?;
     Ok(keys.len())
+}
+
+/// What the ledger costs of another stage: its calls, made alone.
+fn ledger(book: fn(&Ledger, &dyn Clock), rows_per_call: usize) -> Result<usize> {
+    let environment = World::memory(1).environment;
+    let ledger = Ledger::new(&*environment);
+    instructions_counted_here(|| (0..GETS).for_each(|_| book(&ledger, &*environment)));
+    Ok(GETS * rows_per_call)
 }
 
 fn codec(codec: &str, is_encode: bool) -> Result<usize> {

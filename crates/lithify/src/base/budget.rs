@@ -19,17 +19,20 @@ pub enum MemoryUse {
     Compaction = 4,
     /// Index and filter blocks that open tables keep.
     Tables = 5,
+    /// Stored blocks that cursors have read ahead.
+    ReadAhead = 6,
 }
 
 impl MemoryUse {
     /// All uses, in the order of their numbers.
-    pub const ALL: [MemoryUse; 6] = [
+    pub const ALL: [MemoryUse; 7] = [
         MemoryUse::Cache,
         MemoryUse::Pinned,
         MemoryUse::Memtable,
         MemoryUse::Codec,
         MemoryUse::Compaction,
         MemoryUse::Tables,
+        MemoryUse::ReadAhead,
     ];
 
     /// The name in statistics.
@@ -41,6 +44,7 @@ impl MemoryUse {
             MemoryUse::Codec => "codec",
             MemoryUse::Compaction => "compaction",
             MemoryUse::Tables => "tables",
+            MemoryUse::ReadAhead => "read-ahead",
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Floor 0: the nouns that every room shares.
 //!
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
-//! ids, [`Slice`] and the [`Clock`] trait, and the one way to take a mutex. No I/O, no threads, no other room.
+//! ids, [`Slice`], the [`Clock`] trait, the memory budget, memory in whole pages, and the one way
+//! to take a mutex. No I/O, no threads, no other room.
 
 mod budget;
 mod key;
+pub(crate) mod pages;
 mod slice;
 
 pub use budget::{Charge, MemoryBudget, MemoryUse};

@@ -5,26 +5,59 @@
 //! a database of 192 MiB budget was resident with 590 MB. Here whatever a block leaves is taken by
 //! the next block, of any thread.
 //!
+//! What the budget has no room for is not freed either: the buffer stays, *hollow*, and its pages
+//! go back to the system. What the cache may hold goes up and down with every memtable; a buffer
+//! that was freed each time would stay with the thread that once asked for it, while the thread
+//! that reads the next block asks for another one. So there are never more buffers of a size than
+//! there once were blocks, and no more memory in them than blocks have now.
+//!
 //! Buffers come in sizes of whole [`GRAIN_BYTES`], so that blocks of about one size fit each
-//! other's. What lies here counts against the budget; the cache drops it before it evicts.
+//! other's. What lies here counts against the budget, of hollow ones the parts of pages at both
+//! ends; the cache hollows buffers before it evicts.
 //!
 //! Threads: any thread may call anything; one mutex, held for a push or a pop.
 
+use crate::base::{lock, pages};
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Capacities are multiples of this.
 const GRAIN_BYTES: usize = 1 << 10;
 
-/// Larger buffers are not kept: allocators give memory of their size back by themselves.
+/// Larger buffers are not kept: they are few, and their pages go back to the system at once.
 pub(super) const POOLED_BYTES_MAX: usize = 128 << 10;
 
-/// Free buffers by capacity.
+/// A block takes a buffer that is larger than it needs by up to one in so many bytes.
+const SURPLUS_DIVISOR: usize = 8;
+
+/// Hollow buffers keep up to one in so many bytes of the budget resident.
+const HOLLOW_DIVISOR: usize = 16;
+
+/// Buffers by capacity.
+type Shelves<B> = BTreeMap<usize, Vec<B>>;
+
+/// An empty buffer that has lost its pages.
+struct Hollow {
+    buffer: Vec<u8>,
+    /// What of its capacity is still there.
+    resident_bytes: usize,
+}
+
 #[derive(Default)]
+struct Free {
+    full: Shelves<Vec<u8>>,
+    hollow: Shelves<Hollow>,
+    /// The sum over all that are hollow.
+    hollow_resident_bytes: usize,
+}
+
+/// Free buffers.
 pub(super) struct FramePool {
-    free: Mutex<BTreeMap<usize, Vec<Vec<u8>>>>,
+    free: Mutex<Free>,
     held_bytes: AtomicUsize,
+    /// What hollow buffers may keep resident.
+    hollow_bytes_max: usize,
 }
 
 /// The capacity of a buffer for so many bytes, if such buffers are pooled.
@@ -33,46 +66,88 @@ pub(super) fn pooled_capacity(bytes: usize) -> Option<usize> {
     (capacity <= POOLED_BYTES_MAX).then_some(capacity)
 }
 
+/// Takes a buffer of that capacity or a little more.
+fn take_fitting<B>(shelves: &mut Shelves<B>, capacity: usize) -> Option<B> {
+    let fitting = capacity..=capacity + capacity / SURPLUS_DIVISOR;
+    shelves.range_mut(fitting).find_map(|(_, shelf)| shelf.pop())
+}
+
+/// Takes one of the largest buffers.
+fn take_largest<B>(shelves: &mut Shelves<B>) -> Option<B> {
+    while let Some(mut largest) = shelves.last_entry() {
+        match largest.get_mut().pop() {
+            Some(buffer) => return Some(buffer),
+            None => drop(largest.remove()),
+        }
+    }
+    None
+}
+
 impl FramePool {
-    fn free(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Vec<u8>>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// An empty pool for a cache within a budget.
+    pub(super) fn new(budget_bytes: usize) -> Self {
+        FramePool {
+            free: Mutex::default(),
+            held_bytes: AtomicUsize::new(0),
+            hollow_bytes_max: budget_bytes / HOLLOW_DIVISOR,
+        }
     }
 
-    /// The capacities of all free buffers.
+    /// What the free buffers take of the budget.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// An empty buffer of exactly that capacity, if there is one.
+    /// An empty buffer of that capacity or a little more, if there is one that has its pages.
     pub(super) fn take(&self, capacity: usize) -> Option<Vec<u8>> {
-        let buffer = self.free().get_mut(&capacity)?.pop()?;
-        self.held_bytes.fetch_sub(capacity, Ordering::Relaxed);
+        let buffer = take_fitting(&mut lock(&self.free).full, capacity)?;
+        self.held_bytes.fetch_sub(buffer.capacity(), Ordering::Relaxed);
         Some(buffer)
     }
 
-    /// Takes back what a block has left; frees what is of no pooled capacity.
+    /// An empty buffer of that capacity or a little more: a hollow one if there is one, else the
+    /// allocator's.
+    pub(super) fn grow(&self, capacity: usize) -> Vec<u8> {
+        let found = {
+            let mut free = lock(&self.free);
+            let found = take_fitting(&mut free.hollow, capacity);
+            free.hollow_resident_bytes -= found.as_ref().map_or(0, |hollow| hollow.resident_bytes);
+            found
+        };
+        let Some(hollow) = found else { return Vec::with_capacity(capacity) };
+        self.held_bytes.fetch_sub(hollow.resident_bytes, Ordering::Relaxed);
+        hollow.buffer
+    }
+
+    /// Takes back what a block has left. What is of no pooled capacity is freed, after its pages.
     pub(super) fn give(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
         let capacity = buffer.capacity();
         if pooled_capacity(capacity) == Some(capacity) {
-            buffer.clear();
             self.held_bytes.fetch_add(capacity, Ordering::Relaxed);
-            self.free().entry(capacity).or_default().push(buffer);
+            lock(&self.free).full.entry(capacity).or_default().push(buffer);
+        } else if capacity > POOLED_BYTES_MAX {
+            pages::discard(buffer.spare_capacity_mut());
         }
     }
 
-    /// Frees one of the largest buffers; false if there are none.
-    pub(super) fn drop_one(&self) -> bool {
-        let mut free = self.free();
-        while let Some(mut largest) = free.last_entry() {
-            match largest.get_mut().pop() {
-                Some(buffer) => {
-                    self.held_bytes.fetch_sub(buffer.capacity(), Ordering::Relaxed);
-                    return true;
-                }
-                None => drop(largest.remove()),
-            }
+    /// Gives the pages of one of the largest buffers back to the system; false if none has any.
+    pub(super) fn hollow_one(&self) -> bool {
+        let Some(mut buffer) = take_largest(&mut lock(&self.free).full) else { return false };
+        let capacity = buffer.capacity();
+        let resident_bytes = capacity - pages::discard(buffer.spare_capacity_mut());
+        let mut free = lock(&self.free);
+        let hollow_bytes = free.hollow_resident_bytes + resident_bytes;
+        // One that is small, or of which the system takes nothing back, is not worth keeping; nor
+        // is one of many: blocks have other sizes by now.
+        if resident_bytes > capacity / 2 || hollow_bytes > self.hollow_bytes_max {
+            self.held_bytes.fetch_sub(capacity, Ordering::Relaxed);
+            return true;
         }
-        false
+        free.hollow_resident_bytes = hollow_bytes;
+        free.hollow.entry(capacity).or_default().push(Hollow { buffer, resident_bytes });
+        self.held_bytes.fetch_sub(capacity - resident_bytes, Ordering::Relaxed);
+        true
     }
 }
 
@@ -80,9 +155,15 @@ impl FramePool {
 mod tests {
     use super::*;
 
+    fn buffer_of(capacity: usize) -> Vec<u8> {
+        let mut buffer = Vec::with_capacity(capacity);
+        buffer.resize(capacity, 1);
+        buffer
+    }
+
     #[test]
     fn buffers_come_back_by_capacity() {
-        let pool = FramePool::default();
+        let pool = FramePool::new(1 << 20);
         assert_eq!(pooled_capacity(0), Some(1024));
         assert_eq!(pooled_capacity(1024), Some(1024));
         assert_eq!(pooled_capacity(1025), Some(2048));
@@ -90,17 +171,57 @@ mod tests {
         assert_eq!(pooled_capacity(usize::MAX), None);
         for capacity in [2048, 1024, 2048] {
             pool.give([&[7; 10][..], &Vec::with_capacity(capacity)].concat());
-            let mut buffer = Vec::with_capacity(capacity);
-            buffer.push(1);
-            pool.give(buffer);
+            pool.give(buffer_of(capacity));
         }
         // Those of other capacities are freed at once.
+        assert_eq!(pool.held_bytes(), 5120);
+        pool.give(buffer_of(POOLED_BYTES_MAX + GRAIN_BYTES));
         assert_eq!(pool.held_bytes(), 5120);
         assert!(pool.take(3072).is_none());
         let buffer = pool.take(2048).expect("two are there");
         assert_eq!((buffer.len(), buffer.capacity()), (0, 2048));
         assert_eq!(pool.held_bytes(), 3072);
-        assert!(pool.drop_one() && pool.drop_one() && !pool.drop_one());
-        assert_eq!(pool.held_bytes(), 0);
+        assert!(pool.hollow_one() && pool.hollow_one() && !pool.hollow_one());
+        assert_eq!(pool.held_bytes(), 0, "buffers of less than a page are freed");
+    }
+
+    #[test]
+    fn a_block_takes_a_buffer_that_is_a_little_larger() {
+        let pool = FramePool::new(1 << 20);
+        pool.give(buffer_of(18 << 10));
+        assert!(pool.take(15 << 10).is_none());
+        assert_eq!(pool.take(16 << 10).map(|buffer| buffer.capacity()), Some(18 << 10));
+        assert!(pool.take(16 << 10).is_none());
+    }
+
+    #[test]
+    fn hollow_buffers_are_used_again_before_there_are_new_ones() {
+        let pool = FramePool::new(1 << 20);
+        let capacity = 64 << 10;
+        let buffers: Vec<_> = (0..4).map(|_| buffer_of(capacity)).collect();
+        let places: Vec<_> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
+        buffers.into_iter().for_each(|buffer| pool.give(buffer));
+        assert_eq!(pool.held_bytes(), 4 * capacity);
+        while pool.hollow_one() {}
+        let hollow_bytes = pool.held_bytes();
+        assert!(hollow_bytes > 0 && hollow_bytes <= 4 * capacity / 4, "{hollow_bytes}");
+        assert!(pool.take(capacity).is_none(), "none has its pages");
+        let mut buffers: Vec<_> = (0..3).map(|_| pool.grow(capacity)).collect();
+        for buffer in &mut buffers {
+            assert!(buffer.is_empty() && places.contains(&buffer.as_ptr()));
+            buffer.resize(capacity, 9);
+            assert!(buffer.iter().all(|byte| *byte == 9));
+        }
+        assert_eq!(pool.grow(8 << 10).capacity(), 8 << 10);
+        assert_eq!(4 * pool.held_bytes(), hollow_bytes, "one is left");
+    }
+
+    #[test]
+    fn hollow_buffers_are_not_kept_without_bound() {
+        let pool = FramePool::new(1 << 20);
+        (0..100).for_each(|_| pool.give(buffer_of(64 << 10)));
+        while pool.hollow_one() {}
+        let held_bytes = pool.held_bytes();
+        assert!(held_bytes > 0 && held_bytes <= (1 << 20) / HOLLOW_DIVISOR, "{held_bytes}");
     }
 }

@@ -18,7 +18,8 @@
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.
 //! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
-//!   and evict them; what waits for a block is within the budget.
+//!   and evict them; what waits for a block is within the budget, and what the budget has no room
+//!   for goes back to the system.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -167,16 +168,22 @@ impl BlockCache {
     /// budget has one cache.
     pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
         let bytes = budget.limit_bytes().max(bytes_min);
+        let pool = Arc::new(FramePool::new(bytes));
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
-            home: Home { budget, pool: Arc::new(FramePool::default()) },
+            home: Home { budget, pool },
             bytes_min,
             next_file_id: AtomicU64::new(0),
             hand: AtomicUsize::new(0),
             too_large: AtomicU64::new(0),
             shards: (0..shard_count).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
         })
+    }
+
+    /// The budget that the cache gets the rest of.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.home.budget
     }
 
     /// An id for a file whose blocks are to be cached; never given twice.
@@ -208,7 +215,7 @@ impl BlockCache {
             let evicted = self.shard(shard).evict();
             evicted.into_iter().for_each(Frame::leave_cache);
         }
-        Vec::with_capacity(capacity)
+        self.home.pool.grow(capacity)
     }
 
     /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
@@ -331,16 +338,16 @@ impl BlockCache {
         self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
-    /// Makes room for `bytes` more: buffers that nobody uses go first. Then evicts, first from
-    /// `home`, which is about to grow, then from one shard after the other. Ends when there is
-    /// nothing left to evict.
+    /// Makes room for `bytes` more: the pages of buffers that nobody uses go first. Then evicts,
+    /// first from `home`, which is about to grow, then from one shard after the other. Ends when
+    /// there is nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
         while empty_in_a_row < self.shards.len()
             && self.cache_bytes() + bytes > self.capacity_bytes()
         {
-            if self.home.pool.drop_one() {
+            if self.home.pool.hollow_one() {
                 continue;
             }
             let evicted = self.shard(index).evict();

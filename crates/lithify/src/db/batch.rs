@@ -11,8 +11,10 @@ use crate::base::{
     ColumnFamilyId, KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
 };
 use crate::format::{Decoder, put_varint};
+use crate::stats::Cause;
 use crate::{Error, Result};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The most bytes of an entry beside key and value: kind, family, two lengths.
 const ENTRY_HEAD_SIZE_MAX: usize = 16;
@@ -279,6 +281,11 @@ impl Batch<'_> {
         key: &[u8],
         value: &[u8],
     ) -> &mut Self {
+        let inner = &self.db.inner;
+        let clock = &*inner.world.environment;
+        // Across batches no two entries have one number.
+        let number = inner.visible.load(Ordering::Relaxed) + u64::from(self.data.count());
+        let sample = inner.ledger.sample(number, Cause::UserWrite, clock);
         match family.check_belongs_to(self.db) {
             Ok(()) => {
                 self.data.note_family(&family.family);
@@ -286,6 +293,7 @@ impl Batch<'_> {
             }
             Err(error) => self.data.fail(error),
         }
+        inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         self
     }
 

@@ -17,7 +17,7 @@ use super::wal_set::WalSet;
 use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
 use crate::memtable::MemTableWriter;
 use crate::options::Durability;
-use crate::stats::{Cause, Counter, WorkMeter};
+use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -177,9 +177,11 @@ impl DbInner {
         }
         stalls.writer_begins(clock.now_us());
         let result = self.enqueue(Pending { data, sync, slot: None });
-        stalls.writer_ends(clock.now_us());
-        let meter = &mut WorkMeter::default();
-        self.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
+        match &result {
+            Ok(()) => stalls.writer_ends(),
+            Err(_) => stalls.writer_gives_up(clock.now_us()),
+        }
+        self.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         result
     }
 

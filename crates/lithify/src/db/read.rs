@@ -38,8 +38,8 @@ impl DbInner {
         let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
         let found = self.get_in(&view, key, sequence, &mut meter)?;
         if let Some(value) = &found {
-            self.ledger.count(Counter::GetHits, 1);
-            self.ledger.count(Counter::GetValueBytes, value.len() as u64);
+            let value_bytes = value.len() as u64;
+            self.ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, value_bytes)]);
         }
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
         Ok(found)

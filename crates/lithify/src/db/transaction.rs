@@ -16,7 +16,7 @@ use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;
-use crate::stats::{Cause, Counter, WorkMeter};
+use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -265,8 +265,7 @@ impl Transaction {
         let (inner, clock) = (&self.inner, &*self.inner.world.environment);
         let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
         let grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
-        let meter = &mut WorkMeter::default();
-        inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, meter);
+        inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}

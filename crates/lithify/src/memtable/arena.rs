@@ -1,22 +1,27 @@
 //! The memory of one memtable: chunks that are bumped through, never moved, and freed all at once.
 //!
-//! Chunks start small, because a database may have many families with a few rows each, and double
+//! Chunks start small, because a database may have many families with a few rows each, and grow
 //! until they are as large as a huge page. From then on each is one aligned huge page, asked for
 //! as such: a memtable is read and written in random order, and with small pages every access
-//! costs an address translation on top of the cache miss. Large chunks are mapped directly, so
-//! that dropping a memtable returns its memory to the system at once. An allocation that would
-//! waste much of a chunk gets one of its own.
+//! costs an address translation on top of the cache miss. All but the small chunks are mapped
+//! directly: a memtable is filled by one thread and dropped by another, and its memory is to go
+//! back to the system then, not to an allocator. An allocation that would waste much of a chunk
+//! gets one of its own.
 //!
 //! Called by the single writer only. Values placed here are not dropped.
 
+use crate::base::pages::{HUGE_PAGE_BYTES, MappedPages};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 /// The first chunk: room for the first leaf and a few dozen small rows.
 const CHUNK_BYTES_MIN: usize = 8 << 10;
 
-/// The largest chunk: one huge page of the common processors.
-const CHUNK_BYTES_MAX: usize = 2 << 20;
+/// The largest chunk.
+const CHUNK_BYTES_MAX: usize = HUGE_PAGE_BYTES;
+
+/// Chunks from this size on are mapped.
+const MAPPED_BYTES_MIN: usize = 128 << 10;
 
 /// An allocation above this share of the largest chunk gets a chunk of its own.
 const LARGE_BYTES: usize = CHUNK_BYTES_MAX / 8;
@@ -35,7 +40,8 @@ pub(super) struct Arena {
 struct Chunk {
     start: NonNull<u8>,
     size_bytes: usize,
-    mapped: bool,
+    /// What it lies in; `None` if it is the allocator's.
+    pages: Option<MappedPages>,
 }
 
 // SAFETY: the arena is the only owner of its chunks, and plain memory has no thread affinity.
@@ -122,25 +128,34 @@ impl Arena {
     fn add_chunk(&mut self, size_bytes: usize) -> NonNull<u8> {
         let chunk = Chunk::new(size_bytes);
         let start = chunk.start;
+        self.allocated_bytes += chunk.pages.as_ref().map_or(size_bytes, MappedPages::size_bytes);
         self.chunks.push(chunk);
-        self.allocated_bytes += size_bytes;
         start
     }
 }
 
 impl Chunk {
+    /// Mapped, or the allocator's where it is small or the system maps nothing.
     fn new(size_bytes: usize) -> Self {
-        if size_bytes == CHUNK_BYTES_MAX
-            && let Some(start) = map_huge_page()
-        {
-            return Chunk { start, size_bytes, mapped: true };
-        }
+        let pages = match size_bytes {
+            CHUNK_BYTES_MAX => MappedPages::huge(),
+            MAPPED_BYTES_MIN.. => MappedPages::of_size(size_bytes),
+            _ => None,
+        };
+        let start = match &pages {
+            Some(pages) => pages.start(),
+            None => Chunk::allocate(size_bytes),
+        };
+        Chunk { start, size_bytes, pages }
+    }
+
+    fn allocate(size_bytes: usize) -> NonNull<u8> {
         let layout = Chunk::layout(size_bytes);
         // SAFETY: the layout's size is not zero.
-        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
-            handle_alloc_error(layout);
-        };
-        Chunk { start, size_bytes, mapped: false }
+        match NonNull::new(unsafe { alloc(layout) }) {
+            Some(start) => start,
+            None => handle_alloc_error(layout),
+        }
     }
 
     fn layout(size_bytes: usize) -> Layout {
@@ -153,45 +168,9 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        if self.mapped {
-            unmap(self.start.as_ptr(), self.size_bytes);
-        } else {
+        if self.pages.is_none() {
             // SAFETY: allocated in `new` with the same layout.
             unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size_bytes)) };
         }
-    }
-}
-
-/// Maps one aligned huge page; `None` when the system has no such memory to give, in which case
-/// the caller takes the ordinary allocator. That the pages are huge is a wish, not a condition.
-fn map_huge_page() -> Option<NonNull<u8>> {
-    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-    let mapped_bytes = 2 * CHUNK_BYTES_MAX;
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new private mapping at an address of the system's choice touches nothing.
-    let mapped = unsafe {
-        mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, MapFlags::PRIVATE)
-    };
-    let mapped = mapped.ok()?.cast::<u8>();
-    let before = mapped.align_offset(CHUNK_BYTES_MAX);
-    // SAFETY: the next aligned address and one chunk after it lie within the two chunks mapped.
-    let (start, end) = unsafe { (mapped.add(before), mapped.add(before + CHUNK_BYTES_MAX)) };
-    unmap(mapped, before);
-    unmap(end, CHUNK_BYTES_MAX - before);
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::mm::{Advice, madvise};
-        // SAFETY: advice about a range that was just mapped. A refusal changes speed only.
-        let _ = unsafe { madvise(start.cast(), CHUNK_BYTES_MAX, Advice::LinuxHugepage) };
-    }
-    NonNull::new(start)
-}
-
-/// Returns whole pages that `map_huge_page` mapped and nobody refers to.
-fn unmap(start: *mut u8, size_bytes: usize) {
-    if size_bytes > 0 {
-        // SAFETY: private to this file: every caller owns the range and forgets it here. An error
-        // means that the range was not ours, which cannot be mended; the memory stays mapped.
-        let _ = unsafe { rustix::mm::munmap(start.cast(), size_bytes) };
     }
 }

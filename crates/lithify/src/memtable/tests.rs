@@ -341,7 +341,7 @@ fn memory_is_charged_in_full() {
     let before = table.memory_bytes();
     writer.insert(b"boulder", Trailer::new(100_001, ValueKind::Put), &vec![1; 5 << 20]);
     let grown = table.memory_bytes() - before;
-    assert!((5 << 20..(5 << 20) + 4096).contains(&grown), "a large value takes {grown} bytes");
+    assert!((5 << 20..=(5 << 20) + 4096).contains(&grown), "a large value takes {grown} bytes");
     drop(writer);
     assert_eq!(table.get(b"boulder", SEQUENCE_MAX).map(|row| row.2.len()), Some(5 << 20));
 }

@@ -8,7 +8,7 @@ use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
 };
 use super::stall::Stalls;
-use super::striped::StripedCounters;
+use super::striped::{StripedCounters, ThreadStripe};
 use super::{PART_COUNT, WorkMeter};
 use crate::base::{Clock, Level};
 use std::sync::Arc;
@@ -132,14 +132,15 @@ impl Ledger {
     pub fn book_codecs(&self, cause: Cause, level: Level, meter: &WorkMeter, ns_per_tick: f64) {
         let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
         for codec in 0..CODEC_NAMES.len() {
+            let Some(codecs) = &meter.codecs else { break };
             let book = |figure, amount| {
                 self.add(codec_index(cause, level, codec as u8, figure), amount);
             };
-            book(CodecFigure::CompressedRawBytes, meter.compressed_raw_bytes[codec]);
-            book(CodecFigure::CompressedStoredBytes, meter.compressed_stored_bytes[codec]);
-            book(CodecFigure::CompressNs, ns(meter.compress_ticks[codec]));
-            book(CodecFigure::DecompressedRawBytes, meter.decompressed_raw_bytes[codec]);
-            book(CodecFigure::DecompressNs, ns(meter.decompress_ticks[codec]));
+            book(CodecFigure::CompressedRawBytes, codecs.compressed_raw_bytes[codec]);
+            book(CodecFigure::CompressedStoredBytes, codecs.compressed_stored_bytes[codec]);
+            book(CodecFigure::CompressNs, ns(codecs.compress_ticks[codec]));
+            book(CodecFigure::DecompressedRawBytes, codecs.decompressed_raw_bytes[codec]);
+            book(CodecFigure::DecompressNs, ns(codecs.decompress_ticks[codec]));
         }
         self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
         self.count(Counter::ReadAheadBytes, meter.read_ahead_bytes);
@@ -160,14 +161,28 @@ impl Ledger {
         }
     }
 
-    /// Adds to a counter and returns what it was before. Of a counter that every read adds to,
-    /// that is what the calling thread's part of it was.
+    /// Adds to a counter and returns what it was before. Of a counter that every read or write
+    /// adds to, that is what the calling thread's part of it was.
     #[inline]
     pub fn count(&self, counter: Counter, amount: u64) -> u64 {
         if amount == 0 {
             return 0;
         }
-        match self.striped.add(counter, amount) {
+        self.count_in(&self.striped.of_thread(), counter, amount)
+    }
+
+    /// Adds to several counters: cheaper than one by one.
+    #[inline]
+    pub fn count_all<const N: usize>(&self, amounts: [(Counter, u64); N]) {
+        let stripe = self.striped.of_thread();
+        for (counter, amount) in amounts {
+            self.count_in(&stripe, counter, amount);
+        }
+    }
+
+    #[inline]
+    fn count_in(&self, stripe: &ThreadStripe<'_>, counter: Counter, amount: u64) -> u64 {
+        match stripe.add(counter, amount) {
             Some(before) => before,
             None => self.figures[counter_index(counter)].fetch_add(amount, Relaxed),
         }

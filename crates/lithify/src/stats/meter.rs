@@ -107,6 +107,9 @@ impl Split {
         let mut parts_ns = [0; PART_COUNT + 1];
         let mut left_ns = cpu_ns;
         for (part_ns, part_ticks) in parts_ns.iter_mut().zip(ticks) {
+            if *part_ticks == 0 {
+                continue;
+            }
             let share_ns = u128::from(cpu_ns) * u128::from(*part_ticks) / u128::from(whole);
             *part_ns = (share_ns as u64).min(left_ns);
             left_ns -= *part_ns;
@@ -188,7 +191,19 @@ impl Ledger {
     ) {
         let metered = meter.reads != 0 || meter.ticks.iter().any(|ticks| *ticks != 0);
         if sample.is_some() || metered {
-            self.book_user_call(sample, cause, level, clock, &meter.take());
+            // Before anything else: what follows is not the call's.
+            let end_ticks = clock.ticks();
+            self.book_user_call(sample, (cause, level), clock, end_ticks, &meter.take());
+        }
+    }
+
+    /// Ends a user call that meters nothing: [`Ledger::end_user_call`] without a meter.
+    #[inline]
+    pub fn end_unmetered_call(&self, sample: Option<UserSample>, cause: Cause, clock: &dyn Clock) {
+        if sample.is_some() {
+            let end_ticks = clock.ticks();
+            let meter = WorkMeter::default();
+            self.book_user_call(sample, (cause, 0), clock, end_ticks, &meter);
         }
     }
 
@@ -196,12 +211,11 @@ impl Ledger {
     fn book_user_call(
         &self,
         sample: Option<UserSample>,
-        cause: Cause,
-        level: Level,
+        (cause, level): (Cause, Level),
         clock: &dyn Clock,
+        end_ticks: u64,
         meter: &WorkMeter,
     ) {
-        let end_ticks = clock.ticks();
         let ns_per_tick = self.ns_per_tick(clock.now_us(), end_ticks);
         if let Some(sample) = sample {
             let elapsed_ticks =

@@ -57,16 +57,9 @@ pub const PART_COUNT: usize = 5;
 pub struct WorkMeter {
     /// Ticks per part.
     pub ticks: [u64; PART_COUNT],
-    /// Per codec number: raw bytes given to the encoder.
-    pub compressed_raw_bytes: [u64; 5],
-    /// Per codec number: bytes that came out and were kept.
-    pub compressed_stored_bytes: [u64; 5],
-    /// Per codec number: raw bytes that came out of the decoder.
-    pub decompressed_raw_bytes: [u64; 5],
-    /// Per codec number: ticks in the encoder.
-    pub compress_ticks: [u64; 5],
-    /// Per codec number: ticks in the decoder.
-    pub decompress_ticks: [u64; 5],
+    /// What went through the codecs, once something did: most reads find their block decoded, and
+    /// a large meter costs them more than all that they book.
+    pub codecs: Option<Box<CodecMeter>>,
     /// Blocks whose encoding was dropped because it did not shrink enough.
     pub raw_fallback_blocks: u64,
     /// Reads of files that succeeded.
@@ -77,7 +70,28 @@ pub struct WorkMeter {
     pub read_ahead_bytes: u64,
 }
 
+/// What went through the codecs, per codec number.
+#[derive(Clone, Debug, Default)]
+pub struct CodecMeter {
+    /// Raw bytes given to the encoder.
+    pub compressed_raw_bytes: [u64; CODEC_NAMES.len()],
+    /// Bytes that came out and were kept.
+    pub compressed_stored_bytes: [u64; CODEC_NAMES.len()],
+    /// Raw bytes that came out of the decoder.
+    pub decompressed_raw_bytes: [u64; CODEC_NAMES.len()],
+    /// Ticks in the encoder.
+    pub compress_ticks: [u64; CODEC_NAMES.len()],
+    /// Ticks in the decoder.
+    pub decompress_ticks: [u64; CODEC_NAMES.len()],
+}
+
 impl WorkMeter {
+    /// Where work of the codecs is metered.
+    #[inline]
+    pub fn codecs(&mut self) -> &mut CodecMeter {
+        self.codecs.get_or_insert_default()
+    }
+
     /// Runs `work` and books its ticks under `part`.
     #[inline]
     pub fn time<R>(&mut self, clock: &dyn Clock, part: Part, work: impl FnOnce() -> R) -> R {

@@ -107,7 +107,8 @@ impl Stalls {
         }
     }
 
-    /// A writer wants to complete a write from now on, until [`Stalls::writer_ends`].
+    /// A writer wants to complete a write from now on, until [`Stalls::writer_ends`] or
+    /// [`Stalls::writer_gives_up`].
     pub fn writer_begins(&self, now_us: u64) {
         if self.waiting.fetch_add(1, Relaxed) == 0 {
             self.progress_us.fetch_max(self.since_start(now_us), Relaxed);
@@ -128,9 +129,14 @@ impl Stalls {
         }
     }
 
-    /// The end of [`Stalls::writer_begins`], after the completion. A writer that gave up (an
-    /// error, a timeout) ends without one; if it was the last, its vain wait counts as a gap.
-    pub fn writer_ends(&self, now_us: u64) {
+    /// The end of [`Stalls::writer_begins`], after the completion.
+    pub fn writer_ends(&self) {
+        self.waiting.fetch_sub(1, Relaxed);
+    }
+
+    /// The end of [`Stalls::writer_begins`] for a writer that gave up (an error, a timeout): if it
+    /// was the last, its vain wait counts as a gap.
+    pub fn writer_gives_up(&self, now_us: u64) {
         if self.waiting.fetch_sub(1, Relaxed) == 1 {
             self.write_completed(now_us);
         }

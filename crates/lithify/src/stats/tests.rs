@@ -52,14 +52,14 @@ fn a_step_is_split_into_parts_that_add_up() {
     meter.time(&clock, Part::Checksum, || clock.advance(100, 100));
     // A file call that takes 5 ms, of which 50 us on the CPU.
     meter.time(&clock, Part::Io, || clock.advance(5_000, 50));
-    meter.compress_ticks[4] = 900_000;
-    meter.compressed_raw_bytes[4] = 16_384;
-    meter.compressed_stored_bytes[4] = 7_000;
+    meter.codecs().compress_ticks[4] = 900_000;
+    meter.codecs().compressed_raw_bytes[4] = 16_384;
+    meter.codecs().compressed_stored_bytes[4] = 7_000;
     meter.raw_fallback_blocks = 2;
     clock.advance(50, 50);
     let cost = step.finish(&clock, &ledger, Cause::Compaction, 3, &mut meter);
     assert_eq!(cost, StepCost { cpu_ns: 500_000, wall_us: 5_450 });
-    assert_eq!(meter.compressed_raw_bytes[4], 0, "the meter was emptied");
+    assert_eq!(meter.codecs().compressed_raw_bytes[4], 0, "the meter was emptied");
 
     let figures = ledger.figures();
     let parts = parts(&figures, Cause::Compaction, 3);
@@ -116,8 +116,8 @@ fn samples_stand_for_all_calls() {
         let sample = ledger.begin_user_call(Counter::Gets, Cause::UserRead, &clock);
         sampled += u64::from(sample.is_some());
         meter.time(&clock, Part::Decompress, || clock.advance(2, 2));
-        meter.decompressed_raw_bytes[3] += 100;
-        meter.decompress_ticks[3] += 6_000;
+        meter.codecs().decompressed_raw_bytes[3] += 100;
+        meter.codecs().decompress_ticks[3] += 6_000;
         clock.advance(3, 3);
         ledger.end_user_call(sample, Cause::UserRead, 2, &clock, &mut meter);
     }
@@ -276,14 +276,14 @@ fn gaps_count_only_while_a_writer_wants_to_write() {
     // A writer that completes at once, then nobody for a second: no gap.
     stalls.writer_begins(at(0));
     stalls.write_completed(at(1));
-    stalls.writer_ends(at(1));
+    stalls.writer_ends();
     stalls.writer_begins(at(1_050));
     assert_eq!(stalls.summary(at(1_060)).longest_gap_us, 10_000);
     // Held up until 1420: the windows 1100, 1200 and 1300 passed without a completion.
     stalls.write_completed(at(1_420));
     let summary = stalls.summary(at(1_999));
     assert_eq!((summary.gap_windows, summary.windows), (3 + 4, 19), "1500 to 1900 is still open");
-    stalls.writer_ends(at(1_430));
+    stalls.writer_ends();
     let summary = stalls.summary(at(2_000));
     assert_eq!((summary.gap_windows, summary.windows), (3, 20));
     assert_eq!(summary.longest_gap_us, 370_000);
@@ -294,7 +294,7 @@ fn gaps_count_only_while_a_writer_wants_to_write() {
 fn a_writer_that_gives_up_leaves_its_gap() {
     let stalls = Stalls::new(0);
     stalls.writer_begins(0);
-    stalls.writer_ends(350_000);
+    stalls.writer_gives_up(350_000);
     let summary = stalls.summary(400_000);
     assert_eq!((summary.gap_windows, summary.longest_gap_us), (3, 350_000));
 }
@@ -352,7 +352,7 @@ fn book_activity(ledger: &Ledger) {
     ledger.stalls().writer_released(2_400_000);
     ledger.stalls().writer_begins(2_050_000);
     ledger.stalls().write_completed(2_330_000);
-    ledger.stalls().writer_ends(2_330_000);
+    ledger.stalls().writer_ends();
 }
 
 /// A snapshot with something in every place of the page.
@@ -367,9 +367,9 @@ fn full_snapshot() -> StatisticsSnapshot {
     let mut step = StepClock::start(&clock);
     let mut meter = WorkMeter::default();
     meter.time(&clock, Part::Compress, || clock.advance(900_000, 900_000));
-    meter.compress_ticks[4] = 2_700_000_000;
-    meter.compressed_raw_bytes[4] = 90 << 20;
-    meter.compressed_stored_bytes[4] = 30 << 20;
+    meter.codecs().compress_ticks[4] = 2_700_000_000;
+    meter.codecs().compressed_raw_bytes[4] = 90 << 20;
+    meter.codecs().compressed_stored_bytes[4] = 30 << 20;
     clock.advance(600_000, 600_000);
     step.finish(&clock, &ledger, Cause::Compaction, 6, &mut meter);
     book_activity(&ledger);

@@ -208,10 +208,11 @@ fn encode_block(
     }
     let number = codec as usize;
     meter.ticks[Part::Compress as usize] += ticks;
-    meter.compress_ticks[number] += ticks;
-    meter.compressed_raw_bytes[number] += raw.len() as u64;
+    let codecs = meter.codecs();
+    codecs.compress_ticks[number] += ticks;
+    codecs.compressed_raw_bytes[number] += raw.len() as u64;
     // A block that stays raw counts with what it takes: that is what trying the codec gained.
-    meter.compressed_stored_bytes[number] += stored_size as u64;
+    codecs.compressed_stored_bytes[number] += stored_size as u64;
     Ok(if shrinks { codec } else { CodecId::None })
 }
 

@@ -164,7 +164,10 @@ impl TableReader {
             // The index has proved that the block lies before it.
             let block_end = handle.end().unwrap_or(handle.offset);
             let end = handle.offset.saturating_add(size).min(self.data_end()).max(block_end);
-            let wanted = ahead.prepare(handle.offset..end);
+            let cache = self.cache.as_ref().map(|(cache, _)| cache);
+            let budget = cache.map(|cache| cache.budget());
+            let wanted = ahead.prepare(handle.offset..end, budget);
+            cache.inspect(|cache| cache.shrink_to_budget());
             self.read(wanted.offset, wanted.buffer, context)?;
             if let Some(meter) = &mut context.meter {
                 meter.read_ahead_bytes += end - block_end;
@@ -399,8 +402,9 @@ pub(super) fn book_decompression(
     ticks: u64,
 ) {
     meter.ticks[Part::Decompress as usize] += ticks;
-    meter.decompress_ticks[codec as usize] += ticks;
-    meter.decompressed_raw_bytes[codec as usize] += raw_size as u64;
+    let codecs = meter.codecs();
+    codecs.decompress_ticks[codec as usize] += ticks;
+    codecs.decompressed_raw_bytes[codec as usize] += raw_size as u64;
 }
 
 /// Decodes a block into `raw`, which is empty.

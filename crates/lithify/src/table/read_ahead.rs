@@ -2,11 +2,13 @@
 //!
 //! A seek and the block behind it are read as they are wanted: most scans are short. From the
 //! third block in a row that the cache does not have, a read takes more than that block, twice as
-//! much each time. What it brings waits here, as it is stored, for the cursor to come by; a scan
-//! that ends has read at most about as much again as it used.
+//! much each time. What it brings waits here, as it is stored and charged to the budget, for the
+//! cursor to come by; a scan that ends has read at most about as much again as it used.
 
 use super::block::BlockHandle;
+use crate::base::{Charge, MemoryBudget, MemoryUse};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What the first read ahead takes, in stored bytes.
 const SIZE_MIN: u64 = 32 << 10;
@@ -20,6 +22,8 @@ const MISSES_BEFORE: u32 = 2;
 pub(super) struct ReadAhead {
     /// Starts at `offset` of the file.
     buffer: Vec<u8>,
+    /// For `buffer`, where there is a budget.
+    charge: Option<Charge>,
     offset: u64,
     /// The bytes of `buffer` that are known to be the file's.
     filled: usize,
@@ -77,9 +81,13 @@ impl ReadAhead {
         &self.buffer[start..start + handle.stored_size as usize]
     }
 
-    /// Makes room for a stretch of the file. What is here of its start stays, so that a block of
-    /// which a part was read is not read twice.
-    pub(super) fn prepare(&mut self, stretch: Range<u64>) -> Wanted<'_> {
+    /// Makes room for a stretch of the file, at the cost of `budget`. What is here of its start
+    /// stays, so that a block of which a part was read is not read twice.
+    pub(super) fn prepare(
+        &mut self,
+        stretch: Range<u64>,
+        budget: Option<&Arc<MemoryBudget>>,
+    ) -> Wanted<'_> {
         let kept = match stretch.start.checked_sub(self.offset) {
             Some(skip) if skip < self.filled as u64 => {
                 self.buffer.copy_within(skip as usize..self.filled, 0);
@@ -91,7 +99,18 @@ impl ReadAhead {
         self.filled = kept;
         let size = ((stretch.end - stretch.start) as usize).max(kept);
         self.buffer.resize(size, 0);
+        self.recharge(budget);
         Wanted { offset: stretch.start + kept as u64, buffer: &mut self.buffer[kept..] }
+    }
+
+    fn recharge(&mut self, budget: Option<&Arc<MemoryBudget>>) {
+        let bytes = self.buffer.capacity();
+        match &mut self.charge {
+            Some(charge) => charge.resize(bytes),
+            None => {
+                self.charge = budget.map(|budget| budget.charge(MemoryUse::ReadAhead, bytes));
+            }
+        }
     }
 
     /// What was wanted has been read.
@@ -118,7 +137,7 @@ mod tests {
                 reads.push(if ahead.holds(handle) { 0 } else { 10_000 });
                 continue;
             }
-            let wanted = ahead.prepare(handle.offset..handle.offset + size);
+            let wanted = ahead.prepare(handle.offset..handle.offset + size, None);
             for (at, byte) in (wanted.offset..).zip(wanted.buffer.iter_mut()) {
                 *byte = (at / 10_000) as u8;
             }
@@ -153,12 +172,28 @@ mod tests {
     }
 
     #[test]
+    fn the_buffer_is_charged_until_the_cursor_is_placed_anew() {
+        let budget = MemoryBudget::new(1 << 20);
+        let used = || budget.used_bytes(MemoryUse::ReadAhead);
+        let mut ahead = ReadAhead::default();
+        ahead.prepare(0..100_000, Some(&budget));
+        assert!((100_000..200_001).contains(&used()), "{}", used());
+        ahead.prepare(0..200_000, Some(&budget));
+        assert!((200_000..400_001).contains(&used()), "{}", used());
+        ahead.reset();
+        assert_eq!(used(), 0);
+        ahead.prepare(0..100_000, Some(&budget));
+        drop(ahead);
+        assert_eq!(used(), 0);
+    }
+
+    #[test]
     fn what_was_not_read_is_not_believed() {
         let mut ahead = ReadAhead::default();
-        ahead.prepare(0..100_000);
+        ahead.prepare(0..100_000, None);
         // The read failed: nothing arrived.
         assert!(!ahead.holds(block(0)));
-        ahead.prepare(0..100_000);
+        ahead.prepare(0..100_000, None);
         ahead.arrived();
         assert!(ahead.holds(block(0)) && ahead.holds(block(90_000)) && !ahead.holds(block(90_001)));
     }

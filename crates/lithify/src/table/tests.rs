@@ -330,8 +330,11 @@ fn properties_and_meters_say_what_was_written() {
     assert_eq!((properties.newest_obsolete_sequence, properties.prefix_length), (17, 2));
     assert_eq!(properties.codec, CodecId::Lz4 as u64);
     let lz4 = CodecId::Lz4 as usize;
-    assert!(meter.compressed_raw_bytes[lz4] > properties.data_raw_bytes);
-    assert!(meter.compress_ticks[lz4] > 0 && meter.ticks.iter().filter(|t| **t > 0).count() >= 3);
+    assert!(meter.codecs().compressed_raw_bytes[lz4] > properties.data_raw_bytes);
+    assert!(
+        meter.codecs().compress_ticks[lz4] > 0
+            && meter.ticks.iter().filter(|t| **t > 0).count() >= 3
+    );
     let reader = open(&table.take_output(), true).unwrap();
     assert_eq!(reader.properties(), properties);
     reader.verify(&mut ReadContext::new(&clock)).unwrap();

@@ -201,9 +201,9 @@ fn a_metered_get_books_its_parts_once() {
     // The second get found everything in the cache. Filter, index and data block were read once.
     assert_eq!(meter.ticks[Part::Io as usize], 3);
     assert_eq!(meter.ticks[Part::Checksum as usize], 3);
-    let decoded = meter.decompressed_raw_bytes[CodecId::Zstd as usize];
+    let decoded = meter.codecs().decompressed_raw_bytes[CodecId::Zstd as usize];
     assert!(decoded >= summary.properties.data_raw_bytes, "{decoded}");
-    assert!(meter.decompress_ticks[CodecId::Zstd as usize] >= 1);
+    assert!(meter.codecs().decompress_ticks[CodecId::Zstd as usize] >= 1);
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! Memory in whole pages, straight from the system and straight back to it.
+//!
+//! For what is large and comes and goes between threads. A general allocator keeps what is freed
+//! with the thread that had asked for it, and in places that something small holds fast; pages
+//! that are given back here are gone from the process at once. Threads: any.
+
+#![expect(unsafe_code, reason = "maps, unmaps and discards pages")]
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// One huge page of the common processors.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Pages of this process alone, zero at first; unmapped when dropped.
+pub(crate) struct MappedPages {
+    start: NonNull<u8>,
+    size_bytes: usize,
+}
+
+// SAFETY: the value is the only owner of its pages, and plain memory has no thread affinity.
+unsafe impl Send for MappedPages {}
+
+impl MappedPages {
+    /// At least `size_bytes` in small pages that are there already: cheaper than one fault each.
+    /// `None` when the system has no such memory to give.
+    pub(crate) fn of_size(size_bytes: usize) -> Option<Self> {
+        let size_bytes = size_bytes.max(1).checked_next_multiple_of(page_size())?;
+        #[cfg(target_os = "linux")]
+        let flags = rustix::mm::MapFlags::PRIVATE | rustix::mm::MapFlags::POPULATE;
+        #[cfg(not(target_os = "linux"))]
+        let flags = rustix::mm::MapFlags::PRIVATE;
+        MappedPages::map(size_bytes, flags)
+    }
+
+    /// One aligned huge page. That it is huge is a wish, not a condition.
+    pub(crate) fn huge() -> Option<Self> {
+        let mut pages = MappedPages::map(2 * HUGE_PAGE_BYTES, rustix::mm::MapFlags::PRIVATE)?;
+        let before = pages.start.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: the next aligned address and one huge page behind it lie within the two mapped.
+        let (start, end) =
+            unsafe { (pages.start.add(before), pages.start.add(before + HUGE_PAGE_BYTES)) };
+        unmap(pages.start, before);
+        unmap(end, HUGE_PAGE_BYTES - before);
+        (pages.start, pages.size_bytes) = (start, HUGE_PAGE_BYTES);
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::mm::{Advice, madvise};
+            let start = pages.start.as_ptr().cast();
+            // SAFETY: advice about a range that was just mapped. A refusal changes speed only.
+            let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, Advice::LinuxHugepage) };
+        }
+        Some(pages)
+    }
+
+    fn map(size_bytes: usize, flags: rustix::mm::MapFlags) -> Option<Self> {
+        use rustix::mm::{ProtFlags, mmap_anonymous};
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new private mapping at an address of the system's choice touches nothing.
+        let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), size_bytes, protection, flags) };
+        let start = NonNull::new(mapped.ok()?.cast::<u8>())?;
+        Some(MappedPages { start, size_bytes })
+    }
+
+    /// The first byte. Aligned to a page.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// All of it, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+}
+
+impl Drop for MappedPages {
+    fn drop(&mut self) {
+        unmap(self.start, self.size_bytes);
+    }
+}
+
+/// Returns whole pages that were mapped here and that nobody refers to.
+fn unmap(start: NonNull<u8>, size_bytes: usize) {
+    if size_bytes > 0 {
+        // SAFETY: private to this file: every caller owns the range and forgets it here. An error
+        // means that the range was not ours, which cannot be mended; the memory stays mapped.
+        let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), size_bytes) };
+    }
+}
+
+/// Gives the whole pages inside of `spare` back to the system, and tells how many bytes they are.
+/// The addresses stay the owner's; the next to touch them gets fresh pages.
+pub(crate) fn discard(spare: &mut [MaybeUninit<u8>]) -> usize {
+    let page_size = page_size();
+    let before = spare.as_ptr().align_offset(page_size).min(spare.len());
+    let inner = &mut spare[before..];
+    let size_bytes = inner.len() / page_size * page_size;
+    if size_bytes > 0 && give_back(&mut inner[..size_bytes]) { size_bytes } else { 0 }
+}
+
+/// Whether the system has taken these whole pages.
+#[cfg(target_os = "linux")]
+fn give_back(pages: &mut [MaybeUninit<u8>]) -> bool {
+    use rustix::mm::{Advice, madvise};
+    // SAFETY: the borrow is the only one to these bytes, which are of no value to it, and whole
+    // pages of them hold nothing of anybody else's, so that they may become zero.
+    unsafe { madvise(pages.as_mut_ptr().cast(), pages.len(), Advice::LinuxDontNeed) }.is_ok()
+}
+
+/// Elsewhere the advice does not promise that the pages go.
+#[cfg(not(target_os = "linux"))]
+fn give_back(_pages: &mut [MaybeUninit<u8>]) -> bool {
+    false
+}
+
+fn page_size() -> usize {
+    static PAGE_SIZE: OnceLock<usize> = OnceLock::new();
+    // SAFETY: a question about the system; it takes and returns a number.
+    *PAGE_SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes from `start` on that are resident now.
+    fn resident_bytes(start: *const u8, size_bytes: usize) -> usize {
+        let map = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let first = start as u64 / page_size() as u64;
+        let count = size_bytes.div_ceil(page_size()) as u64;
+        let is_there = |page: &u64| {
+            let mut entry = [0; 8];
+            std::os::unix::fs::FileExt::read_exact_at(&map, &mut entry, 8 * page).unwrap();
+            u64::from_le_bytes(entry) >> 63 == 1
+        };
+        (first..first + count).filter(is_there).count() * page_size()
+    }
+
+    #[test]
+    fn pages_are_there_writable_and_aligned() {
+        let pages = MappedPages::of_size(100_000).unwrap();
+        assert_eq!(pages.size_bytes() % page_size(), 0);
+        assert!(pages.size_bytes() >= 100_000);
+        assert_eq!(resident_bytes(pages.start().as_ptr(), 100_000), pages.size_bytes());
+        let huge = MappedPages::huge().unwrap();
+        assert_eq!(huge.start().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+        assert_eq!(huge.size_bytes(), HUGE_PAGE_BYTES);
+        for pages in [pages, huge] {
+            // SAFETY: the pages are this test's, for writing, and as long as they say.
+            let bytes = unsafe {
+                std::slice::from_raw_parts_mut(pages.start().as_ptr(), pages.size_bytes())
+            };
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            bytes.fill(7);
+        }
+        assert!(MappedPages::of_size(usize::MAX).is_none());
+        assert!(MappedPages::of_size(usize::MAX / 2).is_none());
+    }
+
+    #[test]
+    fn discarded_pages_leave_the_process_and_others_stay() {
+        let mut buffer = vec![7_u8; 20 * page_size() + 100];
+        let all = resident_bytes(buffer.as_ptr(), buffer.len());
+        buffer.truncate(10);
+        let capacity = buffer.capacity();
+        let discarded = discard(buffer.spare_capacity_mut());
+        assert!(discarded + 2 * page_size() >= capacity, "{discarded} of {capacity}");
+        assert!(resident_bytes(buffer.as_ptr(), capacity) <= all - discarded);
+        assert_eq!(buffer, [7; 10]);
+        buffer.resize(capacity, 1);
+        assert!(buffer[10..].iter().all(|byte| *byte == 1));
+        assert_eq!(discard(&mut [MaybeUninit::uninit(); 100]), 0);
+        assert_eq!(discard(&mut []), 0);
+    }
+}
