@@ -171,6 +171,7 @@ fn trial_settings() -> EngineSettings {
         background_threads: 1,
         block_bytes: 4096,
         durability: DurabilityMode::Buffered,
+        codec_level0: None,
         codec_small: Codec::None,
         codec_middle: Codec::Lz4,
         codec_bottom: Codec::Zstd(1),

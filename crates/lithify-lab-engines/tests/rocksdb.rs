@@ -39,6 +39,7 @@ fn settings(durability: DurabilityMode) -> EngineSettings {
         background_threads: 1,
         block_bytes: 4096,
         durability,
+        codec_level0: None,
         codec_small: Codec::None,
         codec_middle: Codec::Lz4,
         codec_bottom: Codec::Zstd(1),

@@ -17,6 +17,7 @@ pub(super) fn settings(codecs: &str) -> EngineSettings {
         background_threads: 1,
         block_bytes: 4096,
         durability: DurabilityMode::Buffered,
+        codec_level0: None,
         codec_small: codecs[0],
         codec_middle: codecs[1],
         codec_bottom: codecs[2],
