@@ -49,8 +49,11 @@ fn through_json<E: Serialize + serde::de::DeserializeOwned>(experiment: &E) -> E
 
 #[test]
 fn a_file_of_another_kind_is_refused_or_read_as_what_it_is() {
-    let error = LoopExperiment::parse(FILE, built_in()).expect_err("is of the other kind");
-    assert!(error.to_string().contains("key workload.profile"), "{error}");
+    let (line, text) = replace("kind = \"linkbench\"", "kind = \"dbbench\"");
+    let error = error(&text);
+    assert_eq!((error.line, error.key.as_str()), (line, "workload.kind"));
+    assert!(error.what.contains("the other kind"), "{error}");
+    assert!(AnyExperiment::parse(FILE, &text).is_err(), "a graph is no database of keys");
     let (line, text) = replace("kind = \"linkbench\"", "kind = \"ycsb\"");
     let error = AnyExperiment::parse(FILE, &text).expect_err("is unknown");
     assert_eq!((error.line, error.key.as_str()), (line, "workload.kind"));
