@@ -190,6 +190,15 @@ fn headings<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Align)> {
     columns
 }
 
+/// A figure, or a dash for what is not there. cpu/w grows with the length of a test: what is lost
+/// in five decimals is written with an exponent.
+fn fine(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value != 0.0 && value.abs() < 0.001 => format!("{value:.2e}"),
+        value => figure_or_dash(value),
+    }
+}
+
 /// A row per test and arm.
 fn rows(
     record: &LoopRecord,
@@ -202,7 +211,7 @@ fn rows(
         for arm in &record.plan.arms {
             let mut row = vec![test.to_string(), upper_codecs(record, arm)];
             let medians = values(*test, arm).into_iter();
-            row.extend(medians.map(|spread| figure_or_dash(spread.map(|s| s.median))));
+            row.extend(medians.map(|spread| fine(spread.map(|spread| spread.median))));
             row.push(format!("{arm}{}", remark(record, figures, engine, arm)));
             rows.push(row);
         }

@@ -61,7 +61,7 @@ fn result(cell: &DbCell) -> DbResult {
         capabilities: Capabilities::default(),
         engine_options: serde_json::Value::Null,
         steps: steps.collect(),
-        verification: (cell.role == Role::Measure).then(|| Verification {
+        verification: (cell.role == Role::Measure).then_some(Verification {
             rows: cell.spec.num,
             rows_expected: Some(cell.spec.num),
             keys_sum: 1,
