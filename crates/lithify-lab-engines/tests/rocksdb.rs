@@ -185,6 +185,9 @@ fn every_level_has_its_codec_in_the_files() {
     assert!(written["compaction"] > 0 && before.read_bytes_by_cause["compaction"] > 0);
     assert!(before.cpu_us_by_cause["compaction"] > 0);
     assert!(before.live_bytes >= bottom.stored_bytes);
+    let wall_us: u64 = before.levels.iter().map(|level| level.compaction_wall_us).sum();
+    let cpu_us: u64 = before.levels.iter().map(|level| level.compaction_cpu_us).sum();
+    assert!(wall_us > 0 && wall_us >= cpu_us / 2, "{wall_us} us of wall, {cpu_us} us of CPU");
     assert!(before.raw["cache"]["capacity_bytes"].as_u64() > Some(0), "{}", before.raw);
     opened.close().expect("closes");
 

@@ -171,7 +171,9 @@ pub struct LevelStatistics {
     pub stored_bytes: u64,
     /// The same keys and values before compression.
     pub raw_bytes: u64,
-    /// Codec and effort that new files of this level get.
+    /// Codec and effort of the level's files, as their metadata say: one, or all with their number
+    /// of files (`lz4 in 3, none in 1`). Of a level without files the one that a new file gets,
+    /// where the engine tells.
     pub codec: String,
     /// Bytes read by compactions into this level since open.
     pub compaction_read_bytes: u64,
@@ -179,8 +181,23 @@ pub struct LevelStatistics {
     pub compaction_write_bytes: u64,
     /// CPU of those compactions or flushes, microseconds.
     pub compaction_cpu_us: u64,
+    /// Their wall time, microseconds; parallel ones add up.
+    #[serde(default)]
+    pub compaction_wall_us: u64,
     /// Number of those compactions or flushes.
     pub compactions: u64,
+}
+
+impl LevelStatistics {
+    /// The text of [`LevelStatistics::codec`] for files of these codecs.
+    pub fn describe_codecs(files_by_codec: &BTreeMap<String, u64>) -> String {
+        if files_by_codec.len() == 1 {
+            return files_by_codec.keys().cloned().collect();
+        }
+        let parts: Vec<String> =
+            files_by_codec.iter().map(|(codec, files)| format!("{codec} in {files}")).collect();
+        parts.join(", ")
+    }
 }
 
 /// How an engine held back its writers since open.

@@ -10,6 +10,7 @@
 //! | [`meter`] | what a phase cost the process, the machine and the device |
 //! | [`keyvalue`] | what workloads of plain keys and values share |
 //! | [`dbbench`] | the loops of the classic key-value benchmark, in pairs of engines |
+//! | [`loop_experiment`] | published experiments over those loops: arms of codecs on several engines, times of jobs by level |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
@@ -22,6 +23,7 @@ pub mod experiment;
 pub mod keyvalue;
 pub mod latency;
 pub mod linkbench;
+pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
 pub mod report;

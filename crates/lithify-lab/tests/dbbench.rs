@@ -27,6 +27,7 @@ fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
         duration_seconds: 0,
         seek_nexts: 10,
         write_rate_bytes_per_s: 0,
+        background_rate_bytes_per_s: None,
         seed: 42,
         use_existing: false,
         settle: true,

@@ -146,7 +146,7 @@ pub const FAMILY_OPTIONS: &[OptionInfo] = &[
         "policy",
         0,
         0,
-        "Codec by distance from the bottom: small levels and L0, middle (one above the bottom), bottom."
+        "Codec by distance from the bottom: small levels and L0, middle (one above the bottom), bottom; a fourth one in front of them is for L0 alone."
     ),
     option!(
         "block_size_bytes",

@@ -176,12 +176,16 @@ impl RocksEngine {
             for (number, work) in parse_levels(&text.unwrap_or_default()) {
                 let level = levels.entry(number).or_default();
                 level.compaction_cpu_us += work.cpu_us;
+                level.compaction_wall_us += work.wall_us;
+                level.compaction_read_bytes += work.read_bytes;
+                level.compaction_write_bytes += work.written_bytes;
                 level.compactions += work.jobs;
             }
         }
         for (number, level) in &mut levels {
             level.level = *number;
-            level.codec = codecs.get(number).map(describe_codecs).unwrap_or_default();
+            level.codec =
+                codecs.get(number).map(LevelStatistics::describe_codecs).unwrap_or_default();
         }
         levels.into_values().collect()
     }
@@ -266,16 +270,6 @@ fn codec_name(found: &str) -> String {
         other => other,
     };
     level.map_or_else(|| name.to_owned(), |level| format!("{name}-{level}"))
-}
-
-/// One codec, or all that were found with their number of files.
-fn describe_codecs(codecs: &BTreeMap<String, u64>) -> String {
-    if codecs.len() == 1 {
-        return codecs.keys().cloned().collect();
-    }
-    let parts: Vec<String> =
-        codecs.iter().map(|(codec, files)| format!("{codec} in {files}")).collect();
-    parts.join(", ")
 }
 
 impl Engine for RocksEngine {
@@ -377,7 +371,7 @@ mod tests {
         assert_eq!(found, ["none", "lz4", "zstd-1", "0407"]);
         let one = [("lz4".to_owned(), 3)].into();
         let two = [("lz4".to_owned(), 3), ("none".to_owned(), 1)].into();
-        assert_eq!(describe_codecs(&one), "lz4");
-        assert_eq!(describe_codecs(&two), "lz4 in 3, none in 1");
+        assert_eq!(LevelStatistics::describe_codecs(&one), "lz4");
+        assert_eq!(LevelStatistics::describe_codecs(&two), "lz4 in 3, none in 1");
     }
 }

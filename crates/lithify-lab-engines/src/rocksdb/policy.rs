@@ -40,6 +40,7 @@ fn native(codec: Codec) -> EngineResult<NativeCodec> {
 /// The codecs of a tree by distance from the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
+    level0: NativeCodec,
     small: NativeCodec,
     middle: NativeCodec,
     /// Of the bottom level.
@@ -52,23 +53,34 @@ impl Policy {
     /// # Errors
     /// A codec that RocksDB does not have; two efforts above the bottom, where it has one.
     pub fn new(settings: &EngineSettings) -> EngineResult<Policy> {
-        let small = native(settings.codec_small)?;
-        let middle = native(settings.codec_middle)?;
-        if let (Some(a), Some(b)) = (small.effort, middle.effort)
-            && a != b
-        {
-            return Err(EngineError::fatal(format!(
-                "RocksDB has one effort for all levels above the bottom: {} and {} cannot be \
-                 set together",
-                settings.codec_small, settings.codec_middle
-            )));
+        let upper = [
+            settings.codec_level0.unwrap_or(settings.codec_small),
+            settings.codec_small,
+            settings.codec_middle,
+        ];
+        let mut with_effort = None;
+        for codec in upper {
+            let Some(effort) = native(codec)?.effort else { continue };
+            let (first, other) = *with_effort.get_or_insert((codec, effort));
+            if other != effort {
+                return Err(EngineError::fatal(format!(
+                    "RocksDB has one effort for all levels above the bottom: {first} and {codec} \
+                     cannot be set together"
+                )));
+            }
         }
-        Ok(Policy { small, middle, bottom: native(settings.codec_bottom)? })
+        let [level0, small, middle] = upper;
+        Ok(Policy {
+            level0: native(level0)?,
+            small: native(small)?,
+            middle: native(middle)?,
+            bottom: native(settings.codec_bottom)?,
+        })
     }
 
     /// The effort of the levels above the bottom, if their codec has one.
     pub fn upper_effort(&self) -> Option<i32> {
-        self.small.effort.or(self.middle.effort)
+        self.level0.effort.or(self.small.effort).or(self.middle.effort)
     }
 
     /// True when the list is the same for every base level.
@@ -85,7 +97,7 @@ impl Policy {
             _ => self.small,
         };
         let base_level = base_level.clamp(1, LEVELS - 1);
-        std::iter::once(self.small).chain((base_level..LEVELS).map(codec)).collect()
+        std::iter::once(self.level0).chain((base_level..LEVELS).map(codec)).collect()
     }
 
     /// The list as the text of an option.
@@ -112,6 +124,22 @@ mod tests {
         );
         assert_eq!(policy.per_level(0), policy.per_level(1));
         assert!(!policy.is_uniform());
+    }
+
+    #[test]
+    fn level_0_may_have_a_codec_of_its_own() {
+        let mut settings = settings("lz4,lz4,lz4");
+        assert!(Policy::new(&settings).expect("is possible").is_uniform());
+        settings.codec_level0 = Some(Codec::None);
+        let policy = Policy::new(&settings).expect("is possible");
+        assert_eq!(policy.per_level_text(5), "kNoCompression:kLZ4Compression:kLZ4Compression");
+        assert!(policy.is_uniform(), "the list is the same wherever the base level is");
+        settings.codec_level0 = Some(Codec::Zstd(3));
+        let policy = Policy::new(&settings).expect("is possible");
+        assert_eq!(policy.upper_effort(), Some(3));
+        settings.codec_middle = Codec::Zstd(1);
+        let error = Policy::new(&settings).expect_err("two efforts").to_string();
+        assert!(error.contains("zstd-3 and zstd-1"), "{error}");
     }
 
     #[test]

@@ -70,8 +70,16 @@ impl Counters {
 /// The work of one level, from the table of compactions of one column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LevelWork {
-    /// CPU of flushes and compactions into the level, microseconds, in steps of 10 ms.
+    /// Wall time of flushes and compactions into the level, microseconds, in steps of 10 ms;
+    /// parallel ones add up.
+    pub wall_us: u64,
+    /// CPU of them, microseconds, in steps of 10 ms.
     pub cpu_us: u64,
+    /// Bytes that they read. The text has gigabytes in steps of 0.1, so this is the rate times the
+    /// wall time: off by at most 1/20 MB per second of it, and by the step of the wall time.
+    pub read_bytes: u64,
+    /// Bytes that they wrote, as exact.
+    pub written_bytes: u64,
     /// Their number.
     pub jobs: u64,
 }
@@ -79,31 +87,35 @@ pub struct LevelWork {
 /// Reads the first table of a `cfstats` text: the work of each level. Columns are found by their
 /// heads, because versions add some.
 pub fn parse_levels(text: &str) -> BTreeMap<u32, LevelWork> {
+    const HEADS: [&str; 5] =
+        ["Comp(sec)", "CompMergeCPU(sec)", "Rd(MB/s)", "Wr(MB/s)", "Comp(cnt)"];
+    const MIB: f64 = (1 << 20) as f64;
     let mut levels = BTreeMap::new();
-    let mut columns: Option<(usize, usize)> = None;
+    let mut columns = None;
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.first() == Some(&"Priority") {
             break;
         }
         if words.first() == Some(&"Level") {
-            let place = |head| words.iter().position(|word| *word == head);
             // A size is two words under one head.
-            columns = place("CompMergeCPU(sec)")
-                .zip(place("Comp(cnt)"))
-                .map(|(cpu, count)| (cpu + 1, count + 1));
+            let place = |head| Some(words.iter().position(|word| *word == head)? + 1);
+            columns = words.contains(&"Comp(cnt)").then(|| HEADS.map(place));
             continue;
         }
         let level = words.first().and_then(|word| word.strip_prefix('L')?.parse::<u32>().ok());
-        if let (Some(level), Some((cpu, jobs))) = (level, columns) {
-            let number = |place: usize| words.get(place)?.parse::<f64>().ok();
-            levels.insert(
-                level,
-                LevelWork {
-                    cpu_us: (number(cpu).unwrap_or(0.0) * 1e6) as u64,
-                    jobs: number(jobs).unwrap_or(0.0) as u64,
-                },
-            );
+        if let (Some(level), Some(columns)) = (level, columns) {
+            let number = |place: Option<usize>| words.get(place?)?.parse::<f64>().ok();
+            let [wall_s, cpu_s, read_mb_s, written_mb_s, jobs] =
+                columns.map(|place| number(place).unwrap_or(0.0));
+            let work = LevelWork {
+                wall_us: (wall_s * 1e6).round() as u64,
+                cpu_us: (cpu_s * 1e6).round() as u64,
+                read_bytes: (read_mb_s * MIB * wall_s) as u64,
+                written_bytes: (written_mb_s * MIB * wall_s) as u64,
+                jobs: jobs as u64,
+            };
+            levels.insert(level, work);
         }
     }
     levels
@@ -144,17 +156,40 @@ mod tests {
     fn levels_by_the_heads_of_columns() {
         let levels = parse_levels(
             "\n** Compaction Stats [default] **\n\
-             Level Files Size Score Read(GB) Wr(MB/s) Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg\n\
-             -----\n  L0 2/0 0.50 KB 0.0 0.0 3.4 0.92 0.04 16 0.057\n\
-             L6 1/0 1.24 MB 0.0 0.0 2.7 1.19 0.10 4 0.296\n Sum 1/0 1.24 MB 0 0 0 0 0.14 20 0\n\
-             Priority Files Size\n L1 9/9 1 MB 0 0 0 9.9 9.99 99 9\n",
+             Level Files Size Score Read(GB) Rd(MB/s) Wr(MB/s) Comp(sec) CompMergeCPU(sec) \
+             Comp(cnt) Avg\n\
+             -----\n  L0 2/0 0.50 KB 0.0 0.0 0.0 3.5 0.92 0.04 16 0.057\n\
+             L6 1/0 1.24 MB 0.0 0.0 4.0 2.0 1.50 0.10 4 0.296\n\
+             Sum 1/0 1.24 MB 0 0 0 0 0 0.14 20 0\n\
+             Priority Files Size\n L1 9/9 1 MB 0 0 0 0 9.9 9.99 99 9\n",
         );
         let expected = [
-            (0, LevelWork { cpu_us: 40_000, jobs: 16 }),
-            (6, LevelWork { cpu_us: 100_000, jobs: 4 }),
+            (
+                0,
+                LevelWork {
+                    wall_us: 920_000,
+                    cpu_us: 40_000,
+                    read_bytes: 0,
+                    written_bytes: 3_376_414,
+                    jobs: 16,
+                },
+            ),
+            (
+                6,
+                LevelWork {
+                    wall_us: 1_500_000,
+                    cpu_us: 100_000,
+                    read_bytes: 6 << 20,
+                    written_bytes: 3 << 20,
+                    jobs: 4,
+                },
+            ),
         ];
         assert_eq!(levels, expected.into());
         assert!(parse_levels("Level of another table\n L0 1 2 3").is_empty());
+        // A table without a column has zeros there.
+        let levels = parse_levels("Level Files Size Comp(cnt)\n L1 1/0 1.0 KB 3");
+        assert_eq!(levels[&1], LevelWork { jobs: 3, ..LevelWork::default() });
     }
 
     #[test]

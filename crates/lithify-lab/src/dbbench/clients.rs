@@ -103,7 +103,8 @@ impl<'a> Loop<'a> {
         first_seed: u64,
         start: Instant,
     ) -> Loop<'a> {
-        let limited = benchmark.changes_database() && spec.write_rate_bytes_per_s > 0;
+        let rate = spec.write_rate(benchmark);
+        let limited = benchmark.changes_database() && rate > 0;
         Loop {
             spec,
             benchmark,
@@ -111,7 +112,7 @@ impl<'a> Loop<'a> {
             start,
             counts: counts(spec.threads),
             background: Count::default(),
-            limit: limited.then(|| RateLimit::new(spec.write_rate_bytes_per_s, start)),
+            limit: limited.then(|| RateLimit::new(rate, start)),
             barrier: Barrier::new(threads(spec, benchmark) as usize),
             failure: AtomicBool::new(false),
             clients_done: AtomicBool::new(false),

@@ -166,7 +166,7 @@ impl Measured<'_> {
 
     /// Share of the step in which the engine held its writers back, percent; `None` when nobody
     /// wrote.
-    fn slowed_percent(&self) -> Option<f64> {
+    pub(crate) fn slowed_percent(&self) -> Option<f64> {
         self.step.throughput.as_ref()?;
         let slowed_us = slowed_us(&self.step.statistics) - slowed_us(&self.step.statistics_before);
         let share = slowed_us / (self.step.usage.seconds * 1e6);

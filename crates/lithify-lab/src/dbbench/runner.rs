@@ -264,7 +264,7 @@ impl Runner<'_> {
 }
 
 /// The result of an earlier run of the same program with the same settings.
-fn find(path: &Path, cell: &DbCell) -> Option<DbResult> {
+pub(crate) fn find(path: &Path, cell: &DbCell) -> Option<DbResult> {
     let text = std::fs::read_to_string(path).ok()?;
     let result: DbResult = serde_json::from_str(&text).ok()?;
     (result.hash == cell.hash() && result.cell == *cell).then_some(result)
@@ -316,12 +316,7 @@ pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], R
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], report::csv(record).as_bytes())?;
     write_atomically(&files[2], report::tsv(record).as_bytes())?;
-    // What engines say about themselves beyond the report stays in the results of the cells.
-    let mut short = record.clone();
-    for result in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
-        result.steps.iter_mut().for_each(shorten);
-    }
-    let line = serde_json::to_string(&short)
+    let line = serde_json::to_string(&shortened(record))
         .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
     write_atomically(&files[3], format!("{line}\n").as_bytes())?;
     for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
@@ -332,6 +327,16 @@ pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], R
         }
     }
     Ok(files)
+}
+
+/// A record without what engines say about themselves beyond the report: that stays in the results
+/// of the cells.
+pub(crate) fn shortened(record: &DbRecord) -> DbRecord {
+    let mut short = record.clone();
+    for result in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        result.steps.iter_mut().for_each(shorten);
+    }
+    short
 }
 
 fn shorten(step: &mut Step) {

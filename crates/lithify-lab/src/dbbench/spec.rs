@@ -148,6 +148,10 @@ pub struct DbSpec {
     /// Limit on what is written, keys and values, bytes per second; 0 for none. In
     /// readwhilewriting it limits the writer beside the readers, elsewhere all writers together.
     pub write_rate_bytes_per_s: u64,
+    /// Limit on the writer beside readers, in place of the one above; the other writers are then
+    /// limited by that alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_rate_bytes_per_s: Option<u64>,
     /// Clients take this and the following numbers as their seeds.
     pub seed: u64,
     /// Start with the database that is there.
@@ -162,6 +166,14 @@ impl DbSpec {
     /// Key and value bytes of one entry.
     pub fn entry_bytes(&self) -> u64 {
         self.key_bytes + self.value_bytes
+    }
+
+    /// Limit on what is written in a step, bytes per second; 0 for none.
+    pub fn write_rate(&self, benchmark: Benchmark) -> u64 {
+        match self.background_rate_bytes_per_s {
+            Some(rate) if benchmark == Benchmark::ReadWhileWriting => rate,
+            _ => self.write_rate_bytes_per_s,
+        }
     }
 
     /// Operations of one client of a step; `None` when the time decides.

@@ -126,11 +126,15 @@ fn level_statistics(snapshot: &StatisticsSnapshot) -> Vec<LevelStatistics> {
             files: shape.files,
             stored_bytes: shape.size_bytes,
             raw_bytes: shape.raw_bytes,
-            codec: shape.compression.clone(),
+            codec: match shape.files {
+                0 => shape.compression.clone(),
+                _ => LevelStatistics::describe_codecs(&shape.files_by_codec),
+            },
             compaction_read_bytes: job(JobFigure::ReadSourceBytes)
                 + job(JobFigure::ReadTargetBytes),
             compaction_write_bytes: job(JobFigure::WrittenBytes),
             compaction_cpu_us: job(JobFigure::CpuNs) / 1000,
+            compaction_wall_us: job(JobFigure::WallUs),
             compactions: job(JobFigure::Jobs),
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::{Claim, Experiment, Scale};
+use super::{Arm, Claim, EngineSizes, Experiment, Scale, WorkloadKind};
 
 /// An impossible value under a key.
 pub(super) struct Fault {
@@ -13,7 +13,7 @@ pub(super) struct Fault {
     pub(super) what: String,
 }
 
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Fault {
+pub(super) fn fault(key: impl Into<String>, what: impl Into<String>) -> Fault {
     Fault { key: key.into(), what: what.into() }
 }
 
@@ -24,6 +24,7 @@ const RATIO_TOLERANCE: f64 = 0.01;
 /// Refuses what cannot be run.
 pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
+    check_kind(experiment.workload.kind, WorkloadKind::LinkBench)?;
     // TOML integers are signed, and repeats are added to the seed.
     in_range("workload.seed", experiment.workload.seed, 0..=i64::MAX as u64 / 2)?;
     for (index, percent) in experiment.workload.open_loop_percent.iter().enumerate() {
@@ -37,12 +38,24 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
         check_name(&format!("scale.{name}"), name)?;
         check_scale(&format!("scale.{name}"), scale)?;
     }
-    check_arms(experiment)?;
+    check_arms(&experiment.arms)?;
+    for (index, pair) in experiment.pairs.iter().enumerate() {
+        known_arm(&experiment.arms, &format!("pair[{index}].arm"), &pair.arm)?;
+        known_arm(&experiment.arms, &format!("pair[{index}].base"), &pair.base)?;
+    }
     check_published(experiment)?;
     check_headlines(experiment)
 }
 
-fn check_name(key: &str, name: &str) -> Result<(), Fault> {
+/// Refuses a file of the other kind.
+pub(super) fn check_kind(kind: WorkloadKind, wanted: WorkloadKind) -> Result<(), Fault> {
+    if kind == wanted {
+        return Ok(());
+    }
+    Err(fault("workload.kind", "this is a file of the other kind of workload"))
+}
+
+pub(super) fn check_name(key: &str, name: &str) -> Result<(), Fault> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > 40 || !name.bytes().all(allowed) {
         return Err(fault(
@@ -55,7 +68,7 @@ fn check_name(key: &str, name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn in_range(key: &str, value: u64, allowed: RangeInclusive<u64>) -> Result<(), Fault> {
+pub(super) fn in_range(key: &str, value: u64, allowed: RangeInclusive<u64>) -> Result<(), Fault> {
     if allowed.contains(&value) {
         return Ok(());
     }
@@ -64,7 +77,7 @@ fn in_range(key: &str, value: u64, allowed: RangeInclusive<u64>) -> Result<(), F
 }
 
 fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
-    let limits: [(&str, u64, RangeInclusive<u64>); 15] = [
+    let limits: [(&str, u64, RangeInclusive<u64>); 8] = [
         ("nodes", scale.nodes, 1_000..=10_000_000_000),
         ("loaders", scale.loaders, 1..=256),
         ("requesters", scale.requesters, 1..=256),
@@ -72,18 +85,12 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
         ("query_seconds", scale.query_seconds, 1..=864_000),
         ("calibration_seconds", scale.calibration_seconds, 1..=3_600),
         ("repeats", scale.repeats, 1..=100),
-        ("memory_budget_mib", scale.memory_budget_mib, 16..=1 << 24),
-        ("block_cache_mib", scale.block_cache_mib, 1..=1 << 24),
-        ("memtable_kib", scale.memtable_kib, 64..=4_194_304),
-        ("table_kib", scale.table_kib, 64..=4_194_304),
-        ("base_level_mib", scale.base_level_mib, 1..=1 << 20),
-        ("fanout", scale.fanout, 2..=100),
-        ("background_threads", scale.background_threads, 0..=64),
         ("disk_mib", scale.disk_mib, 0..=1 << 30),
     ];
     for (name, value, allowed) in limits {
         in_range(&format!("{key}.{name}"), value, allowed)?;
     }
+    check_sizes(key, &scale.sizes())?;
     if let Some(limit) = scale.memory_limit_mib
         && limit < scale.memory_budget_mib
     {
@@ -101,42 +108,55 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
             "io-bound needs memory_limit_mib: without it the page cache holds the database",
         ));
     }
-    if scale.block_cache_mib >= scale.memory_budget_mib {
+    Ok(())
+}
+
+/// Refuses sizes that no engine can be opened with.
+pub(super) fn check_sizes(key: &str, sizes: &EngineSizes) -> Result<(), Fault> {
+    let limits: [(&str, u64, RangeInclusive<u64>); 7] = [
+        ("memory_budget_mib", sizes.memory_budget_mib, 16..=1 << 24),
+        ("block_cache_mib", sizes.block_cache_mib, 1..=1 << 24),
+        ("memtable_kib", sizes.memtable_kib, 64..=4_194_304),
+        ("table_kib", sizes.table_kib, 64..=4_194_304),
+        ("base_level_mib", sizes.base_level_mib, 1..=1 << 20),
+        ("fanout", sizes.fanout, 2..=100),
+        ("background_threads", sizes.background_threads, 0..=64),
+    ];
+    for (name, value, allowed) in limits {
+        in_range(&format!("{key}.{name}"), value, allowed)?;
+    }
+    if sizes.block_cache_mib >= sizes.memory_budget_mib {
         return Err(fault(
             format!("{key}.block_cache_mib"),
             format!(
                 "{} is not less than memory_budget_mib ({}), which holds the cache",
-                scale.block_cache_mib, scale.memory_budget_mib
+                sizes.block_cache_mib, sizes.memory_budget_mib
             ),
         ));
     }
     Ok(())
 }
 
-fn check_arms(experiment: &Experiment) -> Result<(), Fault> {
-    if experiment.arms.is_empty() {
+pub(super) fn check_arms(arms: &[Arm]) -> Result<(), Fault> {
+    if arms.is_empty() {
         return Err(fault("arm", "an experiment needs at least one arm"));
     }
     let mut names = BTreeSet::new();
-    for (index, arm) in experiment.arms.iter().enumerate() {
+    for (index, arm) in arms.iter().enumerate() {
         let key = format!("arm[{index}].name");
         check_name(&key, &arm.name)?;
         if !names.insert(arm.name.as_str()) {
             return Err(fault(key, format!("a second arm is named \"{}\"", arm.name)));
         }
     }
-    for (index, pair) in experiment.pairs.iter().enumerate() {
-        known_arm(experiment, &format!("pair[{index}].arm"), &pair.arm)?;
-        known_arm(experiment, &format!("pair[{index}].base"), &pair.base)?;
-    }
     Ok(())
 }
 
-fn known_arm(experiment: &Experiment, key: &str, name: &str) -> Result<(), Fault> {
-    if experiment.arm(name).is_some() {
+pub(super) fn known_arm(arms: &[Arm], key: &str, name: &str) -> Result<(), Fault> {
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    if names.contains(&name) {
         return Ok(());
     }
-    let names: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
     Err(fault(key, format!("there is no arm \"{name}\"; there are: {}", names.join(", "))))
 }
 
@@ -153,43 +173,54 @@ fn check_published(experiment: &Experiment) -> Result<(), Fault> {
         }
         for (row_index, row) in table.rows.iter().enumerate() {
             let key = format!("{key}.rows[{row_index}]");
-            known_arm(experiment, &format!("{key}.arm"), &row.arm)?;
-            if row.values.len() != table.columns.len() {
-                return Err(fault(
-                    format!("{key}.values"),
-                    format!("{} values for {} columns", row.values.len(), table.columns.len()),
-                ));
-            }
+            known_arm(&experiment.arms, &format!("{key}.arm"), &row.arm)?;
+            check_width(&key, row.values.len(), table.columns.len())?;
         }
     }
     Ok(())
 }
 
+/// Refuses a row that does not fit its table.
+pub(super) fn check_width(key: &str, values: usize, columns: usize) -> Result<(), Fault> {
+    if values == columns {
+        return Ok(());
+    }
+    Err(fault(format!("{key}.values"), format!("{values} values for {columns} columns")))
+}
+
 fn check_headlines(experiment: &Experiment) -> Result<(), Fault> {
     for (index, headline) in experiment.headlines.iter().enumerate() {
         let key = format!("headline[{index}]");
-        known_arm(experiment, &format!("{key}.arm"), &headline.arm)?;
-        known_arm(experiment, &format!("{key}.base"), &headline.base)?;
+        known_arm(&experiment.arms, &format!("{key}.arm"), &headline.arm)?;
+        known_arm(&experiment.arms, &format!("{key}.base"), &headline.base)?;
         if !headline.phase.columns().contains(&headline.column) {
             return Err(fault(
                 format!("{key}.column"),
                 format!("{} is no column of the {} table", headline.column, headline.phase),
             ));
         }
-        if !(headline.published.is_finite() && headline.published > 0.0) {
-            return Err(fault(format!("{key}.published"), "a ratio is above 0"));
-        }
         let value = |arm| experiment.published_value(headline.phase, headline.column, arm);
-        let (Some(arm), Some(base)) = (value(&headline.arm), value(&headline.base)) else {
-            continue;
-        };
-        let ratio = arm / base;
-        if (headline.published / ratio - 1.0).abs() > RATIO_TOLERANCE {
-            return Err(fault(
-                format!("{key}.published"),
-                format!("{} contradicts the published table: {ratio:.3}", headline.published),
-            ));
-        }
+        check_ratio(&key, headline.published, value(&headline.arm), value(&headline.base))?;
+    }
+    Ok(())
+}
+
+/// Refuses a published ratio that is none, or that is not that of the published table, where that
+/// has both figures.
+pub(super) fn check_ratio(
+    key: &str,
+    published: f64,
+    arm: Option<f64>,
+    base: Option<f64>,
+) -> Result<(), Fault> {
+    let key = format!("{key}.published");
+    if !(published.is_finite() && published > 0.0) {
+        return Err(fault(key, "a ratio is above 0"));
+    }
+    let (Some(arm), Some(base)) = (arm, base) else { return Ok(()) };
+    let ratio = arm / base;
+    if (published / ratio - 1.0).abs() > RATIO_TOLERANCE {
+        return Err(fault(key, format!("{published} contradicts the published table: {ratio:.3}")));
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
 //! names of codecs in it ([`Codec`]), and the columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run.
+//! possible to run. Two kinds of workload have a shape each: LinkBench ([`Experiment`]) and the
+//! loops of the classic key-value benchmark ([`LoopExperiment`]); [`AnyExperiment`] is either.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
@@ -11,12 +12,14 @@
 mod check;
 mod codec;
 mod column;
+pub mod loops;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use codec::Codec;
 pub use column::{Column, Phase};
+pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
 
 use std::collections::BTreeMap;
@@ -29,7 +32,36 @@ use crate::adapter::EngineName;
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
     ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
+    ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
 ];
+
+/// An experiment of either kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyExperiment {
+    /// Over the social graph.
+    LinkBench(Box<Experiment>),
+    /// Over the loops of the classic key-value benchmark.
+    Loops(Box<LoopExperiment>),
+}
+
+impl AnyExperiment {
+    /// Reads and checks the text of an experiment file; `file` names it in errors. The key
+    /// `workload.kind` says which kind it is.
+    ///
+    /// # Errors
+    /// Bad syntax, an unknown or missing key, an impossible value: with file, line and key.
+    pub fn parse(file: &str, text: &str) -> Result<AnyExperiment, ExperimentError> {
+        match parse::kind(text) {
+            Some(WorkloadKind::DbBench) => {
+                LoopExperiment::parse(file, text).map(|e| AnyExperiment::Loops(Box::new(e)))
+            }
+            // A kind that cannot be read is an error there, with its place.
+            Some(WorkloadKind::LinkBench) | None => {
+                Experiment::parse(file, text).map(|e| AnyExperiment::LinkBench(Box::new(e)))
+            }
+        }
+    }
+}
 
 /// One experiment: what is asked, of what, and what was published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,7 +119,7 @@ pub struct Source {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Which benchmark; `linkbench` is the one there is.
+    /// `linkbench`.
     pub kind: WorkloadKind,
     /// Its profile.
     pub profile: Profile,
@@ -105,6 +137,8 @@ pub struct Workload {
 pub enum WorkloadKind {
     /// The social graph.
     LinkBench,
+    /// The loops of the classic key-value benchmark.
+    DbBench,
 }
 
 /// The profiles of LinkBench.
@@ -203,6 +237,40 @@ pub struct Scale {
     pub claims: Option<Claim>,
 }
 
+/// What an engine is told about sizes, in the terms that all kinds of scales share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineSizes {
+    /// Memory of the engine as a whole, MiB.
+    pub memory_budget_mib: u64,
+    /// The block cache in it, MiB.
+    pub block_cache_mib: u64,
+    /// Size at which a memtable is flushed, KiB.
+    pub memtable_kib: u64,
+    /// Target size of a table file, KiB.
+    pub table_kib: u64,
+    /// Largest target of the first level below level 0, MiB.
+    pub base_level_mib: u64,
+    /// Size of a level in units of the one above.
+    pub fanout: u64,
+    /// Threads of flush and compaction.
+    pub background_threads: u64,
+}
+
+impl Scale {
+    /// What its engines are told about sizes.
+    pub fn sizes(&self) -> EngineSizes {
+        EngineSizes {
+            memory_budget_mib: self.memory_budget_mib,
+            block_cache_mib: self.block_cache_mib,
+            memtable_kib: self.memtable_kib,
+            table_kib: self.table_kib,
+            base_level_mib: self.base_level_mib,
+            fanout: self.fanout,
+            background_threads: self.background_threads,
+        }
+    }
+}
+
 /// What a scale claims of its query phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -232,6 +300,9 @@ pub struct Arm {
     /// On which engine; on Lithify when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineName>,
+    /// Codec of level 0 alone; that of the small levels when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level0: Option<Codec>,
     /// Codec of the small levels, instead of the shared one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small: Option<Codec>,
@@ -315,7 +386,7 @@ impl Experiment {
     /// # Errors
     /// Bad syntax, an unknown or missing key, an impossible value: with file, line and key.
     pub fn parse(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
-        parse::parse(file, text)
+        parse::parse(file, text, check::check)
     }
 
     /// The arm of that name.

@@ -1,4 +1,4 @@
-//! From text to [`Experiment`], with file, line and key in every error.
+//! From text to an experiment, with file, line and key in every error.
 //!
 //! The text is parsed twice: into the types, and into a tree of spans. The tree translates both
 //! ways: from the byte where the types disagreed to the key there, and from the key of an
@@ -9,7 +9,11 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Experiment, check};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::WorkloadKind;
+use super::check::Fault;
 
 /// What is wrong with an experiment file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +40,27 @@ impl fmt::Display for ExperimentError {
 
 impl std::error::Error for ExperimentError {}
 
+/// The kind of workload that a text names; `None` when that cannot be read.
+pub(super) fn kind(text: &str) -> Option<WorkloadKind> {
+    #[derive(Deserialize)]
+    struct Head {
+        workload: HeadWorkload,
+    }
+    #[derive(Deserialize)]
+    struct HeadWorkload {
+        kind: WorkloadKind,
+    }
+    toml::from_str::<Head>(text).ok().map(|head| head.workload.kind)
+}
+
 /// Reads and checks.
-pub(super) fn parse(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
+pub(super) fn parse<E: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    check: fn(&E) -> Result<(), Fault>,
+) -> Result<E, ExperimentError> {
     let places = Places::of(text);
-    let experiment: Experiment = toml::from_str(text).map_err(|error| {
+    let experiment: E = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or_default();
         ExperimentError {
             file: file.to_owned(),
@@ -48,7 +69,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Experiment, ExperimentErro
             what: one_line(error.message()),
         }
     })?;
-    check::check(&experiment).map_err(|fault| ExperimentError {
+    check(&experiment).map_err(|fault| ExperimentError {
         file: file.to_owned(),
         line: line_of(text, places.start_of(&fault.key)),
         key: fault.key,

@@ -21,17 +21,43 @@ fn replace(from: &str, to: &str) -> (usize, String) {
 
 #[test]
 fn built_in_experiments_parse() {
+    let mut kinds = Vec::new();
     for (name, text) in BUILT_IN {
-        let experiment = Experiment::parse(FILE, text).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(experiment.name, *name);
-        assert!(
-            experiment.scales.contains_key("smoke") && experiment.scales.contains_key("cached")
-        );
-        let again: Experiment =
-            serde_json::from_str(&serde_json::to_string(&experiment).expect("to JSON"))
-                .expect("from JSON");
-        assert_eq!(again, experiment);
+        match AnyExperiment::parse(FILE, text).unwrap_or_else(|error| panic!("{error}")) {
+            AnyExperiment::LinkBench(experiment) => {
+                assert_eq!(experiment.name, *name);
+                assert!(["smoke", "cached"].iter().all(|s| experiment.scales.contains_key(*s)));
+                assert_eq!(through_json(&experiment), experiment);
+                kinds.push("linkbench");
+            }
+            AnyExperiment::Loops(experiment) => {
+                assert_eq!(experiment.name, *name);
+                let scales = ["smoke", "cached", "full"];
+                assert!(scales.iter().all(|scale| experiment.scales.contains_key(*scale)));
+                assert_eq!(through_json(&experiment), experiment);
+                kinds.push("dbbench");
+            }
+        }
     }
+    assert_eq!(kinds, ["linkbench", "linkbench", "dbbench"]);
+}
+
+fn through_json<E: Serialize + serde::de::DeserializeOwned>(experiment: &E) -> E {
+    let text = serde_json::to_string(experiment).expect("to JSON");
+    serde_json::from_str(&text).expect("from JSON")
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused_or_read_as_what_it_is() {
+    let (line, text) = replace("kind = \"linkbench\"", "kind = \"dbbench\"");
+    let error = error(&text);
+    assert_eq!((error.line, error.key.as_str()), (line, "workload.kind"));
+    assert!(error.what.contains("the other kind"), "{error}");
+    assert!(AnyExperiment::parse(FILE, &text).is_err(), "a graph is no database of keys");
+    let (line, text) = replace("kind = \"linkbench\"", "kind = \"ycsb\"");
+    let error = AnyExperiment::parse(FILE, &text).expect_err("is unknown");
+    assert_eq!((error.line, error.key.as_str()), (line, "workload.kind"));
+    assert!(error.what.contains("linkbench") && error.what.contains("dbbench"), "{error}");
 }
 
 #[test]

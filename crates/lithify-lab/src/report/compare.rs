@@ -15,10 +15,10 @@ use crate::run::cell::Purpose;
 const REPEATS_MIN: usize = 2;
 
 /// The repeats that a claim should rest on.
-const REPEATS_WANTED: u64 = 3;
+pub(crate) const REPEATS_WANTED: u64 = 3;
 
 /// Most of the CPUs that other processes may take before the figures are doubted.
-const FOREIGN_PERCENT_MAX: f64 = 5.0;
+pub(crate) const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A published ratio this near to 1 says that the two are about equal.
 const ABOUT_EQUAL: f64 = 0.03;
@@ -131,7 +131,9 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
                 rows.push(row(experiment, item, companion.name(), Some(&comparison)));
             }
         }
-        sentences.push(format!("  - {}", sentence(item, comparison.as_ref())));
+        let (claim, column) = (item.claim.as_str(), item.column.name());
+        let sentence = sentence(claim, column, item.published, comparison.as_ref());
+        sentences.push(format!("  - {sentence}"));
     }
     let columns = [
         ("phase", Align::Left),
@@ -214,7 +216,7 @@ fn row(
     row
 }
 
-fn direction(verdict: Verdict) -> &'static str {
+pub(crate) fn direction(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "yes",
         Verdict::Opposite => "NO",
@@ -224,8 +226,13 @@ fn direction(verdict: Verdict) -> &'static str {
     }
 }
 
-fn sentence(item: &Headline, comparison: Option<&Comparison>) -> String {
-    let claim = &item.claim;
+/// What a comparison says of a claim about a figure.
+pub(crate) fn sentence(
+    claim: &str,
+    column: &str,
+    published: f64,
+    comparison: Option<&Comparison>,
+) -> String {
     let Some(comparison) = comparison else {
         return format!("\"{claim}\": not measured here.");
     };
@@ -233,9 +240,9 @@ fn sentence(item: &Headline, comparison: Option<&Comparison>) -> String {
         let percent = (ratio - 1.0) * 100.0;
         format!("{}{} %", if percent >= 0.0 { "+" } else { "" }, figure(percent))
     };
-    let (published, measured) = (percent(item.published), percent(comparison.ratio));
-    let figures = format!("{} {published} published, {measured} here", item.column);
-    if (item.published - 1.0).abs() < ABOUT_EQUAL {
+    let (of_theirs, of_ours) = (percent(published), percent(comparison.ratio));
+    let figures = format!("{column} {of_theirs} published, {of_ours} here");
+    if (published - 1.0).abs() < ABOUT_EQUAL {
         return match comparison.verdict {
             Verdict::NoDifference => {
                 format!("\"{claim}\": the repeats do not tell the two apart here ({figures}).")

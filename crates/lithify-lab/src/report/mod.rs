@@ -158,6 +158,7 @@ fn heading(record: &RunRecord, phase: Phase) -> String {
     heading
 }
 
-fn repeats(count: u64) -> String {
+/// `1 repeat`, `3 repeats`.
+pub(crate) fn repeats(count: u64) -> String {
     if count == 1 { "1 repeat".to_owned() } else { format!("{count} repeats") }
 }

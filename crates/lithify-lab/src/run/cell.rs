@@ -42,7 +42,10 @@ pub struct EngineSettings {
     pub block_bytes: u64,
     /// When a write is acknowledged.
     pub durability: DurabilityMode,
-    /// Codec of level 0 and of levels at distance 2 and more from the bottom.
+    /// Codec of level 0, where it is not that of the small levels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codec_level0: Option<Codec>,
+    /// Codec of levels at distance 2 and more from the bottom, and of level 0 unless it has its own.
     pub codec_small: Codec,
     /// Codec of the level above the bottom.
     pub codec_middle: Codec,
@@ -68,6 +71,7 @@ impl EngineSettings {
             background_threads: 1,
             block_bytes: 4096,
             durability: DurabilityMode::Buffered,
+            codec_level0: None,
             codec_small: Codec::None,
             codec_middle: Codec::Lz4,
             codec_bottom: Codec::Zstd(1),

@@ -162,6 +162,7 @@ pub fn codec_libraries(
     let provider = find(engine)?;
     [settings.codec_small, settings.codec_middle, settings.codec_bottom]
         .iter()
+        .chain(&settings.codec_level0)
         .map(|codec| Ok((codec.to_string(), provider.codec_library(*codec)?)))
         .collect()
 }
@@ -265,8 +266,11 @@ impl Provider for Model {
 fn lithify_options(
     settings: &EngineSettings,
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
-    let policy =
-        format!("{},{},{}", settings.codec_small, settings.codec_middle, settings.codec_bottom);
+    let level0 = settings.codec_level0.unwrap_or(settings.codec_small);
+    let policy = format!(
+        "{level0},{},{},{}",
+        settings.codec_small, settings.codec_middle, settings.codec_bottom
+    );
     let compression = policy
         .parse()
         .map_err(|error| EngineError::fatal(format!("codec policy {policy}: {error}")))?;

@@ -1,13 +1,15 @@
 //! From an experiment and the command line to the cells, in the order in which they run.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
 use super::engine;
 use crate::adapter::EngineName;
-use crate::experiment::{Arm, Experiment, Scale};
+use crate::experiment::{Arm, EngineSizes, Experiment, Scale, SharedSettings};
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +71,7 @@ impl Plan {
         build: &str,
     ) -> Result<Plan, ChoiceError> {
         let (scale_name, scale) = choose_scale(experiment, choice)?;
-        let arms = choose_arms(experiment, choice)?;
+        let arms = choose_arms(&experiment.arms, choice.arms.as_deref())?;
         let repeats = scale.repeats;
         let cell = |id: String, purpose, arm: &Arm, repeat| CellSpec {
             schema: SCHEMA,
@@ -78,7 +80,7 @@ impl Plan {
             arm: arm.name.clone(),
             repeat,
             engine: engine_of(engine, arm).clone(),
-            settings: settings(experiment, &scale, arm),
+            settings: settings(&experiment.engine, &scale.sizes(), arm),
             profile: experiment.workload.profile,
             seed: experiment.workload.seed + repeat,
             nodes: scale.nodes,
@@ -147,44 +149,63 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// The chosen scale with the overrides of the command line in it.
 fn choose_scale(experiment: &Experiment, choice: &Choice) -> Result<(String, Scale), ChoiceError> {
-    let name = choice.scale.as_deref().unwrap_or("smoke");
-    let Some(scale) = experiment.scales.get(name) else {
-        let known = names(experiment.scales.keys().map(String::as_str));
-        return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
-    };
-    let mut scale = scale.clone();
+    let (name, mut scale) = find_scale(&experiment.scales, choice.scale.as_deref())?;
     let overrides = [
         ("--repeats", choice.repeats, 1..=100, &mut scale.repeats),
         ("--seconds", choice.query_seconds, 1..=864_000, &mut scale.query_seconds),
         ("--nodes", choice.nodes, 1_000..=10_000_000_000, &mut scale.nodes),
     ];
     for (flag, value, allowed, target) in overrides {
-        let Some(value) = value else { continue };
-        if !allowed.contains(&value) {
-            let (min, max) = allowed.into_inner();
-            return Err(ChoiceError(format!(
-                "{flag} {value} is out of range; allowed: {min} to {max}"
-            )));
-        }
-        *target = value;
+        override_with(flag, value, allowed, target)?;
     }
-    Ok((name.to_owned(), scale))
+    Ok((name, scale))
+}
+
+/// A scale by its name; `smoke` when none is given.
+pub(crate) fn find_scale<S: Clone>(
+    scales: &BTreeMap<String, S>,
+    name: Option<&str>,
+) -> Result<(String, S), ChoiceError> {
+    let name = name.unwrap_or("smoke");
+    let Some(scale) = scales.get(name) else {
+        let known = names(scales.keys().map(String::as_str));
+        return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
+    };
+    Ok((name.to_owned(), scale.clone()))
+}
+
+/// Takes the value of a flag, if it was given, in place of the scale's.
+pub(crate) fn override_with(
+    flag: &str,
+    value: Option<u64>,
+    allowed: RangeInclusive<u64>,
+    target: &mut u64,
+) -> Result<(), ChoiceError> {
+    let Some(value) = value else { return Ok(()) };
+    if !allowed.contains(&value) {
+        let (min, max) = allowed.into_inner();
+        return Err(ChoiceError(format!(
+            "{flag} {value} is out of range; allowed: {min} to {max}"
+        )));
+    }
+    *target = value;
+    Ok(())
 }
 
 /// The chosen arms, in the order of the experiment.
-fn choose_arms<'a>(
-    experiment: &'a Experiment,
-    choice: &Choice,
+pub(crate) fn choose_arms<'a>(
+    arms: &'a [Arm],
+    chosen: Option<&[String]>,
 ) -> Result<Vec<&'a Arm>, ChoiceError> {
-    let Some(chosen) = &choice.arms else { return Ok(experiment.arms.iter().collect()) };
-    if let Some(unknown) = chosen.iter().find(|name| experiment.arm(name).is_none()) {
-        let known = names(experiment.arms.iter().map(|arm| arm.name.as_str()));
+    let Some(chosen) = chosen else { return Ok(arms.iter().collect()) };
+    if let Some(unknown) = chosen.iter().find(|name| arms.iter().all(|arm| arm.name != **name)) {
+        let known = names(arms.iter().map(|arm| arm.name.as_str()));
         return Err(ChoiceError(format!("there is no arm \"{unknown}\"; there are: {known}")));
     }
     if chosen.is_empty() {
         return Err(ChoiceError("no arm is chosen".to_owned()));
     }
-    Ok(experiment.arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
+    Ok(arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
 }
 
 /// What is measured in a repeat: the arms, and behind the base of a pair that has a control the
@@ -219,7 +240,7 @@ pub fn leave_out_missing(
 ) -> Result<Vec<String>, ChoiceError> {
     let mut present = Vec::new();
     let mut skipped = Vec::new();
-    for arm in choose_arms(experiment, choice)? {
+    for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
         let provider = engine::find(engine_of(engine, arm))
             .map_err(|error| ChoiceError(format!("arm \"{}\": {error}", arm.name)))?;
         match provider.available() {
@@ -236,21 +257,23 @@ pub fn leave_out_missing(
     Ok(skipped)
 }
 
-fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings {
+/// The settings of an arm's engine.
+pub(crate) fn settings(shared: &SharedSettings, sizes: &EngineSizes, arm: &Arm) -> EngineSettings {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     EngineSettings {
-        memory_budget_bytes: scale.memory_budget_mib * MIB,
-        block_cache_bytes: scale.block_cache_mib * MIB,
-        memtable_bytes: scale.memtable_kib * KIB,
-        table_bytes: scale.table_kib * KIB,
-        base_level_bytes: scale.base_level_mib * MIB,
-        fanout: scale.fanout,
-        background_threads: scale.background_threads,
-        block_bytes: experiment.engine.block_kib * 1024,
-        durability: experiment.engine.durability,
-        codec_small: arm.small.unwrap_or(experiment.engine.codec_small),
-        codec_middle: arm.middle.unwrap_or(experiment.engine.codec_middle),
+        memory_budget_bytes: sizes.memory_budget_mib * MIB,
+        block_cache_bytes: sizes.block_cache_mib * MIB,
+        memtable_bytes: sizes.memtable_kib * KIB,
+        table_bytes: sizes.table_kib * KIB,
+        base_level_bytes: sizes.base_level_mib * MIB,
+        fanout: sizes.fanout,
+        background_threads: sizes.background_threads,
+        block_bytes: shared.block_kib * 1024,
+        durability: shared.durability,
+        codec_level0: arm.level0,
+        codec_small: arm.small.unwrap_or(shared.codec_small),
+        codec_middle: arm.middle.unwrap_or(shared.codec_middle),
         codec_bottom: arm.bottom,
         direct_reads: false,
     }

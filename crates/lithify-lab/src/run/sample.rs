@@ -56,16 +56,7 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         hash: spec.hash(),
         spec: spec.clone(),
         started_unix_s: 1_700_000_000,
-        machine: Machine {
-            cpu: "A CPU".into(),
-            cpus: 2,
-            kernel: "Linux 6".into(),
-            memory_bytes: 8 << 30,
-            file_system: "ext4".into(),
-            device: "sda".into(),
-            compiler: "rustc 1".into(),
-            build: "release".into(),
-        },
+        machine: machine(),
         engine_name: "sample 1".into(),
         capabilities: Capabilities::default(),
         engine_options: json!({}),
@@ -79,6 +70,20 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         memory_limit: None,
         open_loop: Vec::new(),
         oracle,
+    }
+}
+
+/// A machine with two CPUs.
+pub(crate) fn machine() -> Machine {
+    Machine {
+        cpu: "A CPU".into(),
+        cpus: 2,
+        kernel: "Linux 6".into(),
+        memory_bytes: 8 << 30,
+        file_system: "ext4".into(),
+        device: "sda".into(),
+        compiler: "rustc 1".into(),
+        build: "release".into(),
     }
 }
 
@@ -163,6 +168,7 @@ fn statistics(size_bytes: u64, purpose: Purpose) -> EngineStatistics {
         compaction_read_bytes: 40_000_000,
         compaction_write_bytes: 30_000_000,
         compaction_cpu_us: 2_500_000,
+        compaction_wall_us: 3_500_000,
         compactions: 7,
     };
     EngineStatistics {

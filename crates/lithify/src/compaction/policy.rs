@@ -9,9 +9,11 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A codec for the bottom level, one for the level above it, and one for level 0 and all between.
+/// A codec for the bottom level, one for the level above it, one for all levels above that, and
+/// one for level 0.
 ///
-/// Its text form reads as the data sinks: small levels, middle, bottom.
+/// Its text form reads as the data sinks: small levels, middle, bottom; level 0 goes first where
+/// its codec is not that of the small levels.
 ///
 /// ```
 /// use lithify::compaction::CodecPolicy;
@@ -20,12 +22,16 @@ use std::str::FromStr;
 /// let resolved: Vec<String> =
 ///     (0..7).map(|level| policy.resolve(level, 7).to_string()).collect();
 /// assert_eq!(resolved, ["none", "none", "none", "none", "none", "lz4", "zstd-1"]);
+/// let all_but_level0: CodecPolicy = "none,lz4,lz4,lz4".parse()?;
+/// assert_eq!(all_but_level0.resolve(1, 7).to_string(), "lz4");
 /// # Ok::<(), lithify::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecPolicy {
-    /// Level 0, and every level at distance 2 and more from the bottom: small, short-lived, and
-    /// rewritten most.
+    /// Level 0: what flushes write, and users wait for.
+    pub level0: Compression,
+    /// Every other level at distance 2 and more from the bottom: small, short-lived, and rewritten
+    /// most.
     pub small: Compression,
     /// The level above the bottom.
     pub middle: Compression,
@@ -36,13 +42,18 @@ pub struct CodecPolicy {
 impl CodecPolicy {
     /// The same codec everywhere.
     pub fn uniform(compression: Compression) -> Self {
-        CodecPolicy { small: compression, middle: compression, bottom: compression }
+        CodecPolicy {
+            level0: compression,
+            small: compression,
+            middle: compression,
+            bottom: compression,
+        }
     }
 
     /// The codec of a physical level in a tree of `level_count` levels.
     pub fn resolve(&self, level: Level, level_count: usize) -> Compression {
         match (level_count.saturating_sub(1)).saturating_sub(level) {
-            _ if level == 0 => self.small,
+            _ if level == 0 => self.level0,
             0 => self.bottom,
             1 => self.middle,
             _ => self.small,
@@ -72,6 +83,7 @@ impl Default for CodecPolicy {
     fn default() -> Self {
         let zstd = crate::codec::CodecId::Zstd;
         CodecPolicy {
+            level0: Compression::NONE,
             small: Compression::NONE,
             middle: Compression::LZ4,
             bottom: Compression { codec: zstd, effort: 1, ..Compression::NONE },
@@ -81,6 +93,9 @@ impl Default for CodecPolicy {
 
 impl fmt::Display for CodecPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.level0 != self.small {
+            write!(f, "{},", self.level0)?;
+        }
         write!(f, "{},{},{}", self.small, self.middle, self.bottom)
     }
 }
@@ -88,19 +103,20 @@ impl fmt::Display for CodecPolicy {
 impl FromStr for CodecPolicy {
     type Err = Error;
 
-    /// Three codecs as `small,middle,bottom`, or one for all levels. Every failure is
-    /// [`crate::ErrorKind::InvalidArgument`].
+    /// Three codecs as `small,middle,bottom`, four as `level0,small,middle,bottom`, or one for all
+    /// levels. Every failure is [`crate::ErrorKind::InvalidArgument`].
     fn from_str(text: &str) -> Result<Self> {
         let codecs: Vec<&str> = text.split(',').map(str::trim).collect();
         match codecs[..] {
             [all] => Ok(CodecPolicy::uniform(all.parse()?)),
-            [small, middle, bottom] => Ok(CodecPolicy {
-                small: small.parse()?,
+            [level0, .., middle, bottom] if codecs.len() <= 4 => Ok(CodecPolicy {
+                level0: level0.parse()?,
+                small: codecs[codecs.len() - 3].parse()?,
                 middle: middle.parse()?,
                 bottom: bottom.parse()?,
             }),
             _ => Err(Error::invalid("codec policy").expected(
-                "three codecs as small,middle,bottom, or one for all levels",
+                "three codecs as small,middle,bottom, four with level 0 first, or one for all levels",
                 format_args!("{} in '{text}'", codecs.len()),
             )),
         }

@@ -1,8 +1,11 @@
 //! The statistics page: the ledger with the shape of the tree, the cache and the memory.
 
 use super::inner::DbInner;
+use crate::base::Level;
+use crate::codec::Compression;
 use crate::compaction::levels::level_sizes;
 use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
+use std::collections::HashMap;
 
 impl DbInner {
     /// Everything counted so far, with the tree as it is now, summed over column families.
@@ -23,6 +26,7 @@ impl DbInner {
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
+        let mut files_by_codec: HashMap<(Level, Compression), u64> = HashMap::new();
         for family in self.families.load().values() {
             let view = family.view();
             let targets = self.level_targets(family, &view.version);
@@ -46,6 +50,7 @@ impl DbInner {
                 shape.size_bytes += table.metadata.size_bytes;
                 shape.raw_bytes += table.metadata.raw_bytes;
                 let metadata = &table.metadata;
+                *files_by_codec.entry((level, metadata.compression)).or_default() += 1;
                 if metadata.codec_debt {
                     shape.codec_debt_files += 1;
                     shape.codec_debt_bytes += metadata.size_bytes;
@@ -56,6 +61,11 @@ impl DbInner {
                     shape.reclaim_debt_files += 1;
                     shape.reclaim_debt_bytes += metadata.size_bytes;
                 }
+            }
+        }
+        for ((level, codec), files) in files_by_codec {
+            if let Some(shape) = snapshot.levels.get_mut(level) {
+                shape.files_by_codec.insert(codec.to_string(), files);
             }
         }
         snapshot

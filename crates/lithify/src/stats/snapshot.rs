@@ -9,6 +9,7 @@ use super::names::{
 use super::stall::StallSummary;
 use super::{JsonWriter, LEVEL_SLOTS};
 use crate::base::{MemoryBudget, MemoryUse};
+use std::collections::BTreeMap;
 
 /// What a level holds; filled in by the database from its current version.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +38,8 @@ pub struct LevelShape {
     pub reclaim_debt_bytes: u64,
     /// The codec that the policy asks for, as text.
     pub compression: String,
+    /// Tables by the codec that they were written in, as text.
+    pub files_by_codec: BTreeMap<String, u64>,
 }
 
 /// What the block cache has counted.
@@ -251,6 +254,11 @@ impl StatisticsSnapshot {
             json.key("reclaim_debt_files").number(shape.reclaim_debt_files);
             json.key("reclaim_debt_bytes").number(shape.reclaim_debt_bytes);
             json.key("compression").string(&shape.compression);
+            json.key("files_by_codec").object(|json| {
+                for (codec, files) in &shape.files_by_codec {
+                    json.key(codec).number(*files);
+                }
+            });
             for figure in JobFigure::ALL.iter().filter(|_| level < LEVEL_SLOTS) {
                 json.key(figure.name()).number(self.figures.job(level, *figure));
             }

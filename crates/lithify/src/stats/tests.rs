@@ -395,6 +395,7 @@ fn full_snapshot() -> StatisticsSnapshot {
         score: 0.62,
         codec_debt_files: 2,
         compression: "zstd-1".into(),
+        files_by_codec: [("lz4".to_owned(), 2), ("zstd-1".to_owned(), 7)].into(),
         ..LevelShape::default()
     };
     snapshot.base_level = 6;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use lithify_lab::experiment::{BUILT_IN, Experiment};
+use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment, LoopExperiment, Source};
 
 use crate::fault::{Fault, print};
 
@@ -33,19 +33,45 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
     let mut text = String::new();
     for name in names.keys() {
         let (experiment, place) = super::find(name, &arguments.experiments)?;
-        describe(&mut text, &experiment, &place);
+        // Writing to a String cannot fail.
+        match experiment {
+            AnyExperiment::LinkBench(experiment) => describe(&mut text, &experiment),
+            AnyExperiment::Loops(experiment) => describe_loops(&mut text, &experiment),
+        }
+        let _ = writeln!(text, "    from: {place}");
     }
     print(&text)
 }
 
-fn describe(text: &mut String, experiment: &Experiment, place: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}  {}", experiment.name, experiment.title);
-    let _ = writeln!(text, "    {}", experiment.question);
-    if let Some(source) = &experiment.source {
+fn head(text: &mut String, [name, title, question]: [&str; 3], source: Option<&Source>) {
+    let _ = writeln!(text, "{name}  {title}");
+    let _ = writeln!(text, "    {question}");
+    if let Some(source) = source {
         let (author, title, date) = (&source.author, &source.title, &source.date);
         let _ = writeln!(text, "    published: {author}, {title}, {date}");
     }
+}
+
+fn arms(text: &mut String, arms: &[Arm]) {
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    let _ = writeln!(text, "    arms: {}", names.join(", "));
+}
+
+fn describe_loops(text: &mut String, experiment: &LoopExperiment) {
+    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
+    head(text, names, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let _ = writeln!(text, "    scale {name}: {} keys; {}", scale.keys, scale.about);
+    }
+    arms(text, &experiment.arms);
+    let engines: Vec<&str> =
+        experiment.workload.engines.iter().map(|engine| engine.name()).collect();
+    let _ = writeln!(text, "    on: {}", engines.join(", "));
+}
+
+fn describe(text: &mut String, experiment: &Experiment) {
+    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
+    head(text, names, experiment.source.as_ref());
     for (name, scale) in &experiment.scales {
         let limited = match scale.memory_limit_mib {
             Some(limit) => format!(" (held to {limit} MiB of memory by a control group)"),
@@ -53,7 +79,5 @@ fn describe(text: &mut String, experiment: &Experiment, place: &str) {
         };
         let _ = writeln!(text, "    scale {name}: {} nodes; {}{limited}", scale.nodes, scale.about);
     }
-    let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
-    let _ = writeln!(text, "    arms: {}", arms.join(", "));
-    let _ = writeln!(text, "    from: {place}");
+    arms(text, &experiment.arms);
 }

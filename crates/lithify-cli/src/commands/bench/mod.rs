@@ -4,6 +4,7 @@ mod cell;
 mod db;
 mod engines;
 mod list;
+mod loops;
 mod overwrite;
 mod run;
 mod setup;
@@ -12,7 +13,7 @@ mod show;
 use std::path::Path;
 
 use clap::Subcommand;
-use lithify_lab::experiment::{BUILT_IN, Experiment};
+use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
 
 use crate::fault::Fault;
 
@@ -62,14 +63,14 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
 
 /// Finds an experiment: a path to a file, or a name, looked for in `directory` and then among
 /// those that are part of the program. Returns where it was found too.
-fn find(name: &str, directory: &Path) -> Result<(Experiment, String), Fault> {
+fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> {
     let is_path = name.ends_with(".toml") || name.contains('/');
     let path = if is_path { name.into() } else { directory.join(format!("{name}.toml")) };
     if is_path || path.exists() {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Fault::usage(format!("{file}: {error}")))?;
-        return Ok((Experiment::parse(&file, &text).map_err(Fault::usage)?, file));
+        return Ok((AnyExperiment::parse(&file, &text).map_err(Fault::usage)?, file));
     }
     let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
         let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
@@ -79,5 +80,5 @@ fn find(name: &str, directory: &Path) -> Result<(Experiment, String), Fault> {
         )));
     };
     let place = format!("the program's own {name}");
-    Ok((Experiment::parse(&place, text).map_err(Fault::usage)?, place))
+    Ok((AnyExperiment::parse(&place, text).map_err(Fault::usage)?, place))
 }

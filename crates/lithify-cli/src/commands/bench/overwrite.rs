@@ -117,6 +117,7 @@ impl OverwriteArguments {
                 background_threads: self.background_threads,
                 block_bytes: 16 << 10,
                 durability: self.durability,
+                codec_level0: None,
                 codec_small,
                 codec_middle,
                 codec_bottom,

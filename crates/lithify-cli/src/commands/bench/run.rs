@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::experiment::{AnyExperiment, Experiment};
 use lithify_lab::report;
 use lithify_lab::run::engine;
 use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
@@ -35,40 +36,46 @@ Examples:
   lithify bench run zlib-vs-zstd --scale cached
   lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
-  lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results")]
+  lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results
+  lithify bench run compress-or-not --scale cached
+  lithify bench run compress-or-not --engine rocksdb --arms none-upper,lz4 --keys 100000")]
 pub struct RunArguments {
     /// Name of an experiment (see `bench list`), or a .toml file
     experiment: String,
     /// How large
     #[arg(long, value_name = "SCALE", default_value = "smoke")]
-    scale: String,
+    pub(super) scale: String,
     /// Which arms, separated by commas; all when not given
     #[arg(long, value_name = "ARMS", value_delimiter = ',')]
-    arms: Option<Vec<String>>,
+    pub(super) arms: Option<Vec<String>>,
     /// Runs of each arm, instead of the scale's [1 to 100]
     #[arg(long, value_name = "N")]
-    repeats: Option<u64>,
-    /// Measured seconds of the query phase, instead of the scale's [1 to 864000]
+    pub(super) repeats: Option<u64>,
+    /// Measured seconds of the query phase [1 to 864000] or of each test [1 to 86400], instead of
+    /// the scale's
     #[arg(long, value_name = "N")]
-    seconds: Option<u64>,
-    /// Nodes of the graph, instead of the scale's [1000 to 10000000000]
+    pub(super) seconds: Option<u64>,
+    /// Nodes of the graph of linkbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
-    nodes: Option<u64>,
-    #[arg(long, value_name = "NAME", default_value = "lithify", value_parser = engine_name,
-        help = ENGINE_HELP)]
-    engine: EngineName,
+    pub(super) nodes: Option<u64>,
+    /// Keys of the database of dbbench, instead of the scale's [1000 to 10000000000]
+    #[arg(long, value_name = "N")]
+    pub(super) keys: Option<u64>,
+    /// On which engine: a name of `bench engines`; on those of the experiment when not given
+    #[arg(long, value_name = "NAME", value_parser = engine_name)]
+    pub(super) engine: Option<EngineName>,
     /// Where results go
     #[arg(long, value_name = "DIR", default_value = "results")]
-    results: PathBuf,
+    pub(super) results: PathBuf,
     /// Where engines keep their data meanwhile; beside the results when not given
     #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// Directory of experiment files
     #[arg(long, value_name = "DIR", default_value = "experiments")]
     experiments: PathBuf,
     /// Measure again what was measured
     #[arg(long)]
-    fresh: bool,
+    pub(super) fresh: bool,
 }
 
 /// An engine on the command line: one of those that can be opened by name.
@@ -88,18 +95,35 @@ pub(super) fn require_engine(name: &EngineName) -> Result<(), Fault> {
 
 /// Runs it.
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
-    require_engine(&arguments.engine)?;
+    arguments.engine.as_ref().map_or(Ok(()), require_engine)?;
     let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
     for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
         refuse_file(directory)?;
     }
+    match experiment {
+        AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
+        AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
+    }
+}
+
+/// This program as the measuring process: `bench COMMAND`.
+pub(super) fn measuring_program(command: &str) -> Result<Program, Fault> {
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program = Program {
-        path,
-        arguments: ["bench", "cell"].map(Into::into).into(),
-        environment: Vec::new(),
-    };
+    let arguments = ["bench", command].map(Into::into).into();
+    Ok(Program { path, arguments, environment: Vec::new() })
+}
+
+fn run_linkbench(
+    arguments: &RunArguments,
+    experiment: &Experiment,
+    place: &str,
+) -> Result<(), Fault> {
+    if arguments.keys.is_some() {
+        return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
+    }
+    let program = measuring_program("cell")?;
+    let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
     let mut choice = Choice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
@@ -107,11 +131,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         query_seconds: arguments.seconds,
         nodes: arguments.nodes,
     };
-    let skipped =
-        leave_out_missing(&experiment, &arguments.engine, &mut choice).map_err(Fault::usage)?;
+    let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
     let build = program.build().map_err(Fault::failure)?;
-    let plan =
-        Plan::expand(&experiment, &arguments.engine, &choice, &build).map_err(Fault::usage)?;
+    let plan = Plan::expand(experiment, &engine, &choice, &build).map_err(Fault::usage)?;
     let interrupt = watch_signals()?;
     let runner = Runner {
         plan: &plan,

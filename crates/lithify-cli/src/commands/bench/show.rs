@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lithify_lab::{report, run as lab};
+use lithify_lab::{loop_experiment, report, run as lab};
 
 use crate::fault::{Fault, print};
 
@@ -13,7 +13,8 @@ use crate::fault::{Fault, print};
 Examples:
   lithify bench show results/zlib-vs-zstd-cached.json
   lithify bench show results/runs/zlib-vs-zstd-smoke
-  lithify bench show results/zlib-vs-zstd-cached.json --format csv")]
+  lithify bench show results/zlib-vs-zstd-cached.json --format csv
+  lithify bench show results/compress-or-not-smoke.json")]
 pub struct ShowArguments {
     /// The JSON of a report, or the directory of a run
     results: PathBuf,
@@ -27,7 +28,7 @@ pub struct ShowArguments {
 enum Format {
     /// Tables for people
     Text,
-    /// One line per cell and phase
+    /// One line per cell and phase or test
     Csv,
 }
 
@@ -36,6 +37,14 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
     if !arguments.results.exists() {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
+    }
+    if let Some(record) =
+        loop_experiment::read_record(&arguments.results).map_err(Fault::failure)?
+    {
+        return print(&match arguments.format {
+            Format::Text => loop_experiment::report::render(&record),
+            Format::Csv => loop_experiment::csv::figures(&record),
+        });
     }
     let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;
     print(&match arguments.format {

@@ -24,16 +24,16 @@ fn the_distance_from_the_bottom_counts() {
     for level_count in 3..=8 {
         assert_eq!(policy.resolve(level_count - 1, level_count), policy.bottom);
         assert_eq!(policy.resolve(level_count - 2, level_count), policy.middle);
-        assert_eq!(policy.resolve(0, level_count), policy.small);
+        assert_eq!(policy.resolve(0, level_count), policy.level0);
     }
-    // Level 0 is small even where it is next to the bottom.
-    assert_eq!(policy.resolve(0, 2), policy.small);
+    // Level 0 has its own even where it is next to the bottom.
+    assert_eq!(policy.resolve(0, 2), policy.level0);
     assert_eq!(policy.resolve(1, 2), policy.bottom);
 }
 
 #[test]
 fn the_text_form_is_read_back() {
-    for text in ["none,lz4,zstd-1", "snappy,zstd--3,zlib-9", "lz4,lz4,lz4"] {
+    for text in ["none,lz4,zstd-1", "snappy,zstd--3,zlib-9", "lz4,lz4,lz4", "none,lz4,lz4,zlib-6"] {
         let policy: CodecPolicy = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);
     }
@@ -41,8 +41,23 @@ fn the_text_form_is_read_back() {
 }
 
 #[test]
+fn level_0_may_have_a_codec_of_its_own() {
+    let policy: CodecPolicy = "none,lz4,lz4,zstd-1".parse().unwrap();
+    let resolved = |policy: &CodecPolicy| -> Vec<String> {
+        (0..5).map(|level| policy.resolve(level, 5).to_string()).collect()
+    };
+    assert_eq!(resolved(&policy), ["none", "lz4", "lz4", "lz4", "zstd-1"]);
+    assert!(policy.table(1, 5).starts_with("level  place   codec\nL0     L0      none\nL1"));
+    // Without one it is a small level.
+    let three: CodecPolicy = "none,lz4,zstd-1".parse().unwrap();
+    assert_eq!(resolved(&three), ["none", "none", "none", "lz4", "zstd-1"]);
+    let same: CodecPolicy = "none,none,lz4,zstd-1".parse().unwrap();
+    assert_eq!((same, same.to_string()), (three, "none,lz4,zstd-1".to_owned()));
+}
+
+#[test]
 fn what_is_no_policy_is_refused() {
-    for text in ["", "lz4,lz4", "none,lz4,zstd-1,zstd-1", "none,,lz4", "none,lz4,brotli-3"] {
+    for text in ["", "lz4,lz4", "none,lz4,lz4,zstd-1,zstd-1", "none,,lz4", "none,lz4,brotli-3"] {
         let error = text.parse::<CodecPolicy>().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
     }

@@ -1,0 +1,77 @@
+//! `lithify bench run` of an experiment over the loops of the classic key-value benchmark.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::atomic::Ordering;
+
+use lithify_lab::dbbench::runner::Runner;
+use lithify_lab::experiment::LoopExperiment;
+use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan, engines_here};
+use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
+use lithify_lab::run::progress::{Announcer, Terminal};
+
+use super::run::{RunArguments, measuring_program, watch_signals};
+use crate::fault::{Fault, print, say};
+
+/// Runs it.
+pub fn run(
+    arguments: &RunArguments,
+    experiment: &LoopExperiment,
+    place: &str,
+) -> Result<(), Fault> {
+    if arguments.nodes.is_some() {
+        return Err(Fault::usage("--nodes is of linkbench; the database of dbbench has --keys"));
+    }
+    let choice = LoopChoice {
+        scale: Some(arguments.scale.clone()),
+        arms: arguments.arms.clone(),
+        engine: arguments.engine.clone(),
+        repeats: arguments.repeats,
+        test_seconds: arguments.seconds,
+        keys: arguments.keys,
+    };
+    let (engines, skipped) = engines_here(experiment, &choice).map_err(Fault::usage)?;
+    let program = measuring_program("db-process")?;
+    let build = program.build().map_err(Fault::failure)?;
+    let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
+    let interrupt = watch_signals()?;
+    let runner = Runner {
+        plan: &plan.cells,
+        program,
+        results: &arguments.results,
+        data: arguments.data.as_deref(),
+        kept: None,
+        fresh: arguments.fresh,
+        interrupt: &interrupt,
+    };
+    let mut terminal = Terminal::new(stderr().is_terminal());
+    skipped.iter().for_each(|line| terminal.say(line));
+    terminal.say(&format!(
+        "{} from {place}, scale {}, {} cells, results in {}",
+        experiment.name,
+        plan.scale,
+        plan.cells.cells.len(),
+        arguments.results.display()
+    ));
+    write_plan(&arguments.results, &plan).map_err(Fault::failure)?;
+    let run = runner.run(&mut terminal).map_err(Fault::failure)?;
+    drop(terminal);
+    let record = LoopRecord { plan, run };
+    let cells = record.plan.cells.cells.len();
+    if record.run.interrupted || interrupt.load(Ordering::Relaxed) {
+        return Err(Fault::interrupted(format!(
+            "stopped; {} of {cells} cells are measured and kept, the same command goes on",
+            record.valid_cells(),
+        )));
+    }
+    let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
+    print(&report::render(&record))?;
+    let names = files.map(|file| file.display().to_string());
+    say(&format!("report: {}", names.join(", ")));
+    if record.is_complete() {
+        return Ok(());
+    }
+    Err(Fault::failure(format!(
+        "{} of {cells} cells failed or are void; see Checks in the report",
+        cells - record.valid_cells(),
+    )))
+}

@@ -1,0 +1,272 @@
+//! From an experiment and the command line to the cells, in the order in which they run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::EngineName;
+use crate::dbbench::runner::DbPlan;
+use crate::dbbench::spec::{Benchmark, DbCell, DbSpec, Role, SCHEMA};
+use crate::experiment::loops::{LoopExperiment, LoopScale};
+use crate::experiment::{Arm, WorkloadKind};
+use crate::run::engine;
+use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
+
+/// What the command line chose.
+#[derive(Clone, Debug, Default)]
+pub struct LoopChoice {
+    /// Name of the scale; `smoke` when not given.
+    pub scale: Option<String>,
+    /// Names of arms; all when not given.
+    pub arms: Option<Vec<String>>,
+    /// The one engine; those of the experiment that are there when not given.
+    pub engine: Option<EngineName>,
+    /// Instead of the scale's repeats.
+    pub repeats: Option<u64>,
+    /// Instead of the scale's seconds of a test.
+    pub test_seconds: Option<u64>,
+    /// Instead of the scale's keys.
+    pub keys: Option<u64>,
+}
+
+/// What a run measures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoopPlan {
+    /// Tells the JSON from that of other experiments: `dbbench`.
+    pub kind: WorkloadKind,
+    /// The experiment as it was read.
+    pub experiment: LoopExperiment,
+    /// Name of the scale.
+    pub scale: String,
+    /// The scale with the overrides of the command line in it.
+    pub sizes: LoopScale,
+    /// The engines in the order of the tables.
+    pub engines: Vec<EngineName>,
+    /// The arms in the order of the tables.
+    pub arms: Vec<String>,
+    /// The name and the cells of the run.
+    pub cells: DbPlan,
+}
+
+/// The driver runs for so long at most: its figures do not change.
+const DRIVER_SECONDS_MAX: u64 = 5;
+
+/// Seeds of two repeats lie further apart than the threads of a process.
+const SEEDS_PER_REPEAT: u64 = 1000;
+
+/// The engines of `choice` that are there, and a line for each that is left out.
+///
+/// # Errors
+/// An engine that nobody knows, or none left.
+pub fn engines_here(
+    experiment: &LoopExperiment,
+    choice: &LoopChoice,
+) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
+    let chosen = choice.engine.iter();
+    let declared = experiment.workload.engines.iter().filter(|_| choice.engine.is_none());
+    let (mut present, mut skipped) = (Vec::new(), Vec::new());
+    for name in chosen.chain(declared) {
+        let provider = engine::find(name).map_err(|error| ChoiceError(error.to_string()))?;
+        match provider.available() {
+            Ok(()) => present.push(name.clone()),
+            Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
+        }
+    }
+    if present.is_empty() {
+        return Err(ChoiceError(skipped.join("; ")));
+    }
+    Ok((present, skipped))
+}
+
+impl LoopPlan {
+    /// Expands `experiment` for `engines`. `build` identifies the program that will measure.
+    ///
+    /// The driver alone comes first. Arms are interleaved over repeats, each on all engines in
+    /// turn, and each repeat begins with another arm and another engine, so that a machine that
+    /// drifts hurts all alike.
+    ///
+    /// # Errors
+    /// An unknown scale or arm, an impossible number.
+    pub fn expand(
+        experiment: &LoopExperiment,
+        engines: &[EngineName],
+        choice: &LoopChoice,
+        build: &str,
+    ) -> Result<LoopPlan, ChoiceError> {
+        let (scale, mut sizes) = find_scale(&experiment.scales, choice.scale.as_deref())?;
+        override_with("--repeats", choice.repeats, 1..=100, &mut sizes.repeats)?;
+        override_with("--seconds", choice.test_seconds, 1..=86_400, &mut sizes.test_seconds)?;
+        override_with("--keys", choice.keys, 1_000..=10_000_000_000, &mut sizes.keys)?;
+        let arms = choose_arms(&experiment.arms, choice.arms.as_deref())?;
+        let mut cells = Vec::new();
+        // The engine that stores nothing ignores settings; the first arm of the file lends its
+        // own, so that choosing other arms does not ask for another calibration.
+        let driver = spec(experiment, &sizes, &experiment.arms[0], &EngineName::null(), 0, build);
+        let driver = DbSpec {
+            duration_seconds: driver.duration_seconds.min(DRIVER_SECONDS_MAX),
+            background_rate_bytes_per_s: None,
+            ..driver
+        };
+        cells.push(DbCell { id: "driver".to_owned(), role: Role::Driver, repeat: 0, spec: driver });
+        for repeat in 0..sizes.repeats {
+            let first = repeat as usize;
+            for arm in rotated(&arms, first) {
+                for engine in rotated(engines, first) {
+                    cells.push(DbCell {
+                        id: cell_id(engine, &arm.name, repeat),
+                        role: Role::Measure,
+                        repeat,
+                        spec: spec(experiment, &sizes, arm, engine, repeat, build),
+                    });
+                }
+            }
+        }
+        let name = match &choice.engine {
+            Some(engine) => format!("{}-{scale}-{engine}", experiment.name),
+            None => format!("{}-{scale}", experiment.name),
+        };
+        Ok(LoopPlan {
+            kind: WorkloadKind::DbBench,
+            experiment: experiment.clone(),
+            scale,
+            sizes,
+            engines: engines.to_vec(),
+            arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+            cells: DbPlan { name, engines: engines.to_vec(), cells },
+        })
+    }
+}
+
+/// The items, beginning with the one at `first`.
+fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> {
+    items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
+}
+
+/// The name of a cell, and of its files.
+pub(super) fn cell_id(engine: &EngineName, arm: &str, repeat: u64) -> String {
+    format!("{engine}-{arm}-r{repeat}")
+}
+
+fn spec(
+    experiment: &LoopExperiment,
+    scale: &LoopScale,
+    arm: &Arm,
+    engine: &EngineName,
+    repeat: u64,
+    build: &str,
+) -> DbSpec {
+    let workload = &experiment.workload;
+    let load: [Benchmark; 1] = [workload.load];
+    DbSpec {
+        schema: SCHEMA,
+        engine: engine.clone(),
+        settings: settings(&experiment.engine, &scale.sizes(), arm),
+        benchmarks: load.iter().chain(&workload.tests).copied().collect(),
+        num: scale.keys,
+        reads: None,
+        writes: None,
+        key_bytes: workload.key_bytes,
+        value_bytes: workload.value_bytes,
+        compression_ratio: workload.compression_ratio,
+        threads: scale.clients,
+        duration_seconds: scale.test_seconds,
+        seek_nexts: 0,
+        write_rate_bytes_per_s: 0,
+        background_rate_bytes_per_s: Some(workload.writer_mib_per_s << 20),
+        seed: workload.seed + SEEDS_PER_REPEAT * repeat,
+        use_existing: false,
+        settle: true,
+        build: build.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::experiment::Codec;
+
+    fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {
+        let engines: Vec<EngineName> = engines.iter().map(|name| EngineName::new(*name)).collect();
+        LoopPlan::expand(&sample::experiment(), &engines, choice, "build")
+    }
+
+    #[test]
+    fn arms_and_engines_rotate_over_repeats() {
+        let choice = LoopChoice {
+            arms: Some(vec!["lz4".into(), "none".into()]),
+            repeats: Some(2),
+            ..LoopChoice::default()
+        };
+        let plan = expand(&["lithify", "rocksdb"], &choice).expect("expands");
+        let ids: Vec<&str> = plan.cells.cells.iter().map(|cell| cell.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            [
+                "driver",
+                "lithify-none-r0",
+                "rocksdb-none-r0",
+                "lithify-lz4-r0",
+                "rocksdb-lz4-r0",
+                "rocksdb-lz4-r1",
+                "lithify-lz4-r1",
+                "rocksdb-none-r1",
+                "lithify-none-r1",
+            ]
+        );
+        assert_eq!(
+            (plan.arms.join(","), plan.cells.name.as_str()),
+            ("none,lz4".into(), "compress-or-not-smoke")
+        );
+        let seeds: Vec<u64> = plan.cells.cells[1..].iter().map(|cell| cell.spec.seed).collect();
+        let first = plan.experiment.workload.seed;
+        assert_eq!(seeds[0], first);
+        assert!(seeds[4..].iter().all(|seed| *seed == first + 1000));
+    }
+
+    #[test]
+    fn a_cell_is_the_load_and_the_tests_with_the_codecs_of_its_arm() {
+        let plan = expand(&["lithify"], &LoopChoice::default()).expect("expands");
+        let cell = |id: &str| {
+            let found = plan.cells.cells.iter().find(|cell| cell.id == id);
+            found.unwrap_or_else(|| panic!("{id} is there")).spec.clone()
+        };
+        let spec = cell("lithify-lz4-but-l0-r0");
+        let steps = [Benchmark::FillSeq, Benchmark::ReadWhileWriting, Benchmark::Overwrite];
+        assert_eq!(spec.benchmarks, steps);
+        assert_eq!(spec.settings.codec_level0, Some(Codec::None));
+        assert_eq!(spec.settings.codec_small, Codec::Lz4);
+        assert_eq!(spec.write_rate(Benchmark::ReadWhileWriting), 10 << 20);
+        assert_eq!(
+            (spec.write_rate(Benchmark::Overwrite), spec.write_rate(Benchmark::FillSeq)),
+            (0, 0)
+        );
+        let upper = cell("lithify-none-upper-r0").settings;
+        assert_eq!((upper.codec_level0, upper.codec_small), (None, Codec::None));
+        assert_eq!((upper.codec_middle, upper.codec_bottom), (Codec::Lz4, Codec::Lz4));
+        let driver = cell("driver");
+        assert_eq!(driver.engine, EngineName::null());
+        assert_eq!(driver.write_rate(Benchmark::ReadWhileWriting), 0);
+    }
+
+    #[test]
+    fn impossible_choices_say_what_is_possible() {
+        let refuse = |choice: LoopChoice| expand(&["model"], &choice).expect_err("refused").0;
+        let text = refuse(LoopChoice { scale: Some("big".into()), ..LoopChoice::default() });
+        assert_eq!(text, "there is no scale \"big\"; there are: cached, full, smoke");
+        let text = refuse(LoopChoice { arms: Some(vec!["zip".into()]), ..LoopChoice::default() });
+        assert!(text.contains("\"zip\"; there are: none, none-upper, lz4"), "{text}");
+        let text = refuse(LoopChoice { keys: Some(3), ..LoopChoice::default() });
+        assert_eq!(text, "--keys 3 is out of range; allowed: 1000 to 10000000000");
+    }
+
+    #[test]
+    fn engines_that_are_missing_are_left_out() {
+        // The lab alone knows no other engines; who links their adapters does.
+        let experiment = sample::experiment();
+        let error = engines_here(&experiment, &LoopChoice::default()).expect_err("unknown").0;
+        assert!(error.contains("there is no engine \"rocksdb\""), "{error}");
+        let model = LoopChoice { engine: Some(EngineName::model()), ..LoopChoice::default() };
+        assert_eq!(engines_here(&experiment, &model), Ok((vec![EngineName::model()], vec![])));
+        let plan = expand(&["model"], &model).expect("expands");
+        assert_eq!(plan.cells.name, "compress-or-not-smoke-model");
+    }
+}

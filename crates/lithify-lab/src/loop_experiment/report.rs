@@ -1,0 +1,571 @@
+//! The report: the published table with our figures in it, the times of jobs by level, codecs by
+//! physical level, and the published ratios beside ours, engine by engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::LoopRecord;
+use super::figures::{BESIDE, Figures, booked_percent, jobs, levels_percent};
+use super::jobs::{LevelJobs, LevelRole};
+use crate::adapter::EngineName;
+use crate::dbbench::figures::Measured;
+use crate::dbbench::runner::foreign_percent;
+use crate::dbbench::spec::{Benchmark, DbResult, Role};
+use crate::experiment::loops::{LoopColumn, LoopHeadline, LoopRow};
+use crate::report::compare::{
+    Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, Verdict, compare, direction, sentence,
+};
+use crate::report::figures::{Spread, figure, figure_or_dash};
+use crate::report::repeats;
+use crate::report::tables::{Align, table};
+use crate::run::cell::EngineSettings;
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// The whole report as text.
+pub fn render(record: &LoopRecord) -> String {
+    let figures = Figures::of(record);
+    let experiment = &record.plan.experiment;
+    let mut text = String::new();
+    let mut line = |part: &str| {
+        text.push_str(part.trim_end());
+        text.push('\n');
+    };
+    line(&format!("{} (scale {})", experiment.title, record.plan.scale));
+    line(&experiment.question);
+    if let Some(source) = &experiment.source {
+        line(&format!(
+            "Published: {}, {}, {}: {}.",
+            source.author, source.title, source.date, source.setup
+        ));
+    }
+    line("");
+    line(&card(record));
+    let medians = repeats(record.plan.sizes.repeats);
+    for engine in &record.plan.engines {
+        let name = engine_name(&figures, record, engine);
+        line(&format!("\n{name} (medians of {medians}; GB are 2^30 bytes)"));
+        line(&published_columns(record, &figures, engine));
+        line(&format!("{name}: beside the published columns"));
+        line(&beside(record, &figures, engine));
+    }
+    if !experiment.published.is_empty() {
+        line("\nas published");
+        line(&published(record));
+    }
+    for test in &experiment.workload.tests {
+        for engine in &record.plan.engines {
+            let name = engine_name(&figures, record, engine);
+            line(&format!("\n{test} on {name}: jobs by the level that they wrote into"));
+            line(&job_tables(record, &figures, engine, *test));
+        }
+        if let Some(table) = published_jobs(record, *test) {
+            line(&format!("{test}, as published: wall seconds per job"));
+            line(&table);
+        }
+    }
+    line("\nLevels when the clients of the last test ended: codecs as the files' metadata say");
+    line(&levels(record, &figures));
+    line(&shape(record, &figures));
+    line("\nChecks");
+    line(&checks(record, &figures));
+    if !experiment.headlines.is_empty() {
+        line("\nPublished against measured");
+        line(&comparison(record, &figures));
+    }
+    line("\nTo be read with");
+    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
+    line("Not reproduced");
+    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
+    text
+}
+
+/// Name and version as the engine says; the name it was chosen by when nothing was measured.
+fn engine_name(figures: &Figures<'_>, record: &LoopRecord, engine: &EngineName) -> String {
+    let mut results = record.plan.arms.iter().flat_map(|arm| figures.results(engine, arm));
+    results.next().map_or_else(|| engine.to_string(), |result| result.engine_name.clone())
+}
+
+/// What the figures were taken on, and what all arms had in common.
+fn card(record: &LoopRecord) -> String {
+    let measured = |result: &&DbResult| result.cell.role == Role::Measure;
+    let Some(result) = record.run.results().find(measured) else {
+        return "No cell was measured.".to_owned();
+    };
+    let (machine, spec) = (&result.machine, &result.cell.spec);
+    let settings = &spec.settings;
+    let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
+    let workload = &record.plan.experiment.workload;
+    let lines = [
+        ("machine", format!("{}, {} CPUs, {}", machine.cpu, machine.cpus, machine.kernel)),
+        ("memory", format!("{}, not limited", mib(machine.memory_bytes))),
+        ("data on", format!("{} on {}", machine.file_system, machine.device)),
+        ("built by", format!("{}, {}", machine.compiler, machine.build)),
+        (
+            "keys",
+            format!(
+                "{} of {} + {} bytes ({} random) by {}, {} of keys and values",
+                spec.num,
+                spec.key_bytes,
+                spec.value_bytes,
+                spec.compression_ratio,
+                workload.load,
+                mib(spec.num * spec.entry_bytes()),
+            ),
+        ),
+        (
+            "tests",
+            format!(
+                "{} s each, {} clients in the engine's process; the writer beside readers is held \
+                 to {} MiB/s, other writers are not",
+                spec.duration_seconds, spec.threads, workload.writer_mib_per_s
+            ),
+        ),
+        (
+            "memory budget",
+            format!(
+                "{}, memtable {}",
+                mib(settings.memory_budget_bytes),
+                mib(settings.memtable_bytes)
+            ),
+        ),
+        (
+            "tree",
+            format!(
+                "tables {}, base level at most {}, fanout {}, blocks {} KiB, {} background threads",
+                mib(settings.table_bytes),
+                mib(settings.base_level_bytes),
+                settings.fanout,
+                settings.block_bytes / 1024,
+                settings.background_threads
+            ),
+        ),
+        ("durability", settings.durability.name().to_owned()),
+        ("codecs", codecs(record)),
+    ];
+    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The codecs of every arm: level 0, small levels, middle, bottom.
+fn codecs(record: &LoopRecord) -> String {
+    let arms: Vec<String> = record
+        .plan
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let settings = settings(record, arm)?;
+            let level0 = settings.codec_level0.unwrap_or(settings.codec_small);
+            let (small, middle) = (settings.codec_small, settings.codec_middle);
+            Some(format!("{arm} {level0},{small},{middle},{}", settings.codec_bottom))
+        })
+        .collect();
+    format!("level 0, small levels, middle, bottom: {}", arms.join("; "))
+}
+
+/// The settings of an arm.
+fn settings<'a>(record: &'a LoopRecord, arm: &str) -> Option<&'a EngineSettings> {
+    let engine = record.plan.engines.first()?;
+    let id = super::plan::cell_id(engine, arm, 0);
+    let cells = &record.plan.cells.cells;
+    cells.iter().find(|cell| cell.id == id).map(|cell| &cell.spec.settings)
+}
+
+/// What the small levels of an arm have: one codec, or level 0's and the others'.
+fn upper_codecs(record: &LoopRecord, arm: &str) -> String {
+    match settings(record, arm) {
+        None => "-".to_owned(),
+        Some(EngineSettings { codec_level0: Some(level0), codec_small, .. })
+            if level0 != codec_small =>
+        {
+            format!("{level0}+{codec_small}")
+        }
+        Some(settings) => settings.codec_small.to_string(),
+    }
+}
+
+/// The headings of a table whose figures are `names`: test, small levels, figures, arm.
+fn headings<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Align)> {
+    let mut columns = vec![("test", Align::Left), ("L0-2", Align::Left)];
+    columns.extend(names.map(|name| (name, Align::Right)));
+    columns.push(("arm", Align::Left));
+    columns
+}
+
+/// A figure, or a dash for what is not there. cpu/w grows with the length of a test: what is lost
+/// in five decimals is written with an exponent.
+fn fine(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value != 0.0 && value.abs() < 0.001 => format!("{value:.2e}"),
+        value => figure_or_dash(value),
+    }
+}
+
+/// A row per test and arm.
+fn rows(
+    record: &LoopRecord,
+    figures: &Figures<'_>,
+    engine: &EngineName,
+    mut values: impl FnMut(Benchmark, &str) -> Vec<Option<Spread>>,
+) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for test in &record.plan.experiment.workload.tests {
+        for arm in &record.plan.arms {
+            let mut row = vec![test.to_string(), upper_codecs(record, arm)];
+            let medians = values(*test, arm).into_iter();
+            row.extend(medians.map(|spread| fine(spread.map(|spread| spread.median))));
+            row.push(format!("{arm}{}", remark(record, figures, engine, arm)));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// What is wrong with an arm's row: repeats that failed, are void or were not measured.
+fn remark(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName, arm: &str) -> String {
+    let (valid, all) = (figures.results(engine, arm).len() as u64, record.plan.sizes.repeats);
+    if valid == all { String::new() } else { format!(" ({valid} of {all} repeats)") }
+}
+
+/// The published table of an engine with our figures: medians over the valid repeats.
+fn published_columns(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName) -> String {
+    let rows = rows(record, figures, engine, |test, arm| {
+        let column = |column: &LoopColumn| figures.column(engine, arm, test, *column);
+        LoopColumn::TABLE.iter().map(column).collect()
+    });
+    table(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), &rows)
+}
+
+fn beside(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName) -> String {
+    let rows = rows(record, figures, engine, |test, arm| {
+        BESIDE.iter().map(|(_, value)| figures.spread(engine, arm, test, *value)).collect()
+    });
+    table(&headings(BESIDE.iter().map(|(name, _)| *name)), &rows)
+}
+
+/// What the published tables call an arm.
+fn published_name<'a>(record: &'a LoopRecord, arm: &'a str) -> &'a str {
+    let arms = &record.plan.experiment.arms;
+    let found = arms.iter().find(|candidate| candidate.name == arm);
+    found.and_then(|arm| arm.published_as.as_deref()).unwrap_or(arm)
+}
+
+/// The tables as they were published.
+fn published(record: &LoopRecord) -> String {
+    let experiment = &record.plan.experiment;
+    let mut rows = Vec::new();
+    for published in &experiment.published {
+        for row in &published.rows {
+            let name = published_name(record, &row.arm).to_owned();
+            let mut cells = vec![published.test.to_string(), name];
+            cells.extend(LoopColumn::TABLE.iter().map(|column| {
+                figure_or_dash(experiment.published_value(published.test, *column, &row.arm))
+            }));
+            cells.push(row.arm.clone());
+            rows.push(cells);
+        }
+    }
+    table(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), &rows)
+}
+
+/// Jobs of an arm in a test by physical level, all valid repeats together.
+fn pooled(tests: &[Measured<'_>]) -> BTreeMap<u32, LevelJobs> {
+    let mut levels: BTreeMap<u32, LevelJobs> = BTreeMap::new();
+    for measured in tests {
+        for (level, work) in jobs(measured.step).levels {
+            let sum = levels.entry(level).or_default();
+            *sum = sum.plus(&work);
+        }
+    }
+    levels
+}
+
+/// What a table of jobs shows of a level.
+type JobValue = fn(&LevelJobs) -> String;
+
+/// Four tables: wall and CPU seconds per job, jobs, MB written; a column per physical level.
+fn job_tables(
+    record: &LoopRecord,
+    figures: &Figures<'_>,
+    engine: &EngineName,
+    test: Benchmark,
+) -> String {
+    let arms: Vec<(&String, Vec<Measured<'_>>)> =
+        record.plan.arms.iter().map(|arm| (arm, figures.tests(engine, arm, test))).collect();
+    let jobs: Vec<_> = arms.iter().map(|(_, tests)| pooled(tests)).collect();
+    let levels: BTreeSet<u32> = jobs.iter().flat_map(|levels| levels.keys().copied()).collect();
+    if levels.is_empty() {
+        return "  the engine counts no jobs".to_owned();
+    }
+    let names: Vec<String> = levels.iter().map(|level| format!("L{level}")).collect();
+    let tables: [(&str, JobValue); 4] = [
+        ("wall s/job", |work| figure_or_dash(work.wall_s_per_job())),
+        ("CPU s/job", |work| figure_or_dash(work.cpu_s_per_job())),
+        ("jobs", |work| work.jobs.to_string()),
+        ("MB written", |work| figure(work.written_bytes as f64 / 1e6)),
+    ];
+    let mut columns: Vec<(&str, Align)> = vec![("figure", Align::Left)];
+    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    columns.extend([("all", Align::Right), ("arm", Align::Left), ("base", Align::Left)]);
+    let mut rows = Vec::new();
+    for (name, value) in tables {
+        for ((arm, tests), jobs) in arms.iter().zip(&jobs) {
+            let mut row = vec![name.to_owned()];
+            let of_level = |level| jobs.get(level).map_or_else(|| "-".to_owned(), value);
+            row.extend(levels.iter().map(of_level));
+            let all = jobs.values().fold(LevelJobs::default(), |sum, work| sum.plus(work));
+            row.extend([value(&all), (*arm).clone(), base_levels(tests)]);
+            rows.push(row);
+        }
+    }
+    table(&columns, &rows)
+}
+
+/// The base levels that the repeats of a test had: `L3`, or `L3 L4` where they differ.
+fn base_levels(tests: &[Measured<'_>]) -> String {
+    let found: BTreeSet<u32> =
+        tests.iter().filter_map(|measured| jobs(measured.step).base_level()).collect();
+    let names: Vec<String> = found.iter().map(|level| format!("L{level}")).collect();
+    names.join(" ")
+}
+
+fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<String> {
+    let tables = &record.plan.experiment.published_jobs;
+    let published = tables.iter().find(|table| table.test == test)?;
+    let mut columns: Vec<(&str, Align)> =
+        published.levels.iter().map(|level| (level.as_str(), Align::Right)).collect();
+    columns.push(("L0-2", Align::Left));
+    let row = |row: &LoopRow| {
+        let mut cells: Vec<String> = row.values.iter().map(|value| figure(*value)).collect();
+        cells.push(published_name(record, &row.arm).to_owned());
+        cells
+    };
+    Some(table(&columns, &published.rows.iter().map(row).collect::<Vec<_>>()))
+}
+
+/// The last test of an arm's first valid repeat.
+fn last_test<'a>(
+    record: &LoopRecord,
+    figures: &Figures<'a>,
+    engine: &EngineName,
+    arm: &str,
+) -> Option<Measured<'a>> {
+    let test = record.plan.experiment.workload.tests.last()?;
+    figures.test(figures.results(engine, arm).first()?, *test)
+}
+
+/// The levels of each arm with the codecs that were found in their files.
+fn levels(record: &LoopRecord, figures: &Figures<'_>) -> String {
+    let columns = [
+        ("engine", Align::Left),
+        ("arm", Align::Left),
+        ("level", Align::Left),
+        ("role", Align::Left),
+        ("codec in files", Align::Left),
+        ("files", Align::Right),
+        ("stored MB", Align::Right),
+        ("raw MB", Align::Right),
+        ("stored/raw", Align::Right),
+    ];
+    let mut rows = Vec::new();
+    for engine in &record.plan.engines {
+        for arm in &record.plan.arms {
+            let Some(Measured { step, .. }) = last_test(record, figures, engine, arm) else {
+                continue;
+            };
+            let jobs = jobs(step);
+            for level in step.statistics.levels.iter().filter(|level| level.files > 0) {
+                let (stored, raw) = (level.stored_bytes as f64, level.raw_bytes as f64);
+                rows.push(vec![
+                    engine.to_string(),
+                    arm.clone(),
+                    format!("L{}", level.level),
+                    jobs.role(level.level).map_or("-", LevelRole::name).to_owned(),
+                    level.codec.clone(),
+                    level.files.to_string(),
+                    figure(stored / 1e6),
+                    figure(raw / 1e6),
+                    figure(stored / raw),
+                ]);
+            }
+        }
+    }
+    table(&columns, &rows)
+}
+
+/// Whether the trees of all arms have the same base level, so that they differ in codecs alone.
+fn shape(record: &LoopRecord, figures: &Figures<'_>) -> String {
+    let mut lines = Vec::new();
+    for engine in &record.plan.engines {
+        let mut by_base: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for arm in &record.plan.arms {
+            for test in &record.plan.experiment.workload.tests {
+                let base = base_levels(&figures.tests(engine, arm, *test));
+                let arms = by_base.entry(base).or_default();
+                if !arms.contains(&arm.as_str()) {
+                    arms.push(arm);
+                }
+            }
+        }
+        let parts: Vec<String> = by_base
+            .iter()
+            .map(|(base, arms)| {
+                format!("{} ({})", if base.is_empty() { "none" } else { base }, arms.join(", "))
+            })
+            .collect();
+        let mut line = format!("{engine}: base level {}", parts.join("; "));
+        if by_base.len() > 1 {
+            line.push_str(". NOT THE SAME in every arm and test: they differ in more than codecs");
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+/// Failures, what the driver costs, and what engines booked against what others counted.
+fn checks(record: &LoopRecord, figures: &Figures<'_>) -> String {
+    let mut lines: Vec<String> =
+        super::problems(record).into_iter().map(|problem| format!("  {problem}")).collect();
+    let workload = &record.plan.experiment.workload;
+    for engine in &record.plan.engines {
+        let mut of_engine = |what: &str, value: fn(&Measured<'_>) -> Option<f64>| {
+            let tests = workload.tests.iter().flat_map(|test| {
+                record.plan.arms.iter().flat_map(|arm| figures.tests(engine, arm, *test))
+            });
+            if let Some(spread) = Spread::of(tests.filter_map(|test| value(&test)).collect()) {
+                let Spread { median, min, max, .. } = spread;
+                lines.push(format!(
+                    "  {engine}: {what}: {} % [{}, {}]",
+                    figure(median),
+                    figure(min),
+                    figure(max)
+                ));
+            }
+        };
+        of_engine(
+            "log, flushes and compactions of the bytes handed to write calls",
+            booked_percent,
+        );
+        of_engine("jobs by level of the bytes that flushes and compactions wrote", levels_percent);
+        let results = record.plan.arms.iter().flat_map(|arm| figures.results(engine, arm));
+        let seen: Vec<_> = results.filter_map(|result| result.verification.as_ref()).collect();
+        let rows = seen.iter().map(|seen| seen.rows).max().unwrap_or(0);
+        lines.push(format!(
+            "  {engine}: a scan at the end of {} cells found every key that was written, at most \
+             {rows}",
+            seen.len()
+        ));
+    }
+    if record.run.interrupted {
+        lines.push("  the run was stopped before its last cell".to_owned());
+    }
+    let foreign = record.run.results().map(foreign_percent).fold(0.0, f64::max);
+    lines.push(format!("  other processes took at most {} % of the CPUs", figure(foreign)));
+    if foreign > FOREIGN_PERCENT_MAX {
+        lines.push(
+            "  THE MACHINE WAS NOT QUIET: only bytes and CPU of jobs can be believed; measure again"
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+/// Published ratios beside measured ones, a sentence for each, and the figures that were zero.
+fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
+    let columns = [
+        ("test", Align::Left),
+        ("figure", Align::Left),
+        ("ratio", Align::Left),
+        ("published", Align::Right),
+        ("measured", Align::Right),
+        ("range", Align::Right),
+        ("same direction?", Align::Left),
+        ("measured/published", Align::Right),
+        ("engine", Align::Left),
+    ];
+    let (mut rows, mut sentences) = (Vec::new(), Vec::new());
+    for engine in &record.plan.engines {
+        for item in &record.plan.experiment.headlines {
+            let comparison = headline(figures, engine, item);
+            rows.push(comparison_row(record, engine, item, comparison.as_ref()));
+            let column = item.column.name();
+            let says = sentence(&item.claim, column, item.published, comparison.as_ref());
+            sentences.push(format!("  - {engine}: {says}"));
+        }
+    }
+    let mut text = format!("{}\n{}", table(&columns, &rows), sentences.join("\n"));
+    zeros(record, figures).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
+    if record.plan.sizes.repeats < REPEATS_WANTED {
+        text.push_str(&format!(
+            "\n  ({}; a claim should rest on {REPEATS_WANTED})",
+            repeats(record.plan.sizes.repeats)
+        ));
+    }
+    text
+}
+
+/// The comparison of one headline on an engine, if both of its arms were measured.
+fn headline(figures: &Figures<'_>, engine: &EngineName, item: &LoopHeadline) -> Option<Comparison> {
+    let spread = |arm: &str| figures.column(engine, arm, item.test, item.column);
+    compare(&spread(&item.arm)?, &spread(&item.base)?, item.published)
+}
+
+fn comparison_row(
+    record: &LoopRecord,
+    engine: &EngineName,
+    item: &LoopHeadline,
+    comparison: Option<&Comparison>,
+) -> Vec<String> {
+    let mut row = vec![
+        item.test.to_string(),
+        item.column.to_string(),
+        format!("{} / {}", published_name(record, &item.arm), published_name(record, &item.base)),
+        format!("{:.3}", item.published),
+    ];
+    match comparison {
+        Some(comparison) => row.extend([
+            format!("{:.3}", comparison.ratio),
+            format!("[{:.3}, {:.3}]", comparison.min, comparison.max),
+            same_direction(item.published, comparison.verdict).to_owned(),
+            format!("{:.3}", comparison.ratio / item.published),
+        ]),
+        None => row.extend(["-", "-", "no ratio", "-"].map(str::to_owned)),
+    }
+    row.push(engine.to_string());
+    row
+}
+
+/// A published ratio of 1 has no direction: it says that the arms do not differ.
+fn same_direction(published: f64, verdict: Verdict) -> &'static str {
+    match verdict {
+        verdict if published != 1.0 => direction(verdict),
+        Verdict::NoDifference => "yes, no difference",
+        Verdict::SingleRun(_) => "one run",
+        Verdict::Same | Verdict::Opposite => "NO, they differ",
+    }
+}
+
+/// A line for every published figure that was zero in all arms: a ratio says nothing about it.
+fn zeros(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for published in &record.plan.experiment.published {
+        for (index, column) in published.columns.iter().enumerate() {
+            if published.rows.iter().any(|row| row.values.get(index) != Some(&0.0)) {
+                continue;
+            }
+            let mut found = Vec::new();
+            for engine in &record.plan.engines {
+                for row in &published.rows {
+                    let spread = figures.column(engine, &row.arm, published.test, *column);
+                    let value = figure_or_dash(spread.map(|spread| spread.median));
+                    found.push(format!("{value} ({engine}, {})", row.arm));
+                }
+            }
+            lines.push(format!(
+                "{} of {}: 0 in every arm published; here {}.",
+                column,
+                published.test,
+                found.join(", ")
+            ));
+        }
+    }
+    lines
+}
