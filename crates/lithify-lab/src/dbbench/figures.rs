@@ -4,8 +4,9 @@
 //! share of the time in which writers were slowed and the live bytes: these only the engine knows.
 
 use super::runner::DbRecord;
-use super::spec::{DbResult, StepResult};
+use super::spec::{DbResult, Role, StepResult};
 use crate::adapter::EngineStatistics;
+use crate::experiment::Ladder;
 use crate::report::figures::Spread;
 
 /// Which direction is good.
@@ -47,7 +48,7 @@ macro_rules! metric {
 }
 
 /// The figures, in the order of the tables.
-pub const METRICS: [Metric; 18] = [
+pub static METRICS: [Metric; 18] = [
     metric!("throughput", "ops/s", Higher, |m| Some(m.step.rate())),
     metric!("CPU per op", "us", Lower, |m| m.cpu_us_per_operation()),
     metric!("CPU per op until settled", "us", Lower, |m| m.settled_cpu_us_per_operation()),
@@ -68,6 +69,24 @@ pub const METRICS: [Metric; 18] = [
     metric!("resident", "MiB", Lower, |m| Some(m.resident_bytes() / MIB)),
 ];
 
+/// The most of live tables and log, in units of what they are when nothing is due. In no table:
+/// it is held against a bound of its own.
+pub static LIVE_PEAK: Metric = metric!("live peak : settled", "", Lower, |m| {
+    Some(m.peak_live_bytes()? / m.settled_live_bytes()?)
+});
+
+/// The figure of the tables with that name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+impl Metric {
+    /// Name and unit.
+    pub fn heading(&self) -> String {
+        format!("{} {}", self.name, self.unit).trim_end().to_owned()
+    }
+}
+
 impl StepResult {
     /// Operations per second.
     pub fn rate(&self) -> f64 {
@@ -76,7 +95,7 @@ impl StepResult {
 
     /// Writes by anybody.
     pub fn writes(&self) -> u64 {
-        if self.benchmark.is_write() { self.operations } else { self.background_writes }
+        if self.spec.benchmark.is_write() { self.operations } else { self.background_writes }
     }
 
     /// Operations per second in each second that ended before the clients did.
@@ -237,13 +256,18 @@ pub enum Verdict {
     None,
 }
 
+/// The ratios that no engine makes: the range of the control, widened to hold 1. What the control
+/// differs by one way it may differ by the other way next time.
+pub fn band(control: &Spread) -> (f64, f64) {
+    let (low, high) = (control.min.min(1.0), control.max.max(1.0));
+    (low.min(1.0 / high), high.max(1.0 / low))
+}
+
 impl Comparison {
     /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
     pub fn verdict(&self, better: Better) -> Verdict {
         let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
-        let (low, high) = (control.min.min(1.0), control.max.max(1.0));
-        // What the control differs by one way it may differ by the other way next time.
-        let (low, high) = (low.min(1.0 / high), high.max(1.0 / low));
+        let (low, high) = band(&control);
         match better {
             _ if ratio.max >= low && ratio.min <= high => Verdict::WithinBand,
             Better::Higher if ratio.min > high => Verdict::Better,
@@ -253,41 +277,42 @@ impl Comparison {
     }
 }
 
-/// The three series of one figure of one step over the repeats.
+/// The series of one figure of one step over the repeats, with one ladder of codecs.
 pub struct Series<'a> {
     record: &'a DbRecord,
+    ladder: Ladder,
 }
 
 impl<'a> Series<'a> {
     /// Of a run.
-    pub fn of(record: &'a DbRecord) -> Series<'a> {
-        Series { record }
+    pub fn of(record: &'a DbRecord, ladder: Ladder) -> Series<'a> {
+        Series { record, ladder }
     }
 
-    fn values(
+    /// A figure of the loop at `index` of the engine at `engine`, with its repeats; nothing where
+    /// the step does not have it.
+    pub fn values(
         &self,
-        results: impl Iterator<Item = &'a DbResult>,
+        engine: usize,
+        role: Role,
         index: usize,
         metric: &Metric,
     ) -> Vec<(u64, f64)> {
+        let Some(engine) = self.record.plan.engines.get(engine) else { return Vec::new() };
         let driver = self.record.driver();
-        results
-            .filter_map(|result| {
-                let value = measured(result, driver).nth(index).and_then(|m| (metric.value)(&m))?;
-                Some((result.cell.repeat, value))
-            })
-            .collect()
+        let of_step = |result: &DbResult| {
+            let value = measured(result, driver).nth(index).and_then(|m| (metric.value)(&m))?;
+            Some((result.cell.repeat, value))
+        };
+        self.record.of(engine, self.ladder, role).filter_map(of_step).collect()
     }
 
     /// A figure of the loop at `index`, the first engine against the one at `other`; `None` when
     /// a side does not have it.
     pub fn comparison(&self, other: usize, index: usize, metric: &Metric) -> Option<Comparison> {
-        use super::spec::Role::{Control, Measure};
-        let engines = &self.record.plan.engines;
-        let first = self.values(self.record.of(engines.first()?, Measure), index, metric);
-        let second = self.values(self.record.of(engines.get(other)?, Measure), index, metric);
-        let again = self.values(self.record.of(engines.first()?, Control), index, metric);
-        let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
+        let first = self.values(0, Role::Measure, index, metric);
+        let second = self.values(other, Role::Measure, index, metric);
+        let again = self.values(0, Role::Control, index, metric);
         Some(Comparison {
             first: spread(&first)?,
             other: spread(&second)?,
@@ -298,11 +323,13 @@ impl<'a> Series<'a> {
 
     /// A figure of one engine's loop at `index` over its repeats.
     pub fn spread(&self, engine: usize, index: usize, metric: &Metric) -> Option<Spread> {
-        use super::spec::Role::Measure;
-        let engine = self.record.plan.engines.get(engine)?;
-        let values = self.values(self.record.of(engine, Measure), index, metric);
-        Spread::of(values.into_iter().map(|(_, value)| value).collect())
+        spread(&self.values(engine, Role::Measure, index, metric))
     }
+}
+
+/// The spread of values with their repeats.
+pub fn spread(values: &[(u64, f64)]) -> Option<Spread> {
+    Spread::of(values.iter().map(|(_, value)| *value).collect())
 }
 
 /// Ratios of the values of the same repeats; zero by zero is equal.

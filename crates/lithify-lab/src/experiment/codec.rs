@@ -1,38 +1,36 @@
-//! Codecs by name: `none`, `snappy`, `lz4`, `zlib-6`, `libdeflate-6`, `zstd-1`, `zstd--3`.
+//! Codecs by name, `none`, `snappy`, `lz4`, `lz4-9`, `zlib-6`, `libdeflate-6`, `zstd-1`, and
+//! ladders of them by distance from the bottom of a tree. Names and efforts are the engine's own.
 
 use std::fmt;
 use std::str::FromStr;
 
+use lithify::Compression;
+use lithify::codec::{CodecId, Encoder};
 use serde::{Deserialize, Serialize};
 
 /// A codec with its strength ("effort").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Codec {
+pub struct Codec(Compression);
+
+impl Codec {
     /// Stored as it is.
-    None,
-    /// Snappy.
-    Snappy,
+    pub const NONE: Codec = Codec(Compression::NONE);
     /// LZ4, fast mode.
-    Lz4,
-    /// Deflate by reference zlib, effort 1 to 9.
-    Zlib(i32),
-    /// Deflate by a faster encoder of the same format, effort 1 to 12.
-    ZlibFast(i32),
-    /// Zstandard, effort -7 to 22 without 0.
-    Zstd(i32),
+    pub const LZ4: Codec = Codec(Compression::LZ4);
+    /// Zstandard with effort 1.
+    pub const ZSTD_1: Codec =
+        Codec(Compression { codec: CodecId::Zstd, effort: 1, encoder: Encoder::Reference });
+
+    /// Format, encoder and effort.
+    pub fn compression(self) -> Compression {
+        self.0
+    }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Codec::None => f.write_str("none"),
-            Codec::Snappy => f.write_str("snappy"),
-            Codec::Lz4 => f.write_str("lz4"),
-            Codec::Zlib(effort) => write!(f, "zlib-{effort}"),
-            Codec::ZlibFast(effort) => write!(f, "libdeflate-{effort}"),
-            Codec::Zstd(effort) => write!(f, "zstd-{effort}"),
-        }
+        self.0.fmt(f)
     }
 }
 
@@ -54,32 +52,47 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => return Ok(Codec::None),
-            "snappy" => return Ok(Codec::Snappy),
-            "lz4" => return Ok(Codec::Lz4),
-            _ => {}
-        }
-        if let Some(effort) = text.strip_prefix("libdeflate-") {
-            return effort_of(text, effort, 1, 12).map(Codec::ZlibFast);
-        }
-        if let Some(effort) = text.strip_prefix("zlib-") {
-            return effort_of(text, effort, 1, 9).map(Codec::Zlib);
-        }
-        if let Some(effort) = text.strip_prefix("zstd-") {
-            return effort_of(text, effort, -7, 22).map(Codec::Zstd);
-        }
-        Err(format!(
-            "unknown codec \"{text}\"; allowed: none, snappy, lz4, zlib-1 to zlib-9, libdeflate-1 \
-             to libdeflate-12, zstd-1 to zstd-22, zstd--7 to zstd--1"
-        ))
+        text.parse().map(Codec).map_err(|error| format!("codec \"{text}\": {error}"))
     }
 }
 
-fn effort_of(text: &str, effort: &str, min: i32, max: i32) -> Result<i32, String> {
-    let zero = if min < 0 { " without 0" } else { "" };
-    match effort.parse::<i32>() {
-        Ok(number) if number != 0 && (min..=max).contains(&number) => Ok(number),
-        _ => Err(format!("impossible effort in \"{text}\"; allowed: {min} to {max}{zero}")),
+/// The codecs of a tree by distance from the bottom, written `none,lz4,zstd-1`; one codec stands
+/// for all levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ladder {
+    /// Of level 0 and of levels at distance 2 and more from the bottom.
+    pub small: Codec,
+    /// Of the level above the bottom.
+    pub middle: Codec,
+    /// Of the bottom level.
+    pub bottom: Codec,
+}
+
+impl Ladder {
+    /// It as part of the name of a file.
+    pub fn file_name(&self) -> String {
+        format!("{}+{}+{}", self.small, self.middle, self.bottom)
+    }
+}
+
+impl fmt::Display for Ladder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.small, self.middle, self.bottom)
+    }
+}
+
+impl FromStr for Ladder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let codecs: Vec<Codec> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        match codecs[..] {
+            [all] => Ok(Ladder { small: all, middle: all, bottom: all }),
+            [small, middle, bottom] => Ok(Ladder { small, middle, bottom }),
+            _ => Err(format!(
+                "a ladder takes 3 codecs separated by commas, or one for all levels; {} were given",
+                codecs.len()
+            )),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
-use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
+use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
@@ -47,6 +47,44 @@ pub struct EngineSettings {
     pub codec_middle: Codec,
     /// Codec of the bottom level.
     pub codec_bottom: Codec,
+    /// Tables are read past the system's page cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct_reads: bool,
+}
+
+impl EngineSettings {
+    /// Settings under which a few thousand rows fill several levels: for tests, and to try
+    /// whether an engine works.
+    pub fn small() -> EngineSettings {
+        const KIB: u64 = 1 << 10;
+        EngineSettings {
+            memory_budget_bytes: 8192 * KIB,
+            block_cache_bytes: 0,
+            memtable_bytes: 256 * KIB,
+            table_bytes: 256 * KIB,
+            base_level_bytes: 256 * KIB,
+            fanout: 4,
+            background_threads: 1,
+            block_bytes: 4 * KIB,
+            durability: DurabilityMode::Buffered,
+            codec_small: Codec::NONE,
+            codec_middle: Codec::LZ4,
+            codec_bottom: Codec::ZSTD_1,
+            direct_reads: false,
+        }
+    }
+
+    /// The codecs by distance from the bottom.
+    pub fn ladder(&self) -> Ladder {
+        Ladder { small: self.codec_small, middle: self.codec_middle, bottom: self.codec_bottom }
+    }
+
+    /// The same settings with the codecs of `ladder`.
+    #[must_use]
+    pub fn with_ladder(self, ladder: Ladder) -> EngineSettings {
+        let Ladder { small, middle, bottom } = ladder;
+        EngineSettings { codec_small: small, codec_middle: middle, codec_bottom: bottom, ..self }
+    }
 }
 
 /// What a cell is for.
@@ -147,6 +185,23 @@ pub struct ProgressLine {
     pub unit: String,
     /// Operations per second over the last second.
     pub rate: u64,
+}
+
+impl ProgressLine {
+    /// A stage that does not count what it does.
+    pub fn of_stage(stage: &str) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done: 0, total: 0, unit: String::new(), rate: 0 }
+    }
+
+    /// So much of a stage.
+    pub fn of_progress(
+        stage: &str,
+        [done, total]: [u64; 2],
+        unit: &str,
+        rate: u64,
+    ) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done, total, unit: unit.to_owned(), rate }
+    }
 }
 
 /// The figures of one phase.

@@ -189,10 +189,7 @@ impl Provider for Lithify {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        let name = codec.to_string();
-        let compression: lithify::Compression =
-            name.parse().map_err(|error| EngineError::fatal(format!("codec {name}: {error}")))?;
-        Ok(lithify::codec::library_name_and_version(compression))
+        Ok(lithify::codec::library_name_and_version(codec.compression()))
     }
 }
 
@@ -265,8 +262,7 @@ impl Provider for Model {
 fn lithify_options(
     settings: &EngineSettings,
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
-    let policy =
-        format!("{},{},{}", settings.codec_small, settings.codec_middle, settings.codec_bottom);
+    let policy = settings.ladder().to_string();
     let compression = policy
         .parse()
         .map_err(|error| EngineError::fatal(format!("codec policy {policy}: {error}")))?;
@@ -274,6 +270,7 @@ fn lithify_options(
         memory_budget_bytes: settings.memory_budget_bytes as usize,
         memtable_bytes: settings.memtable_bytes as usize,
         background_threads: settings.background_threads as usize,
+        direct_reads: settings.direct_reads,
         durability: match settings.durability {
             DurabilityMode::Sync => lithify::Durability::Sync,
             DurabilityMode::Buffered => lithify::Durability::Buffered,

@@ -238,6 +238,7 @@ fn settings(experiment: &Experiment, scale: &Scale, arm: &Arm) -> EngineSettings
         codec_small: arm.small.unwrap_or(experiment.engine.codec_small),
         codec_middle: arm.middle.unwrap_or(experiment.engine.codec_middle),
         codec_bottom: arm.bottom,
+        direct_reads: false,
     }
 }
 

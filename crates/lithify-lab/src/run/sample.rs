@@ -65,6 +65,7 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
             device: "sda".into(),
             compiler: "rustc 1".into(),
             build: "release".into(),
+            allocator: "glibc".into(),
         },
         engine_name: "sample 1".into(),
         capabilities: Capabilities::default(),
