@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 
 use crate::rocksdb;
@@ -102,7 +101,7 @@ fn fetch_and_try(work: &Path, package: &str, version: &str, library: &Path) -> E
     let archive = the_jar(work)?;
     let fresh = work.join("library.so");
     extract(&archive, ROCKSDB_LIBRARY, &fresh)?;
-    let found = rocksdb::try_library(&fresh, &work.join("trial"), &trial_settings())?;
+    let found = rocksdb::try_library(&fresh, &work.join("trial"), &EngineSettings::small())?;
     if found != version {
         return Err(EngineError::fatal(format!(
             "the package {package} holds RocksDB {found}, not {version}"
@@ -156,25 +155,6 @@ fn extract(archive: &Path, name: &str, target: &Path) -> EngineResult<()> {
         return Err(failed(archive, format_args!("{name} in it is larger than a library")));
     }
     output.sync_all().map_err(|error| failed(target, error))
-}
-
-/// Small settings, to see whether a library works.
-fn trial_settings() -> EngineSettings {
-    const MIB: u64 = 1 << 20;
-    EngineSettings {
-        memory_budget_bytes: 16 * MIB,
-        block_cache_bytes: 0,
-        memtable_bytes: MIB,
-        table_bytes: MIB,
-        base_level_bytes: 4 * MIB,
-        fanout: 8,
-        background_threads: 1,
-        block_bytes: 4096,
-        durability: DurabilityMode::Buffered,
-        codec_small: Codec::None,
-        codec_middle: Codec::Lz4,
-        codec_bottom: Codec::Zstd(1),
-    }
 }
 
 #[cfg(test)]

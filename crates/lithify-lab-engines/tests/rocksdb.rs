@@ -28,21 +28,16 @@ fn present(name: &str) -> Option<EngineName> {
 }
 
 fn settings(durability: DurabilityMode) -> EngineSettings {
-    const KIB: u64 = 1 << 10;
-    EngineSettings {
-        memory_budget_bytes: 8192 * KIB,
-        block_cache_bytes: 0,
-        memtable_bytes: 128 * KIB,
-        table_bytes: 64 * KIB,
-        base_level_bytes: 64 * KIB,
-        fanout: 4,
-        background_threads: 1,
-        block_bytes: 4096,
-        durability,
-        codec_small: Codec::None,
-        codec_middle: Codec::Lz4,
-        codec_bottom: Codec::Zstd(1),
-    }
+    EngineSettings { durability, ..EngineSettings::small() }
+}
+
+/// Fails when the engine fails a case with these settings.
+fn conforms_with(engine: &EngineName, settings: &EngineSettings) {
+    let root = tempfile::tempdir().expect("a directory");
+    let open =
+        |directory: &Path| open_spaces(engine, directory, settings, &SPACES, Transactions::Needed);
+    let failures = check(&open, root.path(), true);
+    assert!(failures.is_empty(), "{engine}, {settings:?}: {}", failures.join("\n"));
 }
 
 #[test]
@@ -50,15 +45,34 @@ fn conforms() {
     for name in &ENGINES[..2] {
         let Some(engine) = present(name) else { continue };
         for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
-            let settings = settings(durability);
-            let root = tempfile::tempdir().expect("a directory");
-            let open = |directory: &Path| {
-                open_spaces(&engine, directory, &settings, &SPACES, Transactions::Needed)
-            };
-            let failures = check(&open, root.path(), true);
-            assert!(failures.is_empty(), "{name}, {durability:?}: {}", failures.join("\n"));
+            conforms_with(&engine, &settings(durability));
         }
     }
+}
+
+#[test]
+fn conforms_with_direct_reads_where_there_are_any() {
+    let Some(engine) = present("rocksdb") else { return };
+    let settings = EngineSettings { direct_reads: true, ..settings(DurabilityMode::Buffered) };
+    let directory = tempfile::tempdir().expect("a directory");
+    match open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded) {
+        Ok(opened) => {
+            assert_eq!(opened.options()["use_direct_reads"], true);
+            let path = newest_options(directory.path());
+            let text = std::fs::read_to_string(&path).expect("is there");
+            assert!(text.contains("use_direct_reads=true"), "{text}");
+            conforms_with(&engine, &settings);
+        }
+        Err(error) => assert!(error.to_string().to_lowercase().contains("direct"), "{error}"),
+    }
+}
+
+/// The file in which a database wrote its options last.
+fn newest_options(directory: &Path) -> std::path::PathBuf {
+    let files = std::fs::read_dir(directory).expect("is there").flatten();
+    let names =
+        files.map(|file| file.path()).filter(|path| path.to_string_lossy().contains("OPTIONS-"));
+    names.max().expect("has written its options")
 }
 
 const ROWS: [SpaceSpec; 1] = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];

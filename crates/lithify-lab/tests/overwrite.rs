@@ -3,31 +3,15 @@
 use std::sync::Mutex;
 
 use lithify_lab::adapter::{EngineName, ScanRange};
-use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces};
 
-const MIB: u64 = 1 << 20;
-
 fn spec(engine: EngineName) -> OverwriteSpec {
     OverwriteSpec {
         engine,
-        settings: EngineSettings {
-            memory_budget_bytes: 8 * MIB,
-            block_cache_bytes: 0,
-            memtable_bytes: MIB / 4,
-            table_bytes: MIB / 4,
-            base_level_bytes: MIB / 4,
-            fanout: 4,
-            background_threads: 1,
-            block_bytes: 4096,
-            durability: DurabilityMode::Buffered,
-            codec_small: Codec::None,
-            codec_middle: Codec::Lz4,
-            codec_bottom: Codec::Zstd(1),
-        },
+        settings: EngineSettings::small(),
         keys: 5_000,
         key_bytes: 20,
         value_bytes: 400,

@@ -139,6 +139,7 @@ functions! {
         options_set_prefix_extractor(*mut Options, *mut SliceTransform);
         options_set_stats_dump_period_sec(*mut Options, c_uint);
         options_set_target_file_size_base(*mut Options, u64);
+        options_set_use_direct_reads(*mut Options, c_uchar);
         options_set_wal_bytes_per_sync(*mut Options, u64);
         options_set_write_buffer_size(*mut Options, usize);
         options_statistics_get_string(*mut Options) -> *mut c_char;

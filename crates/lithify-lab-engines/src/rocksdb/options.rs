@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "options of a C library are set by calling it")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uchar};
 
 use lithify_lab::adapter::{EngineResult, SpaceSpec};
 use lithify_lab::experiment::DurabilityMode;
@@ -182,6 +182,7 @@ impl DatabaseOptions {
             "max_total_wal_size": WAL_BYTES_MAX,
             "lock_timeout_ms": LOCK_TIMEOUT_MS,
             "level_compaction_dynamic_level_bytes": true,
+            "use_direct_reads": settings.direct_reads,
             "checksum": "the version's default (xxh3)",
             "format_version": "the version's default",
             "statistics": "on, at the version's default level",
@@ -218,6 +219,7 @@ fn database_options(
         (functions.options_set_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_wal_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_max_total_wal_size)(object, WAL_BYTES_MAX);
+        (functions.options_set_use_direct_reads)(object, c_uchar::from(settings.direct_reads));
         if let (Some(set), Some(buffers)) =
             (functions.options_set_write_buffer_manager, &memory.buffers)
         {

@@ -8,15 +8,7 @@ use super::spec::{DbResult, Role, StepResult};
 use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
 use crate::report::figures::Spread;
-
-/// Which direction is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
-}
+use crate::report::paired::{Better, Comparison};
 
 /// A figure of a step.
 pub struct Metric {
@@ -231,52 +223,6 @@ pub fn measured<'a>(
     result.loops().map(move |step| Measured { step, driver: of_driver.next() })
 }
 
-/// A figure of two sides over the repeats.
-pub struct Comparison {
-    /// Of the first engine.
-    pub first: Spread,
-    /// Of the other.
-    pub other: Spread,
-    /// First by other, repeat by repeat; `None` where the other is 0.
-    pub ratio: Option<Spread>,
-    /// The first engine's second run by its first, repeat by repeat; `None` without a control.
-    pub control: Option<Spread>,
-}
-
-/// What a comparison says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The first engine is better, by more than the control differs.
-    Better,
-    /// It is worse.
-    Worse,
-    /// Not told from what the control differs by, or from equal.
-    WithinBand,
-    /// There is no control, or a side has nothing to compare.
-    None,
-}
-
-/// The ratios that no engine makes: the range of the control, widened to hold 1. What the control
-/// differs by one way it may differ by the other way next time.
-pub fn band(control: &Spread) -> (f64, f64) {
-    let (low, high) = (control.min.min(1.0), control.max.max(1.0));
-    (low.min(1.0 / high), high.max(1.0 / low))
-}
-
-impl Comparison {
-    /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
-    pub fn verdict(&self, better: Better) -> Verdict {
-        let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
-        let (low, high) = band(&control);
-        match better {
-            _ if ratio.max >= low && ratio.min <= high => Verdict::WithinBand,
-            Better::Higher if ratio.min > high => Verdict::Better,
-            Better::Lower if ratio.max < low => Verdict::Better,
-            _ => Verdict::Worse,
-        }
-    }
-}
-
 /// The series of one figure of one step over the repeats, with one ladder of codecs.
 pub struct Series<'a> {
     record: &'a DbRecord,
@@ -291,7 +237,7 @@ impl<'a> Series<'a> {
 
     /// A figure of the loop at `index` of the engine at `engine`, with its repeats; nothing where
     /// the step does not have it.
-    pub fn values(
+    fn values(
         &self,
         engine: usize,
         role: Role,
@@ -313,78 +259,12 @@ impl<'a> Series<'a> {
         let first = self.values(0, Role::Measure, index, metric);
         let second = self.values(other, Role::Measure, index, metric);
         let again = self.values(0, Role::Control, index, metric);
-        Some(Comparison {
-            first: spread(&first)?,
-            other: spread(&second)?,
-            ratio: ratios(&first, &second),
-            control: ratios(&again, &first),
-        })
+        Comparison::of(&first, &second, &again)
     }
 
     /// A figure of one engine's loop at `index` over its repeats.
     pub fn spread(&self, engine: usize, index: usize, metric: &Metric) -> Option<Spread> {
-        spread(&self.values(engine, Role::Measure, index, metric))
-    }
-}
-
-/// The spread of values with their repeats.
-pub fn spread(values: &[(u64, f64)]) -> Option<Spread> {
-    Spread::of(values.iter().map(|(_, value)| *value).collect())
-}
-
-/// Ratios of the values of the same repeats; zero by zero is equal.
-fn ratios(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Option<Spread> {
-    let of_repeat = |repeat: u64| divisors.iter().find(|(other, _)| *other == repeat);
-    let ratio = |(repeat, dividend): &(u64, f64)| {
-        let (_, divisor) = of_repeat(*repeat)?;
-        match (*dividend, *divisor) {
-            (0.0, 0.0) => Some(1.0),
-            (_, 0.0) => None,
-            (dividend, divisor) => Some(dividend / divisor),
-        }
-    };
-    Spread::of(dividends.iter().filter_map(ratio).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spread(min: f64, max: f64) -> Option<Spread> {
-        Some(Spread { median: (min + max) / 2.0, min, max, count: 5 })
-    }
-
-    fn verdict(better: Better, ratio: Option<Spread>, control: Option<Spread>) -> Verdict {
-        let side = spread(1.0, 1.0).unwrap_or(Spread { median: 1.0, min: 1.0, max: 1.0, count: 1 });
-        Comparison { first: side, other: side, ratio, control }.verdict(better)
-    }
-
-    #[test]
-    fn no_verdict_inside_what_the_control_differs_by() {
-        let band = spread(0.96, 1.02);
-        assert_eq!(verdict(Better::Higher, spread(1.2, 1.4), band), Verdict::Better);
-        assert_eq!(verdict(Better::Higher, spread(0.7, 0.8), band), Verdict::Worse);
-        assert_eq!(verdict(Better::Lower, spread(0.7, 0.8), band), Verdict::Better);
-        assert_eq!(verdict(Better::Lower, spread(1.2, 1.4), band), Verdict::Worse);
-        // 0.96 one way is 1.042 the other way.
-        assert_eq!(verdict(Better::Higher, spread(1.03, 1.2), band), Verdict::WithinBand);
-        assert_eq!(verdict(Better::Higher, spread(0.9, 1.2), band), Verdict::WithinBand);
-        // A control that differs always to one side does not move the place of equal.
-        assert_eq!(
-            verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)),
-            Verdict::WithinBand
-        );
-        assert_eq!(verdict(Better::Lower, spread(0.5, 0.6), None), Verdict::None);
-        assert_eq!(verdict(Better::Lower, None, band), Verdict::None);
-    }
-
-    #[test]
-    fn ratios_are_of_the_same_repeat() {
-        let first = [(0, 10.0), (1, 30.0), (2, 8.0)];
-        let second = [(1, 10.0), (0, 5.0)];
-        let ratio = ratios(&first, &second).expect("two repeats");
-        assert_eq!((ratio.min, ratio.max, ratio.count), (2.0, 3.0, 2));
-        assert_eq!(ratios(&[(0, 0.0)], &[(0, 0.0)]).map(|spread| spread.median), Some(1.0));
-        assert_eq!(ratios(&[(0, 1.0)], &[(0, 0.0)]), None);
+        let values = self.values(engine, Role::Measure, index, metric);
+        Spread::of(values.into_iter().map(|(_, value)| value).collect())
     }
 }

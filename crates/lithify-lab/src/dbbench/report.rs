@@ -6,13 +6,15 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Comparison, METRICS, Measured, Series, Verdict, measured, metric};
+use super::figures::{METRICS, Measured, Series, measured, metric};
 use super::{floors, oracle};
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
 use crate::report::figures::{Spread, figure};
+use crate::report::floors::render as render_floors;
+use crate::report::paired::{Comparison, Verdict};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -66,7 +68,9 @@ pub fn render(record: &DbRecord) -> String {
     {
         text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
     } else {
-        text.push_str(&floors::render(record));
+        if let Some(missed) = render_floors(&floors::cells(record)) {
+            let _ = writeln!(text, "{missed}\n");
+        }
         text.push_str(&lines_of_all(record));
         text.push_str(&tables(record));
     }
@@ -202,7 +206,7 @@ fn tables(record: &DbRecord) -> String {
                 let _ = writeln!(text, "{heading}");
                 for metric in &METRICS {
                     if let Some(spread) = series.spread(0, index, metric) {
-                        let line = format!("  {:<30} {}", metric.heading(), with_range(&spread));
+                        let line = format!("  {:<30} {}", metric.heading(), spread.with_range());
                         let _ = writeln!(text, "{line}");
                     }
                 }
@@ -233,27 +237,19 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
             Verdict::None => "-",
         };
         let name = metric.heading();
-        let ranged =
-            |spread: &Option<Spread>| spread.as_ref().map_or_else(|| "-".to_owned(), with_range);
+        let ranged = |spread: &Option<Spread>| {
+            spread.as_ref().map_or_else(|| "-".to_owned(), Spread::with_range)
+        };
         let _ = writeln!(
             text,
             "  {name:<30} {:>26} {:>26} {:>22} {:>22}  {verdict}",
-            with_range(first),
-            with_range(other),
+            first.with_range(),
+            other.with_range(),
             ranged(ratio),
             ranged(control),
         );
     }
     text
-}
-
-/// The median, and the range of several.
-pub(super) fn with_range(spread: &Spread) -> String {
-    if spread.count == 1 {
-        return figure(spread.median);
-    }
-    let Spread { median, min, max, .. } = *spread;
-    format!("{} [{}, {}]", figure(median), figure(min), figure(max))
 }
 
 /// What was checked, and what is wrong.

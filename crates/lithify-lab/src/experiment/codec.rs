@@ -11,26 +11,56 @@ use serde::{Deserialize, Serialize};
 /// A codec with its strength ("effort").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Codec(Compression);
-
-impl Codec {
+pub enum Codec {
     /// Stored as it is.
-    pub const NONE: Codec = Codec(Compression::NONE);
+    None,
+    /// Snappy.
+    Snappy,
     /// LZ4, fast mode.
-    pub const LZ4: Codec = Codec(Compression::LZ4);
-    /// Zstandard with effort 1.
-    pub const ZSTD_1: Codec =
-        Codec(Compression { codec: CodecId::Zstd, effort: 1, encoder: Encoder::Reference });
+    Lz4,
+    /// LZ4 with an effort: 2 to 12 is stronger, negative is faster and weaker.
+    Lz4Effort(i32),
+    /// Deflate by reference zlib, effort 1 to 9.
+    Zlib(i32),
+    /// Deflate by a faster encoder of the same format, effort 1 to 12.
+    ZlibFast(i32),
+    /// Zstandard, effort up to 22 without 0, negative is faster and weaker.
+    Zstd(i32),
+}
 
-    /// Format, encoder and effort.
-    pub fn compression(self) -> Compression {
-        self.0
+impl From<Codec> for Compression {
+    fn from(codec: Codec) -> Compression {
+        let (codec, effort, encoder) = match codec {
+            Codec::None => return Compression::NONE,
+            Codec::Snappy => (CodecId::Snappy, 0, Encoder::Reference),
+            Codec::Lz4 => return Compression::LZ4,
+            Codec::Lz4Effort(effort) => (CodecId::Lz4, effort, Encoder::Reference),
+            Codec::Zlib(effort) => (CodecId::Zlib, effort, Encoder::Reference),
+            Codec::ZlibFast(effort) => (CodecId::Zlib, effort, Encoder::Fast),
+            Codec::Zstd(effort) => (CodecId::Zstd, effort, Encoder::Reference),
+        };
+        Compression { codec, effort, encoder }
+    }
+}
+
+impl From<Compression> for Codec {
+    fn from(compression: Compression) -> Codec {
+        let effort = compression.effort;
+        match (compression.codec, compression.encoder) {
+            (CodecId::None, _) => Codec::None,
+            (CodecId::Snappy, _) => Codec::Snappy,
+            (CodecId::Lz4, _) if compression == Compression::LZ4 => Codec::Lz4,
+            (CodecId::Lz4, _) => Codec::Lz4Effort(effort),
+            (CodecId::Zlib, Encoder::Reference) => Codec::Zlib(effort),
+            (CodecId::Zlib, Encoder::Fast) => Codec::ZlibFast(effort),
+            (CodecId::Zstd, _) => Codec::Zstd(effort),
+        }
     }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        Compression::from(*self).fmt(f)
     }
 }
 
@@ -52,7 +82,8 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Codec).map_err(|error| format!("codec \"{text}\": {error}"))
+        let parsed = text.parse::<Compression>();
+        parsed.map(Codec::from).map_err(|error| format!("codec \"{text}\": {error}"))
     }
 }
 

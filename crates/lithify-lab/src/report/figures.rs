@@ -107,6 +107,14 @@ impl Spread {
         Some(Spread { median, min: first, max: last, count: values.len() })
     }
 
+    /// The median for people, with the range where there are several.
+    pub fn with_range(&self) -> String {
+        if self.count == 1 {
+            return figure(self.median);
+        }
+        format!("{} [{}, {}]", figure(self.median), figure(self.min), figure(self.max))
+    }
+
     /// True when the two ranges have a value in common.
     pub fn overlaps(&self, other: &Spread) -> bool {
         self.min <= other.max && other.min <= self.max

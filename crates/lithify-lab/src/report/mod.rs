@@ -1,7 +1,8 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
+//! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
+//! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
 //! latencies ([`open_loop`]), the gates that a scale has to pass ([`gates`]), the checks
 //! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
@@ -14,8 +15,10 @@ pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod figures;
+pub mod floors;
 pub mod gates;
 pub mod open_loop;
+pub mod paired;
 pub mod pairs;
 pub mod tables;
 #[cfg(test)]

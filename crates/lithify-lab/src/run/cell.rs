@@ -47,29 +47,29 @@ pub struct EngineSettings {
     pub codec_middle: Codec,
     /// Codec of the bottom level.
     pub codec_bottom: Codec,
-    /// Tables are read past the system's page cache.
+    /// Tables are read past the page cache, by users and compactions alike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct_reads: bool,
 }
 
 impl EngineSettings {
-    /// Settings under which a few thousand rows fill several levels: for tests, and to try
-    /// whether an engine works.
+    /// Settings under which a few megabytes make a tree of several levels with a codec each: to
+    /// try an engine, not to measure it.
     pub fn small() -> EngineSettings {
         const KIB: u64 = 1 << 10;
         EngineSettings {
             memory_budget_bytes: 8192 * KIB,
             block_cache_bytes: 0,
             memtable_bytes: 256 * KIB,
-            table_bytes: 256 * KIB,
-            base_level_bytes: 256 * KIB,
+            table_bytes: 128 * KIB,
+            base_level_bytes: 128 * KIB,
             fanout: 4,
             background_threads: 1,
-            block_bytes: 4 * KIB,
+            block_bytes: 4096,
             durability: DurabilityMode::Buffered,
-            codec_small: Codec::NONE,
-            codec_middle: Codec::LZ4,
-            codec_bottom: Codec::ZSTD_1,
+            codec_small: Codec::None,
+            codec_middle: Codec::Lz4,
+            codec_bottom: Codec::Zstd(1),
             direct_reads: false,
         }
     }

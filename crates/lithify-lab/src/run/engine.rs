@@ -189,7 +189,7 @@ impl Provider for Lithify {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        Ok(lithify::codec::library_name_and_version(codec.compression()))
+        Ok(lithify::codec::library_name_and_version(codec.into()))
     }
 }
 
@@ -270,12 +270,12 @@ fn lithify_options(
         memory_budget_bytes: settings.memory_budget_bytes as usize,
         memtable_bytes: settings.memtable_bytes as usize,
         background_threads: settings.background_threads as usize,
-        direct_reads: settings.direct_reads,
         durability: match settings.durability {
             DurabilityMode::Sync => lithify::Durability::Sync,
             DurabilityMode::Buffered => lithify::Durability::Buffered,
             DurabilityMode::None => lithify::Durability::None,
         },
+        direct_reads: settings.direct_reads,
         ..lithify::Options::default()
     };
     let family = lithify::CfOptions {

@@ -1,12 +1,12 @@
 //! `lithify bench db`: the loops of the classic key-value benchmark, on one engine or in pairs.
 
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::dbbench::report;
+use lithify_lab::dbbench::{original, report};
 use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
 use lithify_lab::dbbench::spec::{DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::StepSpec;
@@ -18,7 +18,7 @@ use lithify_lab::run::progress::{Announcer, Terminal};
 
 use super::arguments::{engine_name, range, require_engine};
 use super::process::{print_report, refuse_files, this_program, watch_signals};
-use crate::fault::Fault;
+use crate::fault::{Fault, print};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -95,6 +95,10 @@ pub struct DbArguments {
     /// Measure again what was measured
     #[arg(long)]
     fresh: bool,
+    /// What the original printed for the same steps, to be shown beside the first engine; found
+    /// keys must be equal
+    #[arg(long, value_name = "FILE")]
+    original: Option<PathBuf>,
 }
 
 /// What the clients do.
@@ -352,9 +356,15 @@ impl DbArguments {
     }
 }
 
+fn read_original(path: &Path) -> Result<String, Fault> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
+}
+
 /// Runs it.
 pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     arguments.check()?;
+    let printed = arguments.original.as_deref().map(read_original).transpose()?;
     let program = this_program("db-process")?;
     arguments.tuning.allocator.require(&program.path).map_err(Fault::failure)?;
     let build = program.build().map_err(Fault::failure)?;
@@ -394,6 +404,13 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     }
     let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print_report(&report::render(&record), &files)?;
+    if let Some(printed) = printed {
+        let beside = original::beside(&record, &printed).map_err(Fault::failure)?;
+        print(&format!("\n{}", beside.text))?;
+        if !beside.differences.is_empty() {
+            return Err(Fault::failure(beside.differences.join("; ")));
+        }
+    }
     match record.problems().len() {
         0 => Ok(()),
         count => Err(Fault::failure(format!("{count} checks failed; see Checks in the report"))),

@@ -1,0 +1,140 @@
+//! One figure of two sides that were measured in turn, and what the same side twice differs by.
+//!
+//! Owns: the ratio of two sides repeat by repeat, the control beside it, and whether a difference
+//! is larger than what the control differs by. Pure. Which figures there are is not known here.
+
+use super::figures::Spread;
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// A figure of two sides over the repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Of the first side.
+    pub first: Spread,
+    /// Of the other.
+    pub other: Spread,
+    /// First by other, repeat by repeat; `None` where the other is 0.
+    pub ratio: Option<Spread>,
+    /// The first side's second run by its first, repeat by repeat; `None` without a control.
+    pub control: Option<Spread>,
+}
+
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first side is better, by more than the control differs.
+    Better,
+    /// It is worse.
+    Worse,
+    /// Not told from what the control differs by, or from equal.
+    WithinBand,
+    /// There is no control, or a side has nothing to compare.
+    None,
+}
+
+impl Comparison {
+    /// Compares values with the repeats that they are of. `again` is the first side a second time,
+    /// empty without a control. `None` when a side has no value.
+    pub fn of(
+        first: &[(u64, f64)],
+        other: &[(u64, f64)],
+        again: &[(u64, f64)],
+    ) -> Option<Comparison> {
+        let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
+        Some(Comparison {
+            first: spread(first)?,
+            other: spread(other)?,
+            ratio: ratios(first, other),
+            control: ratios(again, first),
+        })
+    }
+
+    /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
+    pub fn verdict(&self, better: Better) -> Verdict {
+        let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
+        let (low, high) = (control.min.min(1.0), control.max.max(1.0));
+        // What the control differs by one way it may differ by the other way next time.
+        let (low, high) = (low.min(1.0 / high), high.max(1.0 / low));
+        match better {
+            _ if ratio.max >= low && ratio.min <= high => Verdict::WithinBand,
+            Better::Higher if ratio.min > high => Verdict::Better,
+            Better::Lower if ratio.max < low => Verdict::Better,
+            _ => Verdict::Worse,
+        }
+    }
+}
+
+/// Ratios of the values of the same repeats; zero by zero is equal.
+fn ratios(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Option<Spread> {
+    let of_repeat = |repeat: u64| divisors.iter().find(|(other, _)| *other == repeat);
+    let ratio = |(repeat, dividend): &(u64, f64)| {
+        let (_, divisor) = of_repeat(*repeat)?;
+        match (*dividend, *divisor) {
+            (0.0, 0.0) => Some(1.0),
+            (_, 0.0) => None,
+            (dividend, divisor) => Some(dividend / divisor),
+        }
+    };
+    Spread::of(dividends.iter().filter_map(ratio).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(min: f64, max: f64) -> Option<Spread> {
+        Some(Spread { median: (min + max) / 2.0, min, max, count: 5 })
+    }
+
+    fn verdict(better: Better, ratio: Option<Spread>, control: Option<Spread>) -> Verdict {
+        let side = spread(1.0, 1.0).unwrap_or(Spread { median: 1.0, min: 1.0, max: 1.0, count: 1 });
+        Comparison { first: side, other: side, ratio, control }.verdict(better)
+    }
+
+    #[test]
+    fn no_verdict_inside_what_the_control_differs_by() {
+        let band = spread(0.96, 1.02);
+        assert_eq!(verdict(Better::Higher, spread(1.2, 1.4), band), Verdict::Better);
+        assert_eq!(verdict(Better::Higher, spread(0.7, 0.8), band), Verdict::Worse);
+        assert_eq!(verdict(Better::Lower, spread(0.7, 0.8), band), Verdict::Better);
+        assert_eq!(verdict(Better::Lower, spread(1.2, 1.4), band), Verdict::Worse);
+        // 0.96 one way is 1.042 the other way.
+        assert_eq!(verdict(Better::Higher, spread(1.03, 1.2), band), Verdict::WithinBand);
+        assert_eq!(verdict(Better::Higher, spread(0.9, 1.2), band), Verdict::WithinBand);
+        // A control that differs always to one side does not move the place of equal.
+        assert_eq!(
+            verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)),
+            Verdict::WithinBand
+        );
+        assert_eq!(verdict(Better::Lower, spread(0.5, 0.6), None), Verdict::None);
+        assert_eq!(verdict(Better::Lower, None, band), Verdict::None);
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_repeat() {
+        let first = [(0, 10.0), (1, 30.0), (2, 8.0)];
+        let second = [(1, 10.0), (0, 5.0)];
+        let ratio = ratios(&first, &second).expect("two repeats");
+        assert_eq!((ratio.min, ratio.max, ratio.count), (2.0, 3.0, 2));
+        assert_eq!(ratios(&[(0, 0.0)], &[(0, 0.0)]).map(|spread| spread.median), Some(1.0));
+        assert_eq!(ratios(&[(0, 1.0)], &[(0, 0.0)]), None);
+    }
+
+    #[test]
+    fn a_control_is_the_first_side_again() {
+        let comparison = Comparison::of(&[(0, 10.0)], &[(0, 5.0)], &[(0, 11.0)]).expect("both");
+        assert_eq!(comparison.ratio.map(|ratio| ratio.median), Some(2.0));
+        assert_eq!(comparison.control.map(|control| control.median), Some(1.1));
+        let alone = Comparison::of(&[(0, 10.0)], &[(0, 5.0)], &[]).expect("both");
+        assert_eq!(alone.control, None);
+        assert_eq!(Comparison::of(&[(0, 10.0)], &[], &[]), None);
+    }
+}
