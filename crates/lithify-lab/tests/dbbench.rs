@@ -354,7 +354,10 @@ fn every_repeat_runs_every_ladder_with_every_engine() {
 fn missed_floors_come_first_the_farthest_at_the_top() {
     let held = report::render(&made_up(&|_, _| {}));
     let summary = held.lines().find(|line| line.contains("floors missed")).expect("is there");
-    assert!(summary.starts_with("0 of ") && summary.contains(", 0 behind within noise, "), "{held}");
+    assert!(
+        summary.starts_with("0 of ") && summary.contains(", 0 behind within noise, "),
+        "{held}"
+    );
     let record = made_up(&|cell, step| {
         let ours = cell.spec.engine == EngineName::lithify();
         let lz4 = cell.spec.settings.ladder() == ladder("lz4");

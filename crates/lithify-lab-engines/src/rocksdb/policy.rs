@@ -130,6 +130,9 @@ mod tests {
         let policy = Policy::new(&settings("lz4,zstd-3,zstd-9")).expect("is possible");
         assert_eq!((policy.upper_effort(), policy.bottom.effort), (Some(3), Some(9)));
         let policy = Policy::new(&settings("none,lz4,lz4-9")).expect("is possible");
-        assert_eq!((policy.bottom.option_name, policy.bottom.effort), ("kLZ4HCCompression", Some(9)));
+        assert_eq!(
+            (policy.bottom.option_name, policy.bottom.effort),
+            ("kLZ4HCCompression", Some(9))
+        );
     }
 }

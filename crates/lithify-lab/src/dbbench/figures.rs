@@ -237,13 +237,7 @@ impl<'a> Series<'a> {
 
     /// A figure of the loop at `index` of the engine at `engine`, with its repeats; nothing where
     /// the step does not have it.
-    fn values(
-        &self,
-        engine: usize,
-        role: Role,
-        index: usize,
-        metric: &Metric,
-    ) -> Vec<(u64, f64)> {
+    fn values(&self, engine: usize, role: Role, index: usize, metric: &Metric) -> Vec<(u64, f64)> {
         let Some(engine) = self.record.plan.engines.get(engine) else { return Vec::new() };
         let driver = self.record.driver();
         let of_step = |result: &DbResult| {

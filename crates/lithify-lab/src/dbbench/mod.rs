@@ -3,8 +3,8 @@
 //! Owns: what a run does ([`spec`]) and its steps as they are written ([`step`]), the random
 //! numbers (`stream`), the loops of the clients (`clients`), the measuring process ([`measure`]),
 //! what must be found ([`oracle`]), the pairs and their repeats ([`runner`]), the figures
-//! ([`figures`]), what they are held against ([`floors`]), the reports ([`report`]), and what the original
-//! printed beside them ([`original`]).
+//! ([`figures`]), what they are held against ([`floors`]), the reports ([`report`]), and what the
+//! original printed beside them ([`original`]).
 //!
 //! Promises: with the same flags and seed the loops visit the same keys in the same order as the
 //! original's and write the same values; a sequence runs over one database in one process, which

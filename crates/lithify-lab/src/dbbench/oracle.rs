@@ -190,10 +190,7 @@ pub fn faults(result: &DbResult) -> Vec<String> {
         if let Some(expected) = step.found_expected
             && expected != step.found
         {
-            faults.push(format!(
-                "{id} {}: {} found, {expected} are there",
-                step.spec, step.found
-            ));
+            faults.push(format!("{id} {}: {} found, {expected} are there", step.spec, step.found));
         }
     }
     if let Some(seen) = &result.verification {

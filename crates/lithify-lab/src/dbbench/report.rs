@@ -7,9 +7,9 @@
 use std::fmt::Write as _;
 
 use super::figures::{METRICS, Measured, Series, measured, metric};
-use super::{floors, oracle};
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
+use super::{floors, oracle};
 use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
 use crate::report::figures::{Spread, figure};

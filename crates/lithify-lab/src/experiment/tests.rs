@@ -124,7 +124,15 @@ fn broken_syntax_names_the_line() {
 #[test]
 fn codec_names_go_both_ways() {
     let names = [
-        "none", "snappy", "lz4", "lz4-12", "lz4--8", "zlib-1", "zlib-9", "libdeflate-12", "zstd--7",
+        "none",
+        "snappy",
+        "lz4",
+        "lz4-12",
+        "lz4--8",
+        "zlib-1",
+        "zlib-9",
+        "libdeflate-12",
+        "zstd--7",
         "zstd-22",
     ];
     for name in names {

@@ -63,7 +63,9 @@ fn allocator(maps: &str) -> String {
     let mut libraries = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
     let known = |path: &str| {
         let file = path.rsplit('/').next().unwrap_or_default();
-        ["jemalloc", "tcmalloc", "mimalloc"].into_iter().find(|name| file.starts_with(&format!("lib{name}")))
+        ["jemalloc", "tcmalloc", "mimalloc"]
+            .into_iter()
+            .find(|name| file.starts_with(&format!("lib{name}")))
     };
     let found = libraries.find_map(|path| Some((known(path)?, path)));
     let own = if cfg!(target_env = "gnu") { "glibc" } else { "the C library" };

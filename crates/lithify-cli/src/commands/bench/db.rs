@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::dbbench::{original, report};
 use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
 use lithify_lab::dbbench::spec::{DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::StepSpec;
+use lithify_lab::dbbench::{original, report};
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;

@@ -57,9 +57,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
-        BenchCommand::OverwriteProcess => {
-            process::do_job(lithify_lab::overwrite::measure::run_job)
-        }
+        BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }
 }
 
