@@ -250,8 +250,8 @@ impl Runner<'_> {
         };
         let log_path = store.directory().join(format!("{}.log", cell.id));
         let files = JobFiles { result: &result_path, log: &log_path };
-        let environment = cell.spec.allocator.environment();
-        let program = Program { environment, ..self.program.clone() };
+        let mut program = self.program.clone();
+        program.environment.extend(cell.spec.allocator.environment());
         let mut progress = |line: &_| announcer.progress(line);
         let answer = run_for_result(&program, &job, &files, self.interrupt, &mut progress)?;
         drop(directory);

@@ -28,8 +28,13 @@ pub struct Machine {
     pub build: String,
     /// Who gives this process its memory: `glibc`, or the name of a library that is loaded before
     /// it, and its place.
-    #[serde(default)]
+    #[serde(default = "unknown")]
     pub allocator: String,
+}
+
+/// What a record does not tell.
+fn unknown() -> String {
+    "unknown".to_owned()
 }
 
 impl Machine {
@@ -48,7 +53,7 @@ impl Machine {
             memory_bytes: keyed_number(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0) * 1024,
             file_system: fs::canonicalize(directory)
                 .map(|directory| file_system_of(&mounts, &directory))
-                .unwrap_or_else(|_| "unknown".to_owned()),
+                .unwrap_or_else(|_| unknown()),
             device: super::system::Device::of(directory)
                 .map_or_else(|why| why, |device| device.name),
             compiler: env!("LITHIFY_LAB_COMPILER").to_owned(),
@@ -76,7 +81,7 @@ fn cpu_model(cpuinfo: &str) -> String {
     cpuinfo
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name))
-        .map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
+        .map_or_else(unknown, |name| name.trim().to_owned())
 }
 
 /// Type of the innermost mount that holds `directory`.
@@ -89,7 +94,7 @@ fn file_system_of(mounts: &str, directory: &Path) -> String {
         })
         .filter(|(point, _)| directory.starts_with(point))
         .max_by_key(|(point, _)| point.len())
-        .map_or_else(|| "unknown".to_owned(), |(_, kind)| kind.to_owned())
+        .map_or_else(unknown, |(_, kind)| kind.to_owned())
 }
 
 #[cfg(test)]

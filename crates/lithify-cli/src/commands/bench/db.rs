@@ -45,9 +45,10 @@ Examples:
   lithify bench db --benchmarks fillrandom,overwrite,waitforcompaction,readwhilewriting \\
       --duration 60 --mb-write-per-sec 10 --threads 2
   lithify bench db --engine lithify,rocksdb --repeats 5 --control --compression lz4
-  lithify bench db --engine lithify,rocksdb --repeats 5 --control --benchmarks fillseq,fillrandom,\
-overwrite,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10,seekrandom \\
+  lithify bench db --engine lithify,rocksdb --repeats 5 --control \\
       --compression none,none,lz4 --compression lz4 --compression none,lz4,zstd-1
+  lithify bench db --benchmarks \\
+fillrandom,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10
   lithify bench db --engine lithify,rocksdb --allocator jemalloc
   lithify bench db --benchmarks fillrandom --db /tmp/databases
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
