@@ -12,7 +12,59 @@ use lithify_lab::run::engine::{self, Transactions, open_spaces};
 use lithify_lab::run::measure;
 use lithify_lab::run::plan::{Choice, Plan};
 
-const ENGINES: [&str; 3] = ["rocksdb", "rocksdb-10.4.2", "rocksdb-system"];
+/// The version that this process tests; the first of [`VERSIONS`] when not set. A process loads one
+/// version, so the others are tested by processes of their own.
+const VERSION: &str = "LITHIFY_TEST_ROCKSDB";
+
+const VERSIONS: [&str; 4] = ["rocksdb", "rocksdb-no-yield", "rocksdb-10.4.2", "rocksdb-system"];
+
+/// The version that has no transactions by its C interface.
+const WITHOUT_TRANSACTIONS: &str = "rocksdb-system";
+
+/// The version under test, if it is there.
+fn version() -> Option<EngineName> {
+    present(&std::env::var(VERSION).unwrap_or_else(|_| VERSIONS[0].to_owned()))
+}
+
+/// The same, if it has transactions.
+fn transactional() -> Option<EngineName> {
+    version().filter(|engine| engine.name() != WITHOUT_TRANSACTIONS)
+}
+
+#[test]
+fn other_versions_in_processes_of_their_own() {
+    if std::env::var_os(VERSION).is_some() {
+        return;
+    }
+    for name in VERSIONS[1..].iter().filter(|name| present(name).is_some()) {
+        let program = std::env::current_exe().expect("this program");
+        let output = std::process::Command::new(program).env(VERSION, name).output();
+        let output = output.expect("is started");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+    }
+}
+
+#[test]
+fn a_second_version_in_one_process_is_refused() {
+    let (Some(engine), Some(other)) = (present("rocksdb"), present("rocksdb-system")) else {
+        return;
+    };
+    if std::env::var_os(VERSION).is_some() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = settings(DurabilityMode::Buffered);
+    let open = |engine, name| {
+        let directory = directory.path().join(name);
+        std::fs::create_dir(&directory).expect("is made");
+        open_spaces(engine, &directory, &settings, &ROWS, Transactions::Unneeded)
+    };
+    open(&engine, "a").expect("opens").close().expect("closes");
+    let error = open(&other, "b").err().expect("is refused").to_string();
+    assert!(error.contains("another library of RocksDB"), "{error}");
+    open(&engine, "c").expect("opens").close().expect("closes");
+}
 
 /// The engine, if it is there; otherwise a line is printed, or the test fails.
 fn present(name: &str) -> Option<EngineName> {
@@ -28,7 +80,13 @@ fn present(name: &str) -> Option<EngineName> {
 }
 
 fn settings(durability: DurabilityMode) -> EngineSettings {
-    EngineSettings { durability, ..EngineSettings::small() }
+    EngineSettings {
+        memtable_bytes: 128 << 10,
+        table_bytes: 64 << 10,
+        base_level_bytes: 64 << 10,
+        durability,
+        ..EngineSettings::small()
+    }
 }
 
 /// Fails when the engine fails a case with these settings.
@@ -42,25 +100,28 @@ fn conforms_with(engine: &EngineName, settings: &EngineSettings) {
 
 #[test]
 fn conforms() {
-    for name in &ENGINES[..2] {
-        let Some(engine) = present(name) else { continue };
-        for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
-            conforms_with(&engine, &settings(durability));
-        }
+    let Some(engine) = transactional() else { return };
+    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+        conforms_with(&engine, &settings(durability));
     }
 }
 
 #[test]
 fn conforms_with_direct_reads_where_there_are_any() {
-    let Some(engine) = present("rocksdb") else { return };
+    let Some(engine) = transactional() else { return };
     let settings = EngineSettings { direct_reads: true, ..settings(DurabilityMode::Buffered) };
     let directory = tempfile::tempdir().expect("a directory");
     match open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded) {
         Ok(opened) => {
-            assert_eq!(opened.options()["use_direct_reads"], true);
+            let described = opened.options();
+            assert_eq!(described["use_direct_reads"], true);
+            let yields = engine.name() != "rocksdb-no-yield";
+            assert_eq!(described["enable_write_thread_adaptive_yield"], yields);
             let path = newest_options(directory.path());
             let text = std::fs::read_to_string(&path).expect("is there");
             assert!(text.contains("use_direct_reads=true"), "{text}");
+            let yields = format!("enable_write_thread_adaptive_yield={yields}");
+            assert!(text.contains(&yields), "{text}");
             conforms_with(&engine, &settings);
         }
         Err(error) => assert!(error.to_string().to_lowercase().contains("direct"), "{error}"),
@@ -94,89 +155,79 @@ fn fill(engine: &dyn Engine, count: u64) {
 
 #[test]
 fn every_level_has_its_codec_in_the_files() {
-    for name in ENGINES {
-        let Some(engine) = present(name) else { continue };
-        let directory = tempfile::tempdir().expect("a directory");
-        let settings = settings(DurabilityMode::Buffered);
-        let open =
-            || open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
-        let opened = open().expect("opens");
-        let version = opened.name();
-        assert!(version.starts_with("RocksDB "), "{version}");
-        fill(&*opened, 40_000);
-        opened.flush().expect("flushes");
-        opened.wait_for_compaction().expect("waits");
-        let before = opened.statistics().expect("says");
-        assert!(before.levels.len() >= 3, "{:?}", before.levels);
-        for level in before.levels.iter().filter(|level| level.files > 0) {
-            // While the base level moves, files above the bottom may get the codec of before.
-            let expected: &[&str] = match level.level {
-                6 => &["zstd-1"],
-                0 => &["none"],
-                _ => &["none", "lz4"],
-            };
-            let found = expected.iter().any(|codec| level.codec.contains(codec));
-            assert!(found, "{version}: {level:?}");
-            assert!(level.raw_bytes > 0 && level.compactions > 0, "{level:?}");
-        }
-        let bottom = before.levels.iter().find(|level| level.level == 6).expect("a bottom");
-        assert!(bottom.stored_bytes < bottom.raw_bytes * 7 / 10, "{bottom:?}");
-        let written = &before.written_bytes_by_cause;
-        assert!(written["wal"] > 4_000_000 && written["flush"] > 3_000_000, "{written:?}");
-        assert!(written["compaction"] > 0 && before.read_bytes_by_cause["compaction"] > 0);
-        assert!(before.cpu_us_by_cause["compaction"] > 0);
-        assert!(before.live_bytes > bottom.stored_bytes);
-        assert!(before.raw["cache"]["capacity_bytes"].as_u64() > Some(0), "{}", before.raw);
-        opened.close().expect("closes");
-
-        let opened = open().expect("opens again");
-        let mut session = opened.session().expect("a session");
-        let rows = session
-            .scan(SpaceId(0), &ScanRange::prefix(b""), &mut |_, _| ControlFlow::Continue(()));
-        assert_eq!(rows.expect("scans"), 40_000);
-        drop(session);
-        opened.close().expect("closes");
+    let Some(engine) = version() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = settings(DurabilityMode::Buffered);
+    let open = || open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
+    let opened = open().expect("opens");
+    let version = opened.name();
+    assert!(version.starts_with("RocksDB "), "{version}");
+    fill(&*opened, 40_000);
+    opened.flush().expect("flushes");
+    opened.wait_for_compaction().expect("waits");
+    let before = opened.statistics().expect("says");
+    assert!(before.levels.len() >= 3, "{:?}", before.levels);
+    for level in before.levels.iter().filter(|level| level.files > 0) {
+        // While the base level moves, files above the bottom may get the codec of before.
+        let expected: &[&str] = match level.level {
+            6 => &["zstd-1"],
+            0 => &["none"],
+            _ => &["none", "lz4"],
+        };
+        let found = expected.iter().any(|codec| level.codec.contains(codec));
+        assert!(found, "{version}: {level:?}");
+        assert!(level.raw_bytes > 0 && level.compactions > 0, "{level:?}");
     }
+    let bottom = before.levels.iter().find(|level| level.level == 6).expect("a bottom");
+    assert!(bottom.stored_bytes < bottom.raw_bytes * 7 / 10, "{bottom:?}");
+    let written = &before.written_bytes_by_cause;
+    assert!(written["wal"] > 4_000_000 && written["flush"] > 3_000_000, "{written:?}");
+    assert!(written["compaction"] > 0 && before.read_bytes_by_cause["compaction"] > 0);
+    assert!(before.cpu_us_by_cause["compaction"] > 0);
+    assert!(before.live_bytes >= bottom.stored_bytes);
+    assert!(before.raw["cache"]["capacity_bytes"].as_u64() > Some(0), "{}", before.raw);
+    opened.close().expect("closes");
+
+    let opened = open().expect("opens again");
+    let mut session = opened.session().expect("a session");
+    let rows =
+        session.scan(SpaceId(0), &ScanRange::prefix(b""), &mut |_, _| ControlFlow::Continue(()));
+    assert_eq!(rows.expect("scans"), 40_000);
+    drop(session);
+    opened.close().expect("closes");
 }
 
 #[test]
 fn what_it_cannot_do_is_refused() {
-    if let Some(engine) = present("rocksdb") {
-        let directory = tempfile::tempdir().expect("a directory");
-        let codecs = EngineSettings {
-            codec_bottom: Codec::ZlibFast(6),
-            ..settings(DurabilityMode::Buffered)
-        };
-        let refused =
-            open_spaces(&engine, directory.path(), &codecs, &ROWS, Transactions::Unneeded);
-        let error = refused.err().expect("is refused").to_string();
-        assert!(error.contains("no codec libdeflate-6"), "{error}");
+    let Some(engine) = version() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let codecs =
+        EngineSettings { codec_bottom: Codec::ZlibFast(6), ..settings(DurabilityMode::Buffered) };
+    let open = |settings, transactions| {
+        open_spaces(&engine, directory.path(), settings, &ROWS, transactions)
+    };
+    let error = open(&codecs, Transactions::Unneeded).err().expect("is refused").to_string();
+    assert!(error.contains("no codec libdeflate-6"), "{error}");
 
-        let plain = settings(DurabilityMode::Buffered);
-        let opened = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Unneeded)
-            .expect("opens");
-        let mut session = opened.session().expect("a session");
-        let error = session.begin(1).expect_err("has no locks").to_string();
-        assert!(error.contains("without transactions"), "{error}");
-        let error = session.get(SpaceId(1), b"k", &mut Vec::new()).expect_err("has one space");
-        assert!(error.to_string().contains("no space 1"), "{error}");
-        drop(session);
-        let twice = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Unneeded);
-        let error = twice.err().expect("is locked").to_string();
-        assert!(error.starts_with("RocksDB: IO error") && error.contains("lock"), "{error}");
-    }
-    if let Some(engine) = present("rocksdb-system") {
-        let directory = tempfile::tempdir().expect("a directory");
-        let plain = settings(DurabilityMode::Buffered);
-        let refused = open_spaces(&engine, directory.path(), &plain, &ROWS, Transactions::Needed);
-        let error = refused.err().expect("has no way").to_string();
+    let plain = settings(DurabilityMode::Buffered);
+    if engine.name() == WITHOUT_TRANSACTIONS {
+        let error = open(&plain, Transactions::Needed).err().expect("has no way").to_string();
         assert!(error.contains("take the engine \"rocksdb\""), "{error}");
     }
+    let opened = open(&plain, Transactions::Unneeded).expect("opens");
+    let mut session = opened.session().expect("a session");
+    let error = session.begin(1).expect_err("has no locks").to_string();
+    assert!(error.contains("without transactions"), "{error}");
+    let error = session.get(SpaceId(1), b"k", &mut Vec::new()).expect_err("has one space");
+    assert!(error.to_string().contains("no space 1"), "{error}");
+    drop(session);
+    let error = open(&plain, Transactions::Unneeded).err().expect("is locked").to_string();
+    assert!(error.starts_with("RocksDB: IO error") && error.contains("lock"), "{error}");
 }
 
 #[test]
 fn linkbench_passes_its_oracle() {
-    let Some(engine) = present("rocksdb") else { return };
+    let Some(engine) = transactional() else { return };
     let experiment = Experiment::parse("built in", BUILT_IN[0].1).expect("parses");
     let choice = Choice { arms: Some(vec!["zstd-1".into()]), ..Choice::default() };
     let plan = Plan::expand(&experiment, &engine, &choice, "test").expect("expands");

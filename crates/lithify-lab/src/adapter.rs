@@ -5,10 +5,14 @@
 //! [`SpaceSpec`] when its own constructor opens it; a space is a column family, table or named
 //! database, and [`SpaceId`] is its index in that list.
 //!
+//! Engines on top of another one are [`layer`]s.
+//!
 //! Promises: object-safe; no call forces an allocation (buffers belong to the caller and are
 //! reused); keys order by their bytes. Does not: open engines, time calls, or retry.
 //!
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
+
+pub mod layer;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,6 +47,18 @@ impl EngineError {
     #[cold]
     pub fn fatal(text: impl Into<String>) -> Self {
         EngineError { kind: EngineErrorKind::Fatal, text: text.into() }
+    }
+
+    /// A space that the engine was not opened with.
+    #[cold]
+    pub fn no_space(space: SpaceId) -> Self {
+        EngineError::fatal(format!("there is no space {}", space.0))
+    }
+
+    /// A call of a transaction where none is open.
+    #[cold]
+    pub fn no_transaction() -> Self {
+        EngineError::fatal("there is no open transaction")
     }
 
     /// What the caller does about it.
@@ -197,6 +213,16 @@ pub struct EngineStatistics {
     pub raw: serde_json::Value,
 }
 
+impl EngineStatistics {
+    /// Time in which writers were held back, microseconds. An engine that counts the time in which
+    /// any writer was (`/stalls/slowed_us` in its raw figures) is better than one that adds up the
+    /// times of all.
+    pub fn slowed_us(&self) -> f64 {
+        let any = self.raw.pointer("/stalls/slowed_us").and_then(serde_json::Value::as_f64);
+        any.unwrap_or((self.stalls.delayed_us + self.stalls.stopped_us) as f64)
+    }
+}
+
 /// Which rows a scan visits, in ascending order of keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanRange<'a> {
@@ -302,15 +328,25 @@ pub trait Session {
         value: &mut Vec<u8>,
     ) -> EngineResult<bool>;
 
+    /// Makes a change in the open transaction, which locks the row. An engine without single
+    /// delete deletes.
+    fn change(&mut self, op: BatchOp<'_>) -> EngineResult<()>;
+
     /// Puts `key` in the open transaction.
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()>;
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
+        self.change(BatchOp::Put(space, key, value))
+    }
 
     /// Deletes `key` in the open transaction.
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()>;
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        self.change(BatchOp::Delete(space, key))
+    }
 
     /// Deletes `key`, which was put exactly once since it was last deleted, in the open
-    /// transaction. An engine without single delete deletes.
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()>;
+    /// transaction.
+    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
+        self.change(BatchOp::SingleDelete(space, key))
+    }
 
     /// Applies the transaction atomically and frees its locks. After an error nothing was applied
     /// and the locks are free.
@@ -395,6 +431,15 @@ impl WriteBatch {
         self.entries.push(Entry { kind, space, key_start, value_start, end });
     }
 
+    /// Adds a change.
+    pub fn change(&mut self, op: BatchOp<'_>) {
+        match op {
+            BatchOp::Put(space, key, value) => self.put(space, key, value),
+            BatchOp::Delete(space, key) => self.delete(space, key),
+            BatchOp::SingleDelete(space, key) => self.single_delete(space, key),
+        }
+    }
+
     /// Number of changes.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -433,6 +478,16 @@ impl WriteBatch {
     /// The last change of one row, if the batch changes it.
     pub fn latest(&self, space: SpaceId, key: &[u8]) -> Option<BatchOp<'_>> {
         self.ops().rev().find(|op| op.row() == (space, key))
+    }
+
+    /// Reads a row that the batch changes into `value` (cleared first), as it is afterwards, and
+    /// tells whether it exists then; `None` when the batch does not change it.
+    pub fn read(&self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Option<bool> {
+        let latest = self.latest(space, key)?;
+        value.clear();
+        let BatchOp::Put(_, _, own) = latest else { return Some(false) };
+        value.extend_from_slice(own);
+        Some(true)
     }
 }
 

@@ -4,93 +4,45 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lithify_lab::adapter::{
-    Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor, ScanRange,
-    Session, SpaceId, WriteBatch,
-};
+use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
+use lithify_lab::adapter::{Engine, EngineResult, Session, SpaceId};
+use lithify_lab::engines::null::NullEngine;
 use lithify_lab::linkbench::arrivals::OpenLoop;
 use lithify_lab::linkbench::request::{RequestConfig, RequestOutcome, run};
 use lithify_lab::linkbench::{Control, Graph, GraphConfig, OpMix, Operation, Profile};
 
 /// Stores nothing; call `n` of a get, from 0, takes `delay(n)`.
 struct SlowEngine<D> {
+    inner: NullEngine,
     calls: AtomicU64,
     delay: D,
 }
 
-impl<D: Fn(u64) -> Duration + Send + Sync> Engine for SlowEngine<D> {
-    fn name(&self) -> String {
-        "slow".to_owned()
+impl<D: Fn(u64) -> Duration + Send + Sync> EngineLayer for SlowEngine<D> {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
     }
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+    fn into_below(self: Box<Self>) -> Box<dyn Engine> {
+        Box::new(self.inner)
     }
-    fn options(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-    fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
-        Ok(Box::new(SlowSession(self)))
-    }
-    fn flush(&self) -> EngineResult<()> {
-        Ok(())
-    }
-    fn wait_for_compaction(&self) -> EngineResult<()> {
-        Ok(())
-    }
-    fn statistics(&self) -> EngineResult<EngineStatistics> {
-        Ok(EngineStatistics::default())
-    }
-    fn close(self: Box<Self>) -> EngineResult<()> {
-        Ok(())
+    fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
+        Ok(Box::new(SlowSession { inner: self.inner.session()?, engine: self }))
     }
 }
 
-struct SlowSession<'a, D>(&'a SlowEngine<D>);
-
-fn unused<T>() -> EngineResult<T> {
-    Err(EngineError::fatal("only gets are asked for"))
+struct SlowSession<'a, D> {
+    inner: Box<dyn Session + 'a>,
+    engine: &'a SlowEngine<D>,
 }
 
-impl<D: Fn(u64) -> Duration + Send + Sync> Session for SlowSession<'_, D> {
-    fn get(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> EngineResult<bool> {
-        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
-        std::thread::sleep((self.0.delay)(call));
-        Ok(false)
+impl<D: Fn(u64) -> Duration + Send + Sync> SessionLayer for SlowSession<'_, D> {
+    fn below(&mut self) -> &mut dyn Session {
+        &mut *self.inner
     }
-    fn multi_get(
-        &mut self,
-        _: SpaceId,
-        _: &[&[u8]],
-        _: &mut dyn FnMut(usize, &[u8]),
-    ) -> EngineResult<()> {
-        unused()
-    }
-    fn scan(&mut self, _: SpaceId, _: &ScanRange<'_>, _: &mut RowVisitor<'_>) -> EngineResult<u64> {
-        unused()
-    }
-    fn write_batch(&mut self, _: &WriteBatch) -> EngineResult<()> {
-        unused()
-    }
-    fn begin(&mut self, _: u64) -> EngineResult<()> {
-        unused()
-    }
-    fn get_for_update(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> EngineResult<bool> {
-        unused()
-    }
-    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> EngineResult<()> {
-        unused()
-    }
-    fn delete(&mut self, _: SpaceId, _: &[u8]) -> EngineResult<()> {
-        unused()
-    }
-    fn single_delete(&mut self, _: SpaceId, _: &[u8]) -> EngineResult<()> {
-        unused()
-    }
-    fn commit(&mut self) -> EngineResult<()> {
-        unused()
-    }
-    fn rollback(&mut self) -> EngineResult<()> {
-        unused()
+    fn get_above(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
+        let call = self.engine.calls.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep((self.engine.delay)(call));
+        self.inner.get(space, key, value)
     }
 }
 
@@ -109,7 +61,7 @@ fn open_loop(
         max_seconds: seconds,
         ..RequestConfig::after_load(&graph)
     };
-    let engine = SlowEngine { calls: AtomicU64::new(0), delay };
+    let engine = SlowEngine { inner: NullEngine::new(Vec::new()), calls: AtomicU64::new(0), delay };
     let outcome = run(&graph, &engine, &config, &Control::silent()).expect("runs");
     assert_eq!(outcome.failures, 0, "{:?}", outcome.first_error);
     let arrivals = outcome.open_loop.expect("arrivals are counted");
@@ -163,7 +115,11 @@ fn other_rates_are_refused_beside_it() {
         arrivals_per_second: 10.0,
         ..RequestConfig::after_load(&graph)
     };
-    let engine = SlowEngine { calls: AtomicU64::new(0), delay: |_| Duration::ZERO };
+    let engine = SlowEngine {
+        inner: NullEngine::new(Vec::new()),
+        calls: AtomicU64::new(0),
+        delay: |_| Duration::ZERO,
+    };
     for config in [
         RequestConfig { rate_per_requester: 1.0, ..open.clone() },
         RequestConfig { warmup_seconds: 1.0, ..open.clone() },

@@ -2,7 +2,8 @@
 
 use std::sync::Barrier;
 
-use lithify_lab::adapter::{Engine, SpaceId, WriteBatch};
+use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
+use lithify_lab::adapter::{BatchOp, Engine, EngineResult, Session, SpaceId, WriteBatch};
 use lithify_lab::engines::model::ModelEngine;
 use lithify_lab::linkbench::Control;
 use lithify_lab::linkbench::oracle::{self, OracleReport};
@@ -32,104 +33,57 @@ struct Unlocked {
     both_have_read: Barrier,
 }
 
-mod unlocked {
-    use super::*;
-    use lithify_lab::adapter::*;
-
-    impl Engine for Unlocked {
-        fn name(&self) -> String {
-            "unlocked".to_owned()
-        }
-        fn capabilities(&self) -> Capabilities {
-            Capabilities::default()
-        }
-        fn options(&self) -> serde_json::Value {
-            serde_json::Value::Null
-        }
-        fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
-            Ok(Box::new(Racing {
-                inner: self.inner.session()?,
-                batch: WriteBatch::new(),
-                both_have_read: &self.both_have_read,
-            }))
-        }
-        fn flush(&self) -> EngineResult<()> {
-            Ok(())
-        }
-        fn wait_for_compaction(&self) -> EngineResult<()> {
-            Ok(())
-        }
-        fn statistics(&self) -> EngineResult<EngineStatistics> {
-            self.inner.statistics()
-        }
-        fn close(self: Box<Self>) -> EngineResult<()> {
-            Ok(())
-        }
+impl EngineLayer for Unlocked {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
     }
-
-    struct Racing<'a> {
-        inner: Box<dyn Session + 'a>,
-        batch: WriteBatch,
-        both_have_read: &'a Barrier,
+    fn into_below(self: Box<Self>) -> Box<dyn Engine> {
+        Box::new(self.inner)
     }
+    fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
+        Ok(Box::new(Racing {
+            inner: self.inner.session()?,
+            batch: WriteBatch::new(),
+            both_have_read: &self.both_have_read,
+        }))
+    }
+}
 
-    impl Session for Racing<'_> {
-        fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
-            self.inner.get(space, key, value)
+struct Racing<'a> {
+    inner: Box<dyn Session + 'a>,
+    batch: WriteBatch,
+    both_have_read: &'a Barrier,
+}
+
+impl SessionLayer for Racing<'_> {
+    fn below(&mut self) -> &mut dyn Session {
+        &mut *self.inner
+    }
+    fn begin_above(&mut self, _row_group: u64) -> EngineResult<()> {
+        self.batch.clear();
+        Ok(())
+    }
+    fn get_for_update_above(
+        &mut self,
+        space: SpaceId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> EngineResult<bool> {
+        let found = self.inner.get(space, key, value);
+        if space == schema::COUNT {
+            self.both_have_read.wait();
         }
-        fn multi_get(
-            &mut self,
-            space: SpaceId,
-            keys: &[&[u8]],
-            found: &mut dyn FnMut(usize, &[u8]),
-        ) -> EngineResult<()> {
-            self.inner.multi_get(space, keys, found)
-        }
-        fn scan(
-            &mut self,
-            space: SpaceId,
-            range: &ScanRange<'_>,
-            row: &mut RowVisitor<'_>,
-        ) -> EngineResult<u64> {
-            self.inner.scan(space, range, row)
-        }
-        fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
-            self.inner.write_batch(batch)
-        }
-        fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
-            self.batch.clear();
-            Ok(())
-        }
-        fn get_for_update(
-            &mut self,
-            space: SpaceId,
-            key: &[u8],
-            value: &mut Vec<u8>,
-        ) -> EngineResult<bool> {
-            let found = self.inner.get(space, key, value);
-            if space == schema::COUNT {
-                self.both_have_read.wait();
-            }
-            found
-        }
-        fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
-            self.batch.put(space, key, value);
-            Ok(())
-        }
-        fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-            self.batch.delete(space, key);
-            Ok(())
-        }
-        fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-            self.batch.single_delete(space, key);
-            Ok(())
-        }
-        fn commit(&mut self) -> EngineResult<()> {
-            self.inner.write_batch(&self.batch)
-        }
-        fn rollback(&mut self) -> EngineResult<()> {
-            Ok(())
-        }
+        found
+    }
+    fn change_above(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        self.batch.change(op);
+        Ok(())
+    }
+    fn commit_above(&mut self) -> EngineResult<()> {
+        self.inner.write_batch(&self.batch)
+    }
+    fn rollback_above(&mut self) -> EngineResult<()> {
+        Ok(())
     }
 }
 

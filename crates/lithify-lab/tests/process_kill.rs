@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lithify::{CfOptions, Durability, Options};
+use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
 use lithify_lab::adapter::{
-    BatchOp, Capabilities, Engine, EngineResult, EngineStatistics, RowVisitor, ScanRange, Session,
-    SpaceId, WriteBatch,
+    BatchOp, Engine, EngineResult, ScanRange, Session, SpaceId, WriteBatch,
 };
 use lithify_lab::engines::lithify::LithifyEngine;
 use lithify_lab::linkbench::load::{self, LoadConfig};
@@ -85,31 +85,16 @@ impl Witness {
     }
 }
 
-impl Engine for Witness {
-    fn name(&self) -> String {
-        "witness".to_owned()
+impl EngineLayer for Witness {
+    fn below(&self) -> &dyn Engine {
+        &self.engine
     }
-    fn capabilities(&self) -> Capabilities {
-        self.engine.capabilities()
+    fn into_below(self: Box<Self>) -> Box<dyn Engine> {
+        Box::new(self.engine)
     }
-    fn options(&self) -> serde_json::Value {
-        self.engine.options()
-    }
-    fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
+    fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
         let inner = self.engine.session()?;
         Ok(Box::new(WitnessSession { witness: self, inner, rows: Vec::new() }))
-    }
-    fn flush(&self) -> EngineResult<()> {
-        self.engine.flush()
-    }
-    fn wait_for_compaction(&self) -> EngineResult<()> {
-        self.engine.wait_for_compaction()
-    }
-    fn statistics(&self) -> EngineResult<EngineStatistics> {
-        self.engine.statistics()
-    }
-    fn close(self: Box<Self>) -> EngineResult<()> {
-        Box::new(self.engine).close()
     }
 }
 
@@ -121,72 +106,34 @@ struct WitnessSession<'a> {
 }
 
 impl WitnessSession<'_> {
-    fn note(&mut self, space: SpaceId, key: &[u8], value: Option<&[u8]>) {
+    fn note(&mut self, op: BatchOp<'_>) {
+        let (space, key) = op.row();
+        let value = if let BatchOp::Put(_, _, value) = op { Some(value) } else { None };
         self.rows.extend([space.0, u8::from(value.is_some()), key.len() as u8]);
         self.rows.extend(key);
         self.rows.extend(XxHash3_64::oneshot(value.unwrap_or_default()).to_le_bytes());
     }
 }
 
-impl Session for WitnessSession<'_> {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
-        self.inner.get(space, key, value)
+impl SessionLayer for WitnessSession<'_> {
+    fn below(&mut self) -> &mut dyn Session {
+        &mut *self.inner
     }
-    fn multi_get(
-        &mut self,
-        space: SpaceId,
-        keys: &[&[u8]],
-        found: &mut dyn FnMut(usize, &[u8]),
-    ) -> EngineResult<()> {
-        self.inner.multi_get(space, keys, found)
+    fn write_batch_above(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+        self.begin_above(0)?;
+        batch.ops().try_for_each(|op| self.change_above(op))?;
+        self.commit_above()
     }
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        range: &ScanRange<'_>,
-        row: &mut RowVisitor<'_>,
-    ) -> EngineResult<u64> {
-        self.inner.scan(space, range, row)
-    }
-    fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
-        self.begin(0)?;
-        for op in batch.ops() {
-            match op {
-                BatchOp::Put(space, key, value) => self.put(space, key, value)?,
-                BatchOp::Delete(space, key) => self.delete(space, key)?,
-                BatchOp::SingleDelete(space, key) => self.single_delete(space, key)?,
-            }
-        }
-        self.commit()
-    }
-    fn begin(&mut self, row_group: u64) -> EngineResult<()> {
+    fn begin_above(&mut self, row_group: u64) -> EngineResult<()> {
         self.rows.clear();
         self.inner.begin(row_group)
     }
-    fn get_for_update(
-        &mut self,
-        space: SpaceId,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> EngineResult<bool> {
-        self.inner.get_for_update(space, key, value)
-    }
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
-        self.inner.put(space, key, value)?;
-        self.note(space, key, Some(value));
+    fn change_above(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        self.inner.change(op)?;
+        self.note(op);
         Ok(())
     }
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.inner.delete(space, key)?;
-        self.note(space, key, None);
-        Ok(())
-    }
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.inner.single_delete(space, key)?;
-        self.note(space, key, None);
-        Ok(())
-    }
-    fn commit(&mut self) -> EngineResult<()> {
+    fn commit_above(&mut self) -> EngineResult<()> {
         let id = self.witness.next_transaction.fetch_add(1, Ordering::SeqCst).to_le_bytes();
         let mut intent = vec![INTENT];
         intent.extend(id);
@@ -197,9 +144,6 @@ impl Session for WitnessSession<'_> {
         let tag = if result.is_ok() { ACKNOWLEDGED } else { FAILED };
         self.witness.report(&[&[tag], &id[..]].concat());
         result
-    }
-    fn rollback(&mut self) -> EngineResult<()> {
-        self.inner.rollback()
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",
     "crates/lithify-lab-engines/src/rocksdb/options.rs",
+    "crates/lithify-lab-engines/src/rocksdb/reads.rs",
+    "crates/lithify-lab-engines/src/rocksdb/writes.rs",
 ];
 
 /// Lines above a use of unsafe code in which its proof is looked for.

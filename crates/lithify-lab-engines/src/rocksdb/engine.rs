@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
-    SpaceSpec, StallStatistics,
+    SpaceId, SpaceSpec, StallStatistics,
 };
 use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::database::{Database, LiveFile};
 use super::functions::Functions;
-use super::options::DatabaseOptions;
+use super::options::{DatabaseOptions, Mode};
 use super::policy::{LEVELS, Policy};
 use super::session::RocksSession;
 use super::statistics::{Counters, parse_levels, parse_stalls};
@@ -55,22 +55,22 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const POLLS_QUIET: u32 = 4;
 
 impl Shared {
-    fn number(&self, family: usize, name: &std::ffi::CStr) -> u64 {
-        let text = self.database.property(family, name);
+    fn number(&self, space: SpaceId, name: &std::ffi::CStr) -> u64 {
+        let text = self.database.property(space, name);
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
     fn sum(&self, name: &std::ffi::CStr) -> u64 {
-        (0..self.database.family_count()).map(|family| self.number(family, name)).sum()
+        self.database.spaces().map(|space| self.number(space, name)).sum()
     }
 
     /// Gives physical levels their codecs where the base level has moved since the last look.
     fn follow_base_levels(&self, known: &mut [u64]) -> EngineResult<()> {
-        for (family, known) in known.iter_mut().enumerate() {
-            let base_level = self.number(family, c"rocksdb.base-level");
+        for (space, known) in self.database.spaces().zip(known) {
+            let base_level = self.number(space, c"rocksdb.base-level");
             if base_level != *known {
                 let list = self.policy.per_level_text(base_level as usize);
-                self.database.set_option(family, c"compression_per_level", &list)?;
+                self.database.set_option(space, c"compression_per_level", &list)?;
                 *known = base_level;
             }
         }
@@ -96,12 +96,12 @@ impl RocksEngine {
         directory: &Path,
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
-        has_transactions: bool,
+        mode: Mode,
     ) -> EngineResult<RocksEngine> {
         let policy = Policy::new(settings)?;
-        let options = DatabaseOptions::new(functions, settings, spaces, &policy, has_transactions)?;
+        let options = DatabaseOptions::new(functions, settings, spaces, &policy, mode)?;
         let names: Vec<&str> = spaces.iter().map(|space| space.name).collect();
-        let database = Database::open(functions, directory, &names, options, has_transactions)?;
+        let database = Database::open(functions, directory, &names, options, mode.transactions)?;
         let version = super::version_in(directory)?;
         let closing = AtomicBool::new(false);
         let shared = Arc::new(Shared { functions, database, policy, closing });
@@ -122,7 +122,7 @@ impl RocksEngine {
             settings: settings.clone(),
             directory: directory.to_owned(),
             version,
-            has_transactions,
+            has_transactions: mode.transactions,
             tables: Mutex::default(),
             watch,
         })
@@ -171,8 +171,8 @@ impl RocksEngine {
                 *codecs.entry(file.level).or_default().entry(codec).or_default() += 1;
             }
         }
-        for family in 0..self.shared.database.family_count() {
-            let text = self.shared.database.property(family, c"rocksdb.cfstats-no-file-histogram");
+        for space in self.shared.database.spaces() {
+            let text = self.shared.database.property(space, c"rocksdb.cfstats-no-file-histogram");
             for (number, work) in parse_levels(&text.unwrap_or_default()) {
                 let level = levels.entry(number).or_default();
                 level.compaction_cpu_us += work.cpu_us;
@@ -188,8 +188,8 @@ impl RocksEngine {
 
     fn stalls(&self, counters: &Counters) -> StallStatistics {
         let mut by_cause = BTreeMap::new();
-        for family in 0..self.shared.database.family_count() {
-            let text = self.shared.database.property(family, c"rocksdb.cf-write-stall-stats");
+        for space in self.shared.database.spaces() {
+            let text = self.shared.database.property(space, c"rocksdb.cf-write-stall-stats");
             for (cause, count) in parse_stalls(&text.unwrap_or_default()) {
                 *by_cause.entry(cause).or_default() += count;
             }
@@ -207,10 +207,10 @@ impl RocksEngine {
         let base_levels: serde_json::Map<_, _> = self
             .spaces
             .iter()
-            .enumerate()
-            .map(|(family, space)| {
-                let level = self.shared.number(family, c"rocksdb.base-level");
-                (space.name.to_owned(), level.into())
+            .zip(self.shared.database.spaces())
+            .map(|(spec, space)| {
+                let level = self.shared.number(space, c"rocksdb.base-level");
+                (spec.name.to_owned(), level.into())
             })
             .collect();
         json!({

@@ -128,6 +128,7 @@ functions! {
         options_set_compression_per_level(*mut Options, *const c_int, usize);
         options_set_create_if_missing(*mut Options, c_uchar);
         options_set_create_missing_column_families(*mut Options, c_uchar);
+        options_set_enable_write_thread_adaptive_yield(*mut Options, c_uchar);
         options_set_level_compaction_dynamic_level_bytes(*mut Options, c_uchar);
         options_set_max_background_jobs(*mut Options, c_int);
         options_set_max_bytes_for_level_base(*mut Options, u64);

@@ -5,12 +5,12 @@
 //! | `functions` | the C functions by name |
 //! | `objects` | objects of the library that are freed once |
 //! | `options` | the settings that engines share, as options |
-//! | `database` | an open database behind safe calls |
+//! | `database` | an open database behind safe calls; `reads` and `writes`: its rows |
 //! | `policy` | codecs by distance from the bottom |
 //! | `table_file`, `statistics` | what files and texts of the library say |
 //! | `session`, `engine` | the adapter |
 //!
-//! Promises: unsafe code is in the first four files only. What is matched with Lithify and what
+//! Promises: unsafe code is in the files of the first four rows only. What is matched with Lithify and what
 //! is not stands in `docs/engines.md`.
 
 mod database;
@@ -19,13 +19,14 @@ mod functions;
 mod objects;
 mod options;
 mod policy;
+mod reads;
 mod session;
 mod statistics;
 mod table_file;
 #[cfg(test)]
 mod tests;
+mod writes;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,12 +38,15 @@ use lithify_lab::run::engine::{Provider, Transactions};
 use crate::setup;
 use engine::RocksEngine;
 use functions::Functions;
+use options::Mode;
 
 /// A version of RocksDB that can be opened by name.
 pub struct RocksDb {
     name: &'static str,
     about: &'static str,
     source: Source,
+    /// See [`Mode::adaptive_yield`].
+    adaptive_yield: bool,
 }
 
 /// Where a version's library comes from.
@@ -54,21 +58,30 @@ enum Source {
 }
 
 /// The versions, the one to compare with first.
-pub static PROVIDERS: [RocksDb; 3] = [
+pub static PROVIDERS: [RocksDb; 4] = [
     RocksDb {
         name: "rocksdb",
         about: "RocksDB 11.8.1 from its Java package",
         source: Source::Cache("11.8.1"),
+        adaptive_yield: true,
+    },
+    RocksDb {
+        name: "rocksdb-no-yield",
+        about: "the same; writers that wait for each other sleep at once",
+        source: Source::Cache("11.8.1"),
+        adaptive_yield: false,
     },
     RocksDb {
         name: "rocksdb-10.4.2",
         about: "RocksDB 10.4.2 from its Java package",
         source: Source::Cache("10.4.2"),
+        adaptive_yield: true,
     },
     RocksDb {
         name: "rocksdb-system",
         about: "RocksDB 7.8 as Debian 12 installs it (librocksdb7.8); no transactions",
         source: Source::System,
+        adaptive_yield: true,
     },
 ];
 
@@ -111,16 +124,25 @@ impl RocksDb {
     }
 }
 
-/// The functions of a library, which is loaded once.
+/// The functions of a library, which is loaded once. It is the only one of its process: two
+/// versions share those symbols that the dynamic linker keeps unique in a process (static members
+/// of C++ templates and inline functions), and write over each other's memory.
 fn functions(path: &Path) -> EngineResult<&'static Functions> {
-    static LOADED: Mutex<BTreeMap<PathBuf, &'static Functions>> = Mutex::new(BTreeMap::new());
+    static LOADED: Mutex<Option<(PathBuf, &'static Functions)>> = Mutex::new(None);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(functions) = loaded.get(path) {
-        return Ok(functions);
+    match &*loaded {
+        Some((loaded, functions)) if loaded == path => Ok(functions),
+        Some((loaded, _)) => Err(EngineError::fatal(format!(
+            "{}: another library of RocksDB ({}) is loaded; use one version in a process",
+            path.display(),
+            loaded.display()
+        ))),
+        None => {
+            let functions = Functions::load(path)?;
+            *loaded = Some((path.to_owned(), functions));
+            Ok(functions)
+        }
     }
-    let functions = Functions::load(path)?;
-    loaded.insert(path.to_owned(), functions);
-    Ok(functions)
 }
 
 /// Loads a library, makes a small database in the empty `directory` with it, and gives the
@@ -134,7 +156,8 @@ pub fn try_library(
     settings: &EngineSettings,
 ) -> EngineResult<String> {
     let space = SpaceSpec { name: "trial", prefix_bytes: None, single_delete: false };
-    let engine = RocksEngine::open(functions(library)?, directory, settings, &[space], false)?;
+    let mode = Mode { transactions: false, adaptive_yield: true };
+    let engine = RocksEngine::open(functions(library)?, directory, settings, &[space], mode)?;
     let name = engine.name();
     Box::new(engine).close()?;
     Ok(name.trim_start_matches("RocksDB ").to_owned())
@@ -175,8 +198,11 @@ impl Provider for RocksDb {
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
         let functions = functions(&self.library()?)?;
-        let locks = transactions == Transactions::Needed;
-        Ok(Box::new(RocksEngine::open(functions, directory, settings, spaces, locks)?))
+        let mode = Mode {
+            transactions: transactions == Transactions::Needed,
+            adaptive_yield: self.adaptive_yield,
+        };
+        Ok(Box::new(RocksEngine::open(functions, directory, settings, spaces, mode)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {

@@ -31,6 +31,15 @@ const LOCK_TIMEOUT_MS: i64 = 1000;
 /// Fewest and most memtables of a family that may be in memory.
 const MEMTABLES: std::ops::RangeInclusive<u64> = 2..=8;
 
+/// What is chosen beside the settings that engines share.
+#[derive(Clone, Copy, Debug)]
+pub struct Mode {
+    /// Sessions will begin transactions.
+    pub transactions: bool,
+    /// Writers that wait for the leader of their group yield in a loop before they sleep.
+    pub adaptive_yield: bool,
+}
+
 /// All option objects of a database. They live as long as it does.
 pub struct DatabaseOptions {
     /// Of the database; holds its counters.
@@ -44,6 +53,7 @@ pub struct DatabaseOptions {
     /// Of a transaction.
     pub transaction: Owned<raw::TransactionOptions>,
     memory: Memory,
+    mode: Mode,
     functions: &'static Functions,
 }
 
@@ -98,15 +108,15 @@ impl DatabaseOptions {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
         policy: &Policy,
-        transactions: bool,
+        mode: Mode,
     ) -> EngineResult<DatabaseOptions> {
         let memory = Memory::new(functions, settings)?;
-        let database = database_options(functions, settings, &memory)?;
+        let database = database_options(functions, settings, &memory, mode)?;
         let prefixes = spaces.iter().map(|space| space.prefix_bytes).chain([None]);
         let families = prefixes
             .map(|prefix| family_options(functions, settings, policy, &memory, prefix))
             .collect::<EngineResult<Vec<_>>>()?;
-        if transactions {
+        if mode.transactions {
             for family in &families {
                 // A database with locks keeps flushed memtables for checks that nobody here asks
                 // for (transactions without snapshots); one byte lets them go.
@@ -143,6 +153,7 @@ impl DatabaseOptions {
                 transactions,
                 transaction,
                 memory,
+                mode,
                 functions,
             })
         }
@@ -183,6 +194,7 @@ impl DatabaseOptions {
             "lock_timeout_ms": LOCK_TIMEOUT_MS,
             "level_compaction_dynamic_level_bytes": true,
             "use_direct_reads": settings.direct_reads,
+            "enable_write_thread_adaptive_yield": self.mode.adaptive_yield,
             "checksum": "the version's default (xxh3)",
             "format_version": "the version's default",
             "statistics": "on, at the version's default level",
@@ -202,6 +214,7 @@ fn database_options(
     functions: &Functions,
     settings: &EngineSettings,
     memory: &Memory,
+    mode: Mode,
 ) -> EngineResult<Owned<raw::Options>> {
     // SAFETY: every call takes numbers or live objects; what is lent to an option is shared by
     // the library from then on.
@@ -219,6 +232,8 @@ fn database_options(
         (functions.options_set_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_wal_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_max_total_wal_size)(object, WAL_BYTES_MAX);
+        let set_yield = functions.options_set_enable_write_thread_adaptive_yield;
+        set_yield(object, c_uchar::from(mode.adaptive_yield));
         (functions.options_set_use_direct_reads)(object, c_uchar::from(settings.direct_reads));
         if let (Some(set), Some(buffers)) =
             (functions.options_set_write_buffer_manager, &memory.buffers)

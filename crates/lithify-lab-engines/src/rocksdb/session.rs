@@ -5,9 +5,10 @@ use lithify_lab::adapter::{
     WriteBatch,
 };
 
-use super::database::{Batch, Database, Transaction};
+use super::database::Database;
 use super::functions::Functions;
 use super::options::ReadView;
+use super::writes::{Batch, Transaction};
 
 /// A session: its read options, its batch, and the memory of its transaction.
 pub struct RocksSession<'a> {
@@ -44,24 +45,18 @@ impl<'a> RocksSession<'a> {
         })
     }
 
-    /// Applies a batch as a transaction: a database with locks refuses batches that hold single
+    /// Applies a batch as a transaction: under locks the library refuses batches that hold single
     /// deletes.
     fn write_in_transaction(&self, batch: &WriteBatch) -> EngineResult<()> {
         let mut own = self.database.begin(None)?;
-        for op in batch.ops() {
-            match op {
-                BatchOp::Put(space, key, value) => own.put(space.index(), key, value),
-                BatchOp::Delete(space, key) => own.delete(space.index(), key),
-                BatchOp::SingleDelete(space, key) => own.single_delete(space.index(), key),
-            }?;
-        }
+        batch.ops().try_for_each(|op| own.change(op))?;
         own.commit()
     }
 
     fn open(&mut self) -> EngineResult<(&mut Transaction<'a>, &ReadView)> {
         match &mut self.transaction {
             Some(transaction) if self.is_open => Ok((transaction, &self.view)),
-            _ => Err(EngineError::fatal("there is no open transaction")),
+            _ => Err(EngineError::no_transaction()),
         }
     }
 }
@@ -84,7 +79,7 @@ fn end_of_prefix(prefix: &[u8], end: &mut Vec<u8>) {
 
 impl Session for RocksSession<'_> {
     fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
-        self.database.get(space.index(), &self.view, key, value)
+        self.database.get(space, &self.view, key, value)
     }
 
     fn multi_get(
@@ -93,7 +88,7 @@ impl Session for RocksSession<'_> {
         keys: &[&[u8]],
         found: &mut dyn FnMut(usize, &[u8]),
     ) -> EngineResult<()> {
-        self.database.multi_get(space.index(), &self.view, keys, found)
+        self.database.multi_get(space, &self.view, keys, found)
     }
 
     fn scan(
@@ -112,7 +107,7 @@ impl Session for RocksSession<'_> {
         }
         let first = range.first().max(range.prefix);
         let scan = self.view.scan(self.functions, &self.end, one_prefix);
-        let mut iterator = self.database.iterator(space.index(), &scan)?;
+        let mut iterator = self.database.iterator(space, &scan)?;
         iterator.seek(first);
         let (mut skipped, mut visited) = (0, 0);
         while visited < range.limit
@@ -134,18 +129,13 @@ impl Session for RocksSession<'_> {
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
-        if self.database.has_locks() && batch.ops().any(is_single_delete) {
+        let unlocked = self.database.unlocked();
+        if unlocked.is_none() && batch.ops().any(is_single_delete) {
             return self.write_in_transaction(batch);
         }
         self.batch.clear();
-        for op in batch.ops() {
-            match op {
-                BatchOp::Put(space, key, value) => self.batch.put(space.index(), key, value),
-                BatchOp::Delete(space, key) => self.batch.delete(space.index(), key, false),
-                BatchOp::SingleDelete(space, key) => self.batch.delete(space.index(), key, true),
-            }?;
-        }
-        self.database.write(&mut self.batch)
+        batch.ops().try_for_each(|op| self.batch.change(op))?;
+        self.database.write(&mut self.batch, unlocked)
     }
 
     fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
@@ -163,19 +153,11 @@ impl Session for RocksSession<'_> {
     ) -> EngineResult<bool> {
         value.clear();
         let (transaction, view) = self.open()?;
-        transaction.get_for_update(space.index(), view, key, value)
+        transaction.get_for_update(space, view, key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
-        self.open()?.0.put(space.index(), key, value)
-    }
-
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.open()?.0.delete(space.index(), key)
-    }
-
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.open()?.0.single_delete(space.index(), key)
+    fn change(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        self.open()?.0.change(op)
     }
 
     fn commit(&mut self) -> EngineResult<()> {

@@ -9,9 +9,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::adapter::layer::{EngineLayer, SessionLayer};
 use crate::adapter::{
-    BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
-    ScanRange, Session, SpaceId, WriteBatch,
+    BatchOp, Capabilities, Engine, EngineError, EngineResult, Session, SpaceId, WriteBatch,
 };
 
 /// Enough that distinct groups rarely meet: 64 threads make 2016 pairs, half of one on one stripe.
@@ -30,45 +30,29 @@ impl<E: Engine> ExternalLock<E> {
     }
 }
 
-impl<E: Engine> Engine for ExternalLock<E> {
-    fn name(&self) -> String {
-        self.inner.name()
+impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
     }
 
-    fn capabilities(&self) -> Capabilities {
+    fn into_below(self: Box<Self>) -> Box<dyn Engine> {
+        Box::new(self.inner)
+    }
+
+    fn capabilities_above(&self) -> Capabilities {
         let mut capabilities = self.inner.capabilities();
         capabilities.transactions = false;
         capabilities.labels.push("external lock".to_owned());
         capabilities
     }
 
-    fn options(&self) -> serde_json::Value {
-        self.inner.options()
-    }
-
-    fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
+    fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
         Ok(Box::new(LockingSession {
             inner: self.inner.session()?,
             stripes: &self.stripes,
             held: None,
             batch: WriteBatch::new(),
         }))
-    }
-
-    fn flush(&self) -> EngineResult<()> {
-        self.inner.flush()
-    }
-
-    fn wait_for_compaction(&self) -> EngineResult<()> {
-        self.inner.wait_for_compaction()
-    }
-
-    fn statistics(&self) -> EngineResult<EngineStatistics> {
-        self.inner.statistics()
-    }
-
-    fn close(self: Box<Self>) -> EngineResult<()> {
-        Box::new(self.inner).close()
     }
 }
 
@@ -82,40 +66,18 @@ struct LockingSession<'a> {
 impl LockingSession<'_> {
     fn open_batch(&mut self) -> EngineResult<&mut WriteBatch> {
         if self.held.is_none() {
-            return Err(EngineError::fatal("no transaction was begun"));
+            return Err(EngineError::no_transaction());
         }
         Ok(&mut self.batch)
     }
 }
 
-impl Session for LockingSession<'_> {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
-        self.inner.get(space, key, value)
+impl SessionLayer for LockingSession<'_> {
+    fn below(&mut self) -> &mut dyn Session {
+        &mut *self.inner
     }
 
-    fn multi_get(
-        &mut self,
-        space: SpaceId,
-        keys: &[&[u8]],
-        found: &mut dyn FnMut(usize, &[u8]),
-    ) -> EngineResult<()> {
-        self.inner.multi_get(space, keys, found)
-    }
-
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        range: &ScanRange<'_>,
-        row: &mut RowVisitor<'_>,
-    ) -> EngineResult<u64> {
-        self.inner.scan(space, range, row)
-    }
-
-    fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
-        self.inner.write_batch(batch)
-    }
-
-    fn begin(&mut self, row_group: u64) -> EngineResult<()> {
+    fn begin_above(&mut self, row_group: u64) -> EngineResult<()> {
         if self.held.is_some() {
             return Err(EngineError::fatal("a transaction is open already"));
         }
@@ -128,39 +90,24 @@ impl Session for LockingSession<'_> {
         Ok(())
     }
 
-    fn get_for_update(
+    fn get_for_update_above(
         &mut self,
         space: SpaceId,
         key: &[u8],
         value: &mut Vec<u8>,
     ) -> EngineResult<bool> {
-        match self.open_batch()?.latest(space, key) {
-            Some(BatchOp::Put(_, _, own)) => {
-                value.clear();
-                value.extend_from_slice(own);
-                Ok(true)
-            }
-            Some(_) => Ok(false),
+        match self.open_batch()?.read(space, key, value) {
+            Some(exists) => Ok(exists),
             None => self.inner.get(space, key, value),
         }
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
-        self.open_batch()?.put(space, key, value);
+    fn change_above(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        self.open_batch()?.change(op);
         Ok(())
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.open_batch()?.delete(space, key);
-        Ok(())
-    }
-
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.open_batch()?.single_delete(space, key);
-        Ok(())
-    }
-
-    fn commit(&mut self) -> EngineResult<()> {
+    fn commit_above(&mut self) -> EngineResult<()> {
         self.open_batch()?;
         let result =
             if self.batch.is_empty() { Ok(()) } else { self.inner.write_batch(&self.batch) };
@@ -168,7 +115,7 @@ impl Session for LockingSession<'_> {
         result
     }
 
-    fn rollback(&mut self) -> EngineResult<()> {
+    fn rollback_above(&mut self) -> EngineResult<()> {
         self.held = None;
         Ok(())
     }

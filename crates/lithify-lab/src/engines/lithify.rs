@@ -158,10 +158,7 @@ struct LithifySession<'a> {
 
 impl LithifySession<'_> {
     fn family(&self, space: SpaceId) -> EngineResult<&ColumnFamily> {
-        self.engine
-            .families
-            .get(space.index())
-            .ok_or_else(|| EngineError::fatal(format!("there is no space {}", space.0)))
+        self.engine.families.get(space.index()).ok_or_else(|| EngineError::no_space(space))
     }
 
     /// Runs a call of the open transaction.
@@ -173,8 +170,8 @@ impl LithifySession<'_> {
         let family = self.engine.families.get(space.index());
         match (&mut self.transaction, family) {
             (Some(transaction), Some(family)) => call(transaction, family).map_err(failed),
-            (None, _) => Err(EngineError::fatal("there is no open transaction")),
-            (_, None) => Err(EngineError::fatal(format!("there is no space {}", space.0))),
+            (None, _) => Err(EngineError::no_transaction()),
+            (_, None) => Err(EngineError::no_space(space)),
         }
     }
 }
@@ -260,22 +257,18 @@ impl Session for LithifySession<'_> {
         Ok(found.is_some())
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
-        self.within(space, |transaction, family| transaction.put(family, key, value))
-    }
-
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.within(space, |transaction, family| transaction.delete(family, key))
-    }
-
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.within(space, |transaction, family| transaction.single_delete(family, key))
+    fn change(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        self.within(op.row().0, |transaction, family| match op {
+            BatchOp::Put(_, key, value) => transaction.put(family, key, value),
+            BatchOp::Delete(_, key) => transaction.delete(family, key),
+            BatchOp::SingleDelete(_, key) => transaction.single_delete(family, key),
+        })
     }
 
     fn commit(&mut self) -> EngineResult<()> {
         match self.transaction.take() {
             Some(transaction) => transaction.commit().map_err(failed),
-            None => Err(EngineError::fatal("there is no open transaction")),
+            None => Err(EngineError::no_transaction()),
         }
     }
 

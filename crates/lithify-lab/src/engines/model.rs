@@ -86,7 +86,7 @@ impl ModelEngine {
         let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
         // Nothing of a batch is applied when any of it cannot be.
         if let Some(op) = batch.ops().find(|op| op.row().0.index() >= trees.len()) {
-            return Err(EngineError::fatal(format!("no space {}", op.row().0.0)));
+            return Err(EngineError::no_space(op.row().0));
         }
         let mut violations = 0;
         for op in batch.ops() {
@@ -174,7 +174,7 @@ struct ModelSession<'a> {
 impl ModelSession<'_> {
     fn lock(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
         if !self.open {
-            return Err(EngineError::fatal("no transaction was begun"));
+            return Err(EngineError::no_transaction());
         }
         let mut table = self.engine.wait_for(self.owner, &[(space, key)])?;
         if table.insert((space, key.to_vec()), self.owner).is_none() {
@@ -274,38 +274,22 @@ impl Session for ModelSession<'_> {
         value: &mut Vec<u8>,
     ) -> EngineResult<bool> {
         self.lock(space, key)?;
-        match self.batch.latest(space, key) {
-            Some(BatchOp::Put(_, _, own)) => {
-                value.clear();
-                value.extend_from_slice(own);
-                Ok(true)
-            }
-            Some(_) => Ok(false),
+        match self.batch.read(space, key, value) {
+            Some(exists) => Ok(exists),
             None => self.get(space, key, value),
         }
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> EngineResult<()> {
+    fn change(&mut self, op: BatchOp<'_>) -> EngineResult<()> {
+        let (space, key) = op.row();
         self.lock(space, key)?;
-        self.batch.put(space, key, value);
-        Ok(())
-    }
-
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.lock(space, key)?;
-        self.batch.delete(space, key);
-        Ok(())
-    }
-
-    fn single_delete(&mut self, space: SpaceId, key: &[u8]) -> EngineResult<()> {
-        self.lock(space, key)?;
-        self.batch.single_delete(space, key);
+        self.batch.change(op);
         Ok(())
     }
 
     fn commit(&mut self) -> EngineResult<()> {
         if !self.open {
-            return Err(EngineError::fatal("no transaction was begun"));
+            return Err(EngineError::no_transaction());
         }
         let result = self.engine.apply(&self.batch);
         self.finish();

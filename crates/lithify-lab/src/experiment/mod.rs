@@ -293,6 +293,10 @@ pub struct Pair {
     pub arm: String,
     /// Below the line.
     pub base: String,
+    /// Measures `arm` a second time in every repeat: what the two runs differ by is noise, and a
+    /// ratio within it says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
 }
 
 /// What a reader must know.

@@ -143,37 +143,25 @@ impl Control<'_> {
     }
 }
 
-/// Things done in each window of a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Series {
-    window: Duration,
+/// Things done in each second of a phase: the usual record of throughput.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerSecond {
     amounts: Vec<u64>,
 }
 
-impl Series {
-    /// Windows of one second: the usual record of throughput.
-    pub fn per_second() -> Self {
-        Series { window: Duration::from_secs(1), amounts: Vec::new() }
-    }
-
-    /// Windows of 100 ms, by which stalls are told.
-    pub fn per_tenth() -> Self {
-        Series { window: Duration::from_millis(100), amounts: Vec::new() }
-    }
-
+impl PerSecond {
     /// Books `amount` at `elapsed`.
     #[inline]
     pub fn record(&mut self, elapsed: Duration, amount: u64) {
-        let window = (elapsed.as_nanos() as u64 / self.window.as_nanos() as u64) as usize;
-        if window >= self.amounts.len() {
-            self.amounts.resize(window + 1, 0);
+        let second = elapsed.as_secs() as usize;
+        if second >= self.amounts.len() {
+            self.amounts.resize(second + 1, 0);
         }
-        self.amounts[window] += amount;
+        self.amounts[second] += amount;
     }
 
-    /// Adds what another thread booked in windows of the same length.
-    pub fn merge(&mut self, other: &Series) {
-        debug_assert_eq!(self.window, other.window);
+    /// Adds what another thread booked.
+    pub fn merge(&mut self, other: &PerSecond) {
         if other.amounts.len() > self.amounts.len() {
             self.amounts.resize(other.amounts.len(), 0);
         }
@@ -182,9 +170,58 @@ impl Series {
         }
     }
 
-    /// The amount of every window.
+    /// The amount of every second.
     pub fn amounts(&self) -> &[u64] {
         &self.amounts
+    }
+}
+
+/// Length of the windows by which stalls are told, nanoseconds.
+const WINDOW_NS: u64 = 100_000_000;
+
+/// When writes were completed: the first and the last in each window of 100 ms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completions {
+    /// Nanoseconds since the phase began; `None` for a window without any.
+    windows: Vec<Option<(u64, u64)>>,
+}
+
+impl Completions {
+    /// A write was completed at `elapsed`.
+    #[inline]
+    pub fn record(&mut self, elapsed: Duration) {
+        let at_ns = elapsed.as_nanos() as u64;
+        let window = (at_ns / WINDOW_NS) as usize;
+        if window >= self.windows.len() {
+            self.windows.resize(window + 1, None);
+        }
+        let (first_ns, last_ns) = self.windows[window].get_or_insert((at_ns, at_ns));
+        *first_ns = at_ns.min(*first_ns);
+        *last_ns = at_ns.max(*last_ns);
+    }
+
+    /// Adds what another thread completed.
+    pub fn merge(&mut self, other: &Completions) {
+        if other.windows.len() > self.windows.len() {
+            self.windows.resize(other.windows.len(), None);
+        }
+        for (own, other) in self.windows.iter_mut().zip(&other.windows) {
+            *own = match (*own, *other) {
+                (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+                (own, other) => own.or(other),
+            };
+        }
+    }
+
+    /// The longest time between two completed writes of any thread, or before the first one,
+    /// nanoseconds. Between two writes of one window it is not looked for: it would be shorter
+    /// than the window.
+    fn longest_gap_ns(&self) -> u64 {
+        let mut last_seen_ns = 0;
+        let gaps = self.windows.iter().flatten().map(|(first_ns, last_ns)| {
+            first_ns.saturating_sub(std::mem::replace(&mut last_seen_ns, *last_ns))
+        });
+        gaps.max().unwrap_or(0)
     }
 }
 
@@ -199,17 +236,24 @@ pub struct ObservedStalls {
     pub runs: u64,
     /// Windows in the longest run.
     pub longest_run: u64,
+    /// The longest time in which no write completed, microseconds; below 100 ms it may be longer
+    /// than told, and is below 100 ms all the same. `None` in results of before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap_us: Option<u64>,
 }
 
 impl ObservedStalls {
     /// Counts the empty windows of `writes`; the last window, which the phase's end cut short, is
     /// left out.
-    pub fn of(writes: &Series) -> Self {
-        let mut stalls = ObservedStalls::default();
+    pub fn of(writes: &Completions) -> Self {
+        let mut stalls = ObservedStalls {
+            longest_gap_us: Some(writes.longest_gap_ns() / 1000),
+            ..ObservedStalls::default()
+        };
         let mut run = 0;
-        for amount in writes.amounts.iter().rev().skip(1) {
+        for window in writes.windows.iter().rev().skip(1) {
             stalls.windows += 1;
-            run = if *amount == 0 { run + 1 } else { 0 };
+            run = if window.is_none() { run + 1 } else { 0 };
             stalls.empty_windows += u64::from(run > 0);
             stalls.runs += u64::from(run == 1);
             stalls.longest_run = stalls.longest_run.max(run);
@@ -228,26 +272,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn series_of_different_length_merge() {
-        let (mut a, mut b) = (Series::per_second(), Series::per_second());
+    fn seconds_of_different_threads_merge() {
+        let (mut a, mut b) = (PerSecond::default(), PerSecond::default());
         a.record(Duration::from_millis(999), 2);
         b.record(Duration::from_millis(2000), 3);
         a.merge(&b);
         assert_eq!(a.amounts(), [2, 0, 3]);
     }
 
+    fn completions(at_ms: &[u64]) -> Completions {
+        let mut writes = Completions::default();
+        at_ms.iter().for_each(|at_ms| writes.record(Duration::from_millis(*at_ms)));
+        writes
+    }
+
     #[test]
     fn empty_windows_are_stalls() {
-        let mut writes = Series::per_tenth();
-        for at_ms in [0, 99, 100, 450, 620, 905] {
-            writes.record(Duration::from_millis(at_ms), 1);
-        }
         // Windows: 2 1 0 0 1 0 1 0 0 | 1; the last one is cut short.
-        let stalls = ObservedStalls::of(&writes);
-        let expected = ObservedStalls { windows: 9, empty_windows: 5, runs: 3, longest_run: 2 };
+        let stalls = ObservedStalls::of(&completions(&[0, 99, 100, 450, 620, 905]));
+        let expected = ObservedStalls {
+            windows: 9,
+            empty_windows: 5,
+            runs: 3,
+            longest_run: 2,
+            longest_gap_us: Some(350_000),
+        };
         assert_eq!(stalls, expected);
         assert!((stalls.share() - 5.0 / 9.0).abs() < 1e-9);
-        assert_eq!(ObservedStalls::of(&Series::per_tenth()), ObservedStalls::default());
+        let nothing = ObservedStalls { longest_gap_us: Some(0), ..ObservedStalls::default() };
+        assert_eq!(ObservedStalls::of(&Completions::default()), nothing);
+    }
+
+    #[test]
+    fn a_gap_is_over_when_any_thread_completes() {
+        let mut writes = completions(&[10, 190, 700]);
+        writes.merge(&completions(&[110, 350, 360, 1300]));
+        // From 700 to 1300; what one thread did alone does not count.
+        assert_eq!(writes.longest_gap_ns(), 600_000_000);
+        let mut late = completions(&[400, 410]);
+        late.merge(&completions(&[390]));
+        assert_eq!(late.longest_gap_ns(), 390_000_000, "before the first one");
+        assert_eq!(completions(&[10, 20, 95]).longest_gap_ns(), 10_000_000);
     }
 
     #[test]

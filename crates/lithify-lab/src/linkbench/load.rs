@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::control::{Control, LoadProgress, ObservedStalls, Series};
+use super::control::{Completions, Control, LoadProgress, ObservedStalls, PerSecond};
 use super::graph::{Graph, Stream, Writer};
 use super::random::Random;
 use super::rows::RowReader;
@@ -117,24 +117,13 @@ enum Bulk {
 }
 
 /// What one thread did.
+#[derive(Default)]
 struct Tally {
     rows: [u64; 3],
     latencies: [Latencies; 3],
-    per_second: Series,
-    per_tenth: Series,
+    per_second: PerSecond,
+    completions: Completions,
     retries: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Tally {
-            rows: [0; 3],
-            latencies: Default::default(),
-            per_second: Series::per_second(),
-            per_tenth: Series::per_tenth(),
-            retries: 0,
-        }
-    }
 }
 
 impl Tally {
@@ -146,7 +135,7 @@ impl Tally {
             sum.merge(latencies);
         }
         self.per_second.merge(&other.per_second);
-        self.per_tenth.merge(&other.per_tenth);
+        self.completions.merge(&other.completions);
         self.retries += other.retries;
     }
 }
@@ -279,7 +268,7 @@ fn outcome(
         ips_all: rate(links + counts + nodes),
         secondary_seconds,
         per_second: tally.per_second.amounts().to_vec(),
-        observed_stalls: ObservedStalls::of(&tally.per_tenth),
+        observed_stalls: ObservedStalls::of(&tally.completions),
         retries: tally.retries,
         latencies: names
             .iter()
@@ -461,7 +450,7 @@ impl<'a> Loader<'a> {
         self.tally.rows[kind as usize] += rows;
         let elapsed = self.shared.start.elapsed();
         self.tally.per_second.record(elapsed, rows);
-        self.tally.per_tenth.record(elapsed, rows);
+        self.tally.completions.record(elapsed);
         self.shared.rows[kind as usize].fetch_add(rows, Ordering::Relaxed);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
-use super::control::{Control, IntervalSample, RequestProgress, Series};
+use super::control::{Completions, Control, IntervalSample, PerSecond, RequestProgress};
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
 use super::profile::Operation;
@@ -55,14 +55,15 @@ impl Shared<'_> {
 }
 
 /// What requesters did.
+#[derive(Default)]
 pub(super) struct Tally {
     pub(super) latencies: [Latencies; 10],
     pub(super) found: [u64; 10],
     pub(super) list_rows: Latencies,
     pub(super) from_history: u64,
-    pub(super) per_second: Series,
+    pub(super) per_second: PerSecond,
     /// Completed writes, by which stalls are told.
-    pub(super) writes: Series,
+    pub(super) writes: Completions,
     pub(super) retries: u64,
     pub(super) failures: u64,
     /// Most arrivals that waited at once.
@@ -70,25 +71,6 @@ pub(super) struct Tally {
     pub(super) digest: ReadDigest,
     pub(super) time_ms: u64,
     pub(super) last_end: Option<Instant>,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Tally {
-            latencies: Default::default(),
-            found: [0; 10],
-            list_rows: Latencies::default(),
-            from_history: 0,
-            per_second: Series::per_second(),
-            writes: Series::per_tenth(),
-            retries: 0,
-            failures: 0,
-            queue_max: 0,
-            digest: ReadDigest::default(),
-            time_ms: 0,
-            last_end: None,
-        }
-    }
 }
 
 impl Tally {
@@ -321,7 +303,7 @@ impl<'a> Requester<'a> {
         let elapsed = ended - self.shared.measure_from;
         self.tally.per_second.record(elapsed, 1);
         if request.operation().is_write() {
-            self.tally.writes.record(elapsed, 1);
+            self.tally.writes.record(elapsed);
         }
         self.tally.last_end = Some(ended);
         self.recorded += 1;

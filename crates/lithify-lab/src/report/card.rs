@@ -1,6 +1,6 @@
 //! The fairness card: what the figures were taken on, and what all arms had in common.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::figures::figure;
 use crate::experiment::Codec;
@@ -18,7 +18,7 @@ pub fn render(record: &RunRecord) -> String {
         .find(|result| result.spec.purpose == Purpose::Measure);
     let Some(result) = measured else { return "No cell was measured.".to_owned() };
     let mut lines = machine(result);
-    lines.extend(engine(result));
+    lines.extend(engine(record, result));
     lines.push(("codec libraries", libraries(record)));
     lines.push(("database : memory", ratios(record)));
     lines.push((
@@ -65,15 +65,11 @@ fn limit(result: &CellResult) -> String {
     )
 }
 
-fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
+fn engine(record: &RunRecord, result: &CellResult) -> Vec<(&'static str, String)> {
     let settings = &result.spec.settings;
     let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
-    let mut name = result.engine_name.clone();
-    if !result.capabilities.labels.is_empty() {
-        name.push_str(&format!(" ({})", result.capabilities.labels.join(", ")));
-    }
     vec![
-        ("engine", name),
+        ("engine", engines(record)),
         ("durability", settings.durability.name().to_owned()),
         (
             "memory budget",
@@ -99,11 +95,24 @@ fn engine(result: &CellResult) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The engines of all arms, each with what is said of it.
+fn engines(record: &RunRecord) -> String {
+    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    let measured = results.filter(|result| result.spec.purpose == Purpose::Measure);
+    let names: BTreeSet<String> = measured
+        .map(|result| match result.capabilities.labels.as_slice() {
+            [] => result.engine_name.clone(),
+            labels => format!("{} ({})", result.engine_name, labels.join(", ")),
+        })
+        .collect();
+    names.into_iter().collect::<Vec<_>>().join("; ")
+}
+
 /// The libraries behind the codecs of all arms.
 fn libraries(record: &RunRecord) -> String {
     let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
     let measured = results.filter(|result| result.spec.purpose == Purpose::Measure);
-    let libraries: BTreeMap<_, _> = measured.flat_map(|r| r.codec_libraries.iter()).collect();
+    let libraries: BTreeSet<_> = measured.flat_map(|r| r.codec_libraries.iter()).collect();
     let parts: Vec<String> = libraries
         .iter()
         .filter(|(codec, _)| codec.as_str() != "none")

@@ -155,15 +155,20 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
             super::repeats(record.plan.repeats)
         ));
     }
-    let foreign = foreign_percent_max(record);
-    if foreign > FOREIGN_PERCENT_MAX {
+    if let Some(foreign) = disturbance_percent(record) {
         text.push_str(&format!(
             "\n  THE MACHINE WAS NOT QUIET: other processes took up to {} % of its CPUs during a \
              phase. Only sizes and the process's own CPU can be believed; measure again.",
             figure(foreign)
         ));
     }
-    text
+    text.trim_start_matches('\n').to_owned()
+}
+
+/// The largest share of the CPUs that other processes took in a phase of an arm, percent, where it
+/// is large enough to doubt the figures.
+pub fn disturbance_percent(record: &RunRecord) -> Option<f64> {
+    Some(foreign_percent_max(record)).filter(|foreign| *foreign > FOREIGN_PERCENT_MAX)
 }
 
 /// The largest share of the CPUs that other processes took in a phase of an arm.

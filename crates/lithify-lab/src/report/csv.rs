@@ -10,7 +10,7 @@ use crate::run::cell::CellResult;
 /// The columns: those of both phases under one name each (`x/o` for `x/i` and `x/t`).
 const HEADER: &str = "experiment,scale,engine,arm,repeat,phase,valid,ops,seconds,ops_per_second,\
     r/o,rKB/o,wKB/o,Mcpu/o,size_bytes,apparent_bytes,rss_bytes,rss_max_bytes,cpu_us_o,un,gn,ul,gl,\
-    process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady";
+    process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady,purpose";
 
 /// One line per cell and phase.
 pub fn render(record: &RunRecord) -> String {
@@ -70,11 +70,12 @@ fn line(record: &RunRecord, result: &CellResult, phase: Phase) -> String {
     };
     let _ = write!(
         line,
-        ",{},{},{},{},{steady}",
+        ",{},{},{},{},{steady},{}",
         usage.process_io.read_device_bytes,
         usage.process_io.written_device_bytes,
         cpu.voluntary_switches + cpu.involuntary_switches,
         usage.foreign_cpu_us,
+        result.spec.purpose.name(),
     );
     line
 }

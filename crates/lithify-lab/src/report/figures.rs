@@ -4,13 +4,15 @@ use crate::experiment::{Column, Phase};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
 
-/// The driver's own CPU per operation, from the calibration; zeros without one.
+/// What the driver itself costs, from the calibration; zeros without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DriverCost {
-    /// Microseconds per inserted link.
+    /// Microseconds of CPU per inserted link.
     pub load_us: f64,
-    /// Microseconds per operation of the mix.
+    /// Microseconds of CPU per operation of the mix.
     pub query_us: f64,
+    /// Most resident memory of any phase, bytes.
+    pub resident_bytes: u64,
     /// True when there was a calibration.
     pub measured: bool,
 }
@@ -18,6 +20,8 @@ pub struct DriverCost {
 /// The valid results of a run, by arm.
 pub struct Figures<'a> {
     arms: Vec<(&'a str, Vec<&'a CellResult>)>,
+    /// The second runs of those arms that have a control.
+    controls: Vec<&'a CellResult>,
     /// What the driver costs.
     pub driver: DriverCost,
 }
@@ -45,10 +49,12 @@ impl<'a> Figures<'a> {
             DriverCost {
                 load_us: cpu_us_per_operation(&result.load),
                 query_us: cpu_us_per_operation(&result.query),
+                resident_bytes: resident_max_bytes(&result.load)
+                    .max(resident_max_bytes(&result.query)),
                 measured: true,
             }
         });
-        Figures { arms, driver }
+        Figures { arms, controls: valid(Purpose::Control).collect(), driver }
     }
 
     /// The valid results of an arm, in the order of their repeats.
@@ -58,6 +64,11 @@ impl<'a> Figures<'a> {
             .find(|(name, _)| *name == arm)
             .map(|(_, results)| results.as_slice())
             .unwrap_or_default()
+    }
+
+    /// The valid second runs of an arm that has a control.
+    pub fn control(&self, arm: &str) -> Vec<&'a CellResult> {
+        self.controls.iter().copied().filter(|result| result.spec.arm == arm).collect()
     }
 
     /// A figure of an arm over its repeats; `None` when no repeat has it.
@@ -123,13 +134,26 @@ impl Spread {
 
 /// CPU of the process per operation, microseconds, the driver's included.
 pub fn cpu_us_per_operation(phase: &PhaseResult) -> f64 {
-    phase.usage.process_cpu.total_us() as f64 / phase.operations as f64
+    let process_us = phase.usage.process_cpu.total_us().saturating_sub(phase.sampler_us);
+    process_us as f64 / phase.operations as f64
 }
 
 /// CPU per operation, the background work that the phase left behind included, microseconds.
 pub fn settled_cpu_us_per_operation(phase: &PhaseResult) -> f64 {
-    let settle_us = phase.settle.process_cpu.total_us() as f64;
-    cpu_us_per_operation(phase) + settle_us / phase.operations as f64
+    let process_us = phase.settle.process_cpu.total_us();
+    let settle_us = process_us.saturating_sub(phase.settle_sampler_us);
+    cpu_us_per_operation(phase) + settle_us as f64 / phase.operations as f64
+}
+
+/// Most resident memory of a phase and of what it left behind, bytes.
+pub fn resident_max_bytes(phase: &PhaseResult) -> u64 {
+    phase.usage.memory.resident_max_bytes.max(phase.settle.memory.resident_max_bytes)
+}
+
+/// Share of a phase in which the engine held its writers back by its own account, percent.
+pub fn slowed_percent(phase: &PhaseResult) -> f64 {
+    let us = phase.statistics.slowed_us() - phase.statistics_before.slowed_us();
+    (100.0 * us / (phase.seconds * 1e6)).clamp(0.0, 100.0)
 }
 
 /// Stored bytes of all tables when nothing was due any more, GB (10^9): the size without the log

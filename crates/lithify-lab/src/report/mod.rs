@@ -26,7 +26,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use crate::experiment::Phase;
+use crate::experiment::{Pair, Phase};
 use crate::run::RunRecord;
 use figures::Figures;
 
@@ -49,6 +49,14 @@ pub fn render(record: &RunRecord) -> String {
     }
     line("");
     line(&card::render(record));
+    if let Some(floors) = floors_of_pairs(record, &figures) {
+        line("");
+        let doubt = compare::disturbance_percent(record).map(|foreign| {
+            format!(" (NOT QUIET: other processes took {} % of the CPUs)", figures::figure(foreign))
+        });
+        let doubt = doubt.unwrap_or_default();
+        line(&format!("Floors of the pairs, missed ones first{doubt}: {floors}"));
+    }
     for phase in [Phase::Load, Phase::Query] {
         line("");
         line(&heading(record, phase));
@@ -93,15 +101,28 @@ pub fn render(record: &RunRecord) -> String {
     text
 }
 
-/// The pairs of arms, each with an empty line and a heading before it. Arms that were not chosen or
-/// were skipped have no results.
-fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+/// The pairs of which both arms have results: others were not chosen or were skipped.
+fn pairs_with_results<'a>(
+    record: &'a RunRecord,
+    figures: &'a Figures<'_>,
+) -> impl Iterator<Item = &'a Pair> {
     let measured = |arm: &String| !figures.results(arm).is_empty();
     let pairs = record.plan.experiment.pairs.iter();
-    pairs
-        .filter(|pair| measured(&pair.arm) && measured(&pair.base))
+    pairs.filter(move |pair| measured(&pair.arm) && measured(&pair.base))
+}
+
+/// The pairs of arms, each with an empty line and a heading before it.
+fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+    pairs_with_results(record, figures)
         .map(|pair| format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::render(figures, pair)))
         .collect()
+}
+
+/// What no pair may miss.
+fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+    let pairs = pairs_with_results(record, figures);
+    let cells: Vec<_> = pairs.flat_map(|pair| pairs::floors(figures, pair)).collect();
+    floors::render(&cells)
 }
 
 /// The gates and the open loop, each with an empty line and a heading before it; nothing for a

@@ -1,60 +1,171 @@
-//! Two arms, figure by figure: what one has in units of the other.
+//! Two arms, figure by figure: what one has in units of the other, and which of its floors it
+//! misses.
 //!
-//! A difference is called real only when the ranges over the repeats do not overlap. Where a
-//! figure of the base is zero there is no ratio, and both figures stand there alone.
+//! Ratios are taken repeat by repeat. Where the pair has a control, the same arm a second time, a
+//! difference is real only when it is larger than what the two runs of one arm differ by; without
+//! one, when the ranges over the repeats do not overlap.
 
 use super::figures::{
-    Figures, Spread, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation,
-    table_gb,
+    Figures, Spread, cpu_us_per_operation, figure, resident_max_bytes,
+    settled_cpu_us_per_operation, slowed_percent, table_gb,
 };
+use super::floors::Cell;
+use super::paired::{Better, Comparison, Verdict};
 use super::tables::{Align, table};
 use crate::experiment::{Pair, Phase};
-use crate::run::cell::PhaseResult;
+use crate::run::cell::{CellResult, EngineSettings, PhaseResult};
 
-/// A figure of a phase; the driver's own cost is handed in.
-type Value = fn(&PhaseResult, f64) -> Option<f64>;
+const MIB: f64 = (1 << 20) as f64;
 
-/// The figures with their names, and whether less is better.
-const FIGURES: [(&str, bool, Value); 11] = [
-    ("operations/s", false, |phase, _| Some(phase.rate())),
-    ("CPU us/op", true, |phase, driver_us| Some(cpu_us_per_operation(phase) - driver_us)),
-    ("CPU us/op with settling", true, |phase, driver_us| {
-        Some(settled_cpu_us_per_operation(phase) - driver_us)
+/// What an arm of a pair must not be worse than.
+#[derive(Clone, Copy)]
+enum Floor {
+    /// The base.
+    Base,
+    /// A figure that follows from the settings.
+    AtMost(fn(&EngineSettings) -> f64),
+    /// Nothing.
+    None,
+}
+
+/// The driver's own part of a phase.
+struct Driver {
+    cpu_us: f64,
+    resident_bytes: u64,
+}
+
+/// A figure of a phase; the driver's own part is handed in.
+type Value = fn(&PhaseResult, &Driver) -> Option<f64>;
+
+/// The figures with their names, which direction is good, and what they must not be worse than.
+const FIGURES: [(&str, Better, Floor, Value); 12] = [
+    ("operations/s", Better::Higher, Floor::Base, |phase, _| Some(phase.rate())),
+    ("CPU us/op", Better::Lower, Floor::Base, |phase, driver| {
+        Some(cpu_us_per_operation(phase) - driver.cpu_us)
     }),
-    ("KB written/op with settling", true, |phase, _| {
+    ("CPU us/op with settling", Better::Lower, Floor::Base, |phase, driver| {
+        Some(settled_cpu_us_per_operation(phase) - driver.cpu_us)
+    }),
+    ("KB written/op with settling", Better::Lower, Floor::Base, |phase, _| {
         let written = phase.usage.process_io.written_device_bytes
             + phase.settle.process_io.written_device_bytes;
         per_operation(phase, written as f64 / 1024.0)
     }),
-    ("KB read/op", true, |phase, _| {
+    ("KB read/op", Better::Lower, Floor::None, |phase, _| {
         let read = phase.usage.device.map(|device| device.read_bytes)?;
         per_operation(phase, read as f64 / 1024.0)
     }),
-    ("tables settled, GB", true, |phase, _| table_gb(phase)),
-    ("directory, GB", true, |phase, _| Some(phase.usage.directory.allocated_bytes as f64 / 1e9)),
-    ("resident max, GB", true, |phase, _| Some(phase.usage.memory.resident_max_bytes as f64 / 1e9)),
-    ("held back, s", true, |phase, _| Some(held_back_s(phase))),
-    ("windows of 100 ms without a write, %", true, |phase, _| {
-        let stalls = &phase.observed_stalls;
-        let windows = stalls.windows.max(1) as f64;
-        Some(stalls.empty_windows as f64 / windows * 100.0)
+    ("tables settled, GB", Better::Lower, Floor::Base, |phase, _| table_gb(phase)),
+    ("directory, GB", Better::Lower, Floor::Base, |phase, _| {
+        Some(phase.usage.directory.allocated_bytes as f64 / 1e9)
     }),
-    ("longest gap, windows", true, |phase, _| Some(phase.observed_stalls.longest_run as f64)),
+    ("live peak / settled", Better::Lower, Floor::AtMost(|_| LIVE_PEAK_MAX), |phase, _| {
+        let settled = phase.statistics_settled.live_bytes;
+        (settled > 0).then(|| phase.peak_live_bytes() as f64 / settled as f64)
+    }),
+    ("resident less driver's, MiB", Better::Lower, Floor::AtMost(resident_mib_max), |p, driver| {
+        Some((resident_max_bytes(p) as f64 - driver.resident_bytes as f64) / MIB)
+    }),
+    ("slowed share, %", Better::Lower, Floor::Base, |phase, _| Some(slowed_percent(phase))),
+    ("windows of 100 ms without a write, %", Better::Lower, Floor::Base, |phase, _| {
+        Some(100.0 * phase.observed_stalls.share())
+    }),
+    ("longest gap, ms", Better::Lower, Floor::AtMost(|_| GAP_MS_MAX), |phase, _| {
+        Some(phase.observed_stalls.longest_gap_us? as f64 / 1e3)
+    }),
 ];
 
-/// Operations whose latencies are compared.
-const OPERATIONS: [&str; 4] = ["UPDATE_NODE", "GET_NODE", "UPDATE_LINK", "GET_LINKS_LIST"];
+/// Most live bytes in units of those that are left when nothing is due.
+const LIVE_PEAK_MAX: f64 = 1.2;
+
+/// Longest time in which no write may complete, milliseconds.
+const GAP_MS_MAX: f64 = 100.0;
+
+/// Resident memory beyond the budget that an engine may have, MiB.
+const RESIDENT_BEYOND_BUDGET_MIB: f64 = 64.0;
+
+fn resident_mib_max(settings: &EngineSettings) -> f64 {
+    settings.memory_budget_bytes as f64 / MIB + RESIDENT_BEYOND_BUDGET_MIB
+}
+
+/// Fewest samples beyond a percentile: with fewer it is the luck of a few operations.
+const SAMPLES_BEYOND_MIN: u64 = 10;
 
 fn per_operation(phase: &PhaseResult, value: f64) -> Option<f64> {
     (phase.operations > 0).then(|| value / phase.operations as f64)
 }
 
-/// Seconds in which the engine slowed or stopped its writers in the phase, by its own account.
-fn held_back_s(phase: &PhaseResult) -> f64 {
-    let total = |stalls: &crate::adapter::StallStatistics| stalls.delayed_us + stalls.stopped_us;
-    let during =
-        total(&phase.statistics.stalls).saturating_sub(total(&phase.statistics_before.stalls));
-    during as f64 / 1e6
+/// One line of a pair's table.
+struct Line {
+    phase: Phase,
+    name: String,
+    better: Better,
+    floor: Floor,
+    comparison: Comparison,
+}
+
+/// The figures that both arms of a pair have.
+fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
+    let again = figures.control(&pair.arm);
+    let sides = [figures.results(&pair.arm), figures.results(&pair.base), &again];
+    let compare = |value: &dyn Fn(&CellResult) -> Option<f64>| {
+        let [arm, base, again] = sides.map(|results| {
+            let values = results.iter().filter_map(|r| Some((r.spec.repeat, value(r)?)));
+            values.collect::<Vec<_>>()
+        });
+        Comparison::of(&arm, &base, &again)
+    };
+    let mut lines = Vec::new();
+    for phase in [Phase::Load, Phase::Query] {
+        let driver = Driver {
+            cpu_us: figures.driver_us(phase),
+            resident_bytes: figures.driver.resident_bytes,
+        };
+        for (name, better, floor, value) in FIGURES {
+            let comparison = compare(&|result| value(result.phase(phase), &driver));
+            let line =
+                |comparison| Line { phase, name: name.to_owned(), better, floor, comparison };
+            lines.extend(comparison.map(line));
+        }
+        for (operation, percentile) in percentiles(figures, pair, phase) {
+            let comparison = compare(&|result| percentile.of(result.phase(phase), &operation));
+            let name = format!("{} {operation}, us", percentile.name);
+            let (better, floor) = (Better::Lower, Floor::Base);
+            lines.extend(comparison.map(|c| Line { phase, name, better, floor, comparison: c }));
+        }
+    }
+    lines
+}
+
+/// A high percentile of an operation's latencies.
+#[derive(Clone, Copy)]
+struct Percentile {
+    name: &'static str,
+    /// One sample in so many lies beyond it.
+    one_in: u64,
+    value_us: fn(&crate::latency::LatencySummary) -> f64,
+}
+
+const PERCENTILES: [Percentile; 2] = [
+    Percentile { name: "p99", one_in: 100, value_us: |summary| summary.p99_us },
+    Percentile { name: "p99.9", one_in: 1000, value_us: |summary| summary.p999_us },
+];
+
+impl Percentile {
+    /// `None` where too few samples lie beyond it.
+    fn of(&self, phase: &PhaseResult, operation: &str) -> Option<f64> {
+        let summary = phase.latencies.iter().find(|summary| summary.op == operation)?;
+        let enough = summary.count / self.one_in >= SAMPLES_BEYOND_MIN;
+        enough.then(|| (self.value_us)(summary))
+    }
+}
+
+/// The percentiles of the operations of a phase, in the order in which results name them.
+fn percentiles(figures: &Figures<'_>, pair: &Pair, phase: Phase) -> Vec<(String, Percentile)> {
+    let first = figures.results(&pair.arm).first();
+    let latencies = first.map_or(&[][..], |result| &result.phase(phase).latencies);
+    let operations = latencies.iter().map(|summary| &summary.op);
+    operations.flat_map(|op| PERCENTILES.map(|percentile| (op.clone(), percentile))).collect()
 }
 
 /// The table of one pair.
@@ -65,63 +176,58 @@ pub fn render(figures: &Figures<'_>, pair: &Pair) -> String {
         (pair.arm.as_str(), Align::Right),
         (pair.base.as_str(), Align::Right),
         ("ratio", Align::Right),
-        ("range", Align::Right),
+        ("same arm twice", Align::Right),
         ("which is better", Align::Left),
     ];
-    let mut rows = Vec::new();
-    for phase in [Phase::Load, Phase::Query] {
-        let driver_us = figures.driver_us(phase);
-        for (name, less_is_better, value) in FIGURES {
-            let spread =
-                |arm: &str| figures.spread(arm, |result| value(result.phase(phase), driver_us));
-            let (arm, base) = (spread(&pair.arm), spread(&pair.base));
-            rows.push(row(pair, phase, name.to_owned(), less_is_better, arm, base));
-        }
-        if phase == Phase::Query {
-            for operation in OPERATIONS {
-                let spread = |arm: &str| {
-                    figures.spread(arm, |result| {
-                        let mut all = result.phase(phase).latencies.iter();
-                        Some(all.find(|summary| summary.op == operation)?.p99_bucket_ms())
-                    })
-                };
-                let (arm, base) = (spread(&pair.arm), spread(&pair.base));
-                rows.push(row(pair, phase, format!("p99 {operation}, ms"), true, arm, base));
-            }
-        }
-    }
+    let lines = lines(figures, pair);
+    let rows: Vec<Vec<String>> = lines.iter().map(|line| row(pair, line)).collect();
     table(&columns, &rows)
 }
 
-fn row(
-    pair: &Pair,
-    phase: Phase,
-    name: String,
-    less_is_better: bool,
-    arm: Option<Spread>,
-    base: Option<Spread>,
-) -> Vec<String> {
-    let median = |spread: &Option<Spread>| figure_or_dash(spread.map(|spread| spread.median));
-    let mut row = vec![phase.to_string(), name, median(&arm), median(&base)];
-    let (Some(arm), Some(base)) = (arm, base) else {
-        row.extend(["-", "-", "not measured"].map(str::to_owned));
-        return row;
-    };
-    if base.min > 0.0 {
-        row.push(format!("{:.3}", arm.median / base.median));
-        row.push(format!("[{}, {}]", figure(arm.min / base.max), figure(arm.max / base.min)));
-    } else {
-        row.extend(["-", "-"].map(str::to_owned));
+fn row(pair: &Pair, line: &Line) -> Vec<String> {
+    let Comparison { first, other, ratio, control } = &line.comparison;
+    let ranged =
+        |spread: &Option<Spread>| spread.map_or_else(|| "-".to_owned(), |s| s.with_range());
+    vec![
+        line.phase.to_string(),
+        line.name.clone(),
+        figure(first.median),
+        figure(other.median),
+        ranged(ratio),
+        ranged(control),
+        verdict(pair, line).to_owned(),
+    ]
+}
+
+fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
+    let Comparison { first, other, .. } = &line.comparison;
+    let arm_is_better = (first.median < other.median) == (line.better == Better::Lower);
+    match line.comparison.verdict(line.better) {
+        Verdict::Better => &pair.arm,
+        Verdict::Worse => &pair.base,
+        Verdict::WithinBand => "within noise",
+        Verdict::None if first.count < 2 || other.count < 2 => "one run",
+        Verdict::None if first.overlaps(other) => "no difference",
+        Verdict::None if arm_is_better => &pair.arm,
+        Verdict::None => &pair.base,
     }
-    let arm_is_better = (arm.median < base.median) == less_is_better;
-    row.push(if arm.count < 2 || base.count < 2 {
-        "one run".to_owned()
-    } else if arm.overlaps(&base) {
-        "no difference".to_owned()
-    } else if arm_is_better {
-        pair.arm.clone()
-    } else {
-        pair.base.clone()
-    });
-    row
+}
+
+/// Every floor of a pair, judged.
+pub fn floors(figures: &Figures<'_>, pair: &Pair) -> Vec<Cell> {
+    let Some(result) = figures.results(&pair.arm).first() else { return Vec::new() };
+    let judged = |line: Line| {
+        let place = format!("{} {}", line.phase, pair.arm);
+        match line.floor {
+            Floor::Base => {
+                Some(Cell::against_other(place, line.name, line.better, &line.comparison))
+            }
+            Floor::AtMost(limit) => {
+                let limit = limit(&result.spec.settings);
+                Some(Cell::against_limit(place, line.name, limit, &line.comparison.first))
+            }
+            Floor::None => None,
+        }
+    };
+    lines(figures, pair).into_iter().filter_map(judged).collect()
 }

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::figures::{
-    Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation, table_gb,
+    Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation,
+    slowed_percent, table_gb,
 };
 use super::gates;
-use crate::adapter::EngineStatistics;
 use crate::experiment::{Experiment, Phase};
 use crate::run::RunRecord;
-use crate::run::cell::{CellResult, PhaseResult};
+use crate::run::cell::{CellResult, CellSpec, PhaseResult, Purpose};
 
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,8 @@ pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
 
 /// What is wrong with an arm's row: failed and void repeats, gates not passed.
 fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) -> String {
-    let cells = record.cells.iter().filter(|cell| cell.spec.arm == arm);
+    let is_of_arm = |spec: &CellSpec| spec.arm == arm && spec.purpose == Purpose::Measure;
+    let cells = record.cells.iter().filter(|cell| is_of_arm(&cell.spec));
     let failed = cells.clone().filter(|cell| cell.failure.is_some()).count();
     let void = cells
         .filter_map(|cell| cell.result.as_ref())
@@ -169,14 +170,6 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
         rows.push(row);
     }
     table(&columns, &rows)
-}
-
-/// Time in which the engine says that it slowed or stopped writers, of the phase.
-fn slowed_percent(phase: &PhaseResult) -> f64 {
-    let held_us =
-        |statistics: &EngineStatistics| statistics.stalls.delayed_us + statistics.stalls.stopped_us;
-    let us = held_us(&phase.statistics).saturating_sub(held_us(&phase.statistics_before));
-    100.0 * us as f64 / (phase.seconds * 1e6)
 }
 
 fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
+use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
@@ -93,8 +94,21 @@ impl EngineSettings {
 pub enum Purpose {
     /// One repeat of one arm.
     Measure,
+    /// The same once more, beside it: the difference that no engine makes.
+    Control,
     /// The driver's own cost, over the null engine.
     Calibrate,
+}
+
+impl Purpose {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Measure => "measure",
+            Purpose::Control => "control",
+            Purpose::Calibrate => "calibrate",
+        }
+    }
 }
 
 /// Everything that can change the figures of a cell.
@@ -238,6 +252,15 @@ pub struct PhaseResult {
     /// The group that limited the memory, at the end; `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupUsage>,
+    /// Every second until nothing was due any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
+    /// CPU of the thread that took them, in the phase, microseconds: no work of the engine.
+    #[serde(default)]
+    pub sampler_us: u64,
+    /// The same while it settled.
+    #[serde(default)]
+    pub settle_sampler_us: u64,
     /// The driver's own summary.
     pub driver: serde_json::Value,
 }
@@ -274,6 +297,12 @@ impl PhaseResult {
     /// Operations per second.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Most live bytes of any second of the phase and of what it left behind.
+    pub fn peak_live_bytes(&self) -> u64 {
+        let samples = self.samples.iter().map(|sample| sample.live_bytes);
+        samples.chain([self.statistics.live_bytes]).max().unwrap_or(0)
     }
 }
 

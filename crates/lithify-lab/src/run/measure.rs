@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
@@ -24,12 +24,13 @@ use super::memory_limit::{self, GroupUsage};
 use super::store::write_json;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::{Phase, Profile as ProfileName};
+use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::control::{LoadProgress, RequestProgress};
 use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
 use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, load, oracle, request};
 use crate::meter::machine::Machine;
-use crate::meter::process::release_free_memory;
+use crate::meter::process::{release_free_memory, reset_resident_max};
 use crate::meter::steady::is_steady;
 use crate::meter::{Meter, PhaseUsage, Reading};
 
@@ -75,7 +76,8 @@ pub fn measure(
     let graph = graph(spec)?;
     let engine = super::engine::open(&spec.engine, directory, &spec.settings)
         .map_err(|error| failed("open", &error))?;
-    let cell = Cell { spec, graph: &graph, meter: Meter::new(directory), memory, listener };
+    let meter = Meter::new(directory);
+    let cell = Cell { spec, graph: &graph, directory, meter, memory, listener };
     let load = cell.load(&*engine)?;
     let mut checks = Vec::new();
     checks.extend(cell.check(&*engine, Phase::Load)?);
@@ -131,6 +133,7 @@ fn graph(spec: &CellSpec) -> Result<Graph, RunError> {
 struct Cell<'a> {
     spec: &'a CellSpec,
     graph: &'a Graph,
+    directory: &'a Path,
     meter: Meter,
     memory: Option<&'a CellMemory>,
     listener: Listener<'a>,
@@ -142,6 +145,18 @@ struct Before {
     reading: Reading,
 }
 
+/// What the meters and the engine say at the end of a phase and of what it left behind.
+struct End {
+    reading: Reading,
+    usage: PhaseUsage,
+    sampler_us: u64,
+    group: Option<GroupUsage>,
+    statistics: EngineStatistics,
+    settle: PhaseUsage,
+    settle_sampler_us: u64,
+    statistics_settled: EngineStatistics,
+}
+
 impl Cell<'_> {
     fn say(&self, stage: &str) {
         (self.listener)(&ProgressLine::of_stage(stage));
@@ -150,6 +165,8 @@ impl Cell<'_> {
     fn begin(&self, engine: &dyn Engine) -> Result<Before, RunError> {
         let statistics = statistics(engine)?;
         self.meter.sync();
+        // Where it cannot be reset, the most resident memory is that of all phases so far.
+        reset_resident_max();
         Ok(Before { statistics, reading: self.meter.read() })
     }
 
@@ -163,11 +180,11 @@ impl Cell<'_> {
         let reporter = Reporter::new(self, "load");
         let before = self.begin(engine)?;
         let config = LoadConfig { loaders: self.spec.loaders, ..LoadConfig::default() };
-        let outcome = load::run(self.graph, engine, &config, &reporter.control())
-            .map_err(|error| failed("load", &error))?;
-        let usage = self.end(&before);
-        let statistics = statistics(engine)?;
-        let (settle, statistics_settled) = self.settle(engine)?;
+        let ((outcome, end), samples) = self.sampled(engine, |sampler| {
+            let outcome = load::run(self.graph, engine, &config, &reporter.control())
+                .map_err(|error| failed("load", &error))?;
+            Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
+        })?;
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.links,
@@ -175,17 +192,20 @@ impl Cell<'_> {
             rates: [("ips_link_count", outcome.ips_link_count), ("ips_all", outcome.ips_all)]
                 .map(|(name, rate)| (name.to_owned(), rate))
                 .into(),
-            usage,
-            settle,
+            usage: end.usage,
+            settle: end.settle,
             steady: is_steady(&per_second),
             per_second,
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
-            statistics,
-            statistics_settled,
+            statistics: end.statistics,
+            statistics_settled: end.statistics_settled,
             observed_stalls: outcome.observed_stalls,
             second_half: None,
-            group: self.group(),
+            group: end.group,
+            samples,
+            sampler_us: end.sampler_us,
+            settle_sampler_us: end.settle_sampler_us,
             driver: summary(&outcome),
         })
     }
@@ -211,12 +231,10 @@ impl Cell<'_> {
         config.max_seconds = self.spec.query_seconds as f64;
         let before = self.begin(engine)?;
         let half = Mutex::default();
-        let outcome = self.requests(engine, &config, "query", Some(&half))?;
-        let after = self.meter.read();
-        let usage = self.end(&before);
-        let group = self.group();
-        let statistics = statistics(engine)?;
-        let (settle, statistics_settled) = self.settle(engine)?;
+        let ((outcome, end), samples) = self.sampled(engine, |sampler| {
+            let outcome = self.requests(engine, &config, "query", Some(&half))?;
+            Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
+        })?;
         let half: Option<Halfway> = half.into_inner().unwrap_or_else(PoisonError::into_inner);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         config.start_time_ms = outcome.next_time_ms;
@@ -225,20 +243,23 @@ impl Cell<'_> {
             operations: outcome.requests,
             seconds: outcome.seconds,
             rates: std::collections::BTreeMap::new(),
-            usage,
-            settle,
+            usage: end.usage,
+            settle: end.settle,
             steady: is_steady(&per_second),
             per_second,
             latencies: outcome.latencies.clone(),
             statistics_before: before.statistics,
-            statistics,
-            statistics_settled,
+            statistics: end.statistics,
+            statistics_settled: end.statistics_settled,
             observed_stalls: outcome.observed_stalls,
             second_half: half.map(|half| HalfUsage {
                 operations: outcome.requests.saturating_sub(half.requests),
-                io: after.io_since(&half.reading),
+                io: end.reading.io_since(&half.reading),
             }),
-            group,
+            group: end.group,
+            samples,
+            sampler_us: end.sampler_us,
+            settle_sampler_us: end.settle_sampler_us,
             driver: summary(&outcome),
         };
         Ok((result, config))
@@ -293,6 +314,49 @@ impl Cell<'_> {
             )));
         }
         Ok(outcome)
+    }
+
+    /// Does `work` while a thread of its own takes a sample of the engine every second.
+    fn sampled<R>(
+        &self,
+        engine: &dyn Engine,
+        work: impl FnOnce(&Sampler<'_>) -> Result<R, RunError>,
+    ) -> Result<(R, Vec<Sample>), RunError> {
+        let sampler = Sampler::new(self.directory, Instant::now());
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| sampler.run(engine, &mut |_| ()));
+            let result = work(&sampler);
+            sampler.finish(thread.thread());
+            let samples = thread.join().map_err(|_| RunError::new("the sampling thread failed"))?;
+            Ok((result?, samples))
+        })
+    }
+
+    /// Reads the meters at the end of a phase, then waits for the work that it left behind.
+    fn end_and_settle(
+        &self,
+        engine: &dyn Engine,
+        before: &Before,
+        sampler: &Sampler<'_>,
+    ) -> Result<End, RunError> {
+        let reading = self.meter.read();
+        let sampler_us = sampler.cpu_us();
+        self.meter.sync();
+        let usage = self.meter.usage(&before.reading, &reading);
+        let group = self.group();
+        let statistics = statistics(engine)?;
+        let (settle, statistics_settled) = self.settle(engine)?;
+        let settle_sampler_us = sampler.cpu_us().saturating_sub(sampler_us);
+        Ok(End {
+            reading,
+            usage,
+            sampler_us,
+            group,
+            statistics,
+            settle,
+            settle_sampler_us,
+            statistics_settled,
+        })
     }
 
     /// Waits for all background work and meters it.

@@ -57,8 +57,8 @@ impl Plan {
     /// Expands `experiment`. `build` identifies the program that will measure.
     ///
     /// Arms are interleaved over repeats and each repeat begins with another arm, so that a
-    /// machine that drifts hurts all alike. Where an engine is measured, the driver is calibrated
-    /// first.
+    /// machine that drifts hurts all alike; a pair's control comes behind the pair. Where an engine
+    /// is measured, the driver is calibrated first.
     ///
     /// # Errors
     /// An unknown scale or arm, an impossible number, a scale that this version cannot run.
@@ -71,10 +71,10 @@ impl Plan {
         let (scale_name, scale) = choose_scale(experiment, choice)?;
         let arms = choose_arms(experiment, choice)?;
         let repeats = scale.repeats;
-        let cell = |id: String, arm: &Arm, repeat| CellSpec {
+        let cell = |id: String, purpose, arm: &Arm, repeat| CellSpec {
             schema: SCHEMA,
             id,
-            purpose: Purpose::Measure,
+            purpose,
             arm: arm.name.clone(),
             repeat,
             engine: engine_of(engine, arm).clone(),
@@ -99,20 +99,21 @@ impl Plan {
             // The null engine ignores settings; the first arm of the file lends its own, so that
             // choosing other arms does not ask for another calibration.
             cells.push(CellSpec {
-                purpose: Purpose::Calibrate,
                 arm: "driver".to_owned(),
                 engine: EngineName::null(),
                 warmup_seconds: 1,
                 query_seconds: scale.calibration_seconds,
                 memory_limit_bytes: None,
                 open_loop_percent: Vec::new(),
-                ..cell("driver".to_owned(), &experiment.arms[0], 0)
+                ..cell("driver".to_owned(), Purpose::Calibrate, &experiment.arms[0], 0)
             });
         }
+        let slots = slots(experiment, &arms);
         for repeat in 0..repeats {
-            for position in 0..arms.len() {
-                let arm = arms[(position + repeat as usize) % arms.len()];
-                cells.push(cell(format!("{}-r{repeat}", arm.name), arm, repeat));
+            for position in 0..slots.len() {
+                let (arm, purpose) = slots[(position + repeat as usize) % slots.len()];
+                let role = if purpose == Purpose::Control { "-control" } else { "" };
+                cells.push(cell(format!("{}{role}-r{repeat}", arm.name), purpose, arm, repeat));
             }
         }
         Ok(Plan {
@@ -184,6 +185,19 @@ fn choose_arms<'a>(
         return Err(ChoiceError("no arm is chosen".to_owned()));
     }
     Ok(experiment.arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
+}
+
+/// What is measured in a repeat: the arms, and behind the base of a pair that has a control the
+/// pair's arm once more, so that the base lies between the two.
+fn slots<'a>(experiment: &Experiment, arms: &[&'a Arm]) -> Vec<(&'a Arm, Purpose)> {
+    let mut slots = Vec::new();
+    for base in arms {
+        slots.push((*base, Purpose::Measure));
+        let of_base = experiment.pairs.iter().filter(|pair| pair.control && pair.base == base.name);
+        let again = of_base.filter_map(|pair| arms.iter().find(|arm| arm.name == pair.arm));
+        slots.extend(again.map(|arm| (*arm, Purpose::Control)));
+    }
+    slots
 }
 
 /// The engine of an arm: one that the command line names is for all arms.
@@ -320,6 +334,39 @@ mod tests {
         assert_eq!(cell("rocksdb-none").settings.codec_small.to_string(), "none");
         let all = plan(EngineName::null()).expect("expands");
         assert!(all.cells.iter().all(|cell| cell.engine == EngineName::null()));
+    }
+
+    #[test]
+    fn a_pair_with_a_control_measures_its_arm_twice() {
+        let ids_of = |arms: Option<&[&str]>| {
+            let arms = arms.map(|arms| arms.iter().map(|arm| (*arm).to_owned()).collect());
+            let choice = Choice { arms, repeats: Some(2), ..Choice::default() };
+            let plan = Plan::expand(&versus(), &EngineName::lithify(), &choice, "b");
+            let plan = plan.expect("expands");
+            let ids: Vec<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+            (plan, ids)
+        };
+        let (plan, ids) = ids_of(Some(&["lithify-lz4", "rocksdb-lz4"]));
+        assert_eq!(
+            ids,
+            [
+                "driver",
+                "lithify-lz4-r0",
+                "rocksdb-lz4-r0",
+                "lithify-lz4-control-r0",
+                "rocksdb-lz4-r1",
+                "lithify-lz4-control-r1",
+                "lithify-lz4-r1",
+            ]
+        );
+        let (measured, control) = (&plan.cells[1], &plan.cells[3]);
+        assert_eq!(control.purpose, Purpose::Control);
+        assert_eq!((&control.arm, control.seed), (&measured.arm, measured.seed));
+        assert_eq!(control.settings, measured.settings);
+        assert_ne!(control.hash(), measured.hash());
+        // Without the base there is nothing to compare, and nothing to control.
+        let (_, ids) = ids_of(Some(&["lithify-lz4"]));
+        assert_eq!(ids, ["driver", "lithify-lz4-r0", "lithify-lz4-r1"]);
     }
 
     #[test]

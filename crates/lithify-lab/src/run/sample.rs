@@ -48,7 +48,7 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
     let cpu = cpu * (1.0 + spec.repeat as f64 / 100.0);
     let oracle = match spec.purpose {
         Purpose::Calibrate => Vec::new(),
-        Purpose::Measure => [Phase::Load, Phase::Query]
+        Purpose::Measure | Purpose::Control => [Phase::Load, Phase::Query]
             .map(|phase| OracleResult { phase, passed: true, summary: "all agrees".into() })
             .into(),
     };
@@ -135,9 +135,18 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         statistics_before: EngineStatistics::default(),
         statistics: statistics(size_bytes, purpose),
         statistics_settled: statistics(size_bytes, purpose),
-        observed_stalls: ObservedStalls { windows: 100, empty_windows: 2, runs: 1, longest_run: 2 },
+        observed_stalls: ObservedStalls {
+            windows: 100,
+            empty_windows: 2,
+            runs: 1,
+            longest_run: 2,
+            longest_gap_us: Some(250_000),
+        },
         second_half: None,
         group: None,
+        samples: Vec::new(),
+        sampler_us: 0,
+        settle_sampler_us: 0,
         driver: serde_json::Value::Null,
     }
 }
