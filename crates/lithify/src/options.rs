@@ -128,6 +128,14 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         1,
         "Read tables past the system's page cache, for users and compactions alike. Opening fails where the file system cannot."
     ),
+    option!(
+        "space_slack_percent",
+        "30",
+        "percent",
+        5,
+        10_000,
+        "Obsolete entries may take this part of the settled size: on the way there writers are slowed until compaction keeps up. More is faster and larger."
+    ),
 ];
 
 /// The settings of a column family.
@@ -218,6 +226,9 @@ pub struct Options {
     pub deadlock_detection: bool,
     /// Read tables past the system's page cache, so that the block cache is the only one.
     pub direct_reads: bool,
+    /// Obsolete entries may take this part of the settled size, in percent. A database that is
+    /// overwritten without a pause comes to rest near half of it.
+    pub space_slack_percent: u32,
 }
 
 impl Default for Options {
@@ -232,6 +243,7 @@ impl Default for Options {
             row_lock_timeout_ms: 1000,
             deadlock_detection: true,
             direct_reads: false,
+            space_slack_percent: 30,
         }
     }
 }
@@ -292,6 +304,7 @@ impl Options {
         check("wal_bytes_max", self.wal_bytes_max)?;
         check("background_threads", self.background_threads as u64)?;
         check("row_lock_timeout_ms", self.row_lock_timeout_ms)?;
+        check("space_slack_percent", u64::from(self.space_slack_percent))?;
         if self.memtable_bytes > self.memory_budget_bytes / 2 {
             return Err(Error::invalid(
                 "memtable_bytes contradicts memory_budget_bytes: it must be at most half of it",
@@ -428,7 +441,7 @@ mod tests {
         for row in DATABASE_OPTIONS {
             assert!(stored.iter().any(|field| field == row.name), "{} is no field", row.name);
         }
-        assert_eq!(DATABASE_OPTIONS.len(), 9);
+        assert_eq!(DATABASE_OPTIONS.len(), 10);
         assert_eq!(FAMILY_OPTIONS.len(), 7);
     }
 }

@@ -4,7 +4,8 @@
 mod support;
 
 use lithify::fs::World;
-use lithify::{CfOptions, Db, Durability, ErrorKind, Options};
+use lithify::{CfOptions, Db, Durability, ErrorKind, Options, inspect};
+use std::path::Path;
 use support::{PATH, Parts, Random, rows, small_options, watched};
 
 fn open(parts: &Parts) -> Db {
@@ -373,4 +374,33 @@ fn without_a_log_a_crash_finds_all_families_at_one_flush() {
     assert_eq!(parts.names_ending(".wal"), Vec::<String>::new());
     let refused = db.sync().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn no_family_waits_while_others_are_always_compacted_first() {
+    let parts = Parts::new(11);
+    let db = open(&parts);
+    let shape = CfOptions {
+        base_level_bytes_max: 128 << 10,
+        table_bytes: 64 << 10,
+        ..CfOptions::default()
+    };
+    let names = ["a", "b", "c"];
+    let families = names.map(|name| db.column_family(name, shape.clone()).unwrap());
+    let mut random = Random(5);
+    let mut runs_max = [0; 3];
+    for round in 0..60_000_u32 {
+        for family in &families {
+            family.put(&(random.next() as u32 % 200_000).to_be_bytes(), &[7; 40]).unwrap();
+        }
+        if round % 500 == 0 {
+            let tree = inspect::read_levels(&parts.files, Path::new(PATH), &Default::default());
+            for (runs, family) in runs_max.iter_mut().zip(&tree.unwrap().families) {
+                *runs = family.levels[0].files.max(*runs);
+            }
+        }
+    }
+    runs_max.sort_unstable();
+    let [least, _, most] = runs_max;
+    assert!(most > 4 && most <= least + 4, "{runs_max:?}");
 }

@@ -30,22 +30,30 @@ use std::sync::{Mutex, MutexGuard};
 /// The longest single sleep: pressure may fall, and a writer should hear of it.
 pub const DELAY_US_MAX: u64 = 10_000;
 /// Shorter debts of time are carried on: a sleep is hardly ever shorter than this.
-const DELAY_US_MIN: u64 = 500;
+const DELAY_US_MIN: u64 = 200;
 /// A writer that kept still may catch up on so much.
 const BURST_US: f64 = 2_000.0;
 /// Pressures follow their debts within about so much time, in the order of [`DEBTS`]. Memtables
 /// fill steadily but can be full within a tenth of a second; the others grow in lumps, slowly.
-const SMOOTHING_US: [f64; DEBT_COUNT] = [30_000.0, 300_000.0, 300_000.0, 1_000_000.0];
+const SMOOTHING_US: [f64; DEBT_COUNT] = [30_000.0, 100_000.0, 300_000.0, 1_000_000.0];
 /// Drain rates are averages over about so much time in which there is something to drain: several
 /// turns of the work on level 0 and on the levels below.
-const RATE_MEMORY_US: f64 = 10_000_000.0;
+const RATE_MEMORY_US_MAX: f64 = 10_000_000.0;
+/// A young tree drains fast and slower by the second as it becomes deeper: the memory is no longer
+/// than this share of the time in which there was something to drain. With all of the ten seconds
+/// a simulated load of an empty database was stopped up to 350 times (`tests/overload.rs`).
+const RATE_MEMORY_SHARE: f64 = 0.25;
+const RATE_MEMORY_US_MIN: f64 = 500_000.0;
+/// The first guess of a rate counts as if it had been measured for so long.
+const RATE_GUESS_US: f64 = 250_000.0;
 /// How firmly writers are led back to half pressure, in the order of [`DEBTS`]: the power of
 /// `(1 - p) / p`. Memory is soon full; what goes up and down with every job is met gently.
-const PACE_EXPONENTS: [f64; DEBT_COUNT] = [1.0, 0.3, 0.3, 0.3];
+const PACE_EXPONENTS: [f64; DEBT_COUNT] = [1.0, 0.6, 0.3, 0.3];
 /// Above this pressure writers are braked for good.
 const BRAKE_PRESSURE: f64 = 0.75;
-/// Obsolete space per settled space. It comes to rest in the middle, and the log is there too.
-const SPACE_RATIO: Limits = Limits { soft: 0.06, hard: 0.30 };
+/// Writers are slowed from this part of the permitted obsolete space on; in the middle between the
+/// two it comes to rest.
+const SPACE_SOFT_PART: f64 = 0.2;
 /// The rate stands for so long: many writes come in that time, and to find it takes a while.
 const RATE_STRIDE_US: u64 = 100;
 /// However high the pressure short of a stop, so much may be written.
@@ -84,6 +92,8 @@ pub struct FlowOptions {
     pub level0_runs: Limits,
     /// Bytes of users' writes that the pending compactions stand for.
     pub backlog_bytes: Limits,
+    /// Obsolete space that is permitted per settled space.
+    pub space_slack: f64,
     /// Bytes of obsolete space that a small database may have.
     pub space_bytes_min: Limits,
     /// The drain rates until they have been measured.
@@ -91,21 +101,27 @@ pub struct FlowOptions {
 }
 
 impl FlowOptions {
-    /// Limits that follow from the size of a memtable, the most that all memtables may hold, and
-    /// the runs that make a compaction of level 0 due.
+    /// Limits that follow from the size of a memtable, the most that all memtables may hold, the
+    /// runs that make a compaction of level 0 due, and the obsolete space per settled space.
     ///
     /// One memtable that fills while another is flushed is no debt. The hard limit lies two
     /// memtables above the soft one at least, or a memtable being flushed would stop writers.
-    pub fn new(memtable_bytes: u64, memtables_bytes_max: u64, level0_trigger: usize) -> Self {
+    pub fn new(
+        memtable_bytes: u64,
+        memtables_bytes_max: u64,
+        level0_trigger: usize,
+        space_slack: f64,
+    ) -> Self {
         let memtable = memtable_bytes as f64;
         let runs = level0_trigger.max(1) as f64;
         let level0_bytes = memtable * runs;
-        let hard = (memtables_bytes_max as f64).clamp(memtable * 3.0, memtable * 6.0);
+        let hard = (memtables_bytes_max as f64).max(memtable * 3.0);
         FlowOptions {
             memtable_bytes: Limits { soft: memtable, hard },
             level0_runs: Limits { soft: runs, hard: runs * 5.0 },
             // A full level 0 is a backlog that comes and goes.
             backlog_bytes: Limits { soft: level0_bytes * 2.0, hard: level0_bytes * 8.0 },
+            space_slack,
             space_bytes_min: Limits { soft: level0_bytes, hard: level0_bytes * 3.0 },
             initial_bytes_per_second: 16.0 * 1024.0 * 1024.0,
         }
@@ -114,9 +130,10 @@ impl FlowOptions {
     /// The limits of obsolete space beside so many settled bytes. A small database may have more
     /// for its size: the runs that level 0 needs for its work do not shrink with it.
     fn space(&self, settled_bytes: f64) -> Limits {
+        let hard = settled_bytes * self.space_slack;
         Limits {
-            soft: (settled_bytes * SPACE_RATIO.soft).max(self.space_bytes_min.soft),
-            hard: (settled_bytes * SPACE_RATIO.hard).max(self.space_bytes_min.hard),
+            soft: (hard * SPACE_SOFT_PART).max(self.space_bytes_min.soft),
+            hard: hard.max(self.space_bytes_min.hard),
         }
     }
 }
@@ -220,19 +237,22 @@ struct DrainMeter {
     last_us: u64,
     bytes: f64,
     busy_us: f64,
+    /// Time in which there was something to drain, since the database was opened.
+    age_us: f64,
     /// Bytes that jobs have drained which have not ended.
     progress_bytes: u64,
 }
 
 impl DrainMeter {
-    /// As if it had drained at that rate for a second.
+    /// As if it had drained at that rate for a moment.
     fn new(bytes_per_second: f64, now_us: u64) -> Self {
         DrainMeter {
             running: 0,
             is_due: false,
             last_us: now_us,
-            bytes: bytes_per_second,
-            busy_us: 1e6,
+            bytes: bytes_per_second * RATE_GUESS_US / 1e6,
+            busy_us: RATE_GUESS_US,
+            age_us: 0.0,
             progress_bytes: 0,
         }
     }
@@ -241,9 +261,12 @@ impl DrainMeter {
         let passed_us = now_us.saturating_sub(self.last_us) as f64;
         self.last_us = self.last_us.max(now_us);
         if self.running > 0 || self.is_due {
-            let kept = (-passed_us / RATE_MEMORY_US).exp();
+            self.age_us += passed_us;
+            let memory_us =
+                (self.age_us * RATE_MEMORY_SHARE).clamp(RATE_MEMORY_US_MIN, RATE_MEMORY_US_MAX);
+            let kept = (-passed_us / memory_us).exp();
             self.bytes *= kept;
-            self.busy_us = self.busy_us * kept + RATE_MEMORY_US * (1.0 - kept);
+            self.busy_us = self.busy_us * kept + memory_us * (1.0 - kept);
         }
     }
 

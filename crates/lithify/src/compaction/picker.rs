@@ -105,6 +105,9 @@ pub struct Compaction {
     pub boundaries: Vec<Boundary>,
     /// The source level's score when it was picked.
     pub score: f64,
+    /// That score over the score of the level below, which orders compactions of one tree and of
+    /// several; 0 for what can wait for ever.
+    pub priority: f64,
 }
 
 /// A piece of a compaction's keys: from `start` (included) to `end` (not included); `None` is
@@ -359,10 +362,10 @@ impl Picker<'_> {
             .map(|(level, score)| (score / score_of_next(level).max(1.0), level))
             .collect();
         due.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (_, level) in due {
+        for (priority, level) in due {
             let picked = if level == 0 { self.pick_level0() } else { self.pick_level(level) };
             if let Some(compaction) = picked {
-                return Some(Compaction { score: scores[level], ..compaction });
+                return Some(Compaction { score: scores[level], priority, ..compaction });
             }
         }
         self.pick_tombstones()
@@ -503,6 +506,7 @@ impl Picker<'_> {
             range,
             boundaries,
             score: 0.0,
+            priority: 0.0,
         })
     }
 

@@ -109,39 +109,44 @@ impl JobReceiver for CompactionReceiver {
 }
 
 impl DbInner {
-    /// Starts compactions in all families while some are due and threads are free.
+    /// Starts compactions while some are due and threads are free, the most urgent of all families
+    /// first: taken family by family, one that is always due would leave nothing to the others.
     pub(crate) fn schedule_all_compactions(self: &Arc<Self>) {
-        if self.check_writable().is_err() {
-            return;
-        }
-        for family in self.families.load().values() {
-            while self.schedule_compaction(family) {}
+        loop {
+            // A move that failed has changed nothing: picked again it would fail again, for ever.
+            if self.check_writable().is_err() || self.has_failed() {
+                return;
+            }
+            let Some((family, compaction)) = self.take_most_urgent() else { return };
+            if !self.run_compaction(&family, compaction) {
+                return;
+            }
         }
     }
 
-    /// Starts one compaction of a family if one is due; true if it did and another may be.
-    fn schedule_compaction(self: &Arc<Self>, family: &Arc<Family>) -> bool {
-        // A move that failed has changed nothing: picked again it would fail again, for ever.
-        if self.has_failed() {
-            return false;
+    /// Picks the most urgent compaction that nothing stands in the way of, and counts it as
+    /// running.
+    fn take_most_urgent(&self) -> Option<(Arc<Family>, Compaction)> {
+        let mut background = self.background();
+        if background.compaction_count >= self.options.background_threads.max(1) {
+            return None;
         }
-        let compaction = {
-            let mut background = self.background();
-            let running_max = self.options.background_threads.max(1);
-            if background.compaction_count >= running_max
-                || background.manual.contains(&family.id)
-                || family.is_dropped()
-            {
-                return false;
+        let idle = background.compaction_count == 0 && background.flushing.is_empty();
+        let mut most_urgent: Option<(Arc<Family>, Compaction)> = None;
+        for family in self.families.load().values() {
+            if background.manual.contains(&family.id) || family.is_dropped() {
+                continue;
             }
-            let idle = background.compaction_count == 0 && background.flushing.is_empty();
             let busy = background.compacting.entry(family.id).or_default();
-            let Some(compaction) = self.pick(family, busy, idle) else { return false };
-            busy.add(&compaction);
-            background.compaction_count += 1;
-            compaction
-        };
-        self.run_compaction(family, compaction)
+            let Some(compaction) = self.pick(family, busy, idle) else { continue };
+            if most_urgent.as_ref().is_none_or(|(_, most)| compaction.priority > most.priority) {
+                most_urgent = Some((Arc::clone(family), compaction));
+            }
+        }
+        let (family, compaction) = most_urgent?;
+        background.compacting.entry(family.id).or_default().add(&compaction);
+        background.compaction_count += 1;
+        Some((family, compaction))
     }
 
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {

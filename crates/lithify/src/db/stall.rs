@@ -41,7 +41,9 @@ impl Flow {
     pub(crate) fn new(options: &Options, now_us: u64) -> Self {
         let memtable_bytes = options.memtable_bytes as u64;
         let memtables_bytes_max = options.memory_budget_bytes as u64 / 2;
-        let options = FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER);
+        let space_slack = f64::from(options.space_slack_percent) / 100.0;
+        let options =
+            FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack);
         Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
     }
 

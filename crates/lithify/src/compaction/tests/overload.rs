@@ -15,16 +15,12 @@ const MIB: u64 = 1 << 20;
 const QUANTUM_US: u64 = 500;
 const SECOND_US: u64 = 1_000_000;
 const LEVELS: usize = 7;
-const WORKERS: usize = 2;
 const KEYS: u64 = 3_000_000;
 /// Bytes of an entry in a memtable, and of it what flow control is asked for.
 const MEMTABLE_ENTRY_BYTES: u64 = 507;
 const WRITTEN_ENTRY_BYTES: u64 = 440;
-const MEMTABLE_BYTES: u64 = 16 * MIB;
-const TABLE_BYTES: u64 = 16 * MIB;
 const SPLIT_BYTES_MIN: u64 = 32 * MIB;
 const BATCH_ENTRIES: u64 = 8;
-const SHAPE: TreeShape = TreeShape { base_level_bytes_max: 64 * MIB, fanout: 8, level0_trigger: 4 };
 
 /// Stored bytes of an entry in a level: raw, lz4, zstd.
 fn entry_bytes(level: usize) -> u64 {
@@ -42,15 +38,40 @@ fn entry_ns(level: usize) -> f64 {
 
 const FLUSH_ENTRY_NS: f64 = 600.0;
 
-/// What the machine and the load are.
+/// What the machine, the tree and the load are.
 #[derive(Clone, Copy)]
 struct Setting {
     processors: f64,
+    workers: usize,
+    /// A memtable, a table, and a quarter of the base level.
+    memtable_bytes: u64,
+    /// Obsolete space that is permitted per settled space.
+    space_slack: f64,
+    /// Whether the keys are there from the start, and overwritten.
+    starts_full: bool,
     /// CPU time of one write.
     write_ns: f64,
     /// The disk lets nobody go on for so long, every ten seconds.
     hang_us: u64,
     seconds: u64,
+}
+
+/// Overwriting with room for memtables, two processors and two workers.
+const OVERWRITE: Setting = Setting {
+    processors: 2.0,
+    workers: 2,
+    memtable_bytes: 16 * MIB,
+    space_slack: 0.3,
+    starts_full: true,
+    write_ns: 3_000.0,
+    hang_us: 0,
+    seconds: 120,
+};
+
+impl Setting {
+    fn shape(&self) -> TreeShape {
+        TreeShape { base_level_bytes_max: self.memtable_bytes * 4, fanout: 8, level0_trigger: 4 }
+    }
 }
 
 enum Work {
@@ -115,11 +136,15 @@ fn number_of(key: &[u8]) -> u64 {
 }
 
 impl World {
-    /// A database that has come to rest: all keys in the last level, a tenth above it too.
+    /// A database that has come to rest, all keys in the last level, a tenth above it too; or an
+    /// empty one.
     fn new(setting: Setting) -> Self {
         let mut world = World {
             setting,
-            flow: FlowController::new(FlowOptions::new(MEMTABLE_BYTES, 128 * MIB, 4), 0),
+            flow: FlowController::new(
+                FlowOptions::new(setting.memtable_bytes, 128 * MIB, 4, setting.space_slack),
+                0,
+            ),
             now_us: 0,
             version: Version::empty(LEVELS),
             busy: BusySet::new(),
@@ -135,16 +160,19 @@ impl World {
             dropped_entries: 1,
             seen: Seen::default(),
         };
-        let mut levels = world.version.to_levels();
-        levels[LEVELS - 1] = world.tables(LEVELS - 1, KEYS, 0, KEYS - 1);
-        levels[LEVELS - 2] = world.tables(LEVELS - 2, KEYS / 10, 0, KEYS - 1);
-        world.version = Version::new(levels);
+        if setting.starts_full {
+            let mut levels = world.version.to_levels();
+            levels[LEVELS - 1] = world.tables(LEVELS - 1, KEYS, 0, KEYS - 1);
+            levels[LEVELS - 2] = world.tables(LEVELS - 2, KEYS / 10, 0, KEYS - 1);
+            world.version = Version::new(levels);
+        }
         world
     }
 
     /// New tables of a level with so many entries, spread evenly from `first` to `last`.
     fn tables(&mut self, level: usize, entries: u64, first: u64, last: u64) -> Vec<Arc<TableFile>> {
-        let per_table = if level == 0 { u64::MAX } else { TABLE_BYTES / entry_bytes(level) };
+        let per_table =
+            if level == 0 { u64::MAX } else { self.setting.memtable_bytes / entry_bytes(level) };
         let count = entries.div_ceil(per_table).max(1);
         let keys = last - first + 1;
         let tables = (0..count).map(|index| {
@@ -183,7 +211,7 @@ impl World {
             work_per_flushed_byte: 1.0,
             ..Debt::default()
         };
-        debt.add_tree(&self.version, &LevelTargets::new(&self.version, &SHAPE));
+        debt.add_tree(&self.version, &LevelTargets::new(&self.version, &self.setting.shape()));
         debt
     }
 
@@ -216,8 +244,8 @@ impl World {
     }
 
     fn schedule_compactions(&mut self) {
-        while self.busy.running() < WORKERS {
-            let targets = LevelTargets::new(&self.version, &SHAPE);
+        while self.busy.running() < self.setting.workers {
+            let targets = LevelTargets::new(&self.version, &self.setting.shape());
             let picker = Picker {
                 version: &self.version,
                 targets: &targets,
@@ -225,9 +253,9 @@ impl World {
                 cursors: &self.cursors,
                 oldest_snapshot: 0,
                 options: PickOptions {
-                    compaction_bytes_max: TABLE_BYTES * 25,
-                    level0_bytes_max: SHAPE.base_level_bytes_max * 2,
-                    grandparent_bytes_max: TABLE_BYTES * 10,
+                    compaction_bytes_max: self.setting.memtable_bytes * 25,
+                    level0_bytes_max: self.setting.shape().base_level_bytes_max * 2,
+                    grandparent_bytes_max: self.setting.memtable_bytes * 10,
                     idle: false,
                 },
             };
@@ -239,7 +267,7 @@ impl World {
                 let runs = compaction.inputs[0].1.iter();
                 drains.push((Drain::Level0, runs.map(|run| run.metadata.size_bytes).sum()));
             }
-            let parts = if input_bytes >= SPLIT_BYTES_MIN { WORKERS } else { 1 };
+            let parts = if input_bytes >= SPLIT_BYTES_MIN { self.setting.workers } else { 1 };
             let entries: u64 = compaction.input_tables().map(|(_, t)| t.metadata.entries).sum();
             let total_ns = entries as f64 * entry_ns(compaction.target_level);
             let work = Work::Compaction { compaction, parts_left: parts };
@@ -306,7 +334,7 @@ impl World {
     }
 
     fn note_space(&mut self) {
-        let log_bytes = 2 * MEMTABLE_BYTES;
+        let log_bytes = 2 * self.setting.memtable_bytes;
         let sizes = level_sizes(&self.version);
         let live_bytes = sizes.iter().sum::<u64>() + log_bytes;
         if self.now_us > 20 * SECOND_US {
@@ -318,7 +346,7 @@ impl World {
     /// The workers have so much time each.
     fn work(&mut self, share_ns: f64) {
         let mut ended = Vec::new();
-        for part in self.parts.iter_mut().take(WORKERS) {
+        for part in self.parts.iter_mut().take(self.setting.workers) {
             let done_ns = part.left_ns.min(share_ns);
             part.left_ns -= done_ns;
             if let Some(job) = self.jobs.get_mut(&part.job) {
@@ -366,7 +394,7 @@ impl World {
         self.seen.seconds[second] += BATCH_ENTRIES as f64;
         self.seen.gap_us = self.seen.gap_us.max(self.now_us - self.seen.last_write_us);
         self.seen.last_write_us = self.now_us;
-        if self.active_entries * MEMTABLE_ENTRY_BYTES >= MEMTABLE_BYTES {
+        if self.active_entries * MEMTABLE_ENTRY_BYTES >= self.setting.memtable_bytes {
             self.immutable.push(std::mem::take(&mut self.active_entries));
             self.flow.update(self.debt(), self.now_us);
             self.schedule_flush();
@@ -377,7 +405,7 @@ impl World {
         self.schedule_compactions();
         while self.now_us < self.setting.seconds * SECOND_US {
             let is_hanging = self.now_us % (10 * SECOND_US) < self.setting.hang_us;
-            let workers = if is_hanging { 0 } else { self.parts.len().min(WORKERS) };
+            let workers = if is_hanging { 0 } else { self.parts.len().min(self.setting.workers) };
             let writes = self.now_us >= self.delayed_until_us;
             let threads = workers + usize::from(writes);
             let share = (self.setting.processors / threads.max(1) as f64).min(1.0);
@@ -452,20 +480,56 @@ fn an_overload_of_any_size_is_written_evenly_and_stops_nobody() {
     // Writers as fast as here, sharing two processors with the workers, and up to ten times as
     // fast as can be sustained on a processor of their own.
     for (processors, write_ns) in [(2.0, 3_000.0), (3.0, 3_000.0), (3.0, 1_000.0), (3.0, 500.0)] {
-        check(Setting { processors, write_ns, hang_us: 0, seconds: 120 }, 0.15);
+        check(Setting { processors, write_ns, ..OVERWRITE }, 0.15);
     }
 }
 
 #[test]
 fn a_disk_that_hangs_stops_nobody() {
     for (processors, write_ns) in [(2.0, 3_000.0), (3.0, 1_000.0)] {
-        check(Setting { processors, write_ns, hang_us: 500_000, seconds: 120 }, 0.2);
+        check(Setting { processors, write_ns, hang_us: 500_000, ..OVERWRITE }, 0.2);
     }
 }
 
 #[test]
 fn a_load_that_can_be_sustained_is_not_slowed() {
-    let setting = Setting { processors: 3.0, write_ns: 12_000.0, hang_us: 0, seconds: 60 };
+    let setting = Setting { processors: 3.0, write_ns: 12_000.0, seconds: 60, ..OVERWRITE };
     let seen = World::new(setting).run();
     assert!(seen.delays.is_empty() && seen.stops == 0, "{}", seen.describe());
+}
+
+#[test]
+fn a_load_of_an_empty_database_stops_nobody_from_its_first_second_on() {
+    for (workers, memtable_bytes, write_ns) in [
+        (1, 8 * MIB, 1_000.0),
+        (1, 8 * MIB, 2_000.0),
+        (2, 16 * MIB, 1_000.0),
+        (2, 4 * MIB, 2_000.0),
+        (1, MIB, 2_000.0),
+    ] {
+        let setting = Setting {
+            workers,
+            memtable_bytes,
+            write_ns,
+            starts_full: false,
+            seconds: 40,
+            ..OVERWRITE
+        };
+        let seen = World::new(setting).run();
+        let what = seen.describe();
+        assert_eq!(seen.stops, 0, "{memtable_bytes}: {what}");
+        assert!(seen.gap_us <= 20_000, "{memtable_bytes}: {what}");
+    }
+}
+
+#[test]
+fn more_space_buys_speed() {
+    let run = |space_slack| {
+        let seen = World::new(Setting { space_slack, ..OVERWRITE }).run();
+        (seen.evenness().0, seen.live_bytes_max)
+    };
+    let (slow, small) = run(0.3);
+    let (fast, large) = run(1.0);
+    assert!(fast > slow * 1.1, "{slow} {fast}");
+    assert!(large > small && (large as f64) < settled_bytes() as f64 * 1.8, "{small} {large}");
 }
