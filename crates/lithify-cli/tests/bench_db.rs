@@ -46,7 +46,14 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["--num=many"], "invalid value 'many'");
     refused(&["--key_size=7"], "7 is not in 8..=1024");
     refused(&["--compression", "none,lz4"], "takes 3 codecs");
-    refused(&["--compression", "none,lz4,gzip"], "gzip");
+    refused(&["--compression", "none,lz4,gzip"], "codec \"gzip\": ");
+    refused(&["--compression", "lz4-13"], "codec \"lz4-13\": ");
+    refused(&["--compression", "lz4", "--compression", "lz4,lz4,lz4"], "names lz4,lz4,lz4 twice");
+    refused(&["--compression=lz4", "--compression=none", "--db", "x"], "give one --compression");
+    refused(&["--allocator", "mimalloc"], "allowed: system, jemalloc");
+    refused(&["--benchmarks", "fillseq,readrandom:seek-nexts=1"], "seek-nexts has no meaning in");
+    refused(&["--benchmarks", "fillseq,overwrite:threads=2"], "no setting \"threads\" of its own");
+    refused(&["--benchmarks", "fillseq,overwrite:duration=x"], "duration is \"x\"; allowed: 0 to");
     refused(&["--compression_ratio=0"], "allowed: 0.01 to 1");
     refused(&["--repeats", "0"], "0 is not in 1..=100");
     refused(&["--use_existing_db=2"], "allowed: 1, true, 0, false");
@@ -156,4 +163,49 @@ fn databases_are_kept_for_later_runs() {
     assert_eq!(read.status.code(), Some(0), "{}", text(&read.stderr));
     assert!(text(&read.stdout).contains("(2000 of 2000 found)"), "{}", text(&read.stdout));
     assert!(place.path().join("kept/lithify/db").is_dir());
+}
+
+#[test]
+fn several_ladders_make_one_report() {
+    let place = tempfile::tempdir().expect("a directory");
+    let pair = ["--benchmarks", "fillrandom,readwhilewriting:mb-write-per-sec=1", "--reads=500"];
+    let ladders = ["--engine", "lithify,model", "--compression=lz4-9", "--compression=none"];
+    let arguments = [&pair[..], &ladders, &SMALL].concat();
+    let run = output(place.path(), &arguments);
+    let report = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    for part in [
+        " floors missed, ",
+        "fillrandom (step 1), codecs lz4-9,lz4-9,lz4-9: lithify against model",
+        "readwhilewriting:mb-write-per-sec=1 (step 2), codecs none,none,none: lithify against model",
+    ] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    let runs = place.path().join("results/runs/db-lithify-model");
+    assert!(runs.join("lithify-none+none+none-r0.json").is_file());
+    assert!(runs.join("lithify-lz4-9+lz4-9+lz4-9-r0-1-readwhilewriting.report.csv").is_file());
+    let again = output(place.path(), &arguments);
+    assert_eq!(text(&again.stderr).matches("measured already, kept").count(), 5);
+    assert_eq!(text(&again.stdout), report);
+}
+
+#[test]
+fn an_allocator_is_in_force_or_missing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let arguments = [&["--benchmarks", "fillseq", "--allocator=jemalloc"][..], &SMALL].concat();
+    let run = output(place.path(), &arguments);
+    if run.status.code() == Some(1) {
+        let error = text(&run.stderr);
+        assert!(error.contains("install the package libjemalloc2"), "{error}");
+        assert!(!place.path().join("results").exists(), "nothing was done");
+        println!("skipped: {error}");
+        return;
+    }
+    let report = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    assert!(report.contains(", allocator jemalloc (/"), "{report}");
+    let record = fs::read_to_string(place.path().join("results/db-lithify-jemalloc.json"));
+    let record = record.expect("is there");
+    assert!(record.contains("\"allocator\":\"jemalloc\""), "what was asked for");
+    assert!(record.contains("\"allocator\":\"jemalloc (/"), "what was in force");
 }

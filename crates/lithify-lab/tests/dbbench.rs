@@ -5,9 +5,13 @@
 
 use lithify_lab::adapter::EngineName;
 use lithify_lab::dbbench::oracle::{agreement, faults};
+use lithify_lab::dbbench::original::beside;
 use lithify_lab::dbbench::runner::{DbCellRecord, DbPlan, DbRecord};
 use lithify_lab::dbbench::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult};
+use lithify_lab::dbbench::step::StepSpec;
 use lithify_lab::dbbench::{measure, report};
+use lithify_lab::experiment::Ladder;
+use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
 
 /// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`
@@ -16,7 +20,8 @@ fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
         schema: SCHEMA,
         engine,
         settings: EngineSettings::small(),
-        benchmarks: benchmarks.to_vec(),
+        benchmarks: benchmarks.iter().copied().map(StepSpec::from).collect(),
+        allocator: Allocator::System,
         num: 20_000,
         reads: Some(3_000),
         writes: Some(4_000),
@@ -27,7 +32,6 @@ fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
         duration_seconds: 0,
         seek_nexts: 10,
         write_rate_bytes_per_s: 0,
-        background_rate_bytes_per_s: None,
         seed: 42,
         use_existing: false,
         settle: true,
@@ -44,6 +48,10 @@ fn run(spec: DbSpec) -> DbResult {
     let data = directory.path().join("db");
     std::fs::create_dir(&data).expect("makes");
     measure::measure(&cell(spec), &data, &|_| {}).expect("measures")
+}
+
+fn ladder(text: &str) -> Ladder {
+    text.parse().expect("a ladder")
 }
 
 const SEQUENCE: [Benchmark; 6] = [
@@ -117,7 +125,7 @@ fn a_wrong_count_or_sum_is_told() {
         let mut result = good.clone();
         for step in &mut result.steps {
             if let lithify_lab::dbbench::spec::Step::Loop(step) = step
-                && step.benchmark == Benchmark::SeekRandom
+                && step.spec.benchmark == Benchmark::SeekRandom
             {
                 change(step);
             }
@@ -144,15 +152,15 @@ fn a_wrong_count_or_sum_is_told() {
 
 #[test]
 fn the_time_ends_a_loop_and_the_rate_holds() {
-    let benchmarks = [Benchmark::FillSeq, Benchmark::Overwrite, Benchmark::ReadWhileWriting];
-    let rate = 116 * 2_000;
+    let benchmarks = ["fillseq", "overwrite", "readwhilewriting:benchmark-write-rate-limit=58000"];
     let timed = DbSpec {
+        benchmarks: benchmarks.map(|step| step.parse().expect("a step")).to_vec(),
         num: 1_000,
         reads: None,
         writes: None,
         duration_seconds: 1,
-        write_rate_bytes_per_s: rate,
-        ..spec(EngineName::lithify(), &benchmarks)
+        write_rate_bytes_per_s: 116 * 2_000,
+        ..spec(EngineName::lithify(), &[])
     };
     let result = run(timed);
     assert_eq!(faults(&result), [""; 0]);
@@ -162,7 +170,9 @@ fn the_time_ends_a_loop_and_the_rate_holds() {
     let most = 2_000 + 200 + 1;
     let allowed = 1..=(most as f64 * steps[1].elapsed_s.max(1.0)) as u64;
     assert!(allowed.contains(&steps[1].operations), "{} writes", steps[1].operations);
-    // The writer may be a moment longer at it than the readers who end the loop.
+    // The writer beside the readers has a rate of its own, 500 a second. It may be a moment longer
+    // at it than the readers who end the loop.
+    let most = 500 + 50 + 1;
     assert!(steps[2].background_writes <= (most as f64 * (steps[2].elapsed_s + 1.0)) as u64);
     assert!(steps[2].elapsed_s >= 1.0 && steps[2].operations > 0);
     assert_eq!(result.verification.as_ref().and_then(|seen| seen.contents), None);
@@ -192,7 +202,7 @@ fn the_reports_have_their_columns() {
     let benchmarks = [Benchmark::FillSeq, Benchmark::ReadWhileWriting];
     let specs = [EngineName::lithify(), EngineName::model()]
         .map(|engine| DbSpec { num: 2_000, ..spec(engine, &benchmarks) });
-    let plan = DbPlan::new("pairs", &specs, 2, true);
+    let plan = DbPlan::new("pairs", &specs, &[ladder("none,lz4,zstd-1")], 2, true);
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let control = "lithify-control-r0";
     assert_eq!(ids[..4], ["driver", "lithify-r0", "model-r0", control]);
@@ -210,8 +220,10 @@ fn the_reports_have_their_columns() {
 
     let text = report::render(&record);
     for part in [
+        " floors missed, ",
         "fillseq (step 1): lithify against model",
         "readwhilewriting (step 2)",
+        ", allocator ",
         "throughput ops/s",
         "written per byte ingested",
         "gap share %",
@@ -241,4 +253,171 @@ fn the_reports_have_their_columns() {
     let json = serde_json::to_string(&record).expect("to JSON");
     let back: DbRecord = serde_json::from_str(&json).expect("from JSON");
     assert_eq!(report::csv(&back), csv);
+}
+
+#[test]
+fn a_step_reads_past_the_page_cache_where_that_can_be_done() {
+    let steps_of = ["fillrandom", "readrandom:use-direct-reads", "readrandom"];
+    let direct = |count: usize| {
+        let steps = steps_of[..count].iter().map(|step| step.parse().expect("a step"));
+        let spec = spec(EngineName::lithify(), &[]);
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("db");
+        std::fs::create_dir(&data).expect("makes");
+        measure::measure(&cell(DbSpec { benchmarks: steps.collect(), ..spec }), &data, &|_| {})
+    };
+    let all = match direct(3) {
+        Ok(result) => result,
+        Err(error) => {
+            assert!(error.to_string().contains("direct_reads"), "{error}");
+            return;
+        }
+    };
+    assert_eq!(faults(&all), [""; 0]);
+    let steps = steps(&all);
+    assert_eq!(steps[1].spec.to_string(), "readrandom:use-direct-reads");
+    // Opened again for either, with no block in memory: one reads them from the device.
+    let from_device = |step: &StepResult| step.usage.process_io.read_device_bytes;
+    if all.machine.file_system != "tmpfs" {
+        assert!(from_device(steps[1]) > 100_000, "{}", from_device(steps[1]));
+        assert_eq!(from_device(steps[2]), 0);
+    }
+    let options = |result: &DbResult| result.engine_options.to_string();
+    assert!(options(&all).contains("direct_reads: false"), "{}", options(&all));
+    let until_direct = direct(2).expect("measures");
+    assert!(options(&until_direct).contains("direct_reads: true"), "{}", options(&until_direct));
+}
+
+#[test]
+fn an_allocator_that_is_not_in_force_is_no_result() {
+    let spec = DbSpec {
+        allocator: Allocator::Jemalloc,
+        ..spec(EngineName::model(), &[Benchmark::FillSeq])
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let error = measure::measure(&cell(spec), directory.path(), &|_| {}).expect_err("is refused");
+    assert!(error.to_string().starts_with("allocator jemalloc is not in force"), "{error}");
+}
+
+/// Two engines with two ladders, three repeats and a control, all with the same figures but for
+/// what `change` does to them.
+fn made_up(change: &dyn Fn(&DbCell, &mut StepResult)) -> DbRecord {
+    let benchmarks = [Benchmark::FillRandom, Benchmark::ReadRandom];
+    let specs =
+        [EngineName::lithify(), EngineName::model()].map(|engine| spec(engine, &benchmarks));
+    let ladders = [ladder("none,none,lz4"), ladder("lz4")];
+    let plan = DbPlan::new("made-up", &specs, &ladders, 3, true);
+    let shape = run(spec(EngineName::model(), &benchmarks));
+    let cells = plan.cells.iter().map(|cell| {
+        let mut result = DbResult { cell: cell.clone(), hash: cell.hash(), ..shape.clone() };
+        for step in &mut result.steps {
+            if let lithify_lab::dbbench::spec::Step::Loop(step) = step {
+                step.elapsed_s = 2.0;
+                if let Some(seen) = &mut step.throughput {
+                    seen.longest_gap_ms = 50.0;
+                }
+                change(cell, step);
+            }
+        }
+        DbCellRecord { cell: cell.clone(), result: Some(result), failure: None }
+    });
+    let cells = cells.collect();
+    DbRecord { schema: SCHEMA, plan, interrupted: false, cells }
+}
+
+#[test]
+fn every_repeat_runs_every_ladder_with_every_engine() {
+    let record = made_up(&|_, _| {});
+    let ids: Vec<&str> = record.plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let first = [
+        "driver",
+        "lithify-none+none+lz4-r0",
+        "model-none+none+lz4-r0",
+        "lithify-none+none+lz4-control-r0",
+        "lithify-lz4+lz4+lz4-r0",
+        "model-lz4+lz4+lz4-r0",
+        "lithify-lz4+lz4+lz4-control-r0",
+        "lithify-none+none+lz4-r1",
+    ];
+    assert_eq!((&ids[..8], ids.len()), (&first[..], 19));
+    let text = report::render(&record);
+    for part in [
+        ", codecs none,none,lz4; lz4,lz4,lz4\n",
+        "fillrandom (step 1), codecs none,none,lz4: lithify against model",
+        "readrandom (step 2), codecs lz4,lz4,lz4: lithify against model",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    let csv = report::csv(&record);
+    assert!(csv.contains("\nlithify-lz4+lz4+lz4-r2,measure,lithify,lz4+lz4+lz4,2,1,fillrandom,"));
+    assert!(csv.contains("\ndriver,driver,null,,0,1,fillrandom,"), "{csv}");
+}
+
+#[test]
+fn missed_floors_come_first_the_farthest_at_the_top() {
+    let held = report::render(&made_up(&|_, _| {}));
+    let summary = held.lines().find(|line| line.contains("floors missed")).expect("is there");
+    assert!(
+        summary.starts_with("0 of ") && summary.contains(", 0 behind within noise, "),
+        "{held}"
+    );
+    let record = made_up(&|cell, step| {
+        let ours = cell.spec.engine == EngineName::lithify();
+        let lz4 = cell.spec.settings.ladder() == ladder("lz4");
+        match (ours, lz4, step.spec.benchmark) {
+            // Slower every time, by a half.
+            (true, true, Benchmark::ReadRandom) => step.elapsed_s *= 1.5,
+            // Slower by a tenth, as it may be by itself.
+            (true, false, Benchmark::ReadRandom) if cell.role == Role::Measure => {
+                step.elapsed_s *= 1.1;
+            }
+            // One long gap in one repeat.
+            (true, false, Benchmark::FillRandom) if cell.repeat == 1 => {
+                step.throughput.as_mut().expect("wrote").longest_gap_ms = 250.0;
+            }
+            // Of the other's there is none.
+            (false, true, Benchmark::FillRandom) => {
+                step.throughput.as_mut().expect("wrote").gap_windows = 0;
+            }
+            _ => {}
+        }
+        if let (true, true, Some(seen)) = (ours, lz4, &mut step.throughput) {
+            (seen.gap_windows, seen.windows) = (1, 20);
+        }
+    });
+    let text = report::render(&record);
+    assert_eq!(text, report::render(&record));
+    let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in:\n{text}"));
+    let counts = place("3 of ");
+    assert!(text[counts..].starts_with("3 of "), "{text}");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = text[counts..].lines().skip(2).take(4).map(words).collect();
+    for (row, parts) in rows.iter().zip([
+        ["MISSED infinite", "fillrandom (step 1), lz4,lz4,lz4 gap share %"],
+        ["MISSED 2.500 x", "fillrandom (step 1), none,none,lz4 longest gap ms"],
+        ["MISSED 1.500 x", "readrandom (step 2), lz4,lz4,lz4 throughput ops/s"],
+        ["within noise 1.100 x", "readrandom (step 2), none,none,lz4 throughput ops/s"],
+    ]) {
+        assert!(parts.iter().all(|part| row.contains(part)), "{parts:?}: {row}\n{text}");
+    }
+    assert!(counts < place("fillrandom (step 1), codecs none,none,lz4"), "before the tables");
+}
+
+#[test]
+fn a_run_is_shown_beside_the_original_and_counts_must_be_equal() {
+    let record = made_up(&|_, _| {});
+    let printed: Vec<String> =
+        record.cells[1].result.iter().flat_map(DbResult::loops).map(report::result_line).collect();
+    let printed = format!("Initializing RocksDB Options : x\n{}\n", printed.join("\nCount: 3\n"));
+    let same = beside(&record, &printed).expect("the same steps");
+    assert_eq!(same.differences, [""; 0]);
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = same.text.lines().map(words).collect();
+    assert_eq!(rows[2..], ["fillrandom 2000 2000 1.00 - -", "readrandom 1500 1500 1.00 567 567"]);
+    let other = beside(&record, &printed.replace("(567 of", "(566 of")).expect("the same steps");
+    let told = "readrandom: 567 found in 3000 operations, by the original 566 in 3000";
+    assert_eq!(other.differences, [told]);
+    let error =
+        beside(&record, &printed.replace("readrandom ", "seekrandom ")).expect_err("others");
+    assert!(error.ends_with("fillrandom,seekrandom instead of fillrandom,readrandom"), "{error}");
 }

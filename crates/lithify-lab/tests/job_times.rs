@@ -19,18 +19,12 @@ const KIB: u64 = 1 << 10;
 fn settings() -> EngineSettings {
     EngineSettings {
         memory_budget_bytes: 16 * KIB * KIB,
-        block_cache_bytes: 0,
         memtable_bytes: 2 * KIB * KIB,
         table_bytes: 64 * KIB,
         base_level_bytes: 64 * KIB,
-        fanout: 4,
-        background_threads: 1,
-        block_bytes: 4096,
-        durability: DurabilityMode::Buffered,
         codec_level0: Some(Codec::None),
         codec_small: Codec::Lz4,
-        codec_middle: Codec::Lz4,
-        codec_bottom: Codec::Zstd(1),
+        ..EngineSettings::small()
     }
 }
 

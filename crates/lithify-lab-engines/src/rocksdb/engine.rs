@@ -266,6 +266,8 @@ fn codec_name(found: &str) -> String {
         "Snappy" | "01" => return "snappy".to_owned(),
         "ZSTD" | "07" => "zstd",
         "Zlib" | "02" => "zlib",
+        // Its efforts are those of lz4 from 2 on.
+        "LZ4HC" | "05" => "lz4",
         "" => "unknown",
         other => other,
     };
@@ -363,9 +365,9 @@ mod tests {
 
     #[test]
     fn codecs_in_the_words_of_the_lab() {
-        let names = ["NoCompression", "LZ4", "ZSTD level=1", "Zlib level=6", "ZSTD", "", "New"];
+        let names = ["NoCompression", "LZ4", "ZSTD level=1", "LZ4HC level=9", "ZSTD", "", "New"];
         let found: Vec<String> = names.iter().map(|name| codec_name(name)).collect();
-        assert_eq!(found, ["none", "lz4", "zstd-1", "zlib-6", "zstd", "unknown", "New"]);
+        assert_eq!(found, ["none", "lz4", "zstd-1", "lz4-9", "zstd", "unknown", "New"]);
         let names = [";;", "BuiltinV2;04;", "BuiltinV2;07; level=1", "BuiltinV2;0407;"];
         let found: Vec<String> = names.iter().map(|name| codec_name(name)).collect();
         assert_eq!(found, ["none", "lz4", "zstd-1", "0407"]);

@@ -29,6 +29,13 @@ fn native(codec: Codec) -> EngineResult<NativeCodec> {
         Codec::Snappy => (1, "kSnappyCompression", None),
         Codec::Zlib(effort) => (2, "kZlibCompression", Some(effort)),
         Codec::Lz4 => (4, "kLZ4Compression", None),
+        Codec::Lz4Effort(effort @ 2..) => (5, "kLZ4HCCompression", Some(effort)),
+        // Its versions differ in what a negative effort of this codec does.
+        Codec::Lz4Effort(_) => {
+            return Err(EngineError::fatal(format!(
+                "RocksDB cannot be given {codec} in every version; take lz4, or lz4-2 to lz4-12"
+            )));
+        }
         Codec::Zstd(effort) => (7, "kZSTD", Some(effort)),
         Codec::ZlibFast(_) => {
             return Err(EngineError::fatal(format!("RocksDB has no codec {codec}; take zlib-N")));
@@ -146,8 +153,14 @@ mod tests {
     fn what_cannot_be_matched_is_refused() {
         let refuse = |codecs| Policy::new(&settings(codecs)).expect_err(codecs).to_string();
         assert!(refuse("none,lz4,libdeflate-6").contains("no codec libdeflate-6"));
+        assert!(refuse("none,lz4--8,zstd-1").contains("cannot be given lz4--8"));
         assert!(refuse("zstd-1,zstd-3,zstd-9").contains("zstd-1 and zstd-3"));
         let policy = Policy::new(&settings("lz4,zstd-3,zstd-9")).expect("is possible");
         assert_eq!((policy.upper_effort(), policy.bottom.effort), (Some(3), Some(9)));
+        let policy = Policy::new(&settings("none,lz4,lz4-9")).expect("is possible");
+        assert_eq!(
+            (policy.bottom.option_name, policy.bottom.effort),
+            ("kLZ4HCCompression", Some(9))
+        );
     }
 }

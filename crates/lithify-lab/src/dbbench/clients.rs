@@ -24,8 +24,10 @@ use crate::meter::process::thread_cpu_us;
 
 /// One step's clients.
 pub(super) struct Loop<'a> {
-    spec: &'a DbSpec,
-    benchmark: Benchmark,
+    /// With the step's own settings.
+    pub(super) spec: &'a DbSpec,
+    /// Which step.
+    pub(super) benchmark: Benchmark,
     /// Seed of the first thread; the others take the following numbers.
     first_seed: u64,
     start: Instant,
@@ -103,7 +105,7 @@ impl<'a> Loop<'a> {
         first_seed: u64,
         start: Instant,
     ) -> Loop<'a> {
-        let rate = spec.write_rate(benchmark);
+        let rate = spec.write_rate_bytes_per_s;
         let limited = benchmark.changes_database() && rate > 0;
         Loop {
             spec,

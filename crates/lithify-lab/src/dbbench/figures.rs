@@ -4,8 +4,9 @@
 //! share of the time in which writers were slowed and the live bytes: these only the engine knows.
 
 use super::runner::DbRecord;
-use super::spec::{DbResult, StepResult};
+use super::spec::{DbResult, Role, StepResult};
 use crate::adapter::EngineStatistics;
+use crate::experiment::Ladder;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Comparison};
 
@@ -39,7 +40,7 @@ macro_rules! metric {
 }
 
 /// The figures, in the order of the tables.
-pub const METRICS: [Metric; 18] = [
+pub static METRICS: [Metric; 18] = [
     metric!("throughput", "ops/s", Higher, |m| Some(m.step.rate())),
     metric!("CPU per op", "us", Lower, |m| m.cpu_us_per_operation()),
     metric!("CPU per op until settled", "us", Lower, |m| m.settled_cpu_us_per_operation()),
@@ -60,6 +61,24 @@ pub const METRICS: [Metric; 18] = [
     metric!("resident", "MiB", Lower, |m| Some(m.resident_bytes() / MIB)),
 ];
 
+/// The most of live tables and log, in units of what they are when nothing is due. In no table:
+/// it is held against a bound of its own.
+pub static LIVE_PEAK: Metric = metric!("live peak : settled", "", Lower, |m| {
+    Some(m.peak_live_bytes()? / m.settled_live_bytes()?)
+});
+
+/// The figure of the tables with that name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+impl Metric {
+    /// Name and unit.
+    pub fn heading(&self) -> String {
+        format!("{} {}", self.name, self.unit).trim_end().to_owned()
+    }
+}
+
 impl StepResult {
     /// Operations per second.
     pub fn rate(&self) -> f64 {
@@ -68,7 +87,7 @@ impl StepResult {
 
     /// Writes by anybody.
     pub fn writes(&self) -> u64 {
-        if self.benchmark.is_write() { self.operations } else { self.background_writes }
+        if self.spec.benchmark.is_write() { self.operations } else { self.background_writes }
     }
 
     /// Operations per second in each second that ended before the clients did.
@@ -204,48 +223,42 @@ pub fn measured<'a>(
     result.loops().map(move |step| Measured { step, driver: of_driver.next() })
 }
 
-/// The three series of one figure of one step over the repeats.
+/// The series of one figure of one step over the repeats, with one ladder of codecs.
 pub struct Series<'a> {
     record: &'a DbRecord,
+    ladder: Ladder,
 }
 
 impl<'a> Series<'a> {
     /// Of a run.
-    pub fn of(record: &'a DbRecord) -> Series<'a> {
-        Series { record }
+    pub fn of(record: &'a DbRecord, ladder: Ladder) -> Series<'a> {
+        Series { record, ladder }
     }
 
-    fn values(
-        &self,
-        results: impl Iterator<Item = &'a DbResult>,
-        index: usize,
-        metric: &Metric,
-    ) -> Vec<(u64, f64)> {
+    /// A figure of the loop at `index` of the engine at `engine`, with its repeats; nothing where
+    /// the step does not have it.
+    fn values(&self, engine: usize, role: Role, index: usize, metric: &Metric) -> Vec<(u64, f64)> {
+        let Some(engine) = self.record.plan.engines.get(engine) else { return Vec::new() };
         let driver = self.record.driver();
-        results
-            .filter_map(|result| {
-                let value = measured(result, driver).nth(index).and_then(|m| (metric.value)(&m))?;
-                Some((result.cell.repeat, value))
-            })
-            .collect()
+        let of_step = |result: &DbResult| {
+            let value = measured(result, driver).nth(index).and_then(|m| (metric.value)(&m))?;
+            Some((result.cell.repeat, value))
+        };
+        self.record.of(engine, self.ladder, role).filter_map(of_step).collect()
     }
 
     /// A figure of the loop at `index`, the first engine against the one at `other`; `None` when
     /// a side does not have it.
     pub fn comparison(&self, other: usize, index: usize, metric: &Metric) -> Option<Comparison> {
-        use super::spec::Role::{Control, Measure};
-        let engines = &self.record.plan.engines;
-        let first = self.values(self.record.of(engines.first()?, Measure), index, metric);
-        let second = self.values(self.record.of(engines.get(other)?, Measure), index, metric);
-        let again = self.values(self.record.of(engines.first()?, Control), index, metric);
+        let first = self.values(0, Role::Measure, index, metric);
+        let second = self.values(other, Role::Measure, index, metric);
+        let again = self.values(0, Role::Control, index, metric);
         Comparison::of(&first, &second, &again)
     }
 
     /// A figure of one engine's loop at `index` over its repeats.
     pub fn spread(&self, engine: usize, index: usize, metric: &Metric) -> Option<Spread> {
-        use super::spec::Role::Measure;
-        let engine = self.record.plan.engines.get(engine)?;
-        let values = self.values(self.record.of(engine, Measure), index, metric);
+        let values = self.values(engine, Role::Measure, index, metric);
         Spread::of(values.into_iter().map(|(_, value)| value).collect())
     }
 }

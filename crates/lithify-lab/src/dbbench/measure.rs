@@ -1,7 +1,7 @@
 //! The measuring process, seen from inside: one sequence of steps over one database.
 //!
 //! 1. A fill closes the engine, removes its data and opens it anew; every other step takes the
-//!    database as it is.
+//!    database as it is, opened again where the step before read it in another way.
 //! 2. Each step with clients is metered on its own: counters of the engine before and after, the
 //!    most resident memory counted anew, a thread that samples every second.
 //! 3. After a step that writes, everything is flushed and background work is waited for, and that
@@ -21,7 +21,8 @@ use super::spec::{
     Benchmark, CallResult, DbCell, DbJob, DbResult, DbSpec, Interval, OperationLatency, Step,
     StepResult, ThreadCpu,
 };
-use crate::adapter::{Engine, EngineName, EngineResult, EngineStatistics};
+use super::step::StepSpec;
+use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
@@ -32,8 +33,8 @@ use crate::meter::process::reset_resident_max;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
-use crate::run::engine::{Transactions, open_spaces, stores};
-use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::engine::{Transactions, open_spaces, stores, uses_disk};
+use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
 use crate::run::store::write_json;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
@@ -57,6 +58,8 @@ pub fn measure(
 ) -> Result<DbResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let spec = &cell.spec;
+    let machine = Machine::describe(directory);
+    spec.allocator.verify(&machine.allocator)?;
     let mut engine = open(spec, directory)?;
     let mut sequence = Sequence {
         spec,
@@ -64,22 +67,25 @@ pub fn measure(
         meter: Meter::new(directory),
         listener,
         next_seed: spec.seed + 1,
+        direct_reads: spec.settings.direct_reads,
         presence: None,
         contents: spec.use_existing.then(|| recall(directory)).flatten(),
     };
     let mut steps = Vec::new();
-    for benchmark in &spec.benchmarks {
-        if benchmark.is_fill() && !spec.use_existing {
-            engine = sequence.empty(engine)?;
-        }
-        steps.push(sequence.step(&*engine, *benchmark)?);
+    for step in &spec.benchmarks {
+        let own = step.of(spec);
+        engine = match step.benchmark {
+            fill if fill.is_fill() && !spec.use_existing => sequence.empty(engine, &own)?,
+            _ => sequence.opened_for(engine, *step, &own)?,
+        };
+        steps.push(sequence.step(&*engine, *step, &own)?);
     }
     let verification = sequence.verify(&*engine)?;
     let result = DbResult {
         hash: cell.hash(),
         cell: cell.clone(),
         started_unix_s: started,
-        machine: Machine::describe(directory),
+        machine,
         engine_name: engine.name(),
         capabilities: engine.capabilities(),
         engine_options: engine.options(),
@@ -134,6 +140,8 @@ struct Sequence<'a> {
     listener: Listener<'a>,
     /// Threads are numbered through the whole process, so that no two steps draw the same keys.
     next_seed: u64,
+    /// How the database is open.
+    direct_reads: bool,
     /// The keys that are there; `None` when that is not known.
     presence: Option<Presence>,
     /// The name of the contents; `None` when they depend on speed or order.
@@ -162,20 +170,50 @@ struct Metered {
 }
 
 impl Sequence<'_> {
-    /// Removes the database and makes an empty one.
-    fn empty(&mut self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>, RunError> {
+    /// Removes the database and makes an empty one with the settings of `own`.
+    fn empty(
+        &mut self,
+        engine: Box<dyn Engine>,
+        own: &DbSpec,
+    ) -> Result<Box<dyn Engine>, RunError> {
         engine.close().map_err(|error| failed("close", &error))?;
         let io = |error| RunError::io(self.directory, error);
         std::fs::remove_dir_all(self.directory).map_err(io)?;
         std::fs::create_dir(self.directory).map_err(io)?;
         self.presence = stores(&self.spec.engine).then(|| Presence::none_of(self.spec.num));
         self.contents = Some(0);
-        open(self.spec, self.directory)
+        self.direct_reads = own.settings.direct_reads;
+        open(own, self.directory)
     }
 
-    fn step(&mut self, engine: &dyn Engine, benchmark: Benchmark) -> Result<Step, RunError> {
+    /// Opens the database again where the step's clients read it in another way than it is open.
+    fn opened_for(
+        &mut self,
+        engine: Box<dyn Engine>,
+        step: StepSpec,
+        own: &DbSpec,
+    ) -> Result<Box<dyn Engine>, RunError> {
+        let direct_reads = own.settings.direct_reads;
+        let same = self.direct_reads == direct_reads || !step.benchmark.is_loop();
+        if same || !uses_disk(&own.engine) {
+            return Ok(engine);
+        }
+        self.say("open");
+        engine.close().map_err(|error| failed("close", &error))?;
+        self.direct_reads = direct_reads;
+        open(own, self.directory)
+    }
+
+    /// Does a step; `own` is the spec with its settings.
+    fn step(
+        &mut self,
+        engine: &dyn Engine,
+        step: StepSpec,
+        own: &DbSpec,
+    ) -> Result<Step, RunError> {
+        let benchmark = step.benchmark;
         if benchmark.is_loop() {
-            return Ok(Step::Loop(Box::new(self.clients(engine, benchmark)?)));
+            return Ok(Step::Loop(Box::new(self.clients(engine, step, own)?)));
         }
         self.say(benchmark.name());
         let before = self.meter.read();
@@ -193,22 +231,23 @@ impl Sequence<'_> {
     fn clients(
         &mut self,
         engine: &dyn Engine,
-        benchmark: Benchmark,
+        step: StepSpec,
+        own: &DbSpec,
     ) -> Result<StepResult, RunError> {
+        let benchmark = step.benchmark;
         let first_seed = self.next_seed;
-        self.next_seed += threads(self.spec, benchmark);
+        self.next_seed += threads(own, benchmark);
         let contents = (!benchmark.changes_database()).then_some(self.contents).flatten();
         let statistics_before = statistics(engine)?;
         self.meter.sync();
         reset_resident_max();
         let start = Instant::now();
-        let clients = Loop::new(self.spec, benchmark, first_seed, start);
+        let clients = Loop::new(own, benchmark, first_seed, start);
         let sampler = Sampler::new(self.directory, start);
         let mut intervals = Intervals::default();
         let (outcome, samples) = thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                sampler
-                    .run(engine, &mut |at_s| self.tick(&clients, &mut intervals, benchmark, at_s))
+                sampler.run(engine, &mut |at_s| self.tick(&clients, &mut intervals, at_s))
             });
             let outcome = self.metered(engine, benchmark, &clients, &sampler);
             sampler.finish(thread.thread());
@@ -217,13 +256,13 @@ impl Sequence<'_> {
         let (ends, metered) = outcome?;
         let samples: Vec<Sample> =
             samples.map_err(|_| RunError::new("the sampling thread failed"))?;
-        let found_expected = self.account(benchmark, first_seed, &ends);
+        let found_expected = self.account(own, benchmark, first_seed, &ends);
         let merged = merge(benchmark, &ends.clients);
         let background = ends.background.as_ref();
         let background_writes = background.map_or(0, |end| end.operations);
         let writes = if benchmark.is_write() { merged.operations } else { background_writes };
         Ok(StepResult {
-            benchmark,
+            spec: step,
             operations: merged.operations,
             found: merged.found,
             found_expected,
@@ -281,7 +320,7 @@ impl Sequence<'_> {
         }
         self.say("settle");
         let before = self.meter.read();
-        settle(engine).map_err(|error| failed("settle", &error))?;
+        settle(engine)?;
         let after = self.meter.read();
         let settle_sampler_us = sampler.cpu_us() - sampler_us;
         self.meter.sync();
@@ -298,22 +337,28 @@ impl Sequence<'_> {
 
     /// Takes what the clients wrote into the books, and tells how many reads must have found
     /// their key.
-    fn account(&mut self, benchmark: Benchmark, first_seed: u64, ends: &Ends) -> Option<u64> {
+    fn account(
+        &mut self,
+        own: &DbSpec,
+        benchmark: Benchmark,
+        first_seed: u64,
+        ends: &Ends,
+    ) -> Option<u64> {
         if benchmark.changes_database() {
-            self.contents = oracle::contents_after(self.contents, benchmark, self.spec, first_seed);
+            self.contents = oracle::contents_after(self.contents, benchmark, own, first_seed);
         }
         let presence = self.presence.as_mut()?;
         let seeds = client_seed(benchmark, first_seed)..;
         let clients = seeds
             .zip(&ends.clients)
-            .map(|(seed, end)| (key_stream(self.spec, benchmark, seed), end.operations));
+            .map(|(seed, end)| (key_stream(own, benchmark, seed), end.operations));
         if benchmark.is_write() {
             clients.for_each(|(keys, count)| presence.add(keys, count));
             return None;
         }
         if let Some(end) = &ends.background {
             // Which of them a reader met depends on the moment.
-            presence.add(key_stream(self.spec, benchmark, first_seed), end.operations);
+            presence.add(key_stream(own, benchmark, first_seed), end.operations);
             return None;
         }
         Some(clients.map(|(keys, count)| presence.hits(keys, count)).sum())
@@ -330,7 +375,7 @@ impl Sequence<'_> {
     }
 
     /// Reports the operations of the last second.
-    fn tick(&self, clients: &Loop<'_>, intervals: &mut Intervals, benchmark: Benchmark, at_s: f64) {
+    fn tick(&self, clients: &Loop<'_>, intervals: &mut Intervals, at_s: f64) {
         let done = sum(&clients.counts);
         if intervals.closed {
             return;
@@ -338,27 +383,19 @@ impl Sequence<'_> {
         intervals.closed = clients.are_done();
         let interval = intervals.next(at_s, done, sum(std::slice::from_ref(&clients.background)));
         let rate = (interval.operations as f64 / interval.seconds.max(1e-9)) as u64;
-        let (done, total, unit) = match self.spec.operations(benchmark) {
-            Some(limit) => (done, limit * self.spec.threads, "operations"),
-            None => (at_s as u64, self.spec.duration_seconds, "seconds"),
+        let own = clients.spec;
+        let (amount, unit) = match own.operations(clients.benchmark) {
+            Some(limit) => ([done, limit * own.threads], "operations"),
+            None => ([at_s as u64, own.duration_seconds], "seconds"),
         };
-        if interval.operations > 0 && done <= total {
-            self.line(benchmark.name(), done, total, unit, rate);
+        if interval.operations > 0 && amount[0] <= amount[1] {
+            let stage = clients.benchmark.name();
+            (self.listener)(&ProgressLine::of_progress(stage, amount, unit, rate));
         }
     }
 
     fn say(&self, stage: &str) {
-        self.line(stage, 0, 0, "", 0);
-    }
-
-    fn line(&self, stage: &str, done: u64, total: u64, unit: &str, rate: u64) {
-        (self.listener)(&ProgressLine {
-            stage: stage.to_owned(),
-            done,
-            total,
-            unit: unit.to_owned(),
-            rate,
-        });
+        (self.listener)(&ProgressLine::of_stage(stage));
     }
 }
 
@@ -386,15 +423,6 @@ impl Intervals {
         self.list.push(interval);
         interval
     }
-}
-
-fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
-    engine.statistics().map_err(|error| failed("statistics", &error))
-}
-
-fn settle(engine: &dyn Engine) -> EngineResult<()> {
-    engine.flush()?;
-    engine.wait_for_compaction()
 }
 
 fn operation(name: &str, latencies: &Latencies) -> OperationLatency {

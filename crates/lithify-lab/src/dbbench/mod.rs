@@ -1,9 +1,10 @@
 //! The loops of the classic key-value benchmark, on one engine or on pairs of them.
 //!
-//! Owns: what a run does ([`spec`]), the random numbers (`stream`), the loops of the
-//! clients (`clients`), the measuring process ([`measure`]), what must be found
-//! ([`oracle`]), the pairs and their repeats ([`runner`]), the figures ([`figures`]) and the
-//! reports ([`report`]).
+//! Owns: what a run does ([`spec`]) and its steps as they are written ([`step`]), the random
+//! numbers (`stream`), the loops of the clients (`clients`), the measuring process ([`measure`]),
+//! what must be found ([`oracle`]), the pairs and their repeats ([`runner`]), the figures
+//! ([`figures`]), what they are held against ([`floors`]), the reports ([`report`]), and what the
+//! original printed beside them ([`original`]).
 //!
 //! Promises: with the same flags and seed the loops visit the same keys in the same order as the
 //! original's and write the same values; a sequence runs over one database in one process, which
@@ -14,11 +15,14 @@
 
 mod clients;
 pub mod figures;
+pub mod floors;
 pub mod histogram;
 pub mod measure;
 pub mod oracle;
+pub mod original;
 mod rate;
 pub mod report;
 pub mod runner;
 pub mod spec;
+pub mod step;
 mod stream;

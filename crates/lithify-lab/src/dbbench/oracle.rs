@@ -190,10 +190,7 @@ pub fn faults(result: &DbResult) -> Vec<String> {
         if let Some(expected) = step.found_expected
             && expected != step.found
         {
-            faults.push(format!(
-                "{id} {}: {} found, {expected} are there",
-                step.benchmark, step.found
-            ));
+            faults.push(format!("{id} {}: {} found, {expected} are there", step.spec, step.found));
         }
     }
     if let Some(seen) = &result.verification {
@@ -226,17 +223,17 @@ pub struct Agreement {
 pub fn agreement(left: &DbResult, right: &DbResult) -> Agreement {
     let mut agreement = Agreement::default();
     for (a, b) in left.loops().zip(right.loops()) {
-        if a.benchmark.is_write() {
+        if a.spec.benchmark.is_write() {
             continue;
         }
         if a.contents.is_none() || a.contents != b.contents {
-            agreement.not_comparable.push(a.benchmark.name().to_owned());
+            agreement.not_comparable.push(a.spec.to_string());
             continue;
         }
         match first_difference(a, b) {
             Some(what) => agreement.differences.push(format!(
                 "{} and {} read differently in {}: {what}",
-                left.cell.id, right.cell.id, a.benchmark
+                left.cell.id, right.cell.id, a.spec
             )),
             None => agreement.equal += a.checkpoints.len() as u64,
         }

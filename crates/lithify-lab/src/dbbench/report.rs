@@ -6,12 +6,14 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{METRICS, Measured, Series, measured};
-use super::oracle;
+use super::figures::{METRICS, Measured, Series, measured, metric};
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
+use super::{floors, oracle};
 use crate::adapter::EngineStatistics;
+use crate::experiment::Ladder;
 use crate::report::figures::{Spread, figure};
+use crate::report::floors::render as render_floors;
 use crate::report::paired::{Comparison, Verdict};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -23,14 +25,14 @@ pub fn result_line(step: &StepResult) -> String {
     let elapsed_s = step.elapsed_s.max(1e-9);
     let mut line = format!(
         "{:<12} : {:11.3} micros/op {} ops/sec {:.3} seconds {} operations; {:6.1} MB/s",
-        step.benchmark.name(),
+        step.spec.to_string(),
         step.client_seconds * 1e6 / operations,
         (step.operations as f64 / elapsed_s) as u64,
         step.elapsed_s,
         step.operations,
         step.bytes as f64 / MIB / elapsed_s,
     );
-    if !step.benchmark.is_write() {
+    if !step.spec.benchmark.is_write() {
         let _ = write!(line, " ({} of {} found)", step.found, step.operations);
     }
     line
@@ -58,7 +60,7 @@ pub fn intervals(step: &StepResult) -> String {
 pub fn render(record: &DbRecord) -> String {
     let mut text = String::new();
     if let Some(result) = record.reference().or(record.driver()) {
-        text.push_str(&settings(result));
+        text.push_str(&settings(result, &record.plan.ladders()));
     }
     let results: Vec<&DbResult> = record.results().collect();
     if let [.., result] = results.as_slice()
@@ -66,6 +68,9 @@ pub fn render(record: &DbRecord) -> String {
     {
         text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
     } else {
+        if let Some(missed) = render_floors(&floors::cells(record)) {
+            let _ = writeln!(text, "{missed}\n");
+        }
         text.push_str(&lines_of_all(record));
         text.push_str(&tables(record));
     }
@@ -73,7 +78,7 @@ pub fn render(record: &DbRecord) -> String {
     text
 }
 
-fn settings(result: &DbResult) -> String {
+fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
     let spec: &DbSpec = &result.cell.spec;
     let settings = &spec.settings;
     let mut text = format!(
@@ -97,7 +102,7 @@ fn settings(result: &DbResult) -> String {
     let _ = writeln!(
         text,
         "memory budget {} MiB, memtable {} MiB, tables {} MiB, base level {} MiB, fanout {}, blocks \
-         {} KiB, {} background threads, durability {}, codecs {},{},{}",
+         {} KiB, {} background threads, durability {}, codecs {}",
         mib(settings.memory_budget_bytes),
         mib(settings.memtable_bytes),
         mib(settings.table_bytes),
@@ -106,15 +111,18 @@ fn settings(result: &DbResult) -> String {
         settings.block_bytes >> 10,
         settings.background_threads,
         settings.durability.name(),
-        settings.codec_small,
-        settings.codec_middle,
-        settings.codec_bottom,
+        ladders.iter().map(Ladder::to_string).collect::<Vec<_>>().join("; "),
     );
     let machine = &result.machine;
     let _ = writeln!(
         text,
-        "{}, {} CPUs, {}, {}, {}\n",
-        machine.cpu, machine.cpus, machine.kernel, machine.file_system, machine.build,
+        "{}, {} CPUs, {}, {}, {}, allocator {}\n",
+        machine.cpu,
+        machine.cpus,
+        machine.kernel,
+        machine.file_system,
+        machine.build,
+        machine.allocator,
     );
     text
 }
@@ -135,7 +143,7 @@ fn one(result: &DbResult, driver: Option<&DbResult>) -> String {
             }
             Step::Loop(step) => {
                 let _ = writeln!(text, "{}", result_line(step));
-                text.push_str(&step.latency.distribution.render(step.benchmark.operation()));
+                text.push_str(&step.latency.distribution.render(step.spec.benchmark.operation()));
                 if let Some(writer) = &step.background_latency {
                     text.push_str(&writer.distribution.render("write of the background writer"));
                 }
@@ -180,33 +188,35 @@ fn lines_of_all(record: &DbRecord) -> String {
     text
 }
 
-/// For every loop a table: one engine alone, or the first against each of the others.
+/// For every ladder and loop a table: one engine alone, or the first against each of the others.
 fn tables(record: &DbRecord) -> String {
     let mut text = String::new();
     let Some(reference) = record.reference() else { return text };
-    let series = Series::of(record);
     let engines = &record.plan.engines;
-    for (index, step) in reference.loops().enumerate() {
-        if engines.len() == 1 {
-            let _ = writeln!(text, "{} (step {})", step.benchmark, index + 1);
-            for metric in &METRICS {
-                if let Some(spread) = series.spread(0, index, metric) {
-                    let name = format!("{} {}", metric.name, metric.unit);
-                    let _ = writeln!(text, "  {name:<30} {}", spread.with_range());
+    let ladders = record.plan.ladders();
+    for ladder in &ladders {
+        let series = Series::of(record, *ladder);
+        let codecs = match ladders.len() {
+            1 => String::new(),
+            _ => format!(", codecs {ladder}"),
+        };
+        for (index, step) in reference.loops().enumerate() {
+            let heading = format!("{} (step {}){codecs}", step.spec, index + 1);
+            if engines.len() == 1 {
+                let _ = writeln!(text, "{heading}");
+                for metric in &METRICS {
+                    if let Some(spread) = series.spread(0, index, metric) {
+                        let line = format!("  {:<30} {}", metric.heading(), spread.with_range());
+                        let _ = writeln!(text, "{line}");
+                    }
                 }
+                text.push('\n');
             }
-            text.push('\n');
-        }
-        for (other, engine) in engines.iter().enumerate().skip(1) {
-            let _ = writeln!(
-                text,
-                "{} (step {}): {} against {engine}",
-                step.benchmark,
-                index + 1,
-                engines[0]
-            );
-            text.push_str(&table(&series, other, index, [engines[0].name(), engine.name()]));
-            text.push('\n');
+            for (other, engine) in engines.iter().enumerate().skip(1) {
+                let _ = writeln!(text, "{heading}: {} against {engine}", engines[0]);
+                text.push_str(&table(&series, other, index, [engines[0].name(), engine.name()]));
+                text.push('\n');
+            }
         }
     }
     text
@@ -226,7 +236,7 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
             Verdict::WithinBand => "no difference shown",
             Verdict::None => "-",
         };
-        let name = format!("{} {}", metric.name, metric.unit);
+        let name = metric.heading();
         let ranged = |spread: &Option<Spread>| {
             spread.as_ref().map_or_else(|| "-".to_owned(), Spread::with_range)
         };
@@ -293,7 +303,7 @@ fn checks(record: &DbRecord) -> String {
 
 /// Every figure of every step of every run: one line each.
 pub fn csv(record: &DbRecord) -> String {
-    let mut text = "cell,role,engine,repeat,step,benchmark,operations,found,elapsed_s,\
+    let mut text = "cell,role,engine,codecs,repeat,step,benchmark,operations,found,elapsed_s,\
         ingested_bytes,found_expected,sum,foreign_cpu_us"
         .to_owned();
     for metric in &METRICS {
@@ -313,13 +323,14 @@ pub fn csv(record: &DbRecord) -> String {
             let sum = sum.fold(0u64, |sum, checkpoint| sum.wrapping_add(checkpoint.sum));
             let _ = write!(
                 text,
-                "{},{},{},{},{},{},{},{},{:.6},{},{},{sum:016x},{}",
+                "{},{},{},{},{},{},{},{},{},{:.6},{},{},{sum:016x},{}",
                 result.cell.id,
                 role(result.cell.role),
                 result.cell.spec.engine,
+                codecs(result),
                 result.cell.repeat,
                 index + 1,
-                step.benchmark,
+                step.spec,
                 step.operations,
                 step.found,
                 step.elapsed_s,
@@ -338,6 +349,14 @@ pub fn csv(record: &DbRecord) -> String {
         }
     }
     text
+}
+
+/// The ladder without commas; nothing for the driver, which stores nothing.
+fn codecs(result: &DbResult) -> String {
+    match result.cell.role {
+        Role::Driver => String::new(),
+        Role::Measure | Role::Control => result.cell.spec.settings.ladder().file_name(),
+    }
 }
 
 fn role(role: Role) -> &'static str {
@@ -391,9 +410,7 @@ fn tsv_line(result: &DbResult, measured: &Measured<'_>) -> Vec<String> {
     let settle_s = step.settle.as_ref().map_or(0.0, |settle| settle.seconds);
     let uptime_s = step.usage.seconds + settle_s;
     let job_cpu_us = grown(step, |s| s.levels.iter().map(|level| level.compaction_cpu_us).sum());
-    let metric = |name: &str| {
-        METRICS.iter().find(|metric| metric.name == name).and_then(|m| (m.value)(measured))
-    };
+    let metric = |name: &str| metric(name).and_then(|metric| (metric.value)(measured));
     let distribution = &step.latency.distribution;
     let percentile = |percent| format!("{:.2}", distribution.percentile_us(percent));
     let stalls = &step.throughput;
@@ -423,7 +440,7 @@ fn tsv_line(result: &DbResult, measured: &Measured<'_>) -> Vec<String> {
         format!("{:.6}", step.usage.process_cpu.user_us as f64 / 1e9),
         format!("{:.6}", step.usage.process_cpu.system_us as f64 / 1e9),
         format!("{:.3}", step.usage.memory.resident_max_bytes as f64 / GIB),
-        format!("{}.t{}", step.benchmark, spec.threads),
+        format!("{}.t{}", step.spec, spec.threads),
         result.started_unix_s.to_string(),
         result.engine_name.clone(),
         result.cell.id.clone(),

@@ -1,9 +1,9 @@
 //! Pairs: the same sequence on several engines, in turn, several times, each in its own process.
 //!
-//! The driver alone comes first. Then every repeat runs the engines in the order in which they
-//! were named, and the first one once more when a control is asked for: what those two differ by
-//! is what no engine makes. A result is on disk whole or not at all, and what was measured by the
-//! same program with the same settings is not measured again.
+//! The driver alone comes first. Then every repeat runs every ladder of codecs, and in it the
+//! engines in the order in which they were named, and the first one once more when a control is
+//! asked for: what those two differ by is what no engine makes. A result is on disk whole or not at
+//! all, and what was measured by the same program with the same settings is not measured again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{DbCell, DbJob, DbResult, DbSpec, Role, SCHEMA, Step};
 use super::{oracle, report};
 use crate::adapter::EngineName;
+use crate::experiment::Ladder;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
@@ -34,35 +35,69 @@ pub struct DbPlan {
 const DRIVER_SECONDS_MAX: u64 = 10;
 
 impl DbPlan {
-    /// `specs` differ by their engines only.
-    pub fn new(name: &str, specs: &[DbSpec], repeats: u64, control: bool) -> DbPlan {
-        let cell = |role, repeat, spec: &DbSpec| {
-            let id = match role {
-                Role::Driver => "driver".to_owned(),
-                Role::Measure => format!("{}-r{repeat}", spec.engine),
-                Role::Control => format!("{}-control-r{repeat}", spec.engine),
-            };
-            DbCell { id, role, repeat, spec: spec.clone() }
+    /// `specs` differ by their engines only, and each runs with each of the `ladders`. Names of
+    /// cells name the ladder where there are several.
+    pub fn new(
+        name: &str,
+        specs: &[DbSpec],
+        ladders: &[Ladder],
+        repeats: u64,
+        control: bool,
+    ) -> DbPlan {
+        let cell = |role, repeat, spec: &DbSpec, ladder: Ladder| {
+            let mut parts = vec![spec.engine.name().to_owned()];
+            if ladders.len() > 1 {
+                parts.push(ladder.file_name());
+            }
+            if role == Role::Control {
+                parts.push("control".to_owned());
+            }
+            parts.push(format!("r{repeat}"));
+            let settings = spec.settings.clone().with_ladder(ladder);
+            DbCell { id: parts.join("-"), role, repeat, spec: DbSpec { settings, ..spec.clone() } }
         };
         let mut cells = Vec::new();
-        let mut first = specs.first().cloned();
-        if let Some(spec) = &mut first {
-            spec.engine = EngineName::null();
-            spec.duration_seconds = spec.duration_seconds.min(DRIVER_SECONDS_MAX);
-            spec.write_rate_bytes_per_s = 0;
-            spec.use_existing = false;
-            cells.push(cell(Role::Driver, 0, spec));
-        }
+        cells.extend(specs.first().zip(ladders.first()).map(|(spec, ladder)| {
+            let settings = spec.settings.clone().with_ladder(*ladder);
+            driver(DbSpec { settings, ..spec.clone() })
+        }));
         let stored: Vec<&DbSpec> = specs.iter().filter(|s| engine::stores(&s.engine)).collect();
         for repeat in 0..repeats {
-            cells.extend(stored.iter().map(|spec| cell(Role::Measure, repeat, spec)));
-            if control && let Some(spec) = stored.first() {
-                cells.push(cell(Role::Control, repeat, spec));
+            for ladder in ladders.iter().copied() {
+                cells.extend(stored.iter().map(|spec| cell(Role::Measure, repeat, spec, ladder)));
+                if control && let Some(spec) = stored.first() {
+                    cells.push(cell(Role::Control, repeat, spec, ladder));
+                }
             }
         }
         let engines = stored.iter().map(|spec| spec.engine.clone()).collect();
         DbPlan { name: name.to_owned(), engines, cells }
     }
+
+    /// The ladders of codecs, in the order in which they were named.
+    pub fn ladders(&self) -> Vec<Ladder> {
+        let mut ladders = Vec::new();
+        for cell in &self.cells {
+            let ladder = cell.spec.settings.ladder();
+            if !ladders.contains(&ladder) {
+                ladders.push(ladder);
+            }
+        }
+        ladders
+    }
+}
+
+/// The cell in which the driver is alone. What it costs depends on no rate, and soon not on time.
+fn driver(mut spec: DbSpec) -> DbCell {
+    spec.engine = EngineName::null();
+    spec.duration_seconds = spec.duration_seconds.min(DRIVER_SECONDS_MAX);
+    spec.write_rate_bytes_per_s = 0;
+    spec.use_existing = false;
+    for step in &mut spec.benchmarks {
+        step.duration_seconds = step.duration_seconds.map(|own| own.min(DRIVER_SECONDS_MAX));
+        step.write_rate_bytes_per_s = None;
+    }
+    DbCell { id: "driver".to_owned(), role: Role::Driver, repeat: 0, spec }
 }
 
 /// A cell with what became of it.
@@ -98,14 +133,17 @@ impl DbRecord {
             .filter(|result| oracle::faults(result).is_empty())
     }
 
-    /// Those of one engine in one role, by repeat.
+    /// Those of one engine with one ladder in one role, by repeat.
     pub fn of<'a>(
         &'a self,
         engine: &'a EngineName,
+        ladder: Ladder,
         role: Role,
     ) -> impl Iterator<Item = &'a DbResult> {
-        self.results()
-            .filter(move |result| result.cell.role == role && result.cell.spec.engine == *engine)
+        self.results().filter(move |result| {
+            let spec = &result.cell.spec;
+            result.cell.role == role && spec.engine == *engine && spec.settings.ladder() == ladder
+        })
     }
 
     /// What the driver alone took.
@@ -212,8 +250,10 @@ impl Runner<'_> {
         };
         let log_path = store.directory().join(format!("{}.log", cell.id));
         let files = JobFiles { result: &result_path, log: &log_path };
+        let mut program = self.program.clone();
+        program.environment.extend(cell.spec.allocator.environment());
         let mut progress = |line: &_| announcer.progress(line);
-        let answer = run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)?;
+        let answer = run_for_result(&program, &job, &files, self.interrupt, &mut progress)?;
         drop(directory);
         let seconds = began.elapsed().as_secs_f64();
         pace.measured(seconds);
@@ -283,7 +323,7 @@ fn summary(result: &DbResult, seconds: f64) -> String {
     let mut text = format!("{}:", result.cell.id);
     for step in result.loops() {
         let rate = step.operations as f64 / step.elapsed_s.max(1e-9);
-        text.push_str(&format!(" {} {rate:.0}/s,", step.benchmark));
+        text.push_str(&format!(" {} {rate:.0}/s,", step.spec));
     }
     let foreign = foreign_percent(result);
     text.push_str(&format!(" other processes {foreign:.0} %, {seconds:.0} s in all"));
@@ -321,7 +361,7 @@ pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], R
     write_atomically(&files[3], format!("{line}\n").as_bytes())?;
     for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
         for (index, step) in result.loops().enumerate() {
-            let file = format!("{}-{index}-{}.report.csv", result.cell.id, step.benchmark);
+            let file = format!("{}-{index}-{}.report.csv", result.cell.id, step.spec.benchmark);
             let path = results.join("runs").join(name).join(file);
             write_atomically(&path, report::intervals(step).as_bytes())?;
         }

@@ -2,18 +2,19 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Distribution;
 use super::oracle::{Checkpoint, Verification};
+use super::step::StepSpec;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Throughput;
 use crate::latency::LatencySummary;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
+use crate::run::allocator::Allocator;
 use crate::run::cell::EngineSettings;
 
 /// Version of the JSON of specs and results.
@@ -105,17 +106,6 @@ impl fmt::Display for Benchmark {
     }
 }
 
-impl FromStr for Benchmark {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Benchmark, String> {
-        Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text).ok_or_else(|| {
-            let known: Vec<&str> = Benchmark::ALL.iter().map(|known| known.name()).collect();
-            format!("there is no benchmark \"{text}\"; there are: {}", known.join(", "))
-        })
-    }
-}
-
 /// What is done, on what. Everything that can change a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DbSpec {
@@ -126,7 +116,9 @@ pub struct DbSpec {
     /// With which settings.
     pub settings: EngineSettings,
     /// The steps, in order.
-    pub benchmarks: Vec<Benchmark>,
+    pub benchmarks: Vec<StepSpec>,
+    /// Who gives it its memory.
+    pub allocator: Allocator,
     /// Number of keys that there are, and of operations of a client unless told otherwise.
     pub num: u64,
     /// Operations of a reading client; `num` when not given.
@@ -148,10 +140,6 @@ pub struct DbSpec {
     /// Limit on what is written, keys and values, bytes per second; 0 for none. In
     /// readwhilewriting it limits the writer beside the readers, elsewhere all writers together.
     pub write_rate_bytes_per_s: u64,
-    /// Limit on the writer beside readers, in place of the one above; the other writers are then
-    /// limited by that alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub background_rate_bytes_per_s: Option<u64>,
     /// Clients take this and the following numbers as their seeds.
     pub seed: u64,
     /// Start with the database that is there.
@@ -166,14 +154,6 @@ impl DbSpec {
     /// Key and value bytes of one entry.
     pub fn entry_bytes(&self) -> u64 {
         self.key_bytes + self.value_bytes
-    }
-
-    /// Limit on what is written in a step, bytes per second; 0 for none.
-    pub fn write_rate(&self, benchmark: Benchmark) -> u64 {
-        match self.background_rate_bytes_per_s {
-            Some(rate) if benchmark == Benchmark::ReadWhileWriting => rate,
-            _ => self.write_rate_bytes_per_s,
-        }
     }
 
     /// Operations of one client of a step; `None` when the time decides.
@@ -273,8 +253,9 @@ pub struct ThreadCpu {
 /// What a step with clients found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepResult {
-    /// Which.
-    pub benchmark: Benchmark,
+    /// Which, with the settings that it had for itself.
+    #[serde(rename = "benchmark")]
+    pub spec: StepSpec,
     /// Operations of the clients, the writer beside them left out.
     pub operations: u64,
     /// Reads or seeks that found their key.
@@ -344,7 +325,7 @@ impl Step {
     /// Which.
     pub fn benchmark(&self) -> Benchmark {
         match self {
-            Step::Loop(step) => step.benchmark,
+            Step::Loop(step) => step.spec.benchmark,
             Step::Call(call) => call.benchmark,
         }
     }

@@ -1,8 +1,11 @@
-//! Codecs by name: `none`, `snappy`, `lz4`, `zlib-6`, `libdeflate-6`, `zstd-1`, `zstd--3`.
+//! Codecs by name, `none`, `snappy`, `lz4`, `lz4-9`, `zlib-6`, `libdeflate-6`, `zstd-1`, and
+//! ladders of them by distance from the bottom of a tree. Names and efforts are the engine's own.
 
 use std::fmt;
 use std::str::FromStr;
 
+use lithify::Compression;
+use lithify::codec::{CodecId, Encoder};
 use serde::{Deserialize, Serialize};
 
 /// A codec with its strength ("effort").
@@ -15,24 +18,49 @@ pub enum Codec {
     Snappy,
     /// LZ4, fast mode.
     Lz4,
+    /// LZ4 with an effort: 2 to 12 is stronger, negative is faster and weaker.
+    Lz4Effort(i32),
     /// Deflate by reference zlib, effort 1 to 9.
     Zlib(i32),
     /// Deflate by a faster encoder of the same format, effort 1 to 12.
     ZlibFast(i32),
-    /// Zstandard, effort -7 to 22 without 0.
+    /// Zstandard, effort up to 22 without 0, negative is faster and weaker.
     Zstd(i32),
+}
+
+impl From<Codec> for Compression {
+    fn from(codec: Codec) -> Compression {
+        let (codec, effort, encoder) = match codec {
+            Codec::None => return Compression::NONE,
+            Codec::Snappy => (CodecId::Snappy, 0, Encoder::Reference),
+            Codec::Lz4 => return Compression::LZ4,
+            Codec::Lz4Effort(effort) => (CodecId::Lz4, effort, Encoder::Reference),
+            Codec::Zlib(effort) => (CodecId::Zlib, effort, Encoder::Reference),
+            Codec::ZlibFast(effort) => (CodecId::Zlib, effort, Encoder::Fast),
+            Codec::Zstd(effort) => (CodecId::Zstd, effort, Encoder::Reference),
+        };
+        Compression { codec, effort, encoder }
+    }
+}
+
+impl From<Compression> for Codec {
+    fn from(compression: Compression) -> Codec {
+        let effort = compression.effort;
+        match (compression.codec, compression.encoder) {
+            (CodecId::None, _) => Codec::None,
+            (CodecId::Snappy, _) => Codec::Snappy,
+            (CodecId::Lz4, _) if compression == Compression::LZ4 => Codec::Lz4,
+            (CodecId::Lz4, _) => Codec::Lz4Effort(effort),
+            (CodecId::Zlib, Encoder::Reference) => Codec::Zlib(effort),
+            (CodecId::Zlib, Encoder::Fast) => Codec::ZlibFast(effort),
+            (CodecId::Zstd, _) => Codec::Zstd(effort),
+        }
+    }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Codec::None => f.write_str("none"),
-            Codec::Snappy => f.write_str("snappy"),
-            Codec::Lz4 => f.write_str("lz4"),
-            Codec::Zlib(effort) => write!(f, "zlib-{effort}"),
-            Codec::ZlibFast(effort) => write!(f, "libdeflate-{effort}"),
-            Codec::Zstd(effort) => write!(f, "zstd-{effort}"),
-        }
+        Compression::from(*self).fmt(f)
     }
 }
 
@@ -54,32 +82,48 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => return Ok(Codec::None),
-            "snappy" => return Ok(Codec::Snappy),
-            "lz4" => return Ok(Codec::Lz4),
-            _ => {}
-        }
-        if let Some(effort) = text.strip_prefix("libdeflate-") {
-            return effort_of(text, effort, 1, 12).map(Codec::ZlibFast);
-        }
-        if let Some(effort) = text.strip_prefix("zlib-") {
-            return effort_of(text, effort, 1, 9).map(Codec::Zlib);
-        }
-        if let Some(effort) = text.strip_prefix("zstd-") {
-            return effort_of(text, effort, -7, 22).map(Codec::Zstd);
-        }
-        Err(format!(
-            "unknown codec \"{text}\"; allowed: none, snappy, lz4, zlib-1 to zlib-9, libdeflate-1 \
-             to libdeflate-12, zstd-1 to zstd-22, zstd--7 to zstd--1"
-        ))
+        let parsed = text.parse::<Compression>();
+        parsed.map(Codec::from).map_err(|error| format!("codec \"{text}\": {error}"))
     }
 }
 
-fn effort_of(text: &str, effort: &str, min: i32, max: i32) -> Result<i32, String> {
-    let zero = if min < 0 { " without 0" } else { "" };
-    match effort.parse::<i32>() {
-        Ok(number) if number != 0 && (min..=max).contains(&number) => Ok(number),
-        _ => Err(format!("impossible effort in \"{text}\"; allowed: {min} to {max}{zero}")),
+/// The codecs of a tree by distance from the bottom, written `none,lz4,zstd-1`; one codec stands
+/// for all levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ladder {
+    /// Of level 0 and of levels at distance 2 and more from the bottom.
+    pub small: Codec,
+    /// Of the level above the bottom.
+    pub middle: Codec,
+    /// Of the bottom level.
+    pub bottom: Codec,
+}
+
+impl Ladder {
+    /// It as part of the name of a file.
+    pub fn file_name(&self) -> String {
+        format!("{}+{}+{}", self.small, self.middle, self.bottom)
+    }
+}
+
+impl fmt::Display for Ladder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.small, self.middle, self.bottom)
+    }
+}
+
+impl FromStr for Ladder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let codecs: Vec<Codec> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        match codecs[..] {
+            [all] => Ok(Ladder { small: all, middle: all, bottom: all }),
+            [small, middle, bottom] => Ok(Ladder { small, middle, bottom }),
+            _ => Err(format!(
+                "a ladder takes 3 codecs separated by commas, or one for all levels; {} were given",
+                codecs.len()
+            )),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Experiment files: a question, a matrix of scales and arms, and the published figures.
 //!
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
-//! names of codecs in it ([`Codec`]), and the columns that figures are published in
+//! names of codecs in it ([`Codec`], [`Ladder`]), and the columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
 //! possible to run. Two kinds of workload have a shape each: LinkBench ([`Experiment`]) and the
 //! loops of the classic key-value benchmark ([`LoopExperiment`]); [`AnyExperiment`] is either.
@@ -17,7 +17,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use codec::Codec;
+pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
 pub use loops::LoopExperiment;
 pub use parse::ExperimentError;

@@ -110,8 +110,8 @@ fn impossible_values_name_the_allowed_range() {
         ("query_seconds = 120", "query_seconds = 0", "scale.cached.query_seconds", "1 to 864000"),
         ("block_cache_mib = 16", "block_cache_mib = 128", "scale.smoke.block_cache_mib", "128"),
         ("bottom = \"zlib-6\"", "bottom = \"zlib-16\"", "arm[3].bottom", "1 to 9"),
-        ("bottom = \"zlib-6\"", "bottom = \"gzip\"", "arm[3].bottom", "unknown codec"),
-        ("bottom = \"zstd-3\"", "bottom = \"zstd-0\"", "arm[5].bottom", "without 0"),
+        ("bottom = \"zlib-6\"", "bottom = \"gzip\"", "arm[3].bottom", "one of none, snappy"),
+        ("bottom = \"zstd-3\"", "bottom = \"zstd-0\"", "arm[5].bottom", "or 1 to 22"),
         ("name = \"zlib-6\"", "name = \"zlib-1\"", "arm[3].name", "second arm"),
         ("name = \"zlib-6\"", "name = \"Zlib 6\"", "arm[3].name", "lower-case"),
         ("published = 0.555", "published = 0.655", "headline[0].published", "contradicts"),
@@ -149,11 +149,35 @@ fn broken_syntax_names_the_line() {
 
 #[test]
 fn codec_names_go_both_ways() {
-    for name in ["none", "snappy", "lz4", "zlib-1", "zlib-9", "libdeflate-12", "zstd--7", "zstd-22"]
-    {
+    let names = [
+        "none",
+        "snappy",
+        "lz4",
+        "lz4-12",
+        "lz4--8",
+        "zlib-1",
+        "zlib-9",
+        "libdeflate-12",
+        "zstd--7",
+        "zstd-22",
+    ];
+    for name in names {
         assert_eq!(name.parse::<Codec>().map(|codec| codec.to_string()).as_deref(), Ok(name));
     }
-    for name in ["", "zlib", "zlib-", "zlib-0", "libdeflate-13", "zstd-23", "zstd--8", "zstd-1.5"] {
-        assert!(name.parse::<Codec>().is_err(), "{name}");
+    for name in ["", "zlib", "zlib-", "zlib-0", "libdeflate-13", "zstd-23", "lz4-13", "zstd-1.5"] {
+        let error = name.parse::<Codec>().expect_err(name);
+        assert!(error.starts_with(&format!("codec \"{name}\": ")), "{error}");
     }
+}
+
+#[test]
+fn ladders_have_three_codecs_or_one() {
+    let ladder = |text: &str| text.parse::<Ladder>();
+    let three = ladder("none,lz4-9,zstd--3").expect("is one");
+    assert_eq!(three.to_string(), "none,lz4-9,zstd--3");
+    assert_eq!(three.file_name(), "none+lz4-9+zstd--3");
+    assert_eq!(ladder("lz4"), ladder("lz4,lz4,lz4"));
+    assert!(ladder("none,lz4").expect_err("too few").ends_with("; 2 were given"));
+    assert!(ladder("none,lz4,gzip").expect_err("unknown").starts_with("codec \"gzip\": "));
+    assert!(ladder("").is_err());
 }

@@ -41,7 +41,7 @@ impl<'a> Figures<'a> {
 
     /// A test of a result with the same test of the driver.
     pub fn test(&self, result: &'a DbResult, test: Benchmark) -> Option<Measured<'a>> {
-        measured(result, self.driver).find(|measured| measured.step.benchmark == test)
+        measured(result, self.driver).find(|measured| measured.step.spec.benchmark == test)
     }
 
     /// A test of an arm on an engine, repeat by repeat.
@@ -115,7 +115,7 @@ pub fn column_value(measured: &Measured<'_>, column: LoopColumn) -> Option<f64> 
         LoopColumn::JobWall => Some(jobs(step).total().wall_us as f64 / 1e6),
         LoopColumn::JobCpu => Some(jobs(step).total().cpu_us as f64 / 1e6),
         // Beside readers there is no rate of writes that the engine decides.
-        LoopColumn::JobCpuPerWrite if !step.benchmark.is_write() => None,
+        LoopColumn::JobCpuPerWrite if !step.spec.benchmark.is_write() => None,
         LoopColumn::JobCpuPerWrite => per(jobs(step).total().cpu_us as f64 / 1e6, step.rate()),
         LoopColumn::Stall => measured.slowed_percent(),
         LoopColumn::FlushPerIngest => per(settled()?[0] as f64, ingested),

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::EngineName;
 use crate::dbbench::runner::DbPlan;
 use crate::dbbench::spec::{Benchmark, DbCell, DbSpec, Role, SCHEMA};
-use crate::experiment::loops::{LoopExperiment, LoopScale};
+use crate::dbbench::step::StepSpec;
+use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
+use crate::run::allocator::Allocator;
 use crate::run::engine;
 use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
 
@@ -102,7 +104,7 @@ impl LoopPlan {
         let driver = spec(experiment, &sizes, &experiment.arms[0], &EngineName::null(), 0, build);
         let driver = DbSpec {
             duration_seconds: driver.duration_seconds.min(DRIVER_SECONDS_MAX),
-            background_rate_bytes_per_s: None,
+            benchmarks: benchmarks(&experiment.workload, 0),
             ..driver
         };
         cells.push(DbCell { id: "driver".to_owned(), role: Role::Driver, repeat: 0, spec: driver });
@@ -145,6 +147,16 @@ pub(super) fn cell_id(engine: &EngineName, arm: &str, repeat: u64) -> String {
     format!("{engine}-{arm}-r{repeat}")
 }
 
+/// The load, then the tests; the writer beside readers keeps to its rate, bytes per second.
+fn benchmarks(workload: &LoopWorkload, writer_rate_bytes_per_s: u64) -> Vec<StepSpec> {
+    let step = |benchmark: Benchmark| {
+        let is_beside_readers = benchmark == Benchmark::ReadWhileWriting;
+        let write_rate_bytes_per_s = is_beside_readers.then_some(writer_rate_bytes_per_s);
+        StepSpec { write_rate_bytes_per_s, ..StepSpec::from(benchmark) }
+    };
+    [workload.load].iter().chain(&workload.tests).map(|benchmark| step(*benchmark)).collect()
+}
+
 fn spec(
     experiment: &LoopExperiment,
     scale: &LoopScale,
@@ -154,12 +166,12 @@ fn spec(
     build: &str,
 ) -> DbSpec {
     let workload = &experiment.workload;
-    let load: [Benchmark; 1] = [workload.load];
     DbSpec {
         schema: SCHEMA,
         engine: engine.clone(),
         settings: settings(&experiment.engine, &scale.sizes(), arm),
-        benchmarks: load.iter().chain(&workload.tests).copied().collect(),
+        benchmarks: benchmarks(workload, workload.writer_mib_per_s << 20),
+        allocator: Allocator::default(),
         num: scale.keys,
         reads: None,
         writes: None,
@@ -170,7 +182,6 @@ fn spec(
         duration_seconds: scale.test_seconds,
         seek_nexts: 0,
         write_rate_bytes_per_s: 0,
-        background_rate_bytes_per_s: Some(workload.writer_mib_per_s << 20),
         seed: workload.seed + SEEDS_PER_REPEAT * repeat,
         use_existing: false,
         settle: true,
@@ -231,20 +242,20 @@ mod tests {
         };
         let spec = cell("lithify-lz4-but-l0-r0");
         let steps = [Benchmark::FillSeq, Benchmark::ReadWhileWriting, Benchmark::Overwrite];
-        assert_eq!(spec.benchmarks, steps);
+        assert_eq!(spec.benchmarks.iter().map(|step| step.benchmark).collect::<Vec<_>>(), steps);
         assert_eq!(spec.settings.codec_level0, Some(Codec::None));
         assert_eq!(spec.settings.codec_small, Codec::Lz4);
-        assert_eq!(spec.write_rate(Benchmark::ReadWhileWriting), 10 << 20);
-        assert_eq!(
-            (spec.write_rate(Benchmark::Overwrite), spec.write_rate(Benchmark::FillSeq)),
-            (0, 0)
-        );
+        let rates = |spec: &DbSpec| {
+            let rate = |step: &StepSpec| step.of(spec).write_rate_bytes_per_s;
+            spec.benchmarks.iter().map(rate).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(&spec), [0, 10 << 20, 0]);
         let upper = cell("lithify-none-upper-r0").settings;
         assert_eq!((upper.codec_level0, upper.codec_small), (None, Codec::None));
         assert_eq!((upper.codec_middle, upper.codec_bottom), (Codec::Lz4, Codec::Lz4));
         let driver = cell("driver");
         assert_eq!(driver.engine, EngineName::null());
-        assert_eq!(driver.write_rate(Benchmark::ReadWhileWriting), 0);
+        assert_eq!(rates(&driver), [0, 0, 0]);
     }
 
     #[test]

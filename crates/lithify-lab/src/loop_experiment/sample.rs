@@ -11,6 +11,7 @@ use crate::dbbench::runner::{DbCellRecord, DbRecord};
 use crate::dbbench::spec::{
     Benchmark, DbCell, DbResult, OperationLatency, Role, SCHEMA, Step, StepResult, ThreadCpu,
 };
+use crate::dbbench::step::StepSpec;
 use crate::experiment::BUILT_IN;
 use crate::experiment::LoopExperiment;
 use crate::keyvalue::timeline::Throughput;
@@ -50,8 +51,7 @@ pub(super) fn record(plan: &LoopPlan) -> LoopRecord {
 /// level 0 decides about flushes, that of the small levels about the base level and the next one.
 fn result(cell: &DbCell) -> DbResult {
     let steps = cell.spec.benchmarks.iter().enumerate();
-    let steps =
-        steps.map(|(index, benchmark)| Step::Loop(Box::new(step(cell, *benchmark, index as u64))));
+    let steps = steps.map(|(index, spec)| Step::Loop(Box::new(step(cell, *spec, index as u64))));
     DbResult {
         hash: cell.hash(),
         cell: cell.clone(),
@@ -83,12 +83,12 @@ fn stored(settings: &EngineSettings, level: u32) -> u64 {
 }
 
 /// A step of 10 s; the one at `index` began when so many had booked their jobs.
-fn step(cell: &DbCell, benchmark: Benchmark, index: u64) -> StepResult {
+fn step(cell: &DbCell, spec: StepSpec, index: u64) -> StepResult {
     let settings = &cell.spec.settings;
     let slow = if cell.spec.engine.name() == "rocksdb" { 2 } else { 1 };
     let seconds = 10.0 * (1.0 + cell.repeat as f64 / 100.0);
     let operations = 500_000 * stored(settings, 0) / slow;
-    let is_reading = benchmark == Benchmark::ReadWhileWriting;
+    let is_reading = spec.benchmark == Benchmark::ReadWhileWriting;
     let writes = if is_reading { 100_000 } else { operations };
     let ingested = writes * cell.spec.entry_bytes();
     let measures = cell.role == Role::Measure;
@@ -116,7 +116,7 @@ fn step(cell: &DbCell, benchmark: Benchmark, index: u64) -> StepResult {
         ..PhaseUsage::default()
     };
     StepResult {
-        benchmark,
+        spec,
         operations,
         found: 0,
         found_expected: None,

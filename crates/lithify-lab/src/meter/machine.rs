@@ -26,6 +26,15 @@ pub struct Machine {
     pub compiler: String,
     /// `release` or `debug`.
     pub build: String,
+    /// Who gives this process its memory: `glibc`, or the name of a library that is loaded before
+    /// it, and its place.
+    #[serde(default = "unknown")]
+    pub allocator: String,
+}
+
+/// What a record does not tell.
+fn unknown() -> String {
+    "unknown".to_owned()
 }
 
 impl Machine {
@@ -44,20 +53,35 @@ impl Machine {
             memory_bytes: keyed_number(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0) * 1024,
             file_system: fs::canonicalize(directory)
                 .map(|directory| file_system_of(&mounts, &directory))
-                .unwrap_or_else(|_| "unknown".to_owned()),
+                .unwrap_or_else(|_| unknown()),
             device: super::system::Device::of(directory)
                 .map_or_else(|why| why, |device| device.name),
             compiler: env!("LITHIFY_LAB_COMPILER").to_owned(),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            allocator: allocator(&read("/proc/self/maps")),
         }
     }
+}
+
+/// The allocator among the libraries that are mapped into a process.
+fn allocator(maps: &str) -> String {
+    let mut libraries = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let known = |path: &str| {
+        let file = path.rsplit('/').next().unwrap_or_default();
+        ["jemalloc", "tcmalloc", "mimalloc"]
+            .into_iter()
+            .find(|name| file.starts_with(&format!("lib{name}")))
+    };
+    let found = libraries.find_map(|path| Some((known(path)?, path)));
+    let own = if cfg!(target_env = "gnu") { "glibc" } else { "the C library" };
+    found.map_or_else(|| own.to_owned(), |(name, path)| format!("{name} ({path})"))
 }
 
 fn cpu_model(cpuinfo: &str) -> String {
     cpuinfo
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name))
-        .map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
+        .map_or_else(unknown, |name| name.trim().to_owned())
 }
 
 /// Type of the innermost mount that holds `directory`.
@@ -70,7 +94,7 @@ fn file_system_of(mounts: &str, directory: &Path) -> String {
         })
         .filter(|(point, _)| directory.starts_with(point))
         .max_by_key(|(point, _)| point.len())
-        .map_or_else(|| "unknown".to_owned(), |(_, kind)| kind.to_owned())
+        .map_or_else(unknown, |(_, kind)| kind.to_owned())
 }
 
 #[cfg(test)]
@@ -88,9 +112,20 @@ mod tests {
     }
 
     #[test]
+    fn a_preloaded_allocator_is_seen() {
+        let maps = "7f00-7f01 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6\n\
+                    7f02-7f03 rw-p 00000000 00:00 0\n\
+                    7f04-7f05 r-xp 00000000 fe:00 13 /usr/lib/x86_64-linux-gnu/libjemalloc.so.2\n";
+        assert_eq!(allocator(maps), "jemalloc (/usr/lib/x86_64-linux-gnu/libjemalloc.so.2)");
+        let own = allocator(maps.lines().next().unwrap_or_default());
+        assert!(!own.is_empty() && !own.contains("jemalloc"), "{own}");
+    }
+
+    #[test]
     fn this_machine_can_be_described() {
         let machine = Machine::describe(&std::env::temp_dir());
         assert!(machine.cpus >= 1 && machine.compiler.contains("rustc"), "{machine:?}");
+        assert!(!machine.allocator.is_empty(), "{machine:?}");
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: AMD EPYC\n"), "AMD EPYC");
         assert_eq!(cpu_model(""), "unknown");
     }

@@ -23,7 +23,7 @@ use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::engine::{Transactions, open_spaces, uses_disk};
-use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
 use crate::run::store::write_json;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
@@ -82,10 +82,6 @@ pub fn measure(
     };
     engine.close().map_err(|error| failed("close", &error))?;
     Ok(result)
-}
-
-fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
-    engine.statistics().map_err(|error| failed("statistics", &error))
 }
 
 struct Run<'a> {
@@ -151,7 +147,8 @@ impl Run<'_> {
         while !finished.load(Ordering::Relaxed) {
             thread::park_timeout(SAMPLE_INTERVAL);
             let before = std::mem::replace(&mut done, sum(counts));
-            self.line("fill", done, self.spec.keys, "keys", done - before);
+            let keys = [done, self.spec.keys];
+            (self.listener)(&ProgressLine::of_progress("fill", keys, "keys", done - before));
         }
     }
 
@@ -241,31 +238,19 @@ impl Run<'_> {
         move |at_s| {
             let before = std::mem::replace(&mut done, sum(counts));
             if at_s < self.spec.seconds as f64 {
-                self.line("overwrite", at_s as u64, self.spec.seconds, "seconds", done - before);
+                let seconds = [at_s as u64, self.spec.seconds];
+                let rate = done - before;
+                let line = ProgressLine::of_progress("overwrite", seconds, "seconds", rate);
+                (self.listener)(&line);
             }
         }
     }
 
     fn say(&self, stage: &str) {
-        self.line(stage, 0, 0, "", 0);
-    }
-
-    fn line(&self, stage: &str, done: u64, total: u64, unit: &str, rate: u64) {
-        (self.listener)(&ProgressLine {
-            stage: stage.to_owned(),
-            done,
-            total,
-            unit: unit.to_owned(),
-            rate,
-        });
+        (self.listener)(&ProgressLine::of_stage(stage));
     }
 }
 
 fn panicked() -> EngineError {
     EngineError::fatal("a client failed")
-}
-
-fn settle(engine: &dyn Engine) -> Result<(), RunError> {
-    engine.flush().map_err(|error| failed("flush", &error))?;
-    engine.wait_for_compaction().map_err(|error| failed("compaction", &error))
 }

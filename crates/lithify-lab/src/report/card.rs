@@ -47,6 +47,7 @@ fn machine(result: &CellResult) -> Vec<(&'static str, String)> {
         ("memory", format!("{} MiB, {}", figure(machine.memory_bytes as f64 / MIB), limit(result))),
         ("data on", format!("{} on {}", machine.file_system, machine.device)),
         ("built by", format!("{}, {}", machine.compiler, machine.build)),
+        ("allocator", machine.allocator.clone()),
     ]
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
-use crate::experiment::{Codec, DurabilityMode, Phase, Profile};
+use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
@@ -77,6 +77,18 @@ impl EngineSettings {
             codec_bottom: Codec::Zstd(1),
             direct_reads: false,
         }
+    }
+
+    /// The codecs by distance from the bottom.
+    pub fn ladder(&self) -> Ladder {
+        Ladder { small: self.codec_small, middle: self.codec_middle, bottom: self.codec_bottom }
+    }
+
+    /// The same settings with the codecs of `ladder`.
+    #[must_use]
+    pub fn with_ladder(self, ladder: Ladder) -> EngineSettings {
+        let Ladder { small, middle, bottom } = ladder;
+        EngineSettings { codec_small: small, codec_middle: middle, codec_bottom: bottom, ..self }
     }
 }
 
@@ -191,6 +203,23 @@ pub struct ProgressLine {
     pub unit: String,
     /// Operations per second over the last second.
     pub rate: u64,
+}
+
+impl ProgressLine {
+    /// A stage that does not count what it does.
+    pub fn of_stage(stage: &str) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done: 0, total: 0, unit: String::new(), rate: 0 }
+    }
+
+    /// So much of a stage.
+    pub fn of_progress(
+        stage: &str,
+        [done, total]: [u64; 2],
+        unit: &str,
+        rate: u64,
+    ) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done, total, unit: unit.to_owned(), rate }
+    }
 }
 
 /// The figures of one phase.

@@ -190,10 +190,7 @@ impl Provider for Lithify {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        let name = codec.to_string();
-        let compression: lithify::Compression =
-            name.parse().map_err(|error| EngineError::fatal(format!("codec {name}: {error}")))?;
-        Ok(lithify::codec::library_name_and_version(compression))
+        Ok(lithify::codec::library_name_and_version(codec.into()))
     }
 }
 

@@ -161,13 +161,7 @@ struct End {
 
 impl Cell<'_> {
     fn say(&self, stage: &str) {
-        (self.listener)(&ProgressLine {
-            stage: stage.to_owned(),
-            done: 0,
-            total: 0,
-            unit: String::new(),
-            rate: 0,
-        });
+        (self.listener)(&ProgressLine::of_stage(stage));
     }
 
     fn begin(&self, engine: &dyn Engine) -> Result<Before, RunError> {
@@ -371,8 +365,7 @@ impl Cell<'_> {
     fn settle(&self, engine: &dyn Engine) -> Result<(PhaseUsage, EngineStatistics), RunError> {
         self.say("settle");
         let before = self.begin(engine)?;
-        engine.flush().map_err(|error| failed("flush", &error))?;
-        engine.wait_for_compaction().map_err(|error| failed("compaction", &error))?;
+        settle(engine)?;
         Ok((self.end(&before), statistics(engine)?))
     }
 
@@ -400,7 +393,14 @@ impl Cell<'_> {
     }
 }
 
-fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
+/// Writes the memtables to tables and waits until no compaction is due.
+pub(crate) fn settle(engine: &dyn Engine) -> Result<(), RunError> {
+    engine.flush().map_err(|error| failed("flush", &error))?;
+    engine.wait_for_compaction().map_err(|error| failed("compaction", &error))
+}
+
+/// What the engine says of itself.
+pub(crate) fn statistics(engine: &dyn Engine) -> Result<EngineStatistics, RunError> {
     engine.statistics().map_err(|error| failed("statistics", &error))
 }
 
@@ -461,13 +461,8 @@ impl<'a> Reporter<'a> {
     }
 
     fn line(&self, done: u64, total: u64, unit: &str, rate: u64) {
-        (self.cell.listener)(&ProgressLine {
-            stage: self.stage.to_owned(),
-            done,
-            total,
-            unit: unit.to_owned(),
-            rate,
-        });
+        let line = ProgressLine::of_progress(self.stage, [done, total], unit, rate);
+        (self.cell.listener)(&line);
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
 //! ([`store`]), the process of a cell seen from outside ([`process`]) and from inside
-//! ([`measure`]), the limit on its memory ([`memory_limit`]), the engines by name ([`engine`]), progress ([`progress`]), and the loop over the
-//! cells ([`Runner`]).
+//! ([`measure`]), the limit on its memory ([`memory_limit`]), its allocator ([`allocator`]), the
+//! engines by name ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
@@ -12,6 +12,7 @@
 //! Threads: a [`Runner`] belongs to one thread; it starts one more per cell, to read the child's
 //! progress. Does not render reports.
 
+pub mod allocator;
 pub mod cell;
 pub mod engine;
 pub mod measure;

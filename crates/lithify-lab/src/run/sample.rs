@@ -84,6 +84,7 @@ pub(crate) fn machine() -> Machine {
         device: "sda".into(),
         compiler: "rustc 1".into(),
         build: "release".into(),
+        allocator: "glibc".into(),
     }
 }
 

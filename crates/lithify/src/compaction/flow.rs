@@ -115,7 +115,7 @@ impl FlowOptions {
         let memtable = memtable_bytes as f64;
         let runs = level0_trigger.max(1) as f64;
         let level0_bytes = memtable * runs;
-        let hard = (memtables_bytes_max as f64).max(memtable * 3.0);
+        let hard = (memtables_bytes_max as f64).clamp(memtable * 3.0, memtable * 6.0);
         FlowOptions {
             memtable_bytes: Limits { soft: memtable, hard },
             level0_runs: Limits { soft: runs, hard: runs * 5.0 },

@@ -20,9 +20,10 @@ use crate::codec::CodecId;
 use crate::format::{put_u16, put_u32, put_u64, read_u32, read_u64};
 use std::ops::Range;
 
-/// An index larger than this is cut: four data blocks of the usual size, all of which a read of a
-/// table that is not in memory would have to read to find the one block that it wants.
-const FLAT_SIZE_MAX: usize = 64 << 10;
+/// An index larger than this is cut. The first get in a table reads all of a flat index, which at
+/// this size takes about as long as two blocks more; each get through two levels costs some 250
+/// instructions more, a tenth, and tables of the usual size should not pay that.
+const FLAT_SIZE_MAX: usize = 256 << 10;
 
 /// Where partitions are cut: a data block of the usual size, so that a partition costs a read and
 /// the cache what a data block does.

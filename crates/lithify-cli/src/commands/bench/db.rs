@@ -1,23 +1,24 @@
 //! `lithify bench db`: the loops of the classic key-value benchmark, on one engine or in pairs.
-//! And the process that measures a sequence of them: the job comes on standard input.
 
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use clap::{Args, builder::ValueParser, value_parser};
+use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
-use lithify_lab::dbbench::spec::{Benchmark, DbJob, DbSpec, SCHEMA};
-use lithify_lab::dbbench::{measure, report};
-use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::dbbench::spec::{DbSpec, SCHEMA};
+use lithify_lab::dbbench::step::StepSpec;
+use lithify_lab::dbbench::{original, report};
+use lithify_lab::experiment::{DurabilityMode, Ladder};
+use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine;
-use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
-use super::run::{engine_name, refuse_file, require_engine, watch_signals};
-use crate::fault::{Fault, print, say};
+use super::arguments::{engine_name, range, require_engine};
+use super::process::{print_report, refuse_files, this_program, watch_signals};
+use crate::fault::{Fault, print};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -27,29 +28,40 @@ flush, waitforcompaction. A sequence runs over one database in one process; a fi
 empty one. Options have the names of the original, with - or _ between the words. Keys, values and
 random numbers are the original's: the same flags and seed visit the same keys.
 
+A step may have settings of its own behind colons: use-direct-reads, mb-write-per-sec=N,
+benchmark-write-rate-limit=N, seek-nexts=N, duration=N; for the others it has those of the command
+line: readwhilewriting:mb-write-per-sec=10, readrandom:use-direct-reads:duration=30.
+
 With several engines every repeat runs each in turn, and --control the first one once more: ratios
-within what those two differ by get no verdict. Results go to DIR/NAME.txt, .csv, .tsv and .json,
-raw results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same
-command goes on. docs/db-bench.md explains every column.
+within what those two differ by get no verdict. With several --compression every repeat does so for
+each, and the report has a table for each. Before the tables stands what the first engine misses
+of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv and .json, raw results
+and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same command goes
+on. docs/db-bench.md explains every column.
 
 Examples:
   lithify bench db
   lithify bench db --benchmarks fillseq,readrandom --num 100000
   lithify bench db --benchmarks fillrandom,overwrite,waitforcompaction,readwhilewriting \\
       --duration 60 --mb-write-per-sec 10 --threads 2
-  lithify bench db --engine lithify,rocksdb --repeats 5 --control --compression lz4,lz4,lz4
+  lithify bench db --engine lithify,rocksdb --repeats 5 --control --compression lz4
+  lithify bench db --engine lithify,rocksdb --repeats 5 --control \\
+      --compression none,none,lz4 --compression lz4 --compression none,lz4,zstd-1
+  lithify bench db --benchmarks \\
+fillrandom,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10
+  lithify bench db --engine lithify,rocksdb --allocator jemalloc
   lithify bench db --benchmarks fillrandom --db /tmp/databases
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
 pub struct DbArguments {
-    /// Which steps, in order
+    /// Which steps, in order, with settings of their own
     #[arg(
         long,
-        value_name = "NAMES",
+        value_name = "STEPS",
         value_delimiter = ',',
         num_args = 1,
         default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom"
     )]
-    benchmarks: Vec<Benchmark>,
+    benchmarks: Vec<StepSpec>,
     /// On which engines: names of `bench engines`; the first is compared with the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
         default_value = "lithify", value_parser = engine_name)]
@@ -84,6 +96,10 @@ pub struct DbArguments {
     /// Measure again what was measured
     #[arg(long)]
     fresh: bool,
+    /// What the original printed for the same steps, to be shown beside the first engine; found
+    /// keys must be equal
+    #[arg(long, value_name = "FILE")]
+    original: Option<PathBuf>,
 }
 
 /// What the clients do.
@@ -140,15 +156,19 @@ struct Workload {
 /// What the engines are told.
 #[derive(Debug, Args)]
 struct Tuning {
-    /// Codecs by distance from the bottom: small levels, the middle one, the bottom
-    #[arg(
-        long,
-        value_name = "SMALL,MIDDLE,BOTTOM",
-        default_value = "none,lz4,zstd-1",
-        value_delimiter = ',',
-        num_args = 1
-    )]
-    compression: Vec<Codec>,
+    /// Codecs by distance from the bottom, small levels, the middle one, the bottom, or one for
+    /// all; given several times, each is measured
+    #[arg(long, value_name = "SMALL,MIDDLE,BOTTOM", default_value = "none,lz4,zstd-1")]
+    compression: Vec<Ladder>,
+    /// Who gives all processes their memory: system (what the program has) or jemalloc (the
+    /// system's libjemalloc.so.2, loaded before the C library)
+    #[arg(long, value_name = "NAME", default_value = "system")]
+    allocator: Allocator,
+    /// Read tables past the system's page cache
+    #[arg(long, alias = "use_direct_reads", num_args = 0..=1, require_equals = true,
+        default_value = "false", default_missing_value = "true", value_parser = flag,
+        hide_possible_values = true)]
+    use_direct_reads: bool,
     /// Memory of the engine as a whole, MiB [1 to 1000000]
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = range(1, 1_000_000))]
     memory_budget_mib: u64,
@@ -191,10 +211,6 @@ struct Tuning {
     disable_wal: bool,
 }
 
-fn range(min: u64, max: u64) -> ValueParser {
-    value_parser!(u64).range(min..=max).into()
-}
-
 fn flag(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" => Ok(true),
@@ -217,11 +233,9 @@ fn run_name(text: &str) -> Result<String, String> {
 
 impl Tuning {
     fn settings(&self) -> Result<EngineSettings, Fault> {
-        let [codec_small, codec_middle, codec_bottom] = self.compression[..] else {
-            return Err(Fault::usage(format!(
-                "--compression takes 3 codecs separated by commas, {} were given",
-                self.compression.len()
-            )));
+        // The others follow in the plan; there is one at least, by default.
+        let Some(Ladder { small, middle, bottom }) = self.compression.first().copied() else {
+            return Err(Fault::usage("--compression names no codecs"));
         };
         let memory_budget_bytes = match self.cache_size {
             Some(cache_bytes) => cache_bytes + 2 * self.write_buffer_size,
@@ -250,10 +264,10 @@ impl Tuning {
             block_bytes: self.block_size,
             durability,
             codec_level0: None,
-            codec_small,
-            codec_middle,
-            codec_bottom,
-            direct_reads: false,
+            codec_small: small,
+            codec_middle: middle,
+            codec_bottom: bottom,
+            direct_reads: self.use_direct_reads,
         })
     }
 }
@@ -271,6 +285,7 @@ impl DbArguments {
             engine: engine.clone(),
             settings: settings.clone(),
             benchmarks: self.benchmarks.clone(),
+            allocator: self.tuning.allocator,
             num: workload.num,
             reads: workload.reads,
             writes: workload.writes,
@@ -281,7 +296,6 @@ impl DbArguments {
             duration_seconds: workload.duration,
             seek_nexts: workload.seek_nexts,
             write_rate_bytes_per_s: rate_bytes_per_s,
-            background_rate_bytes_per_s: None,
             seed: workload.seed,
             use_existing: self.use_existing,
             settle: !workload.no_settle,
@@ -300,6 +314,16 @@ impl DbArguments {
                 twice[0]
             )));
         }
+        let ladders = &self.tuning.compression;
+        let twice = ladders.iter().enumerate().find(|(i, ladder)| ladders[..*i].contains(ladder));
+        if let Some((_, ladder)) = twice {
+            return Err(Fault::usage(format!("--compression names {ladder} twice")));
+        }
+        if self.db.is_some() && ladders.len() > 1 {
+            return Err(Fault::usage(
+                "--db keeps one database per engine: give one --compression with it",
+            ));
+        }
         if self.use_existing {
             let Some(db) = &self.db else {
                 return Err(Fault::usage("--use-existing needs --db, where the databases are"));
@@ -310,40 +334,50 @@ impl DbArguments {
                     return Err(Fault::usage(format!("{} holds no database", path.display())));
                 }
             }
-        } else if self.benchmarks.first().is_some_and(|first| !first.is_fill()) {
+        } else if self.benchmarks.first().is_some_and(|first| !first.benchmark.is_fill()) {
             return Err(Fault::usage(format!(
                 "--benchmarks begins with {}, which needs data: begin with fillseq or fillrandom, \
                  or name a database with --db and --use-existing",
                 self.benchmarks[0]
             )));
         }
-        for directory in [Some(&self.results), self.data.as_ref(), self.db.as_ref()] {
-            directory.map_or(Ok(()), |directory| refuse_file(directory))?;
-        }
+        let directories = [&self.results].into_iter().chain(&self.data).chain(&self.db);
+        refuse_files(directories.map(PathBuf::as_path))?;
         self.engine.iter().try_for_each(require_engine)
     }
 
     fn run_name(&self) -> String {
         self.name.clone().unwrap_or_else(|| {
             let engines: Vec<&str> = self.engine.iter().map(EngineName::name).collect();
-            format!("db-{}", engines.join("-"))
+            let allocator = match self.tuning.allocator {
+                Allocator::System => String::new(),
+                other => format!("-{other}"),
+            };
+            format!("db-{}{allocator}", engines.join("-"))
         })
     }
+}
+
+fn read_original(path: &Path) -> Result<String, Fault> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
 /// Runs it.
 pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     arguments.check()?;
-    let path = std::env::current_exe()
-        .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program = Program {
-        path,
-        arguments: ["bench", "db-process"].map(Into::into).into(),
-        environment: Vec::new(),
-    };
+    let printed = arguments.original.as_deref().map(read_original).transpose()?;
+    let program = this_program("db-process")?;
+    arguments.tuning.allocator.require(&program.path).map_err(Fault::failure)?;
     let build = program.build().map_err(Fault::failure)?;
     let specs = arguments.specs(&build)?;
-    let plan = DbPlan::new(&arguments.run_name(), &specs, arguments.repeats, arguments.control);
+    let plan = DbPlan::new(
+        &arguments.run_name(),
+        &specs,
+        &arguments.tuning.compression,
+        arguments.repeats,
+        arguments.control,
+    );
     let interrupt = watch_signals()?;
     let runner = Runner {
         plan: &plan,
@@ -371,17 +405,16 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
         )));
     }
     let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print(&report::render(&record))?;
-    let names = files.map(|file| file.display().to_string());
-    say(&format!("report: {}", names.join(", ")));
+    print_report(&report::render(&record), &files)?;
+    if let Some(printed) = printed {
+        let beside = original::beside(&record, &printed).map_err(Fault::failure)?;
+        print(&format!("\n{}", beside.text))?;
+        if !beside.differences.is_empty() {
+            return Err(Fault::failure(beside.differences.join("; ")));
+        }
+    }
     match record.problems().len() {
         0 => Ok(()),
         count => Err(Fault::failure(format!("{count} checks failed; see Checks in the report"))),
     }
-}
-
-/// Does a job that comes on standard input.
-pub fn run_process() -> Result<(), Fault> {
-    let job: DbJob = super::cell::read_job()?;
-    measure::run_job(&job, &super::cell::announce).map_err(Fault::failure)
 }

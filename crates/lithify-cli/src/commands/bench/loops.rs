@@ -9,8 +9,9 @@ use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan, engines_here};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
 use lithify_lab::run::progress::{Announcer, Terminal};
 
-use super::run::{RunArguments, measuring_program, watch_signals};
-use crate::fault::{Fault, print, say};
+use super::process::{print_report, this_program, watch_signals};
+use super::run::RunArguments;
+use crate::fault::Fault;
 
 /// Runs it.
 pub fn run(
@@ -30,7 +31,7 @@ pub fn run(
         keys: arguments.keys,
     };
     let (engines, skipped) = engines_here(experiment, &choice).map_err(Fault::usage)?;
-    let program = measuring_program("db-process")?;
+    let program = this_program("db-process")?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
     let interrupt = watch_signals()?;
@@ -64,9 +65,7 @@ pub fn run(
         )));
     }
     let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print(&report::render(&record))?;
-    let names = files.map(|file| file.display().to_string());
-    say(&format!("report: {}", names.join(", ")));
+    print_report(&report::render(&record), &files)?;
     if record.is_complete() {
         return Ok(());
     }

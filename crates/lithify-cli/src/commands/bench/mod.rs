@@ -1,11 +1,12 @@
 //! `lithify bench`: experiments.
 
-mod cell;
+mod arguments;
 mod db;
 mod engines;
 mod list;
 mod loops;
 mod overwrite;
+mod process;
 mod run;
 mod setup;
 mod show;
@@ -50,14 +51,14 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Db(arguments) => db::run(&arguments),
-        BenchCommand::DbProcess => db::run_process(),
+        BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
-        BenchCommand::Cell => cell::run(),
-        BenchCommand::OverwriteProcess => overwrite::run_process(),
+        BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
+        BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }
 }
 

@@ -1,19 +1,19 @@
 //! `lithify bench overwrite`: random overwrites as fast as they go, with throughput over time,
-//! gaps, space and memory. And the process that measures it: the job comes on standard input.
+//! gaps, space and memory.
 
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
-use clap::{Args, builder::ValueParser, value_parser};
+use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::overwrite::{self, OverwriteJob, OverwriteSpec, Runner, measure, report};
+use lithify_lab::experiment::{DurabilityMode, Ladder};
+use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Terminal;
 
-use super::run::{ENGINE_HELP, engine_name, refuse_file, require_engine, watch_signals};
-use crate::fault::{Fault, print, say};
+use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
+use super::process::{print_report, refuse_files, this_program, watch_signals};
+use crate::fault::Fault;
 
 /// `bench overwrite`
 #[derive(Debug, Args)]
@@ -55,14 +55,8 @@ pub struct OverwriteArguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = range(1, 4096))]
     memtable_mib: u64,
     /// Codecs by distance from the bottom: small levels, the middle one, the bottom
-    #[arg(
-        long,
-        value_name = "SMALL,MIDDLE,BOTTOM",
-        default_value = "none,lz4,zstd-1",
-        value_delimiter = ',',
-        num_args = 1
-    )]
-    compression: Vec<Codec>,
+    #[arg(long, value_name = "SMALL,MIDDLE,BOTTOM", default_value = "none,lz4,zstd-1")]
+    compression: Ladder,
     /// Threads of flush and compaction [0 to 64]
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = range(0, 64))]
     background_threads: u64,
@@ -77,10 +71,6 @@ pub struct OverwriteArguments {
     results: PathBuf,
 }
 
-fn range(min: u64, max: u64) -> ValueParser {
-    value_parser!(u64).range(min..=max).into()
-}
-
 fn durability(text: &str) -> Result<DurabilityMode, String> {
     let modes = [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
     let found = modes.into_iter().find(|mode| mode.name() == text);
@@ -93,12 +83,7 @@ const SEED: u64 = 301;
 impl OverwriteArguments {
     fn spec(&self, build: String) -> Result<OverwriteSpec, Fault> {
         const MIB: u64 = 1 << 20;
-        let [codec_small, codec_middle, codec_bottom] = self.compression[..] else {
-            return Err(Fault::usage(format!(
-                "--compression takes 3 codecs separated by commas, {} were given",
-                self.compression.len()
-            )));
-        };
+        let Ladder { small, middle, bottom } = self.compression;
         if self.memtable_mib > self.memory_budget_mib / 2 {
             return Err(Fault::usage(format!(
                 "--memtable-mib {} contradicts --memory-budget-mib {}: it must be at most half",
@@ -118,9 +103,9 @@ impl OverwriteArguments {
                 block_bytes: 16 << 10,
                 durability: self.durability,
                 codec_level0: None,
-                codec_small,
-                codec_middle,
-                codec_bottom,
+                codec_small: small,
+                codec_middle: middle,
+                codec_bottom: bottom,
                 direct_reads: false,
             },
             keys: self.keys,
@@ -137,16 +122,8 @@ impl OverwriteArguments {
 /// Runs it.
 pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     require_engine(&arguments.engine)?;
-    for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
-        refuse_file(directory)?;
-    }
-    let path = std::env::current_exe()
-        .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let program = Program {
-        path,
-        arguments: ["bench", "overwrite-process"].map(Into::into).into(),
-        environment: Vec::new(),
-    };
+    refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
+    let program = this_program("overwrite-process")?;
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
     let interrupt = watch_signals()?;
@@ -164,14 +141,5 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
         return Err(Fault::interrupted("stopped; nothing was measured"));
     };
     let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print(&report::render(&record))?;
-    let names = files.map(|file| file.display().to_string());
-    say(&format!("report: {}", names.join(", ")));
-    Ok(())
-}
-
-/// Does a job that comes on standard input.
-pub fn run_process() -> Result<(), Fault> {
-    let job: OverwriteJob = super::cell::read_job()?;
-    measure::run_job(&job, &super::cell::announce).map_err(Fault::failure)
+    print_report(&report::render(&record), &files)
 }

@@ -1,23 +1,20 @@
 //! `lithify bench run`: expands an experiment, measures its cells, prints the report.
 
 use std::io::{IsTerminal, stderr};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{AnyExperiment, Experiment};
 use lithify_lab::report;
-use lithify_lab::run::engine;
 use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
-use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::{Announcer, Terminal};
 use lithify_lab::run::{Runner, store};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
-use crate::fault::{Fault, print, say};
+use super::arguments::{engine_name, require_engine};
+use super::process::{print_report, refuse_files, this_program, watch_signals};
+use crate::fault::Fault;
 
 /// `bench run`
 #[derive(Debug, Args)]
@@ -78,40 +75,15 @@ pub struct RunArguments {
     pub(super) fresh: bool,
 }
 
-/// An engine on the command line: one of those that can be opened by name.
-pub(super) fn engine_name(text: &str) -> Result<EngineName, String> {
-    let name = EngineName::new(text);
-    engine::find(&name).map_err(|error| error.to_string())?;
-    Ok(name)
-}
-
-/// One line of what `--engine` takes, for the help.
-pub(super) const ENGINE_HELP: &str = "On which engine: a name of `bench engines`";
-
-/// Refuses an engine that is known and not here, before anything is made.
-pub(super) fn require_engine(name: &EngineName) -> Result<(), Fault> {
-    engine::find(name).and_then(|provider| provider.available()).map_err(Fault::failure)
-}
-
 /// Runs it.
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     arguments.engine.as_ref().map_or(Ok(()), require_engine)?;
     let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
-    for directory in [Some(&arguments.results), arguments.data.as_ref()].into_iter().flatten() {
-        refuse_file(directory)?;
-    }
+    refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
     match experiment {
         AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
         AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
     }
-}
-
-/// This program as the measuring process: `bench COMMAND`.
-pub(super) fn measuring_program(command: &str) -> Result<Program, Fault> {
-    let path = std::env::current_exe()
-        .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    let arguments = ["bench", command].map(Into::into).into();
-    Ok(Program { path, arguments, environment: Vec::new() })
 }
 
 fn run_linkbench(
@@ -122,7 +94,7 @@ fn run_linkbench(
     if arguments.keys.is_some() {
         return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
     }
-    let program = measuring_program("cell")?;
+    let program = this_program("cell")?;
     let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
     let mut choice = Choice {
         scale: Some(arguments.scale.clone()),
@@ -162,9 +134,7 @@ fn run_linkbench(
         )));
     }
     let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print(&report::render(&record))?;
-    let names = files.map(|file| file.display().to_string());
-    say(&format!("report: {}", names.join(", ")));
+    print_report(&report::render(&record), &files)?;
     if record.is_complete() {
         return Ok(());
     }
@@ -173,22 +143,4 @@ fn run_linkbench(
         record.cells.len() - record.valid_cells(),
         record.cells.len()
     )))
-}
-
-pub(super) fn refuse_file(path: &Path) -> Result<(), Fault> {
-    if path.exists() && !path.is_dir() {
-        return Err(Fault::usage(format!("{} is no directory", path.display())));
-    }
-    Ok(())
-}
-
-/// A flag that Ctrl-C and SIGTERM set; the second one ends this process at once.
-pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, Fault> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupt))
-            .and_then(|_| flag::register(signal, Arc::clone(&interrupt)))
-            .map_err(|error| Fault::failure(format!("signals cannot be watched: {error}")))?;
-    }
-    Ok(interrupt)
 }

@@ -47,7 +47,7 @@ const STEP_US: u64 = 250;
 impl Model {
     fn new(speeds: Speeds) -> Self {
         let memtable_max = 4.0 * MIB;
-        let options = FlowOptions::new(memtable_max as u64, memtable_max as u64 * 6, TRIGGER, 0.3);
+        let options = FlowOptions::new(memtable_max as u64, u64::MAX, TRIGGER, 0.3);
         Model {
             speeds,
             memtable_max,

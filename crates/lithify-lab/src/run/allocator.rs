@@ -1,0 +1,132 @@
+//! Who gives the measuring processes their memory: the C library, or an allocator that the loader
+//! puts before it.
+//!
+//! Owns: the choice, and what a process has to be started with. It is for all engines of a run
+//! and for the driver alike. [`Machine`](crate::meter::machine::Machine) tells what is really in
+//! force in a process.
+
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::RunError;
+
+/// An allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Allocator {
+    /// What the program has: the C library's, or what the environment puts before it.
+    #[default]
+    System,
+    /// The system's shared library of jemalloc.
+    Jemalloc,
+}
+
+/// The library by the name that the loader looks for.
+const JEMALLOC: &str = "libjemalloc.so.2";
+
+impl Allocator {
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Allocator::System => "system",
+            Allocator::Jemalloc => "jemalloc",
+        }
+    }
+
+    /// Variables with which a process has it.
+    pub fn environment(self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Allocator::System => Vec::new(),
+            Allocator::Jemalloc => vec![("LD_PRELOAD", JEMALLOC)],
+        }
+    }
+
+    /// Asks the loader whether it would find the library for `program`, which is not run.
+    ///
+    /// # Errors
+    /// It would not; how to get it.
+    pub fn require(self, program: &Path) -> Result<(), RunError> {
+        let Allocator::Jemalloc = self else { return Ok(()) };
+        // With this variable the loader lists what it would load, and runs nothing.
+        let output = Command::new(program)
+            .env("LD_TRACE_LOADED_OBJECTS", "1")
+            .envs(self.environment())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| RunError::io(program, error))?;
+        find(&String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// Compares with what [`Machine`](crate::meter::machine::Machine) found in force.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn verify(self, in_force: &str) -> Result<(), RunError> {
+        if self == Allocator::System || in_force.split(' ').next() == Some(self.name()) {
+            return Ok(());
+        }
+        Err(RunError::new(format!(
+            "allocator {self} is not in force in this process: memory comes from {in_force}"
+        )))
+    }
+}
+
+/// Looks for the library in what the loader lists.
+fn find(listing: &str) -> Result<(), RunError> {
+    if listing.contains(JEMALLOC) {
+        return Ok(());
+    }
+    Err(RunError::new(format!(
+        "allocator jemalloc: the loader finds no {JEMALLOC}; install the package libjemalloc2 \
+         (apt-get install libjemalloc2), or name its place in LD_LIBRARY_PATH"
+    )))
+}
+
+impl fmt::Display for Allocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Allocator {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Allocator, String> {
+        let known = [Allocator::System, Allocator::Jemalloc];
+        let found = known.into_iter().find(|allocator| allocator.name() == text);
+        found.ok_or_else(|| format!("allowed: {}", known.map(Allocator::name).join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_must_be_what_was_asked_for() {
+        let found = "jemalloc (/usr/lib/libjemalloc.so.2)";
+        assert_eq!(Allocator::Jemalloc.verify(found), Ok(()));
+        assert_eq!(Allocator::System.verify(found), Ok(()), "the environment may name one");
+        let error = Allocator::Jemalloc.verify("glibc").expect_err("is not in force");
+        assert!(error.to_string().ends_with("memory comes from glibc"), "{error}");
+        assert_eq!("jemalloc".parse(), Ok(Allocator::Jemalloc));
+        assert_eq!("mimalloc".parse::<Allocator>(), Err("allowed: system, jemalloc".to_owned()));
+    }
+
+    #[test]
+    fn a_missing_library_names_its_package() {
+        let listing = "\tlibc.so.6 => /usr/lib/libc.so.6 (0x00007f00)\n";
+        let error = find(listing).expect_err("is missing").to_string();
+        assert!(error.contains("install the package libjemalloc2"), "{error}");
+        let listing = format!("\t{JEMALLOC} => /usr/lib/{JEMALLOC} (0x00007f01)\n{listing}");
+        assert_eq!(find(&listing), Ok(()));
+        let nowhere = Path::new("/nowhere/at/all");
+        assert_eq!(Allocator::System.require(nowhere), Ok(()));
+        let error = Allocator::Jemalloc.require(nowhere).expect_err("is no program").to_string();
+        assert!(error.starts_with("/nowhere/at/all: "), "{error}");
+    }
+}
