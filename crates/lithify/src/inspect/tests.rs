@@ -272,7 +272,7 @@ fn an_index_of_two_levels_is_dumped_partition_by_partition() {
         ..CfOptions::default()
     };
     let rocks = db.column_family("rocks", small_blocks).unwrap();
-    for number in 0..6000 {
+    for number in 0..20_000 {
         rocks.put(format!("rock/{number:06}").as_bytes(), &[7; 100]).unwrap();
     }
     rocks.compact_range(None, None).unwrap();

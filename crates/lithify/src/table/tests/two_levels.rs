@@ -133,7 +133,7 @@ fn several_keys_are_found_together() {
 
 #[test]
 fn late_partitions_are_waited_for() {
-    let entries = plain_rows(3000);
+    let entries = plain_rows(5000);
     let (bytes, _) = build(&one_row_blocks(), Compression::NONE, &entries);
     let file = Arc::new(TestFile { bytes, is_late: true, ..TestFile::default() });
     let reader = TableReader::open(file.clone(), Some(test_cache()), pool()).unwrap();
