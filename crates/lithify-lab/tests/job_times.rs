@@ -6,7 +6,7 @@ use lithify_lab::dbbench::measure;
 use lithify_lab::dbbench::runner::{DbCellRecord, DbRecord};
 use lithify_lab::dbbench::spec::{Benchmark, SCHEMA};
 use lithify_lab::experiment::loops::LoopColumn;
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, LoopExperiment};
+use lithify_lab::experiment::{BUILT_IN, Codec, LoopExperiment};
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::loop_experiment::figures::{Figures, column_value, jobs};
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};

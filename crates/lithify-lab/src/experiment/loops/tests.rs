@@ -54,7 +54,7 @@ fn bad_keys_are_named_with_their_line() {
         ("keys = 250_000", "keys = 2", "scale.smoke.keys", "1000 to"),
         ("test_seconds = 3", "test_seconds = 0", "scale.smoke.test_seconds", "1 to 86400"),
         ("block_cache_mib = 16", "block_cache_mib = 32", "scale.smoke.block_cache_mib", "not less"),
-        ("level0 = \"none\"", "level0 = \"lz\"", "arm[3].level0", "unknown codec"),
+        ("level0 = \"none\"", "level0 = \"lz\"", "arm[3].level0", "one of none, snappy"),
         ("level0 = \"none\"", "engine = \"null\"", "arm[3].engine", "none of its own"),
         ("name = \"lz4-but-l0\"", "name = \"lz4\"", "arm[3].name", "second arm"),
         (row, &row.replace("lz4", "lz5"), "published[0].rows[1].arm", "there are: none"),
