@@ -338,17 +338,19 @@ impl BlockCache {
         self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
-    /// Makes room for `bytes` more: the pages of buffers that nobody uses go first. Then evicts,
-    /// first from `home`, which is about to grow, then from one shard after the other. Ends when
-    /// there is nothing left to evict.
+    /// Makes room for `bytes` more: evicts, first from `home`, which is about to grow, then from
+    /// one shard after the other, and gives back the pages of buffers beyond the pool's stock; of
+    /// the stock too when there is nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
-        while empty_in_a_row < self.shards.len()
-            && self.cache_bytes() + bytes > self.capacity_bytes()
-        {
-            if self.home.pool.hollow_one() {
+        while self.cache_bytes() + bytes > self.capacity_bytes() {
+            let is_empty = empty_in_a_row == self.shards.len();
+            if (is_empty || self.home.pool.is_stocked()) && self.home.pool.hollow_one() {
                 continue;
+            }
+            if is_empty {
+                return;
             }
             let evicted = self.shard(index).evict();
             match evicted {

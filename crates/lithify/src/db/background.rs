@@ -249,7 +249,7 @@ impl DbInner {
         if self.options.durability == Durability::None {
             self.switch_all_memtables(writer);
         } else {
-            family.switch_memtable(&self.budget, writer.last_sequence);
+            family.switch_memtable(&self.chunks, writer.last_sequence);
         }
         self.schedule_all_flushes();
         self.update_flow();
@@ -258,7 +258,7 @@ impl DbInner {
 
     fn switch_all_memtables(&self, writer: &Writer) {
         for family in self.families.load().values() {
-            family.switch_memtable(&self.budget, writer.last_sequence);
+            family.switch_memtable(&self.chunks, writer.last_sequence);
         }
         self.switched_through.store(writer.last_sequence, Ordering::Release);
     }

@@ -4,11 +4,10 @@
 use super::cursor::{Cursor, ScanRange};
 use super::inner::{DbInner, lock};
 use super::snapshot::Snapshot;
-use crate::base::{
-    Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
-};
+use crate::base::{Charge, ColumnFamilyId, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind};
 use crate::compaction::picker::Cursors;
 use crate::manifest::{KeyRange, Version};
+use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, RangeTombstone};
 use crate::options::CfOptions;
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
@@ -31,10 +30,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(budget: &Arc<MemoryBudget>) -> Arc<Self> {
+    pub(crate) fn new(chunks: &Arc<ChunkPool>) -> Arc<Self> {
         Arc::new(Memory {
-            table: Arc::new(MemTable::new()),
-            charge: Mutex::new(budget.charge(MemoryUse::Memtable, 0)),
+            table: Arc::new(MemTable::in_pool(chunks)),
+            charge: Mutex::new(chunks.budget().charge(MemoryUse::Memtable, 0)),
             fragments: Mutex::default(),
             oldest_segment: AtomicU64::new(u64::MAX),
             complete_through: AtomicU64::new(0),
@@ -143,10 +142,10 @@ impl Family {
         name: &str,
         options: CfOptions,
         version: Arc<Version>,
-        budget: &Arc<MemoryBudget>,
+        chunks: &Arc<ChunkPool>,
     ) -> Arc<Self> {
         let cursors = Cursors::new(version.level_count());
-        let view = View { active: Memory::new(budget), immutable: Vec::new(), version };
+        let view = View { active: Memory::new(chunks), immutable: Vec::new(), version };
         Arc::new(Family {
             id,
             name: name.to_string(),
@@ -185,7 +184,7 @@ impl Family {
     /// this, so nobody writes meanwhile. False if there was nothing in it.
     pub(crate) fn switch_memtable(
         &self,
-        budget: &Arc<MemoryBudget>,
+        chunks: &Arc<ChunkPool>,
         complete_through: SequenceNumber,
     ) -> bool {
         let mut switched = false;
@@ -198,15 +197,15 @@ impl Family {
             view.active.set_complete_through(complete_through);
             let mut immutable = vec![view.active.clone()];
             immutable.extend(view.immutable.iter().cloned());
-            View { active: Memory::new(budget), immutable, version: view.version.clone() }
+            View { active: Memory::new(chunks), immutable, version: view.version.clone() }
         });
         switched
     }
 
     /// Lets go of all data of a dropped family; cursors that are open keep what they read.
-    pub(crate) fn forget_tables(&self, budget: &Arc<MemoryBudget>) {
+    pub(crate) fn forget_tables(&self, chunks: &Arc<ChunkPool>) {
         self.replace_view(|view| View {
-            active: Memory::new(budget),
+            active: Memory::new(chunks),
             immutable: Vec::new(),
             version: Arc::new(Version::empty(view.version.level_count())),
         });

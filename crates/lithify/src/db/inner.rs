@@ -13,6 +13,7 @@ use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
 use crate::manifest::{FileNumbers, Manifest};
+use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
 use crate::wal::RecoveryReport;
@@ -98,6 +99,8 @@ pub(crate) struct DbInner {
     pub(crate) database_id: u128,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) budget: Arc<MemoryBudget>,
+    /// The memory that memtables leave to each other.
+    pub(crate) chunks: Arc<ChunkPool>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) file_numbers: Arc<FileNumbers>,
     pub(crate) workshop: Arc<Workshop>,

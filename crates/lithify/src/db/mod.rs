@@ -248,7 +248,7 @@ impl DbInner {
             return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
         };
         let version = Arc::clone(&stored.version);
-        let family = Family::new(id, name, options, version, &self.budget);
+        let family = Family::new(id, name, options, version, &self.chunks);
         let mut next = (**families).clone();
         next.insert(id, Arc::clone(&family));
         self.families.store(Arc::new(next));
@@ -306,7 +306,7 @@ impl DbInner {
         let mut next = (*families).clone();
         next.remove(&family.id);
         self.families.store(Arc::new(next));
-        family.forget_tables(&self.budget);
+        family.forget_tables(&self.chunks);
         drop(manifest);
         drop(writer);
         self.background().garbage_is_held = true;

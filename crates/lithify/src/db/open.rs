@@ -25,6 +25,7 @@ use crate::fs::{Environment, FileLock, FileSystem, World};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
 };
+use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::{CfOptions, Durability, Options};
 use crate::stats::{Cause, Ledger, WorkMeter};
 use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
@@ -217,6 +218,7 @@ fn assemble(
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
         ledger,
+        chunks: ChunkPool::new(&budget, options.memtable_bytes),
         budget,
         cache,
         workshop,
@@ -293,7 +295,7 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
             table.set_reader(reader);
         }
         let version = Arc::clone(&stored.version);
-        families.insert(*id, Family::new(*id, &stored.name, options, version, &inner.budget));
+        families.insert(*id, Family::new(*id, &stored.name, options, version, &inner.chunks));
     }
     inner.families.store(Arc::new(families));
     inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);

@@ -5,14 +5,16 @@
 //! as such: a memtable is read and written in random order, and with small pages every access
 //! costs an address translation on top of the cache miss. All but the small chunks are mapped
 //! directly: a memtable is filled by one thread and dropped by another, and its memory is to go
-//! back to the system then, not to an allocator. An allocation that would waste much of a chunk
-//! gets one of its own.
+//! to the next memtable or back to the system then, not to an allocator. An allocation that would
+//! waste much of a chunk gets one of its own.
 //!
 //! Called by the single writer only. Values placed here are not dropped.
 
+use super::chunk_pool::ChunkPool;
 use crate::base::pages::{HUGE_PAGE_BYTES, MappedPages};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// The first chunk: room for the first leaf and a few dozen small rows.
 const CHUNK_BYTES_MIN: usize = 8 << 10;
@@ -35,12 +37,15 @@ pub(super) struct Arena {
     free_bytes: usize,
     allocated_bytes: usize,
     chunks: Vec<Chunk>,
+    /// Where mapped chunks come from, if they are there, and go.
+    pool: Option<Arc<ChunkPool>>,
 }
 
 struct Chunk {
     start: NonNull<u8>,
     size_bytes: usize,
-    /// What it lies in; `None` if it is the allocator's.
+    is_mapped: bool,
+    /// What it lies in if it is mapped, until the arena takes that out.
     pages: Option<MappedPages>,
 }
 
@@ -48,9 +53,9 @@ struct Chunk {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(pool: Option<Arc<ChunkPool>>) -> Self {
         let next = std::ptr::without_provenance_mut(ALIGN);
-        Arena { next, free_bytes: 0, allocated_bytes: 0, chunks: Vec::new() }
+        Arena { next, free_bytes: 0, allocated_bytes: 0, chunks: Vec::new(), pool }
     }
 
     /// Bytes of all chunks and of the list of them.
@@ -126,7 +131,7 @@ impl Arena {
     }
 
     fn add_chunk(&mut self, size_bytes: usize) -> NonNull<u8> {
-        let chunk = Chunk::new(size_bytes);
+        let chunk = Chunk::new(size_bytes, self.pool.as_deref());
         let start = chunk.start;
         self.allocated_bytes += chunk.pages.as_ref().map_or(size_bytes, MappedPages::size_bytes);
         self.chunks.push(chunk);
@@ -136,17 +141,18 @@ impl Arena {
 
 impl Chunk {
     /// Mapped, or the allocator's where it is small or the system maps nothing.
-    fn new(size_bytes: usize) -> Self {
-        let pages = match size_bytes {
+    fn new(size_bytes: usize, pool: Option<&ChunkPool>) -> Self {
+        let map = || match size_bytes {
             CHUNK_BYTES_MAX => MappedPages::huge(),
             MAPPED_BYTES_MIN.. => MappedPages::of_size(size_bytes),
             _ => None,
         };
+        let pages = pool.and_then(|pool| pool.take(size_bytes)).or_else(map);
         let start = match &pages {
             Some(pages) => pages.start(),
             None => Chunk::allocate(size_bytes),
         };
-        Chunk { start, size_bytes, pages }
+        Chunk { start, size_bytes, is_mapped: pages.is_some(), pages }
     }
 
     fn allocate(size_bytes: usize) -> NonNull<u8> {
@@ -166,9 +172,18 @@ impl Chunk {
     }
 }
 
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            let pages = self.chunks.iter_mut().filter_map(|chunk| chunk.pages.take());
+            pages.for_each(|pages| pool.give(pages));
+        }
+    }
+}
+
 impl Drop for Chunk {
     fn drop(&mut self) {
-        if self.pages.is_none() {
+        if !self.is_mapped {
             // SAFETY: allocated in `new` with the same layout.
             unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size_bytes)) };
         }

@@ -59,6 +59,7 @@
 
 #[expect(unsafe_code, reason = "owns raw memory")]
 mod arena;
+pub(crate) mod chunk_pool;
 mod cursor;
 #[expect(unsafe_code, reason = "rows of variable size in raw memory")]
 mod entry;
@@ -82,6 +83,7 @@ pub use cursor::MemCursor;
 pub use tombstones::RangeTombstone;
 
 use crate::base::{SequenceNumber, Trailer, ValueKind};
+use chunk_pool::ChunkPool;
 use entry::Probe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -120,7 +122,15 @@ impl Default for MemTable {
 impl MemTable {
     /// An empty memtable; it takes a few kilobytes.
     pub fn new() -> MemTable {
-        let tree = Tree::new();
+        MemTable::of(Tree::new(None))
+    }
+
+    /// An empty memtable that has its memory from those before it and leaves it to those after.
+    pub(crate) fn in_pool(pool: &Arc<ChunkPool>) -> MemTable {
+        MemTable::of(Tree::new(Some(Arc::clone(pool))))
+    }
+
+    fn of(tree: Tree) -> MemTable {
         let arena_bytes = AtomicUsize::new(tree.writer().allocated_bytes());
         let totals = Totals {
             entries: AtomicU64::new(0),

@@ -209,7 +209,7 @@ fn ordered_loads_agree_with_the_model() {
 #[test]
 fn words_never_invert_the_order_of_keys() {
     let mut random = Random(6);
-    let mut arena = Arena::new();
+    let mut arena = Arena::new(None);
     for _ in 0..20_000 {
         let mut key = |size_max| random.bytes(&[0, 1, 0xfe, 0xff], size_max);
         let (a, b, sample) = (key(12), key(12), key(60));

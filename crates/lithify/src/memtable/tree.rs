@@ -1,13 +1,14 @@
 //! The tree: one root pointer, the arena, and what the writer does to both.
 
 use super::arena::Arena;
+use super::chunk_pool::ChunkPool;
 use super::entry::{Entry, EntryPointer, Probe};
 use super::node::{Gap, Inner, LEAF_CAPACITY, Leaf, Node, NodeHeader, NodePointer, Prefix, Split};
 use super::position::Path;
 use super::sync::{AtomicPtr, Ordering};
 use crate::base::Trailer;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// See the module header of the memtable.
 pub(super) struct Tree {
@@ -22,8 +23,8 @@ pub(super) struct TreeWriter<'t> {
 }
 
 impl Tree {
-    pub(super) fn new() -> Self {
-        let mut arena = Arena::new();
+    pub(super) fn new(pool: Option<Arc<ChunkPool>>) -> Self {
+        let mut arena = Arena::new(pool);
         let leaf = Leaf::place(&mut arena, Prefix::EMPTY, &[]);
         Tree { root: AtomicPtr::new(leaf.as_ptr()), arena: Mutex::new(arena) }
     }
