@@ -36,8 +36,8 @@ const SURPLUS_DIVISOR: usize = 8;
 /// Hollow buffers keep up to one in so many bytes of the budget resident.
 const HOLLOW_DIVISOR: usize = 16;
 
-/// The stock is one in so many bytes of the budget.
-const STOCK_DIVISOR: usize = 32;
+/// The stock is one in so many bytes of what the cache may hold.
+pub(super) const STOCK_DIVISOR: usize = 32;
 
 /// Buffers by capacity.
 type Shelves<B> = BTreeMap<usize, Vec<B>>;
@@ -64,8 +64,6 @@ pub(super) struct FramePool {
     hollow_bytes: AtomicUsize,
     /// What hollow buffers may keep resident.
     hollow_bytes_max: usize,
-    /// What is held for blocks to come.
-    stock_bytes: usize,
 }
 
 /// The capacity of a buffer for so many bytes, if such buffers are pooled.
@@ -99,7 +97,6 @@ impl FramePool {
             full_bytes: AtomicUsize::new(0),
             hollow_bytes: AtomicUsize::new(0),
             hollow_bytes_max: budget_bytes / HOLLOW_DIVISOR,
-            stock_bytes: budget_bytes / STOCK_DIVISOR,
         }
     }
 
@@ -108,9 +105,9 @@ impl FramePool {
         self.full_bytes.load(Ordering::Relaxed) + self.hollow_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether there is more than the stock.
-    pub(super) fn is_stocked(&self) -> bool {
-        self.full_bytes.load(Ordering::Relaxed) > self.stock_bytes
+    /// Whether there is more than the stock of a cache that may hold so many bytes.
+    pub(super) fn is_stocked(&self, capacity_bytes: usize) -> bool {
+        self.full_bytes.load(Ordering::Relaxed) > capacity_bytes / STOCK_DIVISOR
     }
 
     /// An empty buffer of that capacity or a little more, if there is one that has its pages.

@@ -344,9 +344,14 @@ impl BlockCache {
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
-        while self.cache_bytes() + bytes > self.capacity_bytes() {
+        loop {
+            let capacity_bytes = self.capacity_bytes();
+            if self.cache_bytes() + bytes <= capacity_bytes {
+                return;
+            }
             let is_empty = empty_in_a_row == self.shards.len();
-            if (is_empty || self.home.pool.is_stocked()) && self.home.pool.hollow_one() {
+            let pool = &self.home.pool;
+            if (is_empty || pool.is_stocked(capacity_bytes)) && pool.hollow_one() {
                 continue;
             }
             if is_empty {
