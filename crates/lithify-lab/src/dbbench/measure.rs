@@ -29,7 +29,7 @@ use crate::keyvalue::samples::{Sample, Sampler, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::machine::Machine;
-use crate::meter::process::reset_resident_max;
+use crate::meter::process::{release_free_memory, reset_resident_max};
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
@@ -95,6 +95,13 @@ pub fn measure(
     engine.close().map_err(|error| failed("close", &error))?;
     remember(directory, sequence.contents)?;
     Ok(result)
+}
+
+/// What the engine had in memory goes back to the system: the next one is not to be charged with it.
+fn close(engine: Box<dyn Engine>) -> Result<(), RunError> {
+    engine.close().map_err(|error| failed("close", &error))?;
+    release_free_memory();
+    Ok(())
 }
 
 /// The engine that stores nothing finds every key, so that the driver does all it does elsewhere.
@@ -176,7 +183,7 @@ impl Sequence<'_> {
         engine: Box<dyn Engine>,
         own: &DbSpec,
     ) -> Result<Box<dyn Engine>, RunError> {
-        engine.close().map_err(|error| failed("close", &error))?;
+        close(engine)?;
         let io = |error| RunError::io(self.directory, error);
         std::fs::remove_dir_all(self.directory).map_err(io)?;
         std::fs::create_dir(self.directory).map_err(io)?;
@@ -199,7 +206,7 @@ impl Sequence<'_> {
             return Ok(engine);
         }
         self.say("open");
-        engine.close().map_err(|error| failed("close", &error))?;
+        close(engine)?;
         self.direct_reads = direct_reads;
         open(own, self.directory)
     }
