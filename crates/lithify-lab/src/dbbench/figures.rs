@@ -5,7 +5,6 @@
 
 use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
-use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Comparison};
@@ -187,7 +186,8 @@ impl Measured<'_> {
     /// wrote.
     pub(crate) fn slowed_percent(&self) -> Option<f64> {
         self.step.throughput.as_ref()?;
-        let slowed_us = slowed_us(&self.step.statistics) - slowed_us(&self.step.statistics_before);
+        let (after, before) = (&self.step.statistics, &self.step.statistics_before);
+        let slowed_us = after.slowed_us() - before.slowed_us();
         let share = slowed_us / (self.step.usage.seconds * 1e6);
         share.is_finite().then(|| 100.0 * share.clamp(0.0, 1.0))
     }
@@ -204,14 +204,6 @@ impl Measured<'_> {
 
 fn positive(bytes: u64) -> Option<f64> {
     (bytes > 0).then_some(bytes as f64)
-}
-
-/// Time in which writers were held back, microseconds. An engine that counts the time in which
-/// any writer was is better than one that adds up the times of all.
-fn slowed_us(statistics: &EngineStatistics) -> f64 {
-    let any = statistics.raw.pointer("/stalls/slowed_us").and_then(serde_json::Value::as_f64);
-    let stalls = &statistics.stalls;
-    any.unwrap_or((stalls.delayed_us + stalls.stopped_us) as f64)
 }
 
 /// The steps of a result, each with that of the driver.

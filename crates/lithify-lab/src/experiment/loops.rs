@@ -14,7 +14,8 @@ use super::check::{
     in_range, known_arm,
 };
 use super::{
-    Arm, Caveats, EngineSizes, ExperimentError, SharedSettings, Source, WorkloadKind, parse,
+    Arm, Caveats, EngineSizes, ExperimentError, PublishedRow, SharedSettings, Source, WorkloadKind,
+    parse,
 };
 use crate::adapter::EngineName;
 use crate::dbbench::spec::Benchmark;
@@ -223,17 +224,7 @@ pub struct LoopTable {
     /// What the values of a row are.
     pub columns: Vec<LoopColumn>,
     /// One row per published arm.
-    pub rows: Vec<LoopRow>,
-}
-
-/// One row of a published table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoopRow {
-    /// The arm of this experiment that stands for it.
-    pub arm: String,
-    /// One value per column.
-    pub values: Vec<f64>,
+    pub rows: Vec<PublishedRow>,
 }
 
 /// The published wall seconds per job of one test, by the level that jobs wrote into.
@@ -245,7 +236,7 @@ pub struct JobTable {
     /// The levels: level 0, the base level, and those below it.
     pub levels: Vec<String>,
     /// One row per published arm.
-    pub rows: Vec<LoopRow>,
+    pub rows: Vec<PublishedRow>,
 }
 
 /// A published ratio between two arms.
@@ -299,7 +290,7 @@ impl LoopExperiment {
     }
 }
 
-fn value(rows: &[LoopRow], arm: &str, index: usize) -> Option<f64> {
+fn value(rows: &[PublishedRow], arm: &str, index: usize) -> Option<f64> {
     rows.iter().find(|row| row.arm == arm)?.values.get(index).copied()
 }
 
@@ -406,7 +397,7 @@ fn check_published(experiment: &LoopExperiment) -> Result<(), Fault> {
 fn check_rows(
     experiment: &LoopExperiment,
     key: &str,
-    rows: &[LoopRow],
+    rows: &[PublishedRow],
     columns: usize,
 ) -> Result<(), Fault> {
     for (index, row) in rows.iter().enumerate() {

@@ -10,13 +10,15 @@ use crate::adapter::EngineName;
 use crate::dbbench::figures::Measured;
 use crate::dbbench::runner::foreign_percent;
 use crate::dbbench::spec::{Benchmark, DbResult, Role};
-use crate::experiment::loops::{LoopColumn, LoopHeadline, LoopRow};
+use crate::experiment::PublishedRow;
+use crate::experiment::loops::{LoopColumn, LoopHeadline};
+use crate::report::card::tree;
 use crate::report::compare::{
     Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, Verdict, compare, direction, sentence,
 };
 use crate::report::figures::{Spread, figure, figure_or_dash};
-use crate::report::repeats;
 use crate::report::tables::{Align, table};
+use crate::report::{opening, repeats};
 use crate::run::cell::EngineSettings;
 
 const MIB: f64 = (1u64 << 20) as f64;
@@ -30,14 +32,8 @@ pub fn render(record: &LoopRecord) -> String {
         text.push_str(part.trim_end());
         text.push('\n');
     };
-    line(&format!("{} (scale {})", experiment.title, record.plan.scale));
-    line(&experiment.question);
-    if let Some(source) = &experiment.source {
-        line(&format!(
-            "Published: {}, {}, {}: {}.",
-            source.author, source.title, source.date, source.setup
-        ));
-    }
+    let source = experiment.source.as_ref();
+    line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
     line("");
     line(&card(record));
     let medians = repeats(record.plan.sizes.repeats);
@@ -128,17 +124,7 @@ fn card(record: &LoopRecord) -> String {
                 mib(settings.memtable_bytes)
             ),
         ),
-        (
-            "tree",
-            format!(
-                "tables {}, base level at most {}, fanout {}, blocks {} KiB, {} background threads",
-                mib(settings.table_bytes),
-                mib(settings.base_level_bytes),
-                settings.fanout,
-                settings.block_bytes / 1024,
-                settings.background_threads
-            ),
-        ),
+        ("tree", tree(settings)),
         ("durability", settings.durability.name().to_owned()),
         ("codecs", codecs(record)),
     ];
@@ -333,7 +319,7 @@ fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<String> {
     let mut columns: Vec<(&str, Align)> =
         published.levels.iter().map(|level| (level.as_str(), Align::Right)).collect();
     columns.push(("L0-2", Align::Left));
-    let row = |row: &LoopRow| {
+    let row = |row: &PublishedRow| {
         let mut cells: Vec<String> = row.values.iter().map(|value| figure(*value)).collect();
         cells.push(published_name(record, &row.arm).to_owned());
         cells

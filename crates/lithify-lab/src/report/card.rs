@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::figures::figure;
 use crate::experiment::Codec;
 use crate::run::RunRecord;
-use crate::run::cell::{CellResult, Purpose};
+use crate::run::cell::{CellResult, EngineSettings, Purpose};
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -65,6 +65,19 @@ fn limit(result: &CellResult) -> String {
     )
 }
 
+/// The shape of the tree that the settings ask for.
+pub(crate) fn tree(settings: &EngineSettings) -> String {
+    let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
+    format!(
+        "tables {}, base level at most {}, fanout {}, blocks {} KiB, {} background threads",
+        mib(settings.table_bytes),
+        mib(settings.base_level_bytes),
+        settings.fanout,
+        settings.block_bytes / 1024,
+        settings.background_threads
+    )
+}
+
 fn engine(record: &RunRecord, result: &CellResult) -> Vec<(&'static str, String)> {
     let settings = &result.spec.settings;
     let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
@@ -80,17 +93,7 @@ fn engine(record: &RunRecord, result: &CellResult) -> Vec<(&'static str, String)
                 mib(settings.memtable_bytes)
             ),
         ),
-        (
-            "tree",
-            format!(
-                "tables {}, base level at most {}, fanout {}, blocks {} KiB, {} background threads",
-                mib(settings.table_bytes),
-                mib(settings.base_level_bytes),
-                settings.fanout,
-                settings.block_bytes / 1024,
-                settings.background_threads
-            ),
-        ),
+        ("tree", tree(settings)),
         ("codecs", codecs(settings.codec_small, settings.codec_middle)),
     ]
 }

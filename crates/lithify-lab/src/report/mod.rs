@@ -26,7 +26,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use crate::experiment::{Pair, Phase};
+use crate::experiment::{Pair, Phase, Source};
 use crate::run::RunRecord;
 use figures::Figures;
 
@@ -39,14 +39,8 @@ pub fn render(record: &RunRecord) -> String {
         text.push_str(part.trim_end());
         text.push('\n');
     };
-    line(&format!("{} (scale {})", experiment.title, record.plan.scale));
-    line(&experiment.question);
-    if let Some(source) = &experiment.source {
-        line(&format!(
-            "Published: {}, {}, {}: {}.",
-            source.author, source.title, source.date, source.setup
-        ));
-    }
+    let source = experiment.source.as_ref();
+    line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
     line("");
     line(&card::render(record));
     if let Some(floors) = floors_of_pairs(record, &figures) {
@@ -156,6 +150,15 @@ fn heading(record: &RunRecord, phase: Phase) -> String {
     }
     heading.push(')');
     heading
+}
+
+/// What an experiment is, asks, and answers.
+pub(crate) fn opening(title: &str, scale: &str, question: &str, source: Option<&Source>) -> String {
+    let mut text = format!("{title} (scale {scale})\n{}", question.trim_end());
+    if let Some(Source { author, title, date, setup, .. }) = source {
+        let _ = write!(text, "\nPublished: {author}, {title}, {date}: {setup}.");
+    }
+    text
 }
 
 /// `1 repeat`, `3 repeats`.

@@ -114,7 +114,7 @@ impl DbInner {
     pub(crate) fn schedule_all_compactions(self: &Arc<Self>) {
         loop {
             // A move that failed has changed nothing: picked again it would fail again, for ever.
-            if self.check_writable().is_err() || self.has_failed() {
+            if self.check_writable().is_err() {
                 return;
             }
             let Some((family, compaction)) = self.take_most_urgent() else { return };

@@ -9,7 +9,9 @@ use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan, engines_here};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
 use lithify_lab::run::progress::{Announcer, Terminal};
 
-use super::process::{print_report, this_program, watch_signals};
+use super::process::{
+    announcement, incomplete, print_report, stopped, this_program, watch_signals,
+};
 use super::run::RunArguments;
 use crate::fault::Fault;
 
@@ -46,31 +48,19 @@ pub fn run(
     };
     let mut terminal = Terminal::new(stderr().is_terminal());
     skipped.iter().for_each(|line| terminal.say(line));
-    terminal.say(&format!(
-        "{} from {place}, scale {}, {} cells, results in {}",
-        experiment.name,
-        plan.scale,
-        plan.cells.cells.len(),
-        arguments.results.display()
-    ));
+    let (name, cells) = (&experiment.name, plan.cells.cells.len());
+    terminal.say(&announcement(name, place, &plan.scale, cells, &arguments.results));
     write_plan(&arguments.results, &plan).map_err(Fault::failure)?;
     let run = runner.run(&mut terminal).map_err(Fault::failure)?;
     drop(terminal);
     let record = LoopRecord { plan, run };
-    let cells = record.plan.cells.cells.len();
     if record.run.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(Fault::interrupted(format!(
-            "stopped; {} of {cells} cells are measured and kept, the same command goes on",
-            record.valid_cells(),
-        )));
+        return Err(stopped(record.valid_cells(), cells));
     }
     let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print_report(&report::render(&record), &files)?;
     if record.is_complete() {
         return Ok(());
     }
-    Err(Fault::failure(format!(
-        "{} of {cells} cells failed or are void; see Checks in the report",
-        cells - record.valid_cells(),
-    )))
+    Err(incomplete(cells - record.valid_cells(), cells))
 }

@@ -42,6 +42,32 @@ pub fn watch_signals() -> Result<Arc<AtomicBool>, Fault> {
     Ok(interrupt)
 }
 
+/// What is about to be measured.
+pub fn announcement(
+    experiment: &str,
+    place: &str,
+    scale: &str,
+    cells: usize,
+    results: &Path,
+) -> String {
+    let results = results.display();
+    format!("{experiment} from {place}, scale {scale}, {cells} cells, results in {results}")
+}
+
+/// The end of a run that was stopped with `valid` of its cells measured.
+pub fn stopped(valid: usize, cells: usize) -> Fault {
+    Fault::interrupted(format!(
+        "stopped; {valid} of {cells} cells are measured and kept, the same command goes on"
+    ))
+}
+
+/// The end of a run of which some cells did not come to a figure.
+pub fn incomplete(failed: usize, cells: usize) -> Fault {
+    Fault::failure(format!(
+        "{failed} of {cells} cells failed or are void; see Checks in the report"
+    ))
+}
+
 /// Prints a report, and where it is.
 pub fn print_report(text: &str, files: &[PathBuf]) -> Result<(), Fault> {
     print(text)?;

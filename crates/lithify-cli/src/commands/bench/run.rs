@@ -13,7 +13,9 @@ use lithify_lab::run::progress::{Announcer, Terminal};
 use lithify_lab::run::{Runner, store};
 
 use super::arguments::{engine_name, require_engine};
-use super::process::{print_report, refuse_files, this_program, watch_signals};
+use super::process::{
+    announcement, incomplete, print_report, refuse_files, stopped, this_program, watch_signals,
+};
 use crate::fault::Fault;
 
 /// `bench run`
@@ -117,30 +119,17 @@ fn run_linkbench(
     };
     let mut terminal = Terminal::new(stderr().is_terminal());
     skipped.iter().for_each(|line| terminal.say(line));
-    terminal.say(&format!(
-        "{} from {place}, scale {}, {} cells, results in {}",
-        plan.experiment.name,
-        plan.scale,
-        plan.cells.len(),
-        arguments.results.display()
-    ));
+    let (name, cells) = (&plan.experiment.name, plan.cells.len());
+    terminal.say(&announcement(name, place, &plan.scale, cells, &arguments.results));
     let record = runner.run(&mut terminal).map_err(Fault::failure)?;
     drop(terminal);
     if record.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(Fault::interrupted(format!(
-            "stopped; {} of {} cells are measured and kept, the same command goes on",
-            record.valid_cells(),
-            record.plan.cells.len()
-        )));
+        return Err(stopped(record.valid_cells(), record.plan.cells.len()));
     }
     let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
     print_report(&report::render(&record), &files)?;
     if record.is_complete() {
         return Ok(());
     }
-    Err(Fault::failure(format!(
-        "{} of {} cells failed or are void; see Checks in the report",
-        record.cells.len() - record.valid_cells(),
-        record.cells.len()
-    )))
+    Err(incomplete(record.cells.len() - record.valid_cells(), record.cells.len()))
 }
