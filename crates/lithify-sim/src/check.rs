@@ -50,6 +50,12 @@ pub trait Check: Sync {
     /// # Errors
     /// What it found. A panic is a finding too; [`run_case`] makes it one.
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding>;
+
+    /// The same finding with the shortest script that shows it, where the check can find one.
+    /// Takes many runs of the case.
+    fn shrink(&self, finding: Finding) -> Finding {
+        finding
+    }
 }
 
 /// Runs one case; a panic, of the engine or of a comparison, is a finding.

@@ -9,6 +9,7 @@
 
 pub mod check;
 pub mod digest;
+pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
@@ -17,5 +18,5 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![]
+    vec![&metamorphic::Metamorphic]
 }
