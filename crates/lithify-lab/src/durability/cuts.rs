@@ -127,6 +127,7 @@ mod tests {
             writers: vec![],
             seconds: 0.0,
             kills: 0,
+            memory_limit_mib: None,
             cuts: 6,
             value_bytes: 100,
             seed: 7,

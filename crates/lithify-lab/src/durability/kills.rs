@@ -21,6 +21,7 @@ use crate::report::figures::Spread;
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::measure::{Listener, end_with_parent};
+use crate::run::memory_limit::{self, Controller};
 use crate::run::process::{DataDirectory, JobEnd, absolute, run_job as run_process};
 use crate::run::progress::Announcer;
 
@@ -49,6 +50,8 @@ pub struct KillJob {
     pub directory: PathBuf,
     /// Where the counts go.
     pub witness_path: PathBuf,
+    /// The control group that limits the memory of this process and of its page cache, if any.
+    pub memory_group: Option<PathBuf>,
     /// The process that kills this one.
     pub parent: u32,
 }
@@ -59,6 +62,7 @@ pub struct KillJob {
 /// The engine's; nobody killed it.
 pub fn run_job(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
+    job.memory_group.as_deref().map_or(Ok(()), memory_limit::join)?;
     let (_db, family) = open(&job.directory, World::posix(), job.mode, BACKGROUND_THREADS)?;
     let witness = Witness::in_file(&job.witness_path, &job.first)?;
     let stop = AtomicBool::new(false);
@@ -84,6 +88,10 @@ impl Runner<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Option<LossFigures>, RunError> {
         let directory = DataDirectory::create(&data.join("durability-kills.data"))?;
+        let group = match self.spec.memory_limit_mib {
+            Some(limit_mib) => Some(Controller::find()?.create(limit_mib << 20)?),
+            None => None,
+        };
         let database = directory.engine_directory()?;
         let mut job = KillJob {
             mode,
@@ -91,6 +99,7 @@ impl Runner<'_> {
             first: vec![0; WRITERS],
             witness_path: absolute(&database.with_file_name("witness"))?,
             directory: database,
+            memory_group: group.as_ref().map(|group| group.path().to_owned()),
             parent: std::process::id(),
         };
         let mut random = Random::new(self.spec.seed, mode as u64);

@@ -101,6 +101,8 @@ pub struct DurabilitySpec {
     pub seconds: f64,
     /// Kills in each mode.
     pub kills: u64,
+    /// Memory of a process to be killed and of its page cache, MiB; not limited when not given.
+    pub memory_limit_mib: Option<u64>,
     /// Power cuts in each mode.
     pub cuts: u64,
     /// Length of a value, bytes; keys have 9.

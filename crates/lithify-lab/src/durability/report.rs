@@ -61,9 +61,15 @@ pub fn render(record: &DurabilityRecord) -> String {
     );
     let _ = writeln!(
         text,
-        "rows of 9 + {} bytes, one a commit; {} kills and {} power cuts in each mode, interval \
+        "rows of 9 + {} bytes, one a commit; {} kills{} and {} power cuts in each mode, interval \
          {INTERVAL_MS} ms\n",
-        spec.value_bytes, spec.kills, spec.cuts
+        spec.value_bytes,
+        spec.kills,
+        match spec.memory_limit_mib {
+            Some(limit_mib) => format!(" (in {limit_mib} MiB, page cache included)"),
+            None => String::new(),
+        },
+        spec.cuts
     );
     let _ = writeln!(text, "What crashes took\n{}\n", losses(&record.losses));
     let _ = writeln!(text, "What commits cost\n{}", commits(&record.commits));

@@ -24,6 +24,7 @@ DIR/durability-lithify.txt and .json. A broken promise (docs/durability.md) is e
 Examples:
   lithify bench durability
   lithify bench durability --kills 100 --cuts 1000 --seconds 10
+  lithify bench durability --kills 100 --memory-limit-mib 24
   lithify bench durability --writers 1,2,8 --value-bytes 1000 --data /mnt/disk")]
 pub struct DurabilityArguments {
     /// Threads that commit at once, for rates and latencies [1 to 200 each]
@@ -36,6 +37,10 @@ pub struct DurabilityArguments {
     /// Processes killed in each mode [1 to 100000]
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = range(1, 100_000))]
     kills: u64,
+    /// Memory of a process to be killed, its page cache included, MiB; as much as there is when not
+    /// given, refused where control groups cannot be made [16 to 1000000]
+    #[arg(long, value_name = "N", value_parser = range(16, 1_000_000))]
+    memory_limit_mib: Option<u64>,
     /// Power cuts in each mode [1 to 1000000]
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = range(1, 1_000_000))]
     cuts: u64,
@@ -61,6 +66,7 @@ pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
         writers: arguments.writers.clone(),
         seconds: arguments.seconds as f64,
         kills: arguments.kills,
+        memory_limit_mib: arguments.memory_limit_mib,
         cuts: arguments.cuts,
         value_bytes: arguments.value_bytes,
         seed: arguments.seed,
