@@ -8,7 +8,9 @@
 //! `lithify-sim` and the tests call the same checks.
 
 pub mod check;
+pub mod crash;
 pub mod digest;
+pub mod faults;
 pub mod model;
 pub mod operation;
 pub mod random;
@@ -17,5 +19,5 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![]
+    vec![&crash::CRASH_POINTS, &crash::CRASHES, &faults::FAULTS]
 }

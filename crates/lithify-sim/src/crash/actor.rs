@@ -7,11 +7,11 @@
 use super::history::{Event, History, Moment};
 use crate::model::{Rows, State};
 use crate::operation::{
-    Change, Ending, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
+    Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
     TRANSACTION_SLOTS, TransactionCall, Value, Write,
 };
 use lithify::base::Clock;
-use lithify::fs::{CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, World};
+use lithify::fs::{FileSystem, MemoryEnvironment, MemoryFileSystem, World};
 use lithify::{
     CfOptions, ColumnFamily, Db, Durability, Options, Result, Snapshot, TableTransfer, TableWriter,
     Transaction,
@@ -172,7 +172,10 @@ impl Actor {
     pub fn open(&mut self) -> Result<()> {
         lock(&self.witness.options).clone_from(&self.options);
         let db = open(&self.files, &self.environment, &self.options)?;
-        self.adopt(db)
+        self.adopt(db)?;
+        // What an opened database shows is durable.
+        self.witness.history().all_durable();
+        Ok(())
     }
 
     /// Goes on with a database that is open.
@@ -192,6 +195,11 @@ impl Actor {
         self.transactions = Default::default();
         self.handles = Handles::default();
         self.db = None;
+    }
+
+    /// Lets so many microseconds pass.
+    pub fn pass_us(&self, us: u64) {
+        self.environment.advance_us(us);
     }
 
     /// Tells the database one operation; what it is about and is not there makes it do nothing.
@@ -240,7 +248,7 @@ impl Actor {
                 self.environment.advance_us(*by_us);
                 Ok(())
             }
-            Operation::Reopen(ending, settings) => self.reopen(*ending, settings),
+            Operation::Reopen(_, settings) => self.reopen(settings),
         }
     }
 
@@ -503,22 +511,14 @@ impl Actor {
         Ok(())
     }
 
-    fn reopen(&mut self, ending: Ending, settings: &Settings) -> Result<()> {
+    /// Closes the database, whatever ending is asked for, and opens it again: other endings are
+    /// what the crashes are for.
+    fn reopen(&mut self, settings: &Settings) -> Result<()> {
         let db = self.db.take();
-        let ending = if self.is_logless() { Ending::Close } else { ending };
         self.let_go();
-        match (ending, db) {
-            (Ending::Kill, db) => {
-                // The old world goes on without the new one: its calls change nothing here.
-                let killed = self.files.crash_clone(0, CrashKeep::Everything);
-                drop(db);
-                self.files.become_clone(&killed);
-            }
-            (Ending::Close, Some(db)) => {
-                db.close()?;
-                self.witness.history().all_durable();
-            }
-            (_, db) => drop(db),
+        if let Some(db) = db {
+            db.close()?;
+            self.witness.history().all_durable();
         }
         self.options = settings.database.clone();
         self.open()

@@ -57,6 +57,34 @@ pub enum FileCallKind {
 const KIND_COUNT: usize = FileCallKind::Advise as usize + 1;
 
 impl FileCallKind {
+    /// All kinds.
+    pub const ALL: [FileCallKind; KIND_COUNT] = {
+        use FileCallKind as K;
+        [
+            K::Open,
+            K::Create,
+            K::Exists,
+            K::IsDirectory,
+            K::Length,
+            K::Rename,
+            K::Remove,
+            K::Link,
+            K::List,
+            K::CreateDirectory,
+            K::SyncDirectory,
+            K::Lock,
+            K::FreeSpace,
+            K::Read,
+            K::Write,
+            K::Append,
+            K::SyncData,
+            K::SyncRange,
+            K::Preallocate,
+            K::Truncate,
+            K::Advise,
+        ]
+    };
+
     /// Whether the call is refused on a read-only disk.
     fn changes(self) -> bool {
         use FileCallKind as K;
