@@ -11,13 +11,15 @@ pub mod check;
 pub mod crash;
 pub mod digest;
 pub mod faults;
+pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
+pub mod runner;
 
 use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&crash::CRASH_POINTS, &crash::CRASHES, &faults::FAULTS]
+    vec![&crash::CrashPoints, &crash::Crashes, &faults::Faults, &metamorphic::Metamorphic]
 }

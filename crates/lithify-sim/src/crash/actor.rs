@@ -216,7 +216,7 @@ impl Actor {
             Operation::Ingest { family, rows, way } => self.ingest(*family, rows, *way),
             Operation::Transaction { slot, call } => self.transact(*slot, call),
             Operation::TakeSnapshot(slot) => {
-                let state = self.witness.history().now().clone();
+                let state = self.witness.history().acknowledged().clone();
                 self.snapshots[*slot] = self.db().map(|db| (db.snapshot(), state));
                 Ok(())
             }
@@ -529,9 +529,9 @@ impl Actor {
         let Some(handle) = &self.handles[family] else { return Ok(()) };
         let (found, state) = match at.and_then(|slot| self.snapshots[slot].as_ref()) {
             Some((snapshot, state)) => (handle.get_at(key, snapshot)?, state.clone()),
-            None => (handle.get(key)?, self.witness.history().now().clone()),
+            None => (handle.get(key)?, self.witness.history().acknowledged().clone()),
         };
-        if at.is_none() || same_incarnation(&state, self.witness.history().now(), family) {
+        if at.is_none() || same_incarnation(&state, self.witness.history().acknowledged(), family) {
             let expected = state.family(family).and_then(|family| family.get(key));
             assert_eq!(found.as_deref(), expected, "a read of {key:?}");
         }
@@ -540,7 +540,7 @@ impl Actor {
 
     /// Compares all rows with the model, now and at every snapshot.
     pub fn compare_all(&self) -> Result<()> {
-        let now = self.witness.history().now().clone();
+        let now = self.witness.history().acknowledged().clone();
         for (slot, handle) in self.handles.iter().enumerate() {
             let (Some(handle), Some(content)) = (handle, now.family(slot)) else { continue };
             compare_rows(handle.cursor(..)?, content.rows())?;

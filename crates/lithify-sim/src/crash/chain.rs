@@ -21,10 +21,7 @@ const LIVES: u64 = 8;
 /// Points of a life that are tried besides its last one.
 const POINTS: u64 = 4;
 
-/// The check.
-pub static CRASHES: Crashes = Crashes;
-
-/// See the module.
+/// The check; see the module.
 pub struct Crashes;
 
 /// A chain of lives, all from one seed.

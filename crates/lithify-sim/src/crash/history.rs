@@ -119,6 +119,11 @@ impl History {
         self.after(self.moment.begun)
     }
 
+    /// The state after all events that were acknowledged: what a reader sees between calls.
+    pub fn acknowledged(&self) -> &State {
+        self.after(self.moment.acknowledged)
+    }
+
     /// The state after so many events.
     pub fn after(&self, events: usize) -> &State {
         &self.states[events]

@@ -9,7 +9,7 @@
 //!    survived; its files must be those that the manifest names; a part of the images is worked
 //!    on. A second crash comes while it opens, at every call ([`trial`]).
 //!
-//! [`CRASH_POINTS`] does this at every point of scripted runs, [`CRASHES`] at random points of long
+//! [`CrashPoints`] does this at every point of scripted runs, [`Crashes`] at random points of long
 //! random histories that go on from what a crash left.
 
 pub mod actor;
@@ -26,5 +26,5 @@ mod tests;
 pub mod trial;
 mod workload;
 
-pub use chain::{CRASHES, Crashes};
-pub use points::{CRASH_POINTS, CrashPoints};
+pub use chain::Crashes;
+pub use points::CrashPoints;

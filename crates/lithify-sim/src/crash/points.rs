@@ -21,10 +21,7 @@ const SECOND_CRASH_PART: usize = 16;
 /// Round 0 enumerates; later ones add random subsets.
 const RANDOM_PER_ROUND: u64 = 4;
 
-/// The check.
-pub static CRASH_POINTS: CrashPoints = CrashPoints;
-
-/// See the module.
+/// The check; see the module.
 pub struct CrashPoints;
 
 /// One case: a script in a mode, and which crashes are tried.

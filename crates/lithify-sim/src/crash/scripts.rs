@@ -32,10 +32,14 @@ impl Script {
         options(durability, self.manifest_bytes_max)
     }
 
+    /// All that is told.
+    pub fn told(&self) -> impl Iterator<Item = &Operation> {
+        self.before_a_kill.iter().chain(&self.operations)
+    }
+
     /// Its operations, one a line.
     pub fn lines(&self) -> Vec<String> {
-        let told = self.before_a_kill.iter().chain(&self.operations);
-        told.map(|operation| format!("{operation:?}")).collect()
+        self.told().map(|operation| format!("{operation:?}")).collect()
     }
 }
 

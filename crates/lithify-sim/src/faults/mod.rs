@@ -26,10 +26,7 @@ use lithify::Durability;
 /// The calls of a run are divided among so many cases: a short run takes the first ones.
 const PARTS: u64 = 32;
 
-/// The check.
-pub static FAULTS: Faults = Faults;
-
-/// See the module.
+/// The check; see the module.
 pub struct Faults;
 
 struct Case {

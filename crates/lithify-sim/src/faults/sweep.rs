@@ -31,7 +31,7 @@ pub fn calls(script: &Script, durability: Durability) -> Result<Vec<FileCallKind
     let options = script.options(durability);
     let mut actor = Actor::new(&files, &watched_environment(1), &options, new_history());
     actor.open().map_err(failed)?;
-    for operation in &script.operations {
+    for operation in script.told() {
         actor.perform(operation).map_err(failed)?;
     }
     actor.let_go();
@@ -93,7 +93,7 @@ impl Run {
             self.note_error(&error)?;
             self.open_again()?;
         }
-        for operation in &script.operations {
+        for operation in script.told() {
             self.perform(operation).map_err(|wrong| format!("{wrong}, at {operation:?}"))?;
         }
         if !self.fault.has_struck(self.at) {
@@ -183,7 +183,7 @@ impl Run {
     fn compare(&self) -> Result<(), String> {
         let Some(db) = self.actor.db() else { return Ok(()) };
         let history = self.actor.witness().history();
-        let state = history.after(history.moment().acknowledged);
+        let state = history.acknowledged();
         let expected: Digests = std::array::from_fn::<_, FAMILY_COUNT, _>(|slot| {
             state.family(slot).map(|family| family.digest())
         });
