@@ -172,20 +172,12 @@ impl Actor {
     pub fn open(&mut self) -> Result<()> {
         lock(&self.witness.options).clone_from(&self.options);
         let db = open(&self.files, &self.environment, &self.options)?;
-        self.adopt(db)?;
-        // What an opened database shows is durable.
-        self.witness.history().all_durable();
-        Ok(())
-    }
-
-    /// Goes on with a database that is open.
-    ///
-    /// # Errors
-    /// Those of [`Db::existing_column_family`].
-    pub fn adopt(&mut self, db: Db) -> Result<()> {
         self.handles = handles(&db)?;
-        self.witness.history().set_durability(self.options.durability);
         self.db = Some(db);
+        let mut history = self.witness.history();
+        history.set_durability(self.options.durability);
+        // What an opened database shows is durable.
+        history.all_durable();
         Ok(())
     }
 
@@ -439,6 +431,8 @@ impl Actor {
     ) -> Result<()> {
         self.tables_made += 1;
         let path = format!("/rows{}.table", self.tables_made);
+        // A life that ended here before may have left one.
+        let _ = self.files.remove(Path::new(&path));
         let files = Arc::new(self.files.clone());
         let world = World { files, environment: Arc::new(self.environment.clone()) };
         let mut writer = TableWriter::create_in(&path, &handle.options(), world)?;

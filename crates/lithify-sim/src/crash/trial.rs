@@ -152,10 +152,12 @@ impl<'a> Trial<'a> {
                 left.survived, left.digests
             ));
         }
-        let allowed = *point.moment.may_survive(kind).start()..=left.survived;
+        // One power cut is enough for what only an end of the process keeps.
+        let worst = kind.min(first.kind());
+        let allowed = *point.moment.may_survive(worst).start()..=left.survived;
         let found = self.history.find(&point.moment, allowed, &digests);
         let survived = found.map_err(|wrong| wrong.to_string())?;
-        figures::count_crash(self.tally, options.durability, kind, &point.moment, survived);
+        figures::count_crash(self.tally, options.durability, worst, &point.moment, survived);
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! A virtual clock, no threads, and randomness from a seed.
 
 use super::random::{STEP, mix};
-use crate::base::Clock;
+use crate::base::{Clock, lock};
 use crate::fs::{Environment, Event, Thread};
 use crate::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// Unix time at the start of every memory world, in seconds (2020-01-01).
 const UNIX_TIME_START_S: u64 = 1_577_836_800;
@@ -31,7 +31,7 @@ struct State {
     random_position: AtomicU64,
     endless_waits: AtomicU64,
     waits: AtomicU64,
-    watch: OnceLock<Box<WaitWatch>>,
+    watch: Mutex<Option<Arc<WaitWatch>>>,
 }
 
 /// Told of every wait with the number of waits before it.
@@ -46,7 +46,7 @@ impl MemoryEnvironment {
                 random_position: AtomicU64::new(mix(seed)),
                 endless_waits: AtomicU64::new(0),
                 waits: AtomicU64::new(0),
-                watch: OnceLock::new(),
+                watch: Mutex::default(),
             }),
         }
     }
@@ -57,9 +57,9 @@ impl MemoryEnvironment {
     }
 
     /// Calls `watch` before every wait from now on; it may panic to end one that is repeated for
-    /// ever. The first watch stays.
+    /// ever.
     pub fn set_watch(&self, watch: Box<WaitWatch>) {
-        let _ = self.state.watch.set(watch);
+        *lock(&self.state.watch) = Some(Arc::from(watch));
     }
 
     /// How many waits would never have ended: each one is a lost wake-up or a deadlock.
@@ -126,7 +126,8 @@ impl Event for MemoryEvent {
         }
         let state = &self.environment.state;
         let waits = state.waits.fetch_add(1, Ordering::SeqCst);
-        if let Some(watch) = state.watch.get() {
+        let watch = lock(&state.watch).clone();
+        if let Some(watch) = watch {
             watch(waits);
         }
         match timeout_us {
