@@ -11,7 +11,7 @@ pub mod check;
 pub mod crash;
 pub mod digest;
 pub mod faults;
-// pub mod metamorphic;
+pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
@@ -21,5 +21,5 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&crash::CrashPoints, &crash::Crashes, &faults::Faults]
+    vec![&crash::CrashPoints, &crash::Crashes, &faults::Faults, &metamorphic::Metamorphic]
 }

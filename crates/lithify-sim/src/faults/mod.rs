@@ -100,7 +100,7 @@ impl Check for Faults {
     fn goal(&self, length: Length) -> Goal {
         let scripts = scripts::with_reads().len() as u64;
         match length {
-            Length::Short => Goal::Cases(scripts * FAILURES.len() as u64 * 16),
+            Length::Short => Goal::Cases(self.cases().unwrap_or(0)),
             Length::Long => Goal::Cases(self.cases().unwrap_or(0)),
         }
     }
