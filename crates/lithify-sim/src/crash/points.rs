@@ -16,7 +16,7 @@ use lithify::Durability;
 use lithify::fs::{CrashKeep, MemoryFileSystem, Survives};
 
 /// In a round the second crash comes at one in so many points; the rounds together come at all.
-const SECOND_CRASH_PART: usize = 2;
+const SECOND_CRASH_PART: usize = 4;
 
 /// Round 0 enumerates; later ones add random subsets.
 const RANDOM_PER_ROUND: u64 = 4;

@@ -24,7 +24,7 @@ use lithify::Durability;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The calls of a run are divided among so many cases: a short run takes the first ones.
-const PARTS: u64 = 32;
+const PARTS: u64 = 8;
 
 /// The check; see the module.
 pub struct Faults;
