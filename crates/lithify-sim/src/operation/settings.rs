@@ -10,7 +10,7 @@ const KIB: usize = 1 << 10;
 pub fn database_options(random: &mut Random, background_threads: usize) -> Options {
     // At 1 MiB the memtables take all of it, and next to nothing is left for the cache.
     let memory_budget_bytes = KIB << random.between(10, 13);
-    let memtable_bytes = (64 * KIB << random.below(4)).min(memory_budget_bytes / 2);
+    let memtable_bytes = ((64 * KIB) << random.below(4)).min(memory_budget_bytes / 2);
     Options {
         create_if_missing: true,
         memory_budget_bytes,
