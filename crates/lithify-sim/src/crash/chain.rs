@@ -159,7 +159,9 @@ impl Check for Crashes {
             tally,
         };
         for life in 0..LIVES {
-            chain.live().map_err(|what| Finding::new(self, case, format!("life {life}: {what}")))?;
+            chain
+                .live()
+                .map_err(|what| Finding::new(self, case, format!("life {life}: {what}")))?;
         }
         Ok(())
     }

@@ -171,7 +171,8 @@ mod tests {
         for bytes in expected {
             assert!(found.contains(&bytes), "{} bytes", bytes.len());
         }
-        let images = |seed| random(&files, seed).iter().map(|c| c.image(&files)).collect::<Vec<_>>();
+        let images =
+            |seed| random(&files, seed).iter().map(|c| c.image(&files)).collect::<Vec<_>>();
         for (once, again) in images(3).iter().zip(images(3)) {
             let root = Path::new("");
             assert_eq!(digest::of_files(once, root), digest::of_files(&again, root));

@@ -110,8 +110,7 @@ impl Check for Faults {
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {
         let number = case;
         let case = Case::new(case);
-        case.run(tally).map_err(|what| {
-            Finding::new(self, number, what).with_script(case.script.lines())
-        })
+        case.run(tally)
+            .map_err(|what| Finding::new(self, number, what).with_script(case.script.lines()))
     }
 }
