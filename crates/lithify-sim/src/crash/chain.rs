@@ -139,7 +139,7 @@ impl Check for Crashes {
     fn goal(&self, length: Length) -> Goal {
         match length {
             Length::Short => Goal::Cases(100),
-            Length::Long => Goal::Count(DISTINCT_IMAGES, 200_000),
+            Length::Long => Goal::Count(DISTINCT_IMAGES, 1_000_000),
         }
     }
 

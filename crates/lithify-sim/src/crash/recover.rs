@@ -7,7 +7,7 @@ use crate::model::State;
 use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
 use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
-use lithify::{CfOptions, Db, Options};
+use lithify::{Db, Options};
 use std::path::Path;
 
 /// More waits than this in one call are a wait without end.
@@ -140,7 +140,7 @@ pub fn work_on(
         )
     };
     let operations = [
-        Operation::CreateFamily(0, Box::new(CfOptions::default())),
+        Operation::CreateFamily(0, Box::default()),
         Operation::Write(put(0, "after the crash")),
         Operation::Batch { writes: vec![put(0, "k"), put(1, "k"), put(2, "k")], is_synced: true },
         Operation::CompareAll,
