@@ -8,7 +8,9 @@
 //! `lithify-sim` and the tests call the same checks.
 
 pub mod check;
+pub mod crash;
 pub mod digest;
+pub mod faults;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
@@ -19,5 +21,5 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&metamorphic::Metamorphic]
+    vec![&crash::CrashPoints, &crash::Crashes, &faults::Faults, &metamorphic::Metamorphic]
 }
