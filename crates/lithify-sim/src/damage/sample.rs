@@ -41,9 +41,11 @@ pub struct Sample {
     pub end: End,
     /// Its files.
     pub files: MemoryFileSystem,
-    /// What it may hold: everything promised, and that with the first, the first two, ... of the
-    /// writes behind the last sync. The last one is what it holds undamaged.
-    pub states: Vec<State>,
+    /// What it held after each write to the last segment of its log, the first one being before
+    /// all of them. The last one is what it holds undamaged.
+    pub history: Vec<State>,
+    /// So many of the last writes were not synced, and the states from there on are promised.
+    pub unconfirmed: usize,
 }
 
 /// The family with several levels.
@@ -103,6 +105,12 @@ fn made(seed: u64, end: End) -> Sample {
 }
 
 impl Sample {
+    /// What it may hold: everything promised, with the first, the first two, ... of the writes
+    /// behind the last sync.
+    pub fn states(&self) -> &[State] {
+        &self.history[self.history.len() - 1 - self.unconfirmed..]
+    }
+
     /// The names of its files, sorted.
     pub fn names(&self) -> Vec<String> {
         let paths = self.files.list(Path::new(PATH)).unwrap_or_default();
@@ -206,9 +214,9 @@ impl Maker {
             self.put(&family, MIXED, number, 5)?;
         }
         db.close()?;
-        let states = self.last_session(end)?;
+        let (history, unconfirmed) = self.last_session(end)?;
         self.leave_orphans(old_manifest)?;
-        Ok(Sample { end, files: self.files, states })
+        Ok(Sample { end, files: self.files, history, unconfirmed })
     }
 
     /// A family with a bottom level, an ingested table above it, and two runs of level 0.
@@ -258,31 +266,34 @@ impl Maker {
         Ok(())
     }
 
-    /// Writes that are synced, writes that are not, and the end.
-    fn last_session(&mut self, end: End) -> Result<Vec<State>> {
+    /// Writes that are synced, writes that are not, and the end. Gives the history, and how many
+    /// writes of it nothing promises.
+    fn last_session(&mut self, end: End) -> Result<(Vec<State>, usize)> {
         let db = self.open()?;
         let late = self.family(&db, "late", "zstd-1")?;
         let family = self.family(&db, MIXED, "none,snappy,zlib-6,zstd-1")?;
+        let mut history = vec![self.state.clone()];
         for number in 60..66 {
             self.put(&family, MIXED, number, 6)?;
+            history.push(self.state.clone());
         }
         self.put(&late, "late", 1, 6)?;
+        history.push(self.state.clone());
         family.delete_range(&key(61), &key(63))?;
         let rows = self.state.entry(MIXED).or_default();
         rows.retain(|k, _| !(*k >= key(61) && *k < key(63)));
+        history.push(self.state.clone());
         db.sync()?;
-        let mut states = vec![self.state.clone()];
         for number in 64..69 {
             self.put(&family, MIXED, number, 7)?;
-            states.push(self.state.clone());
+            history.push(self.state.clone());
         }
         if end == End::Closed {
             db.close()?;
-            states.drain(..states.len() - 1);
-        } else {
-            self.files = self.files.crash_clone(0, CrashKeep::Everything);
+            return Ok((history, 0));
         }
-        Ok(states)
+        self.files = self.files.crash_clone(0, CrashKeep::Everything);
+        Ok((history, 5))
     }
 
     /// Files as a crash between writing and naming, or between naming and removing, leaves them.
