@@ -8,7 +8,7 @@ use crate::base::{Clock, MemoryBudget, TableId};
 use crate::codec::{CodecId, Compression, ContextPool, Decompressor};
 use crate::db::GroupHead;
 use crate::fs::File;
-use crate::manifest::{CURRENT_SIZE_BYTES, Current, ManifestState, VersionEdit};
+use crate::manifest::{CURRENT_SIZE_BYTES, Current, ManifestState, VersionEdit, Witness};
 use crate::options::CfOptions;
 use crate::table::{TableOptions, fuzzing as table};
 use crate::{Error, Result};
@@ -29,6 +29,7 @@ pub struct Entry {
 /// All of them.
 pub const ENTRIES: &[Entry] = &[
     Entry { name: "current", run: current },
+    Entry { name: "witness", run: witness },
     Entry { name: "group", run: group },
     Entry { name: "edit", run: edit },
     Entry { name: "options", run: options },
@@ -74,6 +75,13 @@ fn current(bytes: &[u8]) -> Result<()> {
     let whole = whole.ok_or_else(|| Error::corruption("length of CURRENT"))?;
     let current = Current::decode(whole)?;
     assert_eq!(current.encode(), bytes);
+    Ok(())
+}
+
+/// A slot of `WITNESS`.
+fn witness(bytes: &[u8]) -> Result<()> {
+    let (database_id, witness) = Witness::decode(bytes)?;
+    assert!(bytes.starts_with(&witness.encode(database_id)));
     Ok(())
 }
 

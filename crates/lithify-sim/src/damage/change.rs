@@ -102,7 +102,7 @@ pub fn changes(sample: &Sample, anatomies: &[Anatomy], file: &Anatomy) -> Vec<Ch
             }
         }
     }
-    let is_alike = |name: &str| kind_of(name) == kind_of(&file.name) && kind_of(name) != "LOCK";
+    let is_alike = |name: &str| kind_of(name) == kind_of(&file.name);
     let foreign = stranger().names().into_iter().filter(|name| is_alike(name));
     changes.extend(foreign.map(Change::Foreign));
     for other in anatomies {

@@ -24,9 +24,7 @@ use lithify::fs::{FileSystem, MemoryFileSystem, OpenMode};
 use sample::{End, Sample, sample};
 use std::io::IoSlice;
 use std::sync::OnceLock;
-use structure::{
-    Anatomy, LOG_END, LOG_TAIL, MANIFEST_END, MANIFEST_PADDING, Structure, anatomies,
-};
+use structure::{Anatomy, LOG_END, Structure, anatomies};
 
 /// Cases are visited in steps of about the golden section of all, so that any number of first
 /// ones is spread evenly.
@@ -165,7 +163,8 @@ impl Task {
             subject.sample.content(other) == subject.sample.content(&anatomy.name)
         };
         match change {
-            _ if anatomy.is_orphan() || anatomy.file_kind() == "LOCK" => Some(MayLose::Nothing),
+            _ if anatomy.is_orphan() => Some(MayLose::Nothing),
+            _ if matches!(anatomy.file_kind(), "LOCK" | "WITNESS") => Some(MayLose::Nothing),
             Change::Exchanged(other) | Change::CopyOf(other) if is_same(other) => {
                 Some(MayLose::Nothing)
             }

@@ -38,6 +38,7 @@ macro_rules! kind {
 }
 
 kind!(CURRENT, "CURRENT", "");
+kind!(WITNESS, "WITNESS", "it is a help for finding damage: without it, less is known");
 kind!(LOCK, "LOCK", "its content means nothing");
 kind!(LOG_HEADER, "log, header", "");
 kind!(LOG_RECORD, "log, record", "");
@@ -50,11 +51,6 @@ kind!(LOG_PADDING, "log, padding of a record", "zeros up to the next multiple of
 kind!(LOG_TAIL, "log, behind its end", "the rest of the segment's earlier life, or reserved space");
 kind!(MANIFEST_HEADER, "manifest, header", "");
 kind!(MANIFEST_RECORD, "manifest, record", "");
-kind!(
-    MANIFEST_END,
-    "manifest, last record",
-    "an edit that is torn at the end counts as never made; what it said is not needed here"
-);
 kind!(MANIFEST_PADDING, "manifest, padding of a record", "as in the log");
 kind!(TABLE_DATA, "table, data block", "");
 kind!(TABLE_FILTER, "table, filter", "");
@@ -70,7 +66,6 @@ pub static KINDS: [&Kind; 19] = [
     &CURRENT,
     &MANIFEST_HEADER,
     &MANIFEST_RECORD,
-    &MANIFEST_END,
     &MANIFEST_PADDING,
     &LOG_HEADER,
     &LOG_RECORD,
@@ -84,6 +79,7 @@ pub static KINDS: [&Kind; 19] = [
     &TABLE_INDEX,
     &TABLE_PROPERTIES,
     &TABLE_FOOTER,
+    &WITNESS,
     &LOCK,
     &ORPHAN,
 ];
@@ -122,6 +118,7 @@ impl Anatomy {
             Some(FileName::Table(_)) => "table",
             Some(FileName::Wal(_)) => "log",
             Some(FileName::Manifest(_)) => "manifest",
+            Some(FileName::Witness) => "WITNESS",
             Some(FileName::Lock) => "LOCK",
             _ => "CURRENT",
         }
@@ -167,6 +164,7 @@ fn anatomy(sample: &Sample, name: String, referred: &[String]) -> Anatomy {
         }
         Some(FileName::Manifest(_)) => manifest(&items(sample, &path), size),
         Some(FileName::Table(_)) => table(&items(sample, &path), size),
+        Some(FileName::Witness) => whole(&WITNESS),
         Some(FileName::Lock) => whole(&LOCK),
         _ => whole(&CURRENT),
     };
@@ -255,10 +253,8 @@ fn manifest(items: &[Item], size: u64) -> Vec<Structure> {
     let mut structures =
         vec![Structure { kind: &MANIFEST_HEADER, bytes: header.clone(), place: header }];
     let records = records(items);
-    let count = records.len();
-    for (index, (bytes, padding, _)) in records.into_iter().enumerate() {
-        let kind = if index + 1 < count { &MANIFEST_RECORD } else { &MANIFEST_END };
-        structures.push(Structure { kind, place: bytes.clone(), bytes });
+    for (bytes, padding, _) in records {
+        structures.push(Structure { kind: &MANIFEST_RECORD, place: bytes.clone(), bytes });
         let place = padding.clone();
         structures.push(Structure { kind: &MANIFEST_PADDING, bytes: padding, place });
     }

@@ -55,6 +55,10 @@ impl Corpus {
                     Some(FileName::Wal(_)) => corpus.log("log", "group", &bytes),
                     Some(FileName::Manifest(_)) => corpus.log("manifest", "edit", &bytes),
                     Some(FileName::Current) => corpus.add("current", bytes.clone()),
+                    Some(FileName::Witness) => {
+                        corpus.add("witness", bytes[..56].to_vec());
+                        corpus.add("witness", bytes[512..].to_vec());
+                    }
                     _ => {}
                 }
                 corpus.add("dump", bytes);

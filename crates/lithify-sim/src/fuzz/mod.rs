@@ -75,8 +75,11 @@ impl Check for Fuzz {
             tally.count(target.counter, 1);
             tally.count("executions", 1);
             match try_input(target, &input) {
-                Ok(answer) if kept.len() < KEPT_MAX && answers.insert(answer) => kept.push(input),
-                Ok(_) => {}
+                Ok(answer) => {
+                    if kept.len() < KEPT_MAX && answers.insert(answer) {
+                        kept.push(input);
+                    }
+                }
                 Err(what) => return Err(self.finding(case, target, &input, &what)),
             }
         }

@@ -43,6 +43,20 @@ pub fn current(bytes: &mut [u8]) {
     seal_range(bytes, 0..CURRENT - 4);
 }
 
+/// A slot of `WITNESS`.
+pub fn witness(bytes: &mut [u8]) {
+    put(bytes, 0, b"LITHWIT\n");
+    seal_range(bytes, 0..52);
+}
+
+/// The file `WITNESS`, whose second slot starts in a sector of its own.
+pub fn witness_file(bytes: &mut [u8]) {
+    witness(bytes);
+    if let Some(second) = bytes.get_mut(512..) {
+        witness(second);
+    }
+}
+
 /// A log segment.
 pub fn log(bytes: &mut [u8]) {
     put(bytes, 0, b"LITHWAL\n");

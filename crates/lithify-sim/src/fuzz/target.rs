@@ -84,8 +84,9 @@ macro_rules! whole {
 }
 
 /// All targets.
-pub static TARGETS: [Target; 17] = [
+pub static TARGETS: [Target; 18] = [
     entry!("current", seal::current, false),
+    entry!("witness", seal::witness, false),
     entry!("group", unsealed, false),
     entry!("edit", unsealed, false),
     entry!("options", unsealed, false),
@@ -193,7 +194,7 @@ fn scan(table: &Arc<TableReader>) -> Result<()> {
     let mut scanner = table.scanner(Some(b"rock0003"), Some(b"rock0020"));
     // In memory no read is ever under way.
     while let ScanPoll::Ready = scanner.poll(&mut meter, &clock)? {
-        scanner.next()?;
+        while scanner.advance()? {}
     }
     Ok(())
 }
@@ -218,6 +219,7 @@ fn seal_by_magic(bytes: &mut [u8]) {
         Some(b"LITHWAL\n") => seal::log(bytes),
         Some(b"LITHMAN\n") => seal::manifest(bytes),
         Some(b"LITHCUR\n") => seal::current(bytes),
+        Some(b"LITHWIT\n") => seal::witness_file(bytes),
         _ if bytes.ends_with(b"lithtabl") => seal::table(bytes),
         _ => {}
     }
