@@ -66,7 +66,13 @@ pub fn two_level_table(
     partition_bytes: usize,
     clock: &dyn Clock,
 ) -> Result<Vec<u8>> {
-    table::two_level_table(table_id, rows, (options, compression), partition_bytes, (&pool(), clock))
+    table::two_level_table(
+        table_id,
+        rows,
+        (options, compression),
+        partition_bytes,
+        (&pool(), clock),
+    )
 }
 
 /// The file `CURRENT`, of whatever length.

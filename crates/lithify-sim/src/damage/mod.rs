@@ -159,9 +159,8 @@ impl Task {
     /// Whether the database may not notice, and whether it may then have lost the end of its log.
     fn excuse(&self) -> Option<MayLose> {
         let Task { subject, anatomy, change } = self;
-        let is_same = |other: &String| {
-            subject.sample.content(other) == subject.sample.content(&anatomy.name)
-        };
+        let is_same =
+            |other: &String| subject.sample.content(other) == subject.sample.content(&anatomy.name);
         match change {
             _ if anatomy.is_orphan() => Some(MayLose::Nothing),
             _ if matches!(anatomy.file_kind(), "LOCK" | "WITNESS") => Some(MayLose::Nothing),

@@ -366,20 +366,15 @@ fn check_begun(inner: &DbInner, state: &ManifestState) -> Result<()> {
         return Ok(());
     }
     let path = FileName::Wal(number).path(&inner.path);
-    let opened = WalReader::open(
-        &*inner.world.files,
-        &path,
-        LogKind::Wal,
-        inner.database_id,
-        number,
-    );
+    let opened =
+        WalReader::open(&*inner.world.files, &path, LogKind::Wal, inner.database_id, number);
     match opened {
         Ok(reader) => reader.header().map(drop),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::corruption(
-            "a log segment that had begun is missing",
-        )
-        .in_file(path)
-        .because(error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::corruption("a log segment that had begun is missing")
+                .in_file(path)
+                .because(error))
+        }
         Err(error) => Err(error),
     }
 }
