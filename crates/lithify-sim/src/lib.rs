@@ -5,20 +5,22 @@
 //! the number of a case: whatever is found is found again by `lithify-sim replay CHECK CASE`.
 //!
 //! It uses the engine's public interface and its world in memory, and for fuzzing the ways into
-//! private decoders that the feature `fuzzing` opens; the binary
-//! `lithify-sim` and the tests call the same checks.
+//! private decoders that the feature `fuzzing` opens; the binary `lithify-sim` and the tests call
+//! the same checks.
 
 pub mod check;
 pub mod damage;
 pub mod digest;
 pub mod fuzz;
+pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
+pub mod runner;
 
 use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&damage::Flips, &damage::Files, &fuzz::Fuzz]
+    vec![&metamorphic::Metamorphic, &damage::Flips, &damage::Files, &fuzz::Fuzz]
 }

@@ -52,7 +52,7 @@ impl Check for Fuzz {
     }
 
     fn goal(&self, length: Length) -> Goal {
-        Goal::Cases(TARGETS.len() as u64 * if length == Length::Short { 25 } else { 5000 })
+        Goal::Cases(TARGETS.len() as u64 * if length == Length::Short { 12 } else { 5000 })
     }
 
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {
