@@ -319,8 +319,8 @@ fn a_manifest_cut_at_the_end_of_an_edit_is_corruption() {
     let parts = Parts::new(1);
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
     let family = db.column_family("rocks", family_options()).unwrap();
-    let manifest = Path::new(PATH).join(&parts.names_ending("")[1]);
-    assert!(manifest.to_string_lossy().contains("MANIFEST"), "{manifest:?}");
+    let mut names = parts.names_ending("").into_iter();
+    let manifest = Path::new(PATH).join(names.find(|name| name.starts_with("MANIFEST")).unwrap());
     let length = parts.files.length(&manifest).unwrap();
     let mut ingest = family.ingest().unwrap();
     ingest.put(b"basalt", b"igneous").unwrap();
