@@ -4,13 +4,16 @@
 //! findings), the checks themselves, and the runner that drives them. A check is a function of
 //! the number of a case: whatever is found is found again by `lithify-sim replay CHECK CASE`.
 //!
-//! It uses the engine's public interface and its world in memory, nothing else; the binary
-//! `lithify-sim` and the tests call the same checks.
+//! It uses the engine's public interface and its world in memory, and for fuzzing the ways into
+//! private decoders that the feature `fuzzing` opens; the binary `lithify-sim` and the tests call
+//! the same checks.
 
 pub mod check;
 pub mod crash;
+pub mod damage;
 pub mod digest;
 pub mod faults;
+pub mod fuzz;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
@@ -21,5 +24,13 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&crash::CrashPoints, &crash::Crashes, &faults::Faults, &metamorphic::Metamorphic]
+    vec![
+        &crash::CrashPoints,
+        &crash::Crashes,
+        &faults::Faults,
+        &metamorphic::Metamorphic,
+        &damage::Flips,
+        &damage::Files,
+        &fuzz::Fuzz,
+    ]
 }

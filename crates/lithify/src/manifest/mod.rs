@@ -18,6 +18,7 @@ mod log;
 mod names;
 mod state;
 mod version;
+mod witness;
 
 #[cfg(test)]
 mod apply_tests;
@@ -25,6 +26,8 @@ mod apply_tests;
 mod edit_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod witness_tests;
 
 pub(crate) use current::{Current, MAGIC as CURRENT_MAGIC, SIZE_BYTES as CURRENT_SIZE_BYTES};
 pub use edit::{
@@ -35,3 +38,4 @@ pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE
 pub use names::FileName;
 pub use state::{Applied, FamilyState, ManifestState};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};
+pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};
