@@ -17,6 +17,7 @@ pub mod memtable;
 mod options;
 pub mod stats;
 pub mod table;
+pub mod verify;
 pub mod wal;
 
 pub use base::Slice;

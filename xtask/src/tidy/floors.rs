@@ -27,6 +27,8 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("db", TOP),
     ("options", TOP),
     ("inspect", TOP + 1),
+    ("verify", TOP + 2),
+    ("repair", TOP + 3),
 ];
 
 /// Of the engine itself; what looks at it from outside stands above.

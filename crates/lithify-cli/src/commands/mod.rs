@@ -3,6 +3,8 @@
 mod bench;
 mod dump;
 mod levels;
+mod tool;
+mod verify;
 
 use clap::Subcommand;
 
@@ -19,6 +21,8 @@ pub enum Command {
     Dump(dump::DumpArguments),
     #[command(about = "Print the tree of a database, level by level")]
     Levels(levels::LevelsArguments),
+    #[command(about = "Check every byte of a database")]
+    Verify(verify::VerifyArguments),
 }
 
 /// Does it.
@@ -27,5 +31,6 @@ pub fn run(command: Command) -> Result<(), Fault> {
         Command::Bench(command) => bench::run(command),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Levels(arguments) => levels::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
     }
 }

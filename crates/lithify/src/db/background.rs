@@ -19,7 +19,7 @@ use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
     OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, KeyRange, ManifestState, VersionEdit};
+use crate::manifest::{Change, FileName, KeyRange, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
 use crate::table::TableOptions;
@@ -465,8 +465,8 @@ impl DbInner {
 
     /// Takes log segments below a number out of use.
     pub(crate) fn release_segments(self: &Arc<Self>, oldest_needed: FileNumber) {
-        let unneeded = self.writer().wal.release_below(self, oldest_needed);
-        self.remove_files(unneeded);
+        let unneeded = self.writer().wal.release_below(oldest_needed);
+        self.let_go(unneeded);
     }
 
     /// Removes tables whose last reader has gone, in the background.
@@ -484,11 +484,10 @@ impl DbInner {
             numbers
         };
         self.ledger.count(Counter::TablesRemoved, numbers.len() as u64);
-        let path = |number: &FileNumber| self.workshop.table_path(*number);
-        self.remove_files(numbers.iter().map(path).collect());
+        self.let_go(numbers.into_iter().map(FileName::Table).collect());
     }
 
-    fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
+    pub(crate) fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.background().deletions += 1;
             self.scheduler.submit(Box::new(DeletionJob { inner: Arc::clone(self), paths }));

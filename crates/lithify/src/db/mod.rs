@@ -12,6 +12,7 @@ mod batch;
 mod commit;
 mod compacting;
 mod cursor;
+mod departing;
 mod durability;
 mod family;
 mod ingest;
@@ -22,6 +23,7 @@ mod locks;
 mod multi_get;
 mod open;
 mod read;
+mod reader;
 mod snapshot;
 mod stall;
 mod statistics;
@@ -216,6 +218,12 @@ impl Drop for Db {
 
 impl DbInner {
     fn open_family(self: &Arc<Self>, name: &str, options: CfOptions) -> Result<Arc<Family>> {
+        if self.is_read_only
+            && let Some(family) = self.families.load().values().find(|family| family.name == name)
+            && *family.options() == options
+        {
+            return Ok(Arc::clone(family));
+        }
         self.check_writable()?;
         let mut writer = self.writer();
         let mut manifest = self.manifest();

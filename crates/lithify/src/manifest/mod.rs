@@ -16,6 +16,7 @@ mod edit;
 mod lifetimes;
 mod log;
 mod names;
+mod readers;
 mod state;
 mod version;
 
@@ -33,5 +34,7 @@ pub use edit::{
 pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
 pub use names::FileName;
+pub use readers::ManifestPosition;
+pub(crate) use readers::{ReaderRegistration, Readers};
 pub use state::{Applied, FamilyState, ManifestState};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};

@@ -61,6 +61,7 @@ pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
+pub(crate) use verify::{TableExaminer, TableFinding, TablePart, examine_table};
 
 /// The newest version of the format that this program writes.
 pub const TABLE_FORMAT_VERSION: u32 = 2;
