@@ -47,11 +47,11 @@ fn database(parts: &Parts, options: Options) {
     let prefixes = CfOptions { prefix_length_bytes: 4, ..small };
     let sands = db.column_family("sands", prefixes).unwrap();
     let mut random = Random(11);
-    for round in 0..4 {
+    for round in 0..5 {
         for _ in 0..600 {
             let number = random.below(1500);
             let key = format!("rock{number:06}");
-            let value = random.bytes(60);
+            let value = random.bytes(200);
             match random.below(12) {
                 0 => rocks.delete(key.as_bytes()).unwrap(),
                 1 => sands.delete_range(key.as_bytes(), b"rock001500").unwrap(),
@@ -111,9 +111,9 @@ fn a_sound_database_is_sound_in_every_mode() {
 fn every_byte_of_a_table_counts() {
     let parts = Parts::new(3);
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
-    let options = CfOptions { block_size_bytes: 256, ..CfOptions::default() };
+    let options = CfOptions { block_size_bytes: 512, ..CfOptions::default() };
     let rocks = db.column_family("rocks", options).unwrap();
-    for number in 0..30_u32 {
+    for number in 0..60_u32 {
         rocks.put(format!("rock{number}").as_bytes(), &[7; 20]).unwrap();
     }
     rocks.delete_range(b"rock5", b"rock7").unwrap();

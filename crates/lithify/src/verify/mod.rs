@@ -289,6 +289,8 @@ impl<'a> Examination<'a> {
     /// read.
     fn check_references(&mut self, found: &FoundManifest, listing: &DirectoryListing) {
         let mut orphans = listing.orphans(&found.state, found.number.unwrap_or_default());
+        // Segments that are no longer needed are kept to be used again.
+        orphans.retain(|orphan| !matches!(orphan, FileName::Wal(_)));
         if listing.names.contains(&FileName::CurrentTemporary) {
             orphans.push(FileName::CurrentTemporary);
         }

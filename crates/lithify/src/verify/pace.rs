@@ -67,7 +67,8 @@ impl<'a> Pace<'a> {
         progress.done_bytes = progress.done_bytes.saturating_add(bytes);
         progress.total_bytes = progress.total_bytes.max(progress.done_bytes);
         let is_end = progress.done_bytes == progress.total_bytes;
-        if is_end || progress.done_bytes - self.reported_bytes >= REPORT_BYTES {
+        let is_due = progress.done_bytes - self.reported_bytes >= REPORT_BYTES;
+        if is_end || is_due || self.reported_bytes == 0 {
             self.reported_bytes = progress.done_bytes;
             self.report()?;
         }
