@@ -16,7 +16,8 @@ Check every byte of a database: all checksums, the order of rows in blocks, betw
 between tables, indexes, filters, range deletes, properties, log segments, the manifest, and that
 every file that is named is there and every file that is there is named.
 
-Damage does not end it: everything that is wrong is listed, with file, offset, what was expected
+A database that a process has open is verified as it was on disk when the command began; the files
+stay there until it ends. Damage does not end it: everything that is wrong is listed, with file, offset, what was expected
 and what to do. Only reads. What a crash leaves and the next opening clears up is a notice and no
 damage.",
     after_help = "\
@@ -27,7 +28,7 @@ Examples:
 
 Exit codes:
   0    everything is sound
-  1    damage, or the database is in use: the lines above the error say what and where
+  1    damage: the lines above the error say what and where
   2    used wrongly: no such directory, a file, a directory without a database, no such family
   130  stopped by Ctrl-C or SIGTERM"
 )]

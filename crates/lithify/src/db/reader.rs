@@ -156,7 +156,11 @@ fn read_state(
         Err(error) => {
             // Without a registration of its own there is nothing else to give up.
             let _ = inner.close();
-            Err(error)
+            let now = LoadedManifest::read(&**files, path, &mut |_, _| {});
+            match now.is_ok_and(|now| now.position() != loaded.position()) && may_pass(&error) {
+                true => Err(moves_on(path).because(error)),
+                false => Err(error),
+            }
         }
     }
 }
@@ -170,13 +174,14 @@ fn check_still_a_prefix(path: &Path, world: &World, read: &LoadedManifest) -> Re
         has_moved_on |= offset >= position.offset && changes_what_is_seen(edit);
     })?;
     if has_moved_on || now.number != position.number {
-        return Err(Error::new(
-            ErrorKind::NotFound,
-            "the writer moves on faster than the state can be read: try again",
-        )
-        .in_file(path));
+        return Err(moves_on(path));
     }
     Ok(())
+}
+
+fn moves_on(path: &Path) -> Error {
+    let what = "the writer moves on faster than the state can be read: try again";
+    Error::new(ErrorKind::NotFound, what).in_file(path)
 }
 
 fn changes_what_is_seen(edit: &VersionEdit) -> bool {

@@ -54,13 +54,15 @@ pub struct VerifyOptions {
 /// Hears how far a verification or repair has come; `Break` ends it.
 pub type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// Verifies the database in a directory, which nobody may have open for writing.
+/// Verifies the database in a directory. If a process has it open for writing, the state is
+/// verified that was on disk at the time of the call, as by [`Db::verify`] of a database that was
+/// opened with [`Db::open_read_only`].
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for no directory, one without files of the engine, or no such column
-/// family; [`ErrorKind::InvalidArgument`] for a file; [`ErrorKind::Locked`] if somebody has the
-/// database open, or opened it meanwhile; what listing the directory meets. Whatever is wrong with
-/// the database is no error but in the report.
+/// family; [`ErrorKind::InvalidArgument`] for a file; [`ErrorKind::Locked`] if somebody
+/// opened the database meanwhile, or has it open and its state cannot be read; what listing the
+/// directory meets. Whatever is wrong with the database is no error but in the report.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -101,7 +103,9 @@ pub fn verify_in(
     let directory = directory.as_ref();
     let files = &*world.files;
     check_directory(files, directory)?;
-    check_not_open(files, directory)?;
+    if files.is_locked(&FileName::Lock.path(directory))? {
+        return open::verify_beside_writer(directory, options, world, on_progress);
+    }
     let before = Current::read(files, directory).ok();
     let listing = DirectoryListing::read(files, directory)?;
     let pace = Pace::new(world, options.rate_bytes_per_s, on_progress);
@@ -144,7 +148,7 @@ pub(crate) fn check_directory(files: &dyn FileSystem, directory: &Path) -> Resul
 pub(crate) fn check_not_open(files: &dyn FileSystem, directory: &Path) -> Result<()> {
     let lock = FileName::Lock.path(directory);
     if files.is_locked(&lock)? {
-        let what = "a process has the database open: close it, or ask that process to verify it";
+        let what = "a process has the database open: close it first";
         return Err(in_use(what).in_file(lock));
     }
     Ok(())

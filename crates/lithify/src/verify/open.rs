@@ -1,14 +1,20 @@
 //! Verifying a database while it is open and written to.
 
-use super::find_manifest;
 use super::log::KnownFamilies;
 use super::report::{Structure, Weight};
 use super::{Examination, FoundManifest, OnProgress, Pace, Plan, VerifyOptions, VerifyReport};
-use crate::Result;
+use super::{find_manifest, in_use};
 use crate::db::Db;
+use crate::fs::World;
 use crate::manifest::{DirectoryListing, ManifestState};
+use crate::options::Options;
 use crate::wal::SegmentEnd;
+use crate::{Error, Result};
+use std::path::Path;
 use std::sync::Arc;
+
+/// So often is a manifest that another process writes read again before damage counts.
+const ATTEMPTS: usize = 20;
 
 impl Db {
     /// Verifies the database while it is open, and written to if it is: manifest, tables and log as
@@ -49,16 +55,15 @@ impl Db {
         let (found, state) = {
             // No edit is made while the manifest is read.
             let manifest = inner.manifest();
-            let listing = DirectoryListing::read(files, directory)?;
-            let report = &mut examination.report;
-            let found = find_manifest(files, directory, &listing, &mut |weight, part, error| {
-                report.add(weight, part, None, error);
-            });
             // It holds the tables that are to be read.
-            (found, Arc::clone(manifest.state()))
+            let state = Arc::clone(manifest.state());
+            let found = match inner.is_read_only {
+                true => examination.manifest_of_writer()?,
+                false => examination.manifest_at_rest(&state)?,
+            };
+            (found, state)
         };
         examination.check_names(options, &state, true)?;
-        examination.compare_with_memory(&found, &state);
         let plan = Plan::new(&DirectoryListing::default(), Some(&state), &state, options);
         let log_bytes: u64 = segments.iter().map(|segment| segment.end_offset).sum();
         examination.pace.expect(found.bytes + plan.bytes(files, directory) + log_bytes);
@@ -67,8 +72,53 @@ impl Db {
     }
 }
 
+/// Verifies what is on disk beside a writer.
+pub(super) fn verify_beside_writer(
+    directory: &Path,
+    options: &VerifyOptions,
+    world: &World,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<VerifyReport> {
+    let db = Db::open_read_only_in(directory, Options::default(), world.clone());
+    let db = db.map_err(|error| {
+        let what = "a process has the database open, and its state cannot be read beside it: close \
+                    it there first";
+        in_use(what).in_file(directory).because(error)
+    })?;
+    db.verify(options, on_progress)
+}
+
 impl Examination<'_> {
-    /// Whether the disk says what the database goes by.
+    fn read_manifest(&mut self) -> Result<FoundManifest> {
+        let files = &*self.world.files;
+        let listing = DirectoryListing::read(files, self.directory)?;
+        let report = &mut self.report;
+        Ok(find_manifest(files, self.directory, &listing, &mut |weight, part, error| {
+            report.add(weight, part, None, error);
+        }))
+    }
+
+    /// The manifest of another process, which may add to it and replace it while it is read.
+    fn manifest_of_writer(&mut self) -> Result<FoundManifest> {
+        let mut attempt = 1;
+        loop {
+            let before = self.report.clone();
+            let found = self.read_manifest()?;
+            if found.is_whole || attempt == ATTEMPTS {
+                return Ok(found);
+            }
+            self.report = before;
+            attempt += 1;
+        }
+    }
+
+    /// The manifest of this database, which says what the database goes by.
+    fn manifest_at_rest(&mut self, state: &ManifestState) -> Result<FoundManifest> {
+        let found = self.read_manifest()?;
+        self.compare_with_memory(&found, state);
+        Ok(found)
+    }
+
     fn compare_with_memory(&mut self, found: &FoundManifest, state: &ManifestState) {
         let tables = |state: &ManifestState| {
             let mut numbers: Vec<_> = state.table_numbers().collect();
@@ -77,7 +127,7 @@ impl Examination<'_> {
         };
         if found.is_whole && tables(&found.state) != tables(state) {
             let what = "the manifest on disk names other tables than the open database has";
-            let error = crate::Error::corruption(what).in_file(self.directory);
+            let error = Error::corruption(what).in_file(self.directory);
             self.report.add(Weight::Damage, Structure::Manifest, None, error);
         }
     }
