@@ -168,7 +168,9 @@ fn every_call_that_writes_is_refused() {
     // A family with the options that it has is no change.
     assert_eq!(db.column_family("rocks", rocks.options()).unwrap().id(), rocks.id());
     assert_eq!(history.db.is_read_only().then_some(()), None);
+    drop(rocks);
     db.refresh().unwrap();
+    assert_eq!(registrations(&parts.files), 1);
     db.close().unwrap();
     let mut writer = history.db;
     assert_eq!(writer.refresh().unwrap_err().kind(), ErrorKind::InvalidArgument);
