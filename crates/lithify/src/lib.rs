@@ -15,6 +15,7 @@ pub mod manifest;
 #[doc(hidden)]
 pub mod memtable;
 mod options;
+pub mod repair;
 pub mod stats;
 pub mod table;
 pub mod verify;

@@ -22,7 +22,7 @@ use crate::compaction::{
 use crate::manifest::{Change, FileName, KeyRange, ManifestState, VersionEdit};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
-use crate::table::TableOptions;
+use crate::table::{TableOptions, TableOrigin};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -374,6 +374,7 @@ impl DbInner {
         let version = Arc::clone(&flush.family.view().version);
         let level_count = version.level_count();
         let is_level0 = level == 0;
+        let origin = flush.family.origin_of_tables(flush.complete_through());
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
@@ -388,7 +389,7 @@ impl DbInner {
                 cause: Cause::Flush,
                 level,
                 compression: options.compression.resolve(level, level_count),
-                table: table_options(&options, level),
+                table: table_options(&options, level, Some(origin)),
                 table_bytes: if is_level0 { u64::MAX } else { options.table_bytes },
                 boundaries: Vec::new(),
             },
@@ -558,8 +559,14 @@ pub(crate) fn adopt_readers(state: &ManifestState, tables: Vec<(ColumnFamilyId, 
     }
 }
 
-pub(crate) fn table_options(options: &CfOptions, level: usize) -> TableOptions {
+/// `origin` is the column family that the table is made for, if that is known.
+pub(crate) fn table_options(
+    options: &CfOptions,
+    level: usize,
+    origin: Option<TableOrigin>,
+) -> TableOptions {
     TableOptions {
+        origin,
         block_size_bytes: options.block_size_bytes,
         filter_bits_per_key: options.filter_bits_per_key,
         prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),

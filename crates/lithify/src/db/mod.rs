@@ -38,6 +38,7 @@ pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
+pub(crate) use open::make_directory;
 pub use snapshot::Snapshot;
 pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
@@ -94,7 +95,13 @@ impl Db {
     /// # Errors
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
+        open::check_complete(path.as_ref(), &world)?;
         open::open(path.as_ref(), options, world).map(|inner| Db { inner })
+    }
+
+    /// Opens a database in a directory that is marked as incomplete, for who makes it.
+    pub(crate) fn open_unfinished(path: &Path, options: Options, world: World) -> Result<Db> {
+        open::open(path, options, world).map(|inner| Db { inner })
     }
 
     /// Closes the database: ends background work where it stands, makes the end of the log

@@ -23,7 +23,8 @@ use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
 use crate::fs::{Environment, FileLock, FileSystem, World};
 use crate::manifest::{
-    Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
+    Change, CleanClose, DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState,
+    VersionEdit,
 };
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::{CfOptions, Durability, Options};
@@ -64,6 +65,17 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     Ok(inner)
 }
 
+/// Refuses a directory in which a database is still being made, or was not made to the end.
+pub(super) fn check_complete(path: &Path, world: &World) -> Result<()> {
+    let mark = path.join(INCOMPLETE);
+    if world.files.exists(&mark)? {
+        let what =
+            "a repair into this directory has not ended: run it again, or remove the directory";
+        return Err(Error::invalid(what).in_file(mark));
+    }
+    Ok(())
+}
+
 pub(super) fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
     if world.files.exists(path)? {
         if !world.files.is_directory(path)? {
@@ -80,7 +92,7 @@ pub(super) fn prepare_directory(path: &Path, options: &Options, world: &World) -
 /// Makes a directory and those above it, each name durable before the next one is made. The
 /// deepest one that is there may be what a process left that was killed in here: its name is
 /// made durable too.
-fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
+pub(crate) fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
     if path.as_os_str().is_empty() || files.exists(path)? {
         return sync_name(path, files);
     }
@@ -118,7 +130,10 @@ fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
     }
     let is_strange = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        FileName::of_path(path).is_none() && !name.starts_with('.') && name != "lost+found"
+        FileName::of_path(path).is_none()
+            && !name.starts_with('.')
+            && name != "lost+found"
+            && name != INCOMPLETE
     };
     match found.iter().find(is_strange) {
         Some(other) => Err(Error::invalid(

@@ -105,6 +105,7 @@ fn open_read_only(
     // Nothing is done in the background.
     let options = Options { background_threads: 0, create_if_missing: false, ..options };
     options.validate()?;
+    open::check_complete(path, &world)?;
     open::prepare_directory(path, &options, &world)?;
     let mut registration = ReaderRegistration::join(&world, path)?;
     let mut attempt = 1;

@@ -34,6 +34,7 @@ pub use edit::{
 pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
 pub use names::FileName;
+pub(crate) use names::INCOMPLETE;
 pub use readers::ManifestPosition;
 pub(crate) use readers::{ReaderRegistration, Readers};
 pub use state::{Applied, FamilyState, ManifestState};

@@ -49,7 +49,7 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
-pub use builder::{TableBuilder, TableOptions, TableSummary};
+pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};
 pub(crate) use footer::{FOOTER_SIZE, Footer, MAGIC as TABLE_MAGIC};

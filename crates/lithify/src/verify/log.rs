@@ -191,7 +191,7 @@ impl Examination<'_> {
 }
 
 /// Where a segment ends, as told by the next header that is whole, or by the clean close.
-fn named_end(
+pub(crate) fn named_end(
     number: FileNumber,
     later: &[(FileNumber, WalReader)],
     close: Option<SegmentEnd>,

@@ -26,10 +26,12 @@ mod pace;
 mod report;
 mod tables;
 
-pub(crate) use manifest::{FoundManifest, find_manifest};
+pub(crate) use log::named_end;
+pub(crate) use manifest::{FoundManifest, find_manifest, read_header};
 pub(crate) use pace::Pace;
 pub use pace::Progress;
 pub use report::{Examined, Finding, Structure, VerifyReport, Weight};
+pub(crate) use tables::structure_of;
 
 use crate::codec::ContextPool;
 use crate::fs::{FileSystem, World};

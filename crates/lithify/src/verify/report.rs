@@ -226,7 +226,7 @@ impl VerifyReport {
     }
 
     /// The members of the object of [`VerifyReport::to_json`].
-    pub(crate) fn write_json(&self, json: &mut JsonWriter) {
+    fn write_json(&self, json: &mut JsonWriter) {
         json.key("sound").boolean(self.is_sound());
         json.key("complete").boolean(!self.is_cancelled);
         if let Some(id) = self.database_id {
@@ -247,7 +247,7 @@ impl VerifyReport {
 }
 
 impl Finding {
-    fn write_json(&self, json: &mut JsonWriter) {
+    pub(crate) fn write_json(&self, json: &mut JsonWriter) {
         json.key("weight").string(match self.weight {
             Weight::Damage => "damage",
             Weight::Notice => "notice",

@@ -34,7 +34,7 @@ impl TableExaminer for Listener<'_, '_> {
     }
 }
 
-fn structure_of(part: TablePart) -> Structure {
+pub(crate) fn structure_of(part: TablePart) -> Structure {
     match part {
         TablePart::Footer => Structure::Footer,
         TablePart::Properties => Structure::Properties,
