@@ -1,16 +1,17 @@
 //! The write path: group commit with one leader.
 //!
-//! 1. A writer that finds no leader becomes one; the others queue and wait.
+//! 1. A writer leads or queues ([`GroupQueue`]).
 //! 2. The leader is held back by flow control if there is debt; meanwhile the queue fills.
 //! 3. It takes the queue as one group, gives out sequence numbers, appends one record to the log,
 //!    syncs it if anyone in the group asks for it, and writes all memtables.
 //! 4. It publishes the group's last sequence number: the group becomes visible at once.
-//! 5. It wakes the group and hands over to the first of those that came meanwhile.
+//! 5. It hands over to the first of those that came meanwhile and wakes the group.
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
 use super::batch::{BatchData, Entries, Entry, GroupHead};
 use super::family::Family;
+use super::group::{Group, GroupQueue, Slot, Turn};
 use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
@@ -20,8 +21,8 @@ use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 /// A group is closed when its batches reach this size.
 const GROUP_BYTES_MAX: usize = 1 << 20;
@@ -29,40 +30,14 @@ const GROUP_BYTES_MAX: usize = 1 << 20;
 /// A batch of so many entries is timed every time: there are too few of them to be sampled.
 const TIMED_ENTRIES_MIN: u32 = 64;
 
-const WAITING: u8 = 0;
-const LEAD: u8 = 1;
-const DONE: u8 = 2;
-
-/// Where a queued writer waits for its outcome.
-struct Slot {
-    state: AtomicU8,
-    result: Mutex<Result<()>>,
-}
-
 /// A batch on its way.
-struct Pending {
+pub(crate) struct Pending {
     data: BatchData,
     sync: bool,
-    slot: Option<Arc<Slot>>,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Pending>,
-    has_leader: bool,
 }
 
 /// The queue in front of the leader.
-#[derive(Default)]
-pub(crate) struct CommitQueue {
-    queue: Mutex<Queue>,
-}
-
-impl CommitQueue {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        lock(&self.queue)
-    }
-}
+pub(crate) type CommitQueue = GroupQueue<Pending>;
 
 /// What only the leader touches, or whoever stands in for it (a flush, a close).
 pub(crate) struct Writer {
@@ -176,7 +151,7 @@ impl DbInner {
             sample = Some(self.ledger.time_call(Cause::UserWrite, clock));
         }
         stalls.writer_begins(clock.now_us());
-        let result = self.enqueue(Pending { data, sync, slot: None });
+        let result = self.enqueue(Pending { data, sync });
         match &result {
             Ok(()) => stalls.writer_ends(),
             Err(_) => stalls.writer_gives_up(clock.now_us()),
@@ -201,99 +176,49 @@ impl DbInner {
         }
     }
 
-    fn enqueue(self: &Arc<Self>, mut pending: Pending) -> Result<()> {
-        let slot = {
-            let mut queue = self.commits.lock();
-            if !queue.has_leader {
-                queue.has_leader = true;
-                drop(queue);
-                return self.lead(pending);
-            }
-            let slot = Arc::new(Slot { state: AtomicU8::new(WAITING), result: Mutex::new(Ok(())) });
-            pending.slot = Some(slot.clone());
-            queue.waiting.push(pending);
-            slot
+    fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<()> {
+        let new_slot = || Slot::new(self.world.environment.new_event());
+        let wait = |slot: &Slot| {
+            self.wait_spinning(slot.moved(), None, || slot.has_moved());
         };
-        self.wait(&self.commit_event, None, || slot.state.load(Ordering::Acquire) != WAITING);
-        if slot.state.load(Ordering::Acquire) == LEAD {
-            let own = {
-                let mut queue = self.commits.lock();
-                let is_own = |p: &Pending| p.slot.as_ref().is_some_and(|s| Arc::ptr_eq(s, &slot));
-                queue.waiting.iter().position(is_own).map(|index| queue.waiting.remove(index))
-            };
-            return match own {
-                Some(own) => self.lead(own),
-                None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
-            };
+        match self.commits.join(pending, new_slot, wait) {
+            Turn::Lead(own) => self.lead(own),
+            Turn::Done(result) => result,
         }
-        lock(&slot.result).clone()
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.
     fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
-        let result_of_flow = self.hold_back(own.data.bytes().len());
+        let mut bytes = own.data.bytes().len();
+        let result_of_flow = self.hold_back(bytes);
         self.pass_ingest_gate();
-        let mut group = vec![own];
-        {
-            let mut queue = self.commits.lock();
-            let mut bytes = group[0].data.bytes().len();
-            let mut taken = 0;
-            for pending in &queue.waiting {
-                bytes += pending.data.bytes().len();
-                if bytes > GROUP_BYTES_MAX {
-                    break;
-                }
-                taken += 1;
-            }
-            group.extend(queue.waiting.drain(..taken));
-        }
+        let group = self.commits.group(own, |pending| {
+            bytes += pending.data.bytes().len();
+            bytes <= GROUP_BYTES_MAX
+        });
         let result = result_of_flow.and_then(|()| {
             let mut writer = self.writer();
             self.apply_group(&mut writer, &group)
         });
-        self.finish_group(group, &result);
+        self.commits.finish(group, &result);
         result
-    }
-
-    /// Gives a group its outcome and the queue its next leader.
-    fn finish_group(&self, group: Vec<Pending>, result: &Result<()>) {
-        let followers = group.len() > 1;
-        for pending in group {
-            if let Some(slot) = pending.slot {
-                *lock(&slot.result) = result.clone();
-                slot.state.store(DONE, Ordering::Release);
-            }
-        }
-        let promoted = {
-            let mut queue = self.commits.lock();
-            let next = queue.waiting.first().and_then(|pending| pending.slot.as_ref());
-            if let Some(slot) = next {
-                slot.state.store(LEAD, Ordering::Release);
-            }
-            let promoted = next.is_some();
-            queue.has_leader = promoted;
-            promoted
-        };
-        if followers || promoted {
-            self.commit_event.notify_all();
-        }
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         lock(&self.writer)
     }
 
-    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
+    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &Group<Pending>) -> Result<()> {
         self.check_writable()?;
         let clock = &*self.world.environment;
-        let count: u64 = group.iter().map(|pending| u64::from(pending.data.count())).sum();
+        let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
         let last_sequence = writer.last_sequence + count;
-        let sync = group.iter().any(|pending| pending.sync);
+        let sync = group.items().any(|pending| pending.sync);
         let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
         let mut sequence = first_sequence;
         let mut touched = Vec::new();
-        for pending in group {
+        for pending in group.items() {
             let entries = pending.data.entries();
             sequence = self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
         }
@@ -309,7 +234,7 @@ impl DbInner {
     fn log_group(
         &self,
         writer: &mut Writer,
-        group: &[Pending],
+        group: &Group<Pending>,
         first_sequence: SequenceNumber,
         count: u32,
         sync: bool,
@@ -322,11 +247,11 @@ impl DbInner {
                 let header = GroupHead { first_sequence, entry_count: count }.encode();
                 let mut pieces = Vec::with_capacity(group.len() + 1);
                 pieces.push(IoSlice::new(&header));
-                pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
+                pieces.extend(group.items().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
             if sync || self.interval_is_over(writer) {
-                writer.wal.sync(self)?;
+                self.commits.rest(|| writer.wal.sync(self))?;
             }
             Ok(writer.wal.current_number())
         })();

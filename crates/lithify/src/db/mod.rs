@@ -15,6 +15,7 @@ mod cursor;
 mod departing;
 mod durability;
 mod family;
+mod group;
 mod ingest;
 mod ingest_install;
 mod ingest_tables;
@@ -24,11 +25,14 @@ mod multi_get;
 mod open;
 mod read;
 mod reader;
+#[cfg(all(test, shuttle))]
+mod shuttle;
 mod snapshot;
 mod stall;
 mod statistics;
 mod table_writer;
 mod transaction;
+mod transaction_use;
 mod wal_set;
 
 pub use batch::Batch;

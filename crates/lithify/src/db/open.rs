@@ -11,10 +11,11 @@ use super::background::Background;
 use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
-use super::inner::{DbInner, Families, TransactionUse, lock};
+use super::inner::{DbInner, Families, lock};
 use super::locks::LockTable;
 use super::snapshot::SnapshotList;
 use super::stall::Flow;
+use super::transaction_use::TransactionUse;
 use super::wal_set::WalSet;
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
@@ -269,7 +270,6 @@ pub(super) fn assemble(
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
         commits: CommitQueue::default(),
-        commit_event: environment.new_event(),
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
         switched_through: AtomicU64::new(0),
@@ -452,7 +452,6 @@ impl DbInner {
         if let Some(thread) = lock(&self.syncer).take() {
             thread.join();
         }
-        self.commit_event.notify_all();
         self.state_changed.notify_all();
         self.scheduler.shutdown(Shutdown::Abort);
         let ended = self.end_log();
