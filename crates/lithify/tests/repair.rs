@@ -251,7 +251,7 @@ fn a_repair_that_does_not_end_leaves_no_database_and_begins_again() {
     let calls = std::sync::atomic::AtomicU64::new(0);
     parts.files.set_fault(Box::new(move |_| {
         let call = calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        if call % 97 == 0 {
+        if call.is_multiple_of(97) {
             sink.lock().unwrap().push(files.crash_clone(call, CrashKeep::Random));
         }
         None

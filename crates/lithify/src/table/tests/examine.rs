@@ -5,9 +5,12 @@ use super::super::footer::FOOTER_SIZE;
 use super::two_levels::{footer_of, reseal};
 use super::*;
 
+/// The part, the error, and the keys that are lost with it.
+type Found = (TablePart, String, Option<(Vec<u8>, Vec<u8>)>);
+
 #[derive(Default)]
 struct List {
-    found: Vec<(TablePart, String, Option<(Vec<u8>, Vec<u8>)>)>,
+    found: Vec<Found>,
     bytes: u64,
     blocks: u64,
 }
