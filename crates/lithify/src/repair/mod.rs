@@ -192,7 +192,7 @@ impl Repair<'_> {
         self.report.has_manifest = found.is_whole;
         let families = self.families(&found, &listing);
         let segments = self.segments(&found, &listing);
-        self.expect(&families, &segments);
+        self.announce(&families, &segments);
         let options = Options { create_if_missing: true, ..self.options.database.clone() };
         let db = Db::open_unfinished(self.target, options, self.world.clone())?;
         let mut targets = log::Targets::new(&found);
@@ -208,13 +208,13 @@ impl Repair<'_> {
     }
 
     /// Every table is read twice, and every segment once.
-    fn expect(&mut self, families: &[SourceFamily], segments: &[u64]) {
+    fn announce(&mut self, families: &[SourceFamily], segments: &[u64]) {
         let files = &*self.world.files;
         let length = |name: FileName| files.length(&name.path(self.source)).unwrap_or(0);
         let tables = families.iter().flat_map(|family| &family.tables);
         let table_bytes: u64 = tables.map(|table| length(FileName::Table(table.number))).sum();
         let log_bytes: u64 = segments.iter().map(|number| length(FileName::Wal(*number))).sum();
-        self.pace.expect(2 * table_bytes + log_bytes);
+        self.pace.announce(2 * table_bytes + log_bytes);
     }
 
     /// The log segments to be replayed: those that the manifest needs, or all that there are.

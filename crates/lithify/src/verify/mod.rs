@@ -118,7 +118,7 @@ pub fn verify_in(
     examination.check_names(options, &found.state, found.is_whole)?;
     let whole = found.is_whole.then_some(&found.state);
     let plan = Plan::new(&listing, whole, &found.state, options);
-    examination.pace.expect(found.bytes + plan.bytes(files, directory));
+    examination.pace.announce(found.bytes + plan.bytes(files, directory));
     let ended = examination.run(&plan, &found, &listing);
     let report = examination.finish(ended)?;
     // A database that was opened meanwhile has changed under the examination.

@@ -66,7 +66,7 @@ impl Db {
         examination.check_names(options, &state, true)?;
         let plan = Plan::new(&DirectoryListing::default(), Some(&state), &state, options);
         let log_bytes: u64 = segments.iter().map(|segment| segment.end_offset).sum();
-        examination.pace.expect(found.bytes + plan.bytes(files, directory) + log_bytes);
+        examination.pace.announce(found.bytes + plan.bytes(files, directory) + log_bytes);
         let ended = examination.run_open(self, &plan, &found, &segments);
         examination.finish(ended)
     }

@@ -51,7 +51,7 @@ impl<'a> Pace<'a> {
     }
 
     /// So many more bytes are to be gone through.
-    pub(crate) fn expect(&mut self, bytes: u64) {
+    pub(crate) fn announce(&mut self, bytes: u64) {
         self.progress.total_bytes = self.progress.total_bytes.saturating_add(bytes);
     }
 
