@@ -58,7 +58,8 @@ pub struct RepairOptions {
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
-/// # let (damaged, repaired) = (directory.path().join("damaged"), directory.path().join("repaired"));
+/// # let damaged = directory.path().join("damaged");
+/// # let repaired = directory.path().join("repaired");
 /// use lithify::repair::{RepairOptions, repair};
 /// use lithify::{CfOptions, Db, Options};
 /// use std::ops::ControlFlow;

@@ -221,7 +221,8 @@ impl fmt::Display for RepairReport {
         if !self.has_manifest {
             writeln!(
                 f,
-                "no whole manifest: what was deleted, dropped or replaced shortly before may be back"
+                "no whole manifest: what was deleted, dropped or replaced shortly before may be \
+                 back"
             )?;
         }
         match (self.is_cancelled, self.is_lossless()) {

@@ -1,7 +1,7 @@
 //! Floor 9: whether a database is sound, to the last byte. Reads only.
 //!
-//! Owns: [`verify`] of a directory and [`crate::Db::verify`] of an open database, what they find, and the
-//! pace at which they read.
+//! Owns: [`verify`] of a directory and [`crate::Db::verify`] of an open database, what they find,
+//! and the pace at which they read.
 //!
 //! 1. `CURRENT` and the manifest are read edit by edit; they say which tables and log segments
 //!    there have to be.
@@ -57,8 +57,8 @@ pub struct VerifyOptions {
 pub type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// Verifies the database in a directory. If a process has it open for writing, the state is
-/// verified that was on disk at the time of the call, as by [`crate::Db::verify`] of a database that was
-/// opened with [`crate::Db::open_read_only`].
+/// verified that was on disk at the time of the call, as by [`crate::Db::verify`] of a database
+/// that was opened with [`crate::Db::open_read_only`].
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for no directory, one without files of the engine, or no such column
