@@ -18,8 +18,10 @@ pub mod manifest;
 #[doc(hidden)]
 pub mod memtable;
 mod options;
+pub mod repair;
 pub mod stats;
 pub mod table;
+pub mod verify;
 pub mod wal;
 
 pub use base::Slice;

@@ -3,6 +3,9 @@
 mod bench;
 mod dump;
 mod levels;
+mod repair;
+mod tool;
+mod verify;
 
 use clap::Subcommand;
 
@@ -19,6 +22,10 @@ pub enum Command {
     Dump(dump::DumpArguments),
     #[command(about = "Print the tree of a database, level by level")]
     Levels(levels::LevelsArguments),
+    #[command(about = "Save what is whole of a damaged database into a new one")]
+    Repair(repair::RepairArguments),
+    #[command(about = "Check every byte of a database")]
+    Verify(verify::VerifyArguments),
 }
 
 /// Does it.
@@ -27,5 +34,7 @@ pub fn run(command: Command) -> Result<(), Fault> {
         Command::Bench(command) => bench::run(command),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Levels(arguments) => levels::run(&arguments),
+        Command::Repair(arguments) => repair::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
     }
 }

@@ -70,6 +70,9 @@ impl FileSystem for DirectFileSystem {
         self.0.lock(path)
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        self.0.is_locked(path)
+    }
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.0.free_space(path)
     }

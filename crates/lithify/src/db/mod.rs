@@ -12,6 +12,7 @@ mod batch;
 mod commit;
 mod compacting;
 mod cursor;
+mod departing;
 mod durability;
 mod family;
 mod group;
@@ -23,6 +24,7 @@ mod locks;
 mod multi_get;
 mod open;
 mod read;
+mod reader;
 #[cfg(all(test, shuttle))]
 mod shuttle;
 mod snapshot;
@@ -40,6 +42,7 @@ pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
+pub(crate) use open::make_directory;
 pub use snapshot::Snapshot;
 pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
@@ -96,7 +99,13 @@ impl Db {
     /// # Errors
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
+        open::check_complete(path.as_ref(), &world)?;
         open::open(path.as_ref(), options, world).map(|inner| Db { inner })
+    }
+
+    /// Opens a database in a directory that is marked as incomplete, for who makes it.
+    pub(crate) fn open_unfinished(path: &Path, options: Options, world: World) -> Result<Db> {
+        open::open(path, options, world).map(|inner| Db { inner })
     }
 
     /// Closes the database: ends background work where it stands, makes the end of the log
@@ -220,6 +229,12 @@ impl Drop for Db {
 
 impl DbInner {
     fn open_family(self: &Arc<Self>, name: &str, options: CfOptions) -> Result<Arc<Family>> {
+        if self.is_read_only
+            && let Some(family) = self.families.load().values().find(|family| family.name == name)
+            && *family.options() == options
+        {
+            return Ok(Arc::clone(family));
+        }
         self.check_writable()?;
         let mut writer = self.writer();
         let mut manifest = self.manifest();

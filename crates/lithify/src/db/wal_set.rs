@@ -130,6 +130,16 @@ impl WalSet {
         self.current.as_ref().map_or(0, WalWriter::log_number)
     }
 
+    /// The segments that are needed, oldest first, and how far each has been written.
+    pub(crate) fn ends(&self) -> Vec<SegmentEnd> {
+        let closed = self.closed.iter();
+        let closed = closed.map(|s| SegmentEnd { log_number: s.number, end_offset: s.bytes });
+        let current = self.current.as_ref();
+        let current = current
+            .map(|wal| SegmentEnd { log_number: wal.log_number(), end_offset: wal.end_offset() });
+        closed.chain(current).filter(|end| end.end_offset > 0).collect()
+    }
+
     /// Bytes in all segments that are needed.
     pub(crate) fn bytes(&self) -> u64 {
         let current = self.current.as_ref().map_or(0, WalWriter::end_offset);
@@ -253,26 +263,23 @@ impl WalSet {
         Ok(self.previous)
     }
 
-    /// Takes the segments below `oldest_needed` out of the log: some are kept for recycling, the
-    /// others are given back to be removed.
-    pub(crate) fn release_below(
-        &mut self,
-        inner: &DbInner,
-        oldest_needed: FileNumber,
-    ) -> Vec<PathBuf> {
+    /// Takes the segments below `oldest_needed` out of the log.
+    pub(crate) fn release_below(&mut self, oldest_needed: FileNumber) -> Vec<FileName> {
         let mut unneeded = Vec::new();
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
-            if let Some(segment) = self.closed.pop_front() {
-                let path = FileName::Wal(segment.number).path(&inner.path);
-                let mut recyclable = lock(&self.pool.recyclable);
-                if recyclable.len() < RECYCLED_MAX {
-                    recyclable.push(path);
-                } else {
-                    unneeded.push(path);
-                }
-            }
+            unneeded.extend(self.closed.pop_front().map(|segment| FileName::Wal(segment.number)));
         }
         unneeded
+    }
+
+    /// Takes a segment that nobody needs to be used again; false if there are enough of them.
+    pub(crate) fn recycle(&self, path: &Path) -> bool {
+        let mut recyclable = lock(&self.pool.recyclable);
+        let has_room = recyclable.len() < RECYCLED_MAX;
+        if has_room {
+            recyclable.push(path.to_path_buf());
+        }
+        has_room
     }
 }
 

@@ -171,6 +171,10 @@ impl FileSystem for CountingFileSystem {
         self.inner.lock(path)
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        self.inner.is_locked(path)
+    }
+
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.inner.free_space(path)
     }

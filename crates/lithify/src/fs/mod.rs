@@ -220,6 +220,10 @@ pub trait FileSystem: Send + Sync {
     fn sync_directory(&self, path: &Path) -> Result<()>;
     /// Takes an exclusive lock on a file, made if absent. [`crate::ErrorKind::Locked`] if held.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+    /// Whether somebody holds the lock on a file. Changes nothing, so it works on a read-only file
+    /// system too; a file that is not there is not locked. For a moment it may keep another one
+    /// from taking the lock.
+    fn is_locked(&self, path: &Path) -> Result<bool>;
     /// Bytes that can still be written to the file system that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
 }

@@ -404,6 +404,15 @@ impl FileSystem for MemoryFileSystem {
         Ok(Box::new(MemoryLock { disk: Arc::clone(&self.disk), inode: inode.id }))
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        let found = self.disk.look(FileCallKind::Exists, path, |names| match names.file(path) {
+            Ok(inode) => Ok(self.disk.locked().contains(&inode.id)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        });
+        found.map_err(|e| Error::io("cannot ask for the lock", path, e))
+    }
+
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.disk
             .look(FileCallKind::FreeSpace, path, |names| names.find(path))

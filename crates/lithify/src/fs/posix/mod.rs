@@ -170,6 +170,10 @@ impl FileSystem for PosixFileSystem {
         Ok(Box::new(lock::PosixLock::acquire(path)?))
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        lock::is_locked(path)
+    }
+
     fn free_space(&self, path: &Path) -> Result<u64> {
         let space = rustix::fs::statvfs(directory_path(path))
             .map_err(|e| Error::io("cannot read the free space", path, e.into()))?;
