@@ -27,6 +27,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("db", TOP),
     ("options", TOP),
     ("inspect", TOP + 1),
+    ("backup", TOP + 1),
 ];
 
 /// Of the engine itself; what looks at it from outside stands above.

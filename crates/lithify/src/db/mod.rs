@@ -9,11 +9,13 @@
 
 mod background;
 mod batch;
+mod checkpoint;
 mod commit;
 mod compacting;
 mod cursor;
 mod durability;
 mod family;
+mod frozen;
 mod ingest;
 mod ingest_install;
 mod ingest_tables;
@@ -31,9 +33,12 @@ mod wal_set;
 
 pub use batch::Batch;
 pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub use checkpoint::{Checkpoint, CheckpointOptions};
+pub(crate) use checkpoint::{not_made, whole_length};
 pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
+pub(crate) use frozen::Frozen;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
 pub use snapshot::Snapshot;

@@ -25,3 +25,4 @@ mod tests;
 pub use dump::{DumpOptions, dump};
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
+pub use levels_page::size;

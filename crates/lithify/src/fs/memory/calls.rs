@@ -19,7 +19,7 @@ pub enum FileCallKind {
     IsDirectory,
     /// Reads the length of a file, by name or by handle.
     Length,
-    /// Renames a file.
+    /// Renames a file or a directory.
     Rename,
     /// Removes a file.
     Remove,
@@ -29,6 +29,8 @@ pub enum FileCallKind {
     List,
     /// Makes a directory.
     CreateDirectory,
+    /// Removes an empty directory.
+    RemoveDirectory,
     /// Syncs a directory.
     SyncDirectory,
     /// Takes a lock.
@@ -66,6 +68,7 @@ impl FileCallKind {
                 | K::Remove
                 | K::Link
                 | K::CreateDirectory
+                | K::RemoveDirectory
                 | K::Lock
                 | K::Write
                 | K::Append
