@@ -54,19 +54,19 @@ pub fn put(family: &ColumnFamily, numbers: impl Iterator<Item = u64>, seed: u64)
 /// in the log, an empty column family, a dropped one, and rows that are in the log only; all of it
 /// durable.
 pub fn write_database(db: &Db) {
-    let small = || CfOptions { table_bytes: 16 << 10, ..CfOptions::default() };
+    let small = || CfOptions { table_bytes: 64 << 10, ..CfOptions::default() };
     let rocks = db.column_family("rocks", small()).unwrap();
     let lost = db.column_family("lost", small()).unwrap();
     let links = db.column_family("links", CfOptions::default()).unwrap();
     db.column_family("empty", CfOptions::default()).unwrap();
-    put(&rocks, 0..300, 1);
+    put(&rocks, 0..1500, 1);
     put(&lost, 0..10, 2);
     put(&links, 0..50, 3);
     rocks.compact_range(None, None).unwrap();
     rocks.delete_range(&key(20), &key(40)).unwrap();
     put(&rocks, (30..500).step_by(7), 4);
     let mut ingest = rocks.ingest().unwrap();
-    for number in 600..700 {
+    for number in 2600..2700 {
         ingest.put(&key(number), b"ingested").unwrap();
     }
     ingest.commit().unwrap();
@@ -74,7 +74,7 @@ pub fn write_database(db: &Db) {
     db.drop_column_family("lost").unwrap();
     links.delete_range(&key(10), &key(15)).unwrap();
     put(&rocks, (0..50).step_by(3), 5);
-    rocks.delete(&key(650)).unwrap();
+    rocks.delete(&key(2650)).unwrap();
     links.single_delete(&key(20)).unwrap();
     let mut batch = db.batch();
     batch.put(&rocks, b"pair", b"left").put(&links, b"pair", b"right");
