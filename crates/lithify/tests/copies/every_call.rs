@@ -27,8 +27,9 @@ struct Deed<'a> {
     name: &'a str,
     /// Does it, on a disk on which everything is durable.
     act: &'a dyn Fn(&MemoryFileSystem) -> lithify::Result<()>,
-    /// Looks at what is left of it, complete or not, and does it again.
-    check: &'a dyn Fn(&MemoryFileSystem, &str),
+    /// Looks at what is left of it, complete or not, and does it again. What returned without an
+    /// error is done, whatever came then.
+    check: &'a dyn Fn(&MemoryFileSystem, bool, &str),
 }
 
 impl Deed<'_> {
@@ -39,7 +40,7 @@ impl Deed<'_> {
         let whole = fresh();
         (self.act)(&whole).unwrap();
         let calls = whole.call_count();
-        (self.check)(&whole, &format!("{}: undisturbed", self.name));
+        (self.check)(&whole, true, &format!("{}: undisturbed", self.name));
         let keeps = keeps();
         let crashes = keeps.len() as u64 * (calls + 1);
         println!("{}: {calls} calls, {crashes} crashes, {} failures", self.name, 4 * calls);
@@ -47,10 +48,10 @@ impl Deed<'_> {
             for call in 0..=calls {
                 let files = fresh();
                 let cut = Cut::after_calls(&files, call, keep, seed);
-                let _ = (self.act)(&files);
+                let is_done = (self.act)(&files).is_ok();
                 let (image, cut_at) = cut.take();
                 let what = format!("{}: {keep:?} {seed} at call {call}, {cut_at}", self.name);
-                (self.check)(&image, &what);
+                (self.check)(&image, is_done, &what);
             }
         }
         for error in [io::ErrorKind::Other, io::ErrorKind::StorageFull] {
@@ -67,7 +68,10 @@ impl Deed<'_> {
                 files.clear_fault();
                 assert!(at.load(Ordering::SeqCst), "{}: the call {call} was not made", self.name);
                 let what = format!("{}: {error} of call {call}, {outcome:?}", self.name);
-                (self.check)(&files, &what);
+                // What is done survives a power cut.
+                let survives = CrashKeep::Nothing;
+                let files = if outcome.is_ok() { files.crash_clone(0, survives) } else { files };
+                (self.check)(&files, outcome.is_ok(), &what);
             }
         }
     }
@@ -94,10 +98,11 @@ fn checkpoint_everywhere(options: &CheckpointOptions<'_>, name: &str) {
     Deed {
         name,
         act: &|files| with_db(files, |db| db.checkpoint_with(COPY, options).map(drop)),
-        check: &|files, what| {
+        check: &|files, is_done, what| {
             assert_whole(files, DB, &expected, what);
             let mut later = expected.clone();
             later.get_mut("rocks").unwrap().insert(b"later".to_vec(), b"on".to_vec());
+            assert!(!is_done || exists(files, COPY), "{what}: it is not there");
             if exists(files, COPY) {
                 assert_whole(files, COPY, &expected, what);
             } else {
@@ -166,9 +171,9 @@ fn backups() {
                 store.create(db, &BackupOptions::default()).map(drop)
             })
         },
-        check: &|files, what| {
+        check: &|files, is_done, what| {
             let ids = check_store(files, &contents, what);
-            assert!(ids == [1, 2] || ids == [1, 2, 3], "{what}: {ids:?}");
+            assert!(ids == [1, 2, 3] || ids == [1, 2] && !is_done, "{what}: {ids:?}");
             assert_whole(files, DB, &contents[1], what);
             let db = open(files, 7);
             let mut again = store(files);
@@ -190,8 +195,9 @@ fn the_first_backup_of_a_new_store() {
                 store.create(db, &BackupOptions::default()).map(drop)
             })
         },
-        check: &|files, what| {
-            check_store(files, std::slice::from_ref(&expected), what);
+        check: &|files, is_done, what| {
+            let ids = check_store(files, std::slice::from_ref(&expected), what);
+            assert!(ids == [1] || ids.is_empty() && !is_done, "{what}: {ids:?}");
             assert_whole(files, DB, &expected, what);
         },
     }
@@ -205,9 +211,9 @@ fn deletions() {
         Deed {
             name: &format!("deletion of {deleted}"),
             act: &|files| BackupStore::open_in(STORE, world(files, 6))?.delete(deleted),
-            check: &|files, what| {
+            check: &|files, is_done, what| {
                 let ids = check_store(files, &contents, what);
-                assert!(ids == [1, 2] || ids == [3 - deleted], "{what}: {ids:?}");
+                assert!(ids == [3 - deleted] || ids == [1, 2] && !is_done, "{what}: {ids:?}");
                 let mut again = store(files);
                 let db = open(files, 7);
                 assert_eq!(back_up(&mut again, &db), 3, "{what}: a number given out twice");
@@ -226,8 +232,9 @@ fn restorations() {
             let store = BackupStore::open_read_only_in(STORE, world(files, 6))?;
             store.restore(1, COPY, &RestoreOptions::default()).map(drop)
         },
-        check: &|files, what| {
+        check: &|files, is_done, what| {
             if !exists(files, COPY) {
+                assert!(!is_done, "{what}: it is not there");
                 store(files).restore(1, COPY, &RestoreOptions::default()).unwrap();
             }
             assert_whole(files, COPY, &contents[0], what);
