@@ -118,7 +118,7 @@ fn backups_are_made_listed_restored_and_deleted() {
     assert_eq!(lines.len(), 3);
     let list = json(place, &["backup", "list", "store"]);
     assert_eq!(list["backups"][1]["sequence"], 102);
-    assert_eq!(list["backups"][1]["oldest_sequence"], 101, "{list}");
+    assert_eq!(list["backups"][1]["oldest_sequence"], 100, "{list}");
     let (out, _) = expect(place, 0, &["backup", "verify", "store"]);
     assert!(out.contains("backup 1: whole") && out.contains("3 files read"), "{out}");
     let (out, _) = expect(place, 0, &["restore", "store", "--to", "latest.db"]);
@@ -139,7 +139,7 @@ fn backups_are_made_listed_restored_and_deleted() {
         (&["restore", "nowhere", "--to", "no.db"], "no backup store"),
         (
             &["restore", "store", "1", "--to", "no.db", "--up-to-sequence", "5"],
-            "expected 101 to 101",
+            "expected 100 to 101",
         ),
         (&["backup", "delete", "store", "1", "9"], "no backup 9; nothing was deleted"),
         (&["backup", "purge", "nowhere", "--keep", "1"], "no backup store"),

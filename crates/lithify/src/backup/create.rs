@@ -12,9 +12,9 @@
 use super::meta::{BackupMeta, NOTE_SIZE_MAX, StoredSegment};
 use super::names::StoreName;
 use super::{BackupId, BackupInfo, BackupStore, info_of, write_temporary};
-use crate::base::FileNumber;
-use crate::db::{Db, Frozen, not_made, whole_length};
-use crate::fs::{FileSystem, OpenMode, Pieces, Transfer, TransferOptions};
+use crate::base::{FileNumber, SequenceNumber};
+use crate::db::{Db, Frozen, GroupHead, not_made, whole_length};
+use crate::fs::{OpenMode, Pieces, Transfer, TransferOptions};
 use crate::manifest::{FileName, TableFile};
 use crate::table::ReadContext;
 use crate::wal::{LogKind, WalReader};
@@ -29,7 +29,7 @@ pub struct BackupOptions<'a> {
     /// Whether memtables are flushed first, so that little of the log is left to be copied. A
     /// database without a log (durability none) always flushes.
     pub flush: bool,
-    /// Whether every block of a table, and every record of the log, is checked before it is copied.
+    /// Whether every block of a table is checked before it is copied. Records of the log always are.
     pub check: bool,
     /// Whether tables that are in the store already are read again and compared with their
     /// checksums. One that is damaged is replaced by the database's, which makes the other backups
@@ -150,8 +150,10 @@ impl Making<'_> {
         let log_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
         self.transfer.expect((tables.len() + segments.len()) as u64, table_bytes + log_bytes);
         let mut stored_segments = Vec::with_capacity(segments.len());
+        let in_tables_through = self.frozen.flushed_through;
+        let mut walk = LogWalk { next_sequence: None, in_tables_through };
         for (number, bytes) in segments {
-            let pieces = self.copy_segment(number, bytes)?;
+            let pieces = self.copy_segment(number, bytes, &mut walk)?;
             stored_segments.push(StoredSegment { number, pieces });
         }
         self.frozen.release_log();
@@ -169,7 +171,7 @@ impl Making<'_> {
             database_id: self.frozen.database().database_id,
             unix_time_s: store.world.environment.unix_time_s(),
             sequence: self.frozen.sequence,
-            oldest_sequence: self.frozen.oldest_sequence,
+            oldest_sequence: walk.oldest_sequence(self.frozen.sequence),
             copied_bytes: self.copied_bytes,
             note: self.options.note.clone(),
             state: self.frozen.state.clone(),
@@ -183,13 +185,17 @@ impl Making<'_> {
         Ok(meta)
     }
 
-    fn copy_segment(&mut self, number: FileNumber, bytes: u64) -> Result<Pieces> {
+    fn copy_segment(
+        &mut self,
+        number: FileNumber,
+        bytes: u64,
+        walk: &mut LogWalk,
+    ) -> Result<Pieces> {
         let inner = self.frozen.database();
         let path = FileName::Wal(number).path(&inner.path);
-        if self.options.check {
-            check_segment(inner.database_id, &*inner.world.files, &path, number, bytes)?;
-        }
-        let source = inner.world.files.open(&path, OpenMode::Read)?;
+        let (files, id) = (&*inner.world.files, inner.database_id);
+        walk.segment(&mut WalReader::open(files, &path, LogKind::Wal, id, number)?, bytes)?;
+        let source = files.open(&path, OpenMode::Read)?;
         let bytes = whole_length(&*source, bytes)?;
         self.copy(&path, bytes, StoreName::Wal { backup: self.id, number }, None)
     }
@@ -308,23 +314,43 @@ impl BackupStore {
     }
 }
 
-/// Reads every record of a log segment up to `end`.
-fn check_segment(
-    database_id: u128,
-    files: &dyn FileSystem,
-    path: &Path,
-    number: FileNumber,
-    end: u64,
-) -> Result<()> {
-    let mut reader = WalReader::open(files, path, LogKind::Wal, database_id, number)?;
-    reader.header()?;
-    while reader.offset() < end {
-        let offset = reader.offset();
-        if reader.next_record()?.is_none() {
-            return Err(Error::corruption("log damaged before its end")
-                .at(path, offset)
-                .expected(format_args!("records up to offset {end}"), "no record"));
+/// What is seen of the log on the way through its segments.
+struct LogWalk {
+    /// The sequence number behind the last record.
+    next_sequence: Option<SequenceNumber>,
+    /// What is in tables reaches so far: flushes, and ingests, which are not logged and show as
+    /// numbers that no record has.
+    in_tables_through: SequenceNumber,
+}
+
+impl LogWalk {
+    /// Reads every record of a segment up to `end`.
+    fn segment(&mut self, reader: &mut WalReader, end: u64) -> Result<()> {
+        let path = reader.path().to_path_buf();
+        reader.header()?;
+        while reader.offset() < end {
+            let offset = reader.offset();
+            let Some(record) = reader.next_record()? else {
+                return Err(Error::corruption("log damaged before its end")
+                    .at(&path, offset)
+                    .expected(format_args!("records up to offset {end}"), "no record"));
+            };
+            let split = GroupHead::split(record.payload);
+            let (head, _) = split.map_err(|error| error.at(&path, offset))?;
+            if self.next_sequence.is_none_or(|next| next < head.first_sequence) {
+                let before = head.first_sequence.saturating_sub(1);
+                self.in_tables_through = self.in_tables_through.max(before);
+            }
+            self.next_sequence = Some(head.first_sequence + u64::from(head.entry_count));
+        }
+        Ok(())
+    }
+
+    /// The oldest sequence number that the log, which ends at `sequence`, can be cut at.
+    fn oldest_sequence(&self, sequence: SequenceNumber) -> SequenceNumber {
+        match self.next_sequence {
+            Some(next) if next > sequence => self.in_tables_through.min(sequence),
+            _ => sequence,
         }
     }
-    Ok(())
 }

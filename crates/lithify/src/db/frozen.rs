@@ -31,8 +31,8 @@ pub(crate) struct Frozen {
     pub(crate) state: ManifestState,
     /// All commits up to here are in it.
     pub(crate) sequence: SequenceNumber,
-    /// The log may be cut anywhere behind this one: what is in tables reaches so far.
-    pub(crate) oldest_sequence: SequenceNumber,
+    /// The newest flush of a column family reaches so far; without a log all of it is in tables.
+    pub(crate) flushed_through: SequenceNumber,
     /// How long writers were held up, in microseconds.
     pub(crate) writers_held_us: u64,
     /// The log, if something in it is not in tables.
@@ -66,8 +66,6 @@ impl DbInner {
         let mut state = (**manifest.state()).clone();
         let has_log = self.options.durability != Durability::None;
         let sequence = if has_log { writer.last_sequence } else { state.last_sequence };
-        let flushed_through = state.families.values().map(|family| family.flushed_through);
-        let in_tables = flushed_through.fold(state.last_sequence, u64::max);
         let log = (has_log && self.has_writes_in_memory())
             .then(|| writer.wal.pin(state.oldest_log_needed()));
         state.next_file_number = self.file_numbers.next().max(state.next_file_number);
@@ -80,10 +78,11 @@ impl DbInner {
                 family.log_number = state.next_file_number;
             }
         }
-        let oldest_sequence = if log.is_some() { in_tables.min(sequence) } else { sequence };
+        let flushed = state.families.values().map(|family| family.flushed_through);
+        let flushed_through = if log.is_some() { flushed.max().unwrap_or(0) } else { sequence };
         let writers_held_us = clock.now_us().saturating_sub(began_us);
         let inner = Arc::clone(self);
-        Frozen { inner, state, sequence, oldest_sequence, writers_held_us, log }
+        Frozen { inner, state, sequence, flushed_through, writers_held_us, log }
     }
 
     fn has_writes_in_memory(&self) -> bool {

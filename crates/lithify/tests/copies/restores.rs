@@ -1,6 +1,6 @@
 //! Restoring to a sequence number within the copied log.
 
-use crate::scene::{COPY, Content, assert_whole, back_up, content, disk, family, open, store};
+use crate::scene::{COPY, Content, assert_whole, back_up, content, disk, family, key, open, store};
 use lithify::backup::{BackupOptions, RestoreOptions};
 use lithify::{ErrorKind, TransferOptions};
 
@@ -67,4 +67,37 @@ fn a_sequence_number_out_of_range_is_refused_with_the_range() {
     };
     store.restore(2, COPY, &options).unwrap();
     assert_whole(&files, COPY, &expected, "as a whole");
+}
+
+#[test]
+fn the_log_cannot_be_cut_before_an_ingest_even_when_a_compaction_took_its_number() {
+    let (files, _) = disk();
+    let db = open(&files, 2);
+    let rocks = family(&db, "rocks");
+    rocks.flush().unwrap();
+    let links = family(&db, "links");
+    for number in 0..3_u8 {
+        links.put(b"before", &[number]).unwrap();
+    }
+    let mut ingest = rocks.ingest().unwrap();
+    (3000..3010).for_each(|number| ingest.put(&key(number), b"ingested").unwrap());
+    let ingested = ingest.commit().unwrap().sequence;
+    rocks.compact_range(None, None).unwrap();
+    let mut store = store(&files);
+    // With the ingest at the end of the log, and behind it.
+    back_up(&mut store, &db);
+    links.put(b"after", b"1").unwrap();
+    links.put(b"after", b"2").unwrap();
+    // A clean close records the last sequence number; that is not what tables reach to.
+    db.close().unwrap();
+    let db = open(&files, 6);
+    back_up(&mut store, &db);
+    let list = store.list().unwrap().backups;
+    let range = |index: usize| (list[index].oldest_sequence, list[index].sequence);
+    assert_eq!(range(0), (ingested, ingested));
+    assert_eq!(range(1), (ingested, ingested + 2));
+    let options = RestoreOptions { up_to_sequence: Some(ingested + 1), ..Default::default() };
+    store.restore(2, COPY, &options).unwrap();
+    let copy = crate::scene::open_at(&files, COPY, 7).unwrap();
+    assert_eq!(family(&copy, "links").get(b"after").unwrap().as_deref(), Some(&b"1"[..]));
 }
