@@ -6,6 +6,7 @@ use super::{BackupId, BackupStore};
 use crate::fs::{File, OpenMode, Pieces, Transfer, TransferOptions};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// What was found of one backup.
@@ -109,14 +110,14 @@ impl BackupStore {
         for file in meta.files() {
             verdict.files += 1;
             verdict.bytes += file.pieces.size_bytes;
-            if !checked.contains_key(&file.name) {
+            if let Entry::Vacant(place) = checked.entry(file.name) {
                 found.read_files += 1;
                 found.read_bytes += file.pieces.size_bytes;
                 let damage = match self.verify_file(file.name, file.pieces, transfer) {
                     Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
                     result => result.err(),
                 };
-                checked.insert(file.name, damage);
+                place.insert(damage);
             }
             verdict.damage.extend(checked.get(&file.name).cloned().flatten());
         }

@@ -414,7 +414,7 @@ fn directories_are_renamed_with_what_is_in_them_and_removed_when_empty() {
         files.remove_directory(&new).unwrap();
         assert_eq!(files.list(root).unwrap(), [PathBuf::from("file"), PathBuf::from("old")]);
         files.create_directory(&new).unwrap();
-        assert_eq!(files.list(&new).unwrap(), [PathBuf::new(); 0]);
+        assert!(files.list(&new).unwrap().is_empty());
     });
 }
 
@@ -428,7 +428,7 @@ fn a_staged_directory_appears_whole_and_clears_what_a_crash_left() {
         create(files, &staged.join("half"), b"written");
         assert_eq!(kind(begin()), ErrorKind::Locked);
         drop(first);
-        assert_eq!(files.list(root).unwrap(), [PathBuf::new(); 0], "nothing is left");
+        assert!(files.list(root).unwrap().is_empty(), "nothing is left");
         // As a crash leaves it: no lock is held.
         files.create_directory(&staged).unwrap();
         create(files, &staged.join("half"), b"written");
