@@ -28,8 +28,8 @@ pub enum BackupCommand {
 /// `backup create`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tables that an earlier backup has are not copied again. The backup is there as a whole and durable, or
-not at all. The database must not be open; a process that has it open makes backups while it writes,
+Tables that an earlier backup has are not copied again. The backup is there as a whole and durable,
+or not at all. The database must not be open; a process that has it open makes backups while it writes,
 by BackupStore::create.
 
 Examples:
@@ -38,7 +38,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    failed, the database is damaged, or another process has it open: nothing of the backup is left
+  1    failed, or the database is damaged or open elsewhere: nothing of the backup is left
   2    used wrongly: no database, or a directory that is no store
   130  stopped by Ctrl-C or SIGTERM: nothing of the backup is left")]
 pub struct CreateArguments {

@@ -31,8 +31,8 @@ pub fn open_database(path: &Path) -> Result<Db, Fault> {
     })
 }
 
-/// Shows how far a transfer is, as a bar on a terminal and as plain lines elsewhere, and stops it at
-/// Ctrl-C.
+/// Shows how far a transfer is, as a bar on a terminal and as plain lines elsewhere, and stops it
+/// at Ctrl-C.
 pub struct Watch {
     terminal: RefCell<Terminal>,
     stage: &'static str,

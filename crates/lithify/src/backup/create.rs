@@ -29,7 +29,8 @@ pub struct BackupOptions<'a> {
     /// Whether memtables are flushed first, so that little of the log is left to be copied. A
     /// database without a log (durability none) always flushes.
     pub flush: bool,
-    /// Whether every block of a table is checked before it is copied. Records of the log always are.
+    /// Whether every block of a table is checked before it is copied. Records of the log always
+    /// are.
     pub check: bool,
     /// Whether tables that are in the store already are read again and compared with their
     /// checksums. One that is damaged is replaced by the database's, which makes the other backups
@@ -93,10 +94,10 @@ impl BackupStore {
     ///
     /// # Errors
     /// [`ErrorKind::ReadOnly`] for a store opened for reading; [`ErrorKind::Corruption`], with file
-    /// and offset, for a database that is damaged; [`ErrorKind::NoSpace`]; [`ErrorKind::Cancelled`];
-    /// [`ErrorKind::LimitExceeded`] for a long note; what the disks refuse; a closed or poisoned
-    /// database. Nothing is left of the backup then, unless the error says that it is whole and only
-    /// its name not durable.
+    /// and offset, for a database that is damaged; [`ErrorKind::NoSpace`];
+    /// [`ErrorKind::Cancelled`]; [`ErrorKind::LimitExceeded`] for a long note; what the disks
+    /// refuse; a closed or poisoned database. Nothing is left of the backup then, unless the error
+    /// says that it is whole and only its name not durable.
     pub fn create(&mut self, db: &Db, options: &BackupOptions<'_>) -> Result<BackupReport> {
         self.check_writable()?;
         if options.note.len() > NOTE_SIZE_MAX {

@@ -6,12 +6,12 @@
 //! Promises: a backup is there as a whole or not at all, whatever call fails and wherever a crash
 //! comes; it is every commit up to one sequence number. Table files are kept once for all backups
 //! that need them, and go with the last one. Every byte that is restored was compared with its
-//! checksum. The database is not changed, but for a flush where there is no log. Memory is one piece
-//! of a file, and what the manifest says of the tables.
+//! checksum. The database is not changed, but for a flush where there is no log. Memory is one
+//! piece of a file, and what the manifest says of the tables.
 //!
 //! One store is changed by one process at a time, which holds its lock; listing, verifying and
-//! restoring need none ([`BackupStore::open_read_only`]). It does not go over a network, and does not
-//! encrypt.
+//! restoring need none ([`BackupStore::open_read_only`]). It does not go over a network, and does
+//! not encrypt.
 
 mod create;
 mod meta;
@@ -353,7 +353,10 @@ fn check_place(path: &Path, files: &dyn FileSystem) -> Result<()> {
     if known.contains(&Some((StoreName::Store, false))) {
         return Ok(());
     }
-    let is_data = |name: &Option<(StoreName, bool)>| matches!(name, Some((name, false)) if *name != StoreName::Lock);
+    let is_data = |name: &Option<(StoreName, bool)>| match name {
+        Some((StoreName::Lock, _)) | None => false,
+        Some((_, is_temporary)) => !is_temporary,
+    };
     if known.iter().any(is_data) {
         return Err(Error::corruption("there are backups, but no STORE that says whose")
             .in_file(StoreName::Store.path(path)));

@@ -1,10 +1,11 @@
 //! Making a database of a backup again.
 //!
 //! 1. The place is staged, as for a checkpoint.
-//! 2. Every file is copied and compared with its checksums on the way. A backup is never linked: the
-//!    database and the backup would go the same way with one bad sector.
+//! 2. Every file is copied and compared with its checksums on the way. A backup is never linked:
+//!    the database and the backup would go the same way with one bad sector.
 //! 3. To go back further, the log is cut behind the last group that is asked for.
-//! 4. The manifest is written from the snapshot, everything is durable, the directory gets its name.
+//! 4. The manifest is written from the snapshot, everything is durable, the directory gets its
+//!    name.
 
 use super::meta::BackupMeta;
 use super::names::StoreName;
@@ -20,9 +21,9 @@ use std::path::{Path, PathBuf};
 /// How a backup is restored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RestoreOptions<'a> {
-    /// Only commits up to this sequence number; all of the backup when not given. Batches stay whole,
-    /// and commits that were logged as one group too: the last one is the last that fits whole.
-    /// Column families are those at the time of the backup.
+    /// Only commits up to this sequence number; all of the backup when not given. Batches stay
+    /// whole, and commits that were logged as one group too: the last one is the last that fits
+    /// whole. Column families are those at the time of the backup.
     pub up_to_sequence: Option<SequenceNumber>,
     /// The rate of copying, and who hears of it.
     pub transfer: TransferOptions<'a>,
@@ -52,8 +53,8 @@ impl BackupStore {
     /// that is damaged, with file and offset: then the others are read, and the error says which of
     /// them are whole; [`ErrorKind::InvalidArgument`] for a sequence number out of its range;
     /// [`ErrorKind::AlreadyExists`] if there is something at `path`, which is not touched;
-    /// [`ErrorKind::NoSpace`]; [`ErrorKind::Cancelled`]; what the disks refuse. Nothing is left then,
-    /// unless the error says that the directory is whole and only its name not durable.
+    /// [`ErrorKind::NoSpace`]; [`ErrorKind::Cancelled`]; what the disks refuse. Nothing is left
+    /// then, unless the error says that the directory is whole and only its name not durable.
     pub fn restore(
         &self,
         id: BackupId,

@@ -56,8 +56,8 @@ impl BackupStore {
     /// Reads every byte of one backup, or of all, and compares it with what was written.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a backup that is not there; [`ErrorKind::Cancelled`]. Damage, and
-    /// files that cannot be read, are in the verdicts.
+    /// [`ErrorKind::NotFound`] for a backup that is not there; [`ErrorKind::Cancelled`]. Damage,
+    /// and files that cannot be read, are in the verdicts.
     pub fn verify(
         &self,
         id: Option<BackupId>,

@@ -26,8 +26,9 @@ use std::sync::Arc;
 /// How a checkpoint is made.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckpointOptions<'a> {
-    /// Whether memtables are flushed first. Then little of the log is left to be copied, and writers
-    /// may have to wait as for any flush. A database without a log (durability none) always flushes.
+    /// Whether memtables are flushed first. Then little of the log is left to be copied, and
+    /// writers may have to wait as for any flush. A database without a log (durability none) always
+    /// flushes.
     pub flush: bool,
     /// How tables get there. A link takes no space and no time, but shares its bytes with the
     /// database: what a disk does to the one it does to the other.

@@ -1,9 +1,9 @@
 //! One moment of the database, held still for a copy while writing goes on.
 //!
 //! 1. With the writer and the manifest held, so that no commit and no edit is under way, the state
-//!    of the manifest is taken, and the log is pinned with its length. No file is touched meanwhile:
-//!    a writer waits for a list to be made. A manifest that is being synced is waited for without
-//!    the writer.
+//!    of the manifest is taken, and the log is pinned with its length. No file is touched
+//!    meanwhile: a writer waits for a list to be made. A manifest that is being synced is waited
+//!    for without the writer.
 //! 2. While it is held, tables of the state are not removed, because their versions live, and log
 //!    segments are neither removed nor recycled.
 //!

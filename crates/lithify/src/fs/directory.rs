@@ -1,8 +1,8 @@
 //! Directories that are durable, and directories that appear whole or not at all.
 //!
-//! A [`StagedDirectory`] is built under another name beside its place, locked meanwhile, and renamed
-//! when everything in it is durable. What a crash leaves under the other name is recognised by the
-//! name and by what is in it, and cleared by the next one for the same place.
+//! A [`StagedDirectory`] is built under another name beside its place, locked meanwhile, and
+//! renamed when everything in it is durable. What a crash leaves under the other name is recognised
+//! by the name and by what is in it, and cleared by the next one for the same place.
 
 use super::{FileLock, FileSystem};
 use crate::{Error, ErrorKind, Result};

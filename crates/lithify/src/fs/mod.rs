@@ -1,8 +1,9 @@
 //! Floor 1: the only room that touches files, clocks and threads.
 //!
 //! Owns: the [`FileSystem`], [`File`], [`Environment`] and [`Event`] traits and their
-//! implementations; copying whole files, and directories that appear whole or not at all. Everything above reads, writes, waits, sleeps and starts threads through
-//! them, so that a simulator can own every one of these.
+//! implementations; copying whole files, and directories that appear whole or not at all.
+//! Everything above reads, writes, waits, sleeps and starts threads through them, so that a
+//! simulator can own every one of these.
 //!
 //! Promises: calls are safe from any thread; errors name the path. It never maps files into
 //! memory (an I/O error would arrive as a signal) and never retries.

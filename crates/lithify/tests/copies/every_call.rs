@@ -1,6 +1,6 @@
 //! A crash before every call to the file system, and a failure of every call, of a checkpoint, a
-//! backup, a deletion and a restoration: the database is as it was, what was to be made is there as a
-//! whole or not at all, and the same call again succeeds.
+//! backup, a deletion and a restoration: the database is as it was, what was to be made is there as
+//! a whole or not at all, and the same call again succeeds.
 
 use crate::cut::Cut;
 use crate::scene::{
@@ -43,7 +43,7 @@ impl Deed<'_> {
         (self.check)(&whole, true, &format!("{}: undisturbed", self.name));
         let keeps = keeps();
         let crashes = keeps.len() as u64 * (calls + 1);
-        println!("{}: {calls} calls, {crashes} crashes, {} failures", self.name, 4 * calls);
+        println!("{}: {calls} calls, {crashes} crashes, {} failures", self.name, 3 * calls);
         for (keep, seed) in keeps {
             for call in 0..=calls {
                 let files = fresh();
@@ -54,8 +54,11 @@ impl Deed<'_> {
                 (self.check)(&image, is_done, &what);
             }
         }
-        for error in [io::ErrorKind::Other, io::ErrorKind::StorageFull] {
-            for (call, for_ever) in (0..calls).flat_map(|call| [(call, false), (call, true)]) {
+        let other = io::ErrorKind::Other;
+        for (error, for_ever) in
+            [(other, false), (other, true), (io::ErrorKind::StorageFull, false)]
+        {
+            for call in 0..calls {
                 let files = fresh();
                 let at = Arc::new(AtomicBool::new(false));
                 let seen = Arc::clone(&at);
