@@ -149,7 +149,7 @@ impl Making<'_> {
         let segments = self.frozen.segments().to_vec();
         let table_bytes: u64 = tables.values().map(|table| table.metadata.size_bytes).sum();
         let log_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
-        self.transfer.expect((tables.len() + segments.len()) as u64, table_bytes + log_bytes);
+        self.transfer.announce((tables.len() + segments.len()) as u64, table_bytes + log_bytes);
         let mut stored_segments = Vec::with_capacity(segments.len());
         let in_tables_through = self.frozen.flushed_through;
         let mut walk = LogWalk { next_sequence: None, in_tables_through };

@@ -97,7 +97,7 @@ impl BackupStore {
         let mut transfer = Transfer::new(&*self.world.environment, options.transfer);
         let needed = meta.files();
         let bytes = needed.iter().map(|file| file.pieces.size_bytes).sum();
-        transfer.expect(needed.len() as u64, bytes);
+        transfer.announce(needed.len() as u64, bytes);
         for file in &needed {
             let source = self.open_stored(file.name)?;
             let name = match file.name {

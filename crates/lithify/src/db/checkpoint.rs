@@ -178,7 +178,7 @@ impl Making<'_> {
         let segments = self.frozen.segments().to_vec();
         let table_bytes: u64 = tables.values().map(|table| table.metadata.size_bytes).sum();
         let log_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
-        self.transfer.expect((tables.len() + segments.len()) as u64, table_bytes + log_bytes);
+        self.transfer.announce((tables.len() + segments.len()) as u64, table_bytes + log_bytes);
         self.made.sequence = self.frozen.sequence;
         self.made.writers_held_us = self.frozen.writers_held_us;
         for (number, bytes) in segments {

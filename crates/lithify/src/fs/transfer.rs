@@ -92,7 +92,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// More files are to come.
-    pub(crate) fn expect(&mut self, files: u64, bytes: u64) {
+    pub(crate) fn announce(&mut self, files: u64, bytes: u64) {
         self.progress.total_files += files;
         self.progress.total_bytes += bytes;
     }
