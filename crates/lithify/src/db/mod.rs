@@ -16,6 +16,7 @@ mod cursor;
 mod durability;
 mod family;
 mod frozen;
+mod group;
 mod ingest;
 mod ingest_install;
 mod ingest_tables;
@@ -24,11 +25,14 @@ mod locks;
 mod multi_get;
 mod open;
 mod read;
+#[cfg(all(test, shuttle))]
+mod shuttle;
 mod snapshot;
 mod stall;
 mod statistics;
 mod table_writer;
 mod transaction;
+mod transaction_use;
 mod wal_set;
 
 pub use batch::Batch;
