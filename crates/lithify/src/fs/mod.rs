@@ -20,7 +20,8 @@ mod tests;
 pub use counting::{CountingFileSystem, FileCounts};
 pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
 pub use memory::{
-    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem,
+    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
+    Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
 pub use transfer::{PIECE_BYTES, TransferListener, TransferOptions, TransferProgress};
