@@ -73,6 +73,7 @@ impl FileCallKind {
             K::Link,
             K::List,
             K::CreateDirectory,
+            K::RemoveDirectory,
             K::SyncDirectory,
             K::Lock,
             K::FreeSpace,
