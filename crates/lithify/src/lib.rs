@@ -1,6 +1,7 @@
 //! Lithify: an embedded log-structured-merge key-value store whose compression is set per level
 //! and whose every byte and CPU microsecond is booked where it arises.
 
+pub mod backup;
 pub mod base;
 pub mod cache;
 pub mod codec;
@@ -28,10 +29,11 @@ pub use base::Slice;
 pub use codec::Compression;
 pub use compaction::CodecPolicy;
 pub use db::{
-    Batch, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows, ScanRange, Snapshot, TableTransfer,
-    TableWriter, Transaction, WrittenTable,
+    Batch, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows,
+    ScanRange, Snapshot, TableTransfer, TableWriter, Transaction, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use fs::{TransferOptions, TransferProgress};
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
 
 /// The example of the README, compiled and run with the other documentation tests.

@@ -27,6 +27,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("db", TOP),
     ("options", TOP),
     ("inspect", TOP + 1),
+    ("backup", TOP + 1),
     ("verify", TOP + 2),
     ("repair", TOP + 3),
     ("fuzzing", TOP + 4),

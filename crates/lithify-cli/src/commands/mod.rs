@@ -1,9 +1,13 @@
 //! The commands: one file each.
 
+mod backup;
 mod bench;
+mod checkpoint;
+mod copying;
 mod dump;
 mod levels;
 mod repair;
+mod restore;
 mod tool;
 mod verify;
 
@@ -26,6 +30,13 @@ pub enum Command {
     Repair(repair::RepairArguments),
     #[command(about = "Check every byte of a database")]
     Verify(verify::VerifyArguments),
+    #[command(about = "Make a second database from one, by links")]
+    Checkpoint(checkpoint::CheckpointArguments),
+    /// Make, list, verify and delete backups
+    #[command(subcommand)]
+    Backup(backup::BackupCommand),
+    #[command(about = "Make a database of a backup")]
+    Restore(restore::RestoreArguments),
 }
 
 /// Does it.
@@ -36,5 +47,8 @@ pub fn run(command: Command) -> Result<(), Fault> {
         Command::Levels(arguments) => levels::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments),
+        Command::Backup(command) => backup::run(&command),
+        Command::Restore(arguments) => restore::run(&arguments),
     }
 }

@@ -62,6 +62,10 @@ impl FileSystem for DirectFileSystem {
         self.0.create_directory(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        self.0.remove_directory(path)
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         self.0.sync_directory(path)
     }

@@ -9,12 +9,14 @@
 
 mod background;
 mod batch;
+mod checkpoint;
 mod commit;
 mod compacting;
 mod cursor;
 mod departing;
 mod durability;
 mod family;
+mod frozen;
 mod group;
 mod ingest;
 mod ingest_install;
@@ -37,9 +39,12 @@ mod wal_set;
 
 pub use batch::Batch;
 pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub use checkpoint::{Checkpoint, CheckpointOptions};
+pub(crate) use checkpoint::{not_made, whole_length};
 pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
+pub(crate) use frozen::Frozen;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
 pub(crate) use open::make_directory;

@@ -22,7 +22,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{Environment, FileLock, FileSystem, World};
+use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
 use crate::manifest::{
     Change, CleanClose, DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState,
     VersionEdit,
@@ -91,32 +91,6 @@ pub(super) fn prepare_directory(path: &Path, options: &Options, world: &World) -
         return Err(no_database(path));
     }
     make_directory(path, &*world.files)
-}
-
-/// Makes a directory and those above it, each name durable before the next one is made. The
-/// deepest one that is there may be what a process left that was killed in here: its name is
-/// made durable too.
-pub(crate) fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
-    if path.as_os_str().is_empty() || files.exists(path)? {
-        return sync_name(path, files);
-    }
-    let parent = path.parent().unwrap_or(Path::new(""));
-    make_directory(parent, files)?;
-    files.create_directory(path)?;
-    files.sync_directory(parent)
-}
-
-/// Makes the name of a directory that was there durable, where its parent may be opened.
-fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
-    let Some(parent) = path.parent() else { return Ok(()) };
-    files.sync_directory(parent).or_else(|error| {
-        let source = std::error::Error::source(&error);
-        let cause = source.and_then(|source| source.downcast_ref::<std::io::Error>());
-        match cause.map(std::io::Error::kind) {
-            Some(std::io::ErrorKind::PermissionDenied) => Ok(()),
-            _ => Err(error),
-        }
-    })
 }
 
 /// Refuses a directory that holds no database and is no place for a new one, before anything is

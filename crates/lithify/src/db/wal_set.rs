@@ -112,6 +112,17 @@ pub(crate) struct WalSet {
     written_back_through: u64,
     /// When everything appended by then was made durable, by the environment's clock.
     synced_at_us: u64,
+    /// Segments from each of these on are being copied, and must stay as they are.
+    pins: Vec<FileNumber>,
+}
+
+/// The log at one moment: what was in it then does not change while it is pinned.
+pub(crate) struct PinnedLog {
+    /// The segments from the oldest one needed on, with the bytes that they held, ascending.
+    pub(crate) segments: Vec<(FileNumber, u64)>,
+    /// Where the log ended.
+    pub(crate) end: Option<SegmentEnd>,
+    pin: FileNumber,
 }
 
 impl WalSet {
@@ -263,8 +274,29 @@ impl WalSet {
         Ok(self.previous)
     }
 
-    /// Takes the segments below `oldest_needed` out of the log.
+    /// Keeps what is in the log now from `oldest_needed` on as it is, until [`WalSet::unpin`].
+    pub(crate) fn pin(&mut self, oldest_needed: FileNumber) -> PinnedLog {
+        let closed = self.closed.iter().map(|segment| (segment.number, segment.bytes));
+        let current = self.current.as_ref().map(|wal| (wal.log_number(), wal.end_offset()));
+        // A segment of no bytes was being created when the machine stopped; nothing names it.
+        let is_needed =
+            |(number, bytes): &(FileNumber, u64)| *number >= oldest_needed && *bytes > 0;
+        let segments = closed.chain(current).filter(is_needed).collect();
+        let end = current.map(|(log_number, end_offset)| SegmentEnd { log_number, end_offset });
+        self.pins.push(oldest_needed);
+        PinnedLog { segments, end: end.or(self.previous), pin: oldest_needed }
+    }
+
+    /// Lets go of what was pinned. The caller asks then what may be released.
+    pub(crate) fn unpin(&mut self, log: &PinnedLog) {
+        if let Some(index) = self.pins.iter().position(|pin| *pin == log.pin) {
+            self.pins.swap_remove(index);
+        }
+    }
+
+    /// Takes the segments below `oldest_needed` out of the log, but for pinned ones.
     pub(crate) fn release_below(&mut self, oldest_needed: FileNumber) -> Vec<FileName> {
+        let oldest_needed = self.pins.iter().fold(oldest_needed, |oldest, pin| oldest.min(*pin));
         let mut unneeded = Vec::new();
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
             unneeded.extend(self.closed.pop_front().map(|segment| FileName::Wal(segment.number)));

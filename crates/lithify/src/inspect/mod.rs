@@ -27,3 +27,4 @@ pub(crate) use table::{NoClock, context_pool};
 pub use dump::{DumpOptions, dump};
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
+pub use levels_page::size;

@@ -262,6 +262,21 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Writes a manifest with that state into a directory that has none, and puts it into force: the
+    /// manifest of a copy. It takes the state's next file number. Gives the bytes written.
+    pub fn export(
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        database_id: u128,
+        state: &ManifestState,
+    ) -> Result<u64> {
+        let number = state.next_file_number;
+        let state = ManifestState { next_file_number: number + 1, ..state.clone() };
+        let writer = write_snapshot(file_system, directory, database_id, number, &state)?;
+        put_into_force(file_system, directory, database_id, number)?;
+        Ok(writer.end_offset() + current::SIZE_BYTES as u64)
+    }
+
     /// Checks an edit, makes it durable, and gives the state that it leads to. An error of
     /// [`ManifestState::apply`] or a full disk leaves everything as it was. After a failed write
     /// or sync it is unknown what is durable: [`ErrorKind::Poisoned`] from then on.

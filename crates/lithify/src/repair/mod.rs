@@ -146,7 +146,7 @@ fn begin_target(files: &dyn FileSystem, target: &Path) -> Result<()> {
             }
         }
     } else {
-        crate::db::make_directory(target, files)?;
+        crate::fs::make_directory(target, files)?;
     }
     let file = files.open(&mark, OpenMode::CreateOrTruncate)?;
     file.write_at(&[IoSlice::new(b"a repair into this directory has not ended\n")], 0)?;

@@ -380,6 +380,12 @@ impl FileSystem for MemoryFileSystem {
             .map_err(|e| Error::io("cannot create the directory", path, e))
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        self.disk
+            .change_names(FileCallKind::RemoveDirectory, path, |names| names.remove_directory(path))
+            .map_err(|e| Error::io("cannot remove the directory", path, e))
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         self.disk
             .change_names(FileCallKind::SyncDirectory, path, |names| names.sync(path))

@@ -159,6 +159,10 @@ impl FileSystem for PosixFileSystem {
             .map_err(|e| Error::io("cannot create the directory", path, e))
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        std::fs::remove_dir(path).map_err(|e| Error::io("cannot remove the directory", path, e))
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         let failed = |e| Error::io("cannot sync the directory", path, e);
         let mut options = OpenOptions::new();
