@@ -47,7 +47,6 @@ pub use family::ColumnFamily;
 pub(crate) use frozen::Frozen;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
-pub(crate) use open::make_directory;
 pub use snapshot::Snapshot;
 pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
