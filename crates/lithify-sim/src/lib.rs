@@ -9,8 +9,10 @@
 //! the same checks.
 
 pub mod check;
+pub mod crash;
 pub mod damage;
 pub mod digest;
+pub mod faults;
 pub mod fuzz;
 pub mod metamorphic;
 pub mod model;
@@ -22,5 +24,13 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&metamorphic::Metamorphic, &damage::Flips, &damage::Files, &fuzz::Fuzz]
+    vec![
+        &crash::CrashPoints,
+        &crash::Crashes,
+        &faults::Faults,
+        &metamorphic::Metamorphic,
+        &damage::Flips,
+        &damage::Files,
+        &fuzz::Fuzz,
+    ]
 }

@@ -1,6 +1,7 @@
 //! The world of a case: files in memory, counted on their way, with a virtual clock; or, with
 //! background threads, the real clock. What it was called for can be recorded as a fingerprint.
 
+use super::direct::DirectFileSystem;
 use crate::digest;
 use lithify::base::Clock;
 use lithify::fs::{
@@ -8,7 +9,6 @@ use lithify::fs::{
     MemoryFileSystem, PosixEnvironment, World,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +55,7 @@ impl Disk {
         if let Some(record) = &record {
             record.attach(&files);
         }
-        let counting = CountingFileSystem::new(Arc::new(files.clone()));
+        let counting = CountingFileSystem::new(Arc::new(DirectFileSystem(files.clone())));
         Disk { files, counting, clock: MemoryEnvironment::new(seed), has_threads, record }
     }
 
@@ -105,6 +105,6 @@ impl Disk {
     /// A fingerprint of all files of the database.
     pub(super) fn digest(&self) -> u64 {
         self.files.clear_fault();
-        digest::of_files(&self.files, Path::new(DIRECTORY))
+        self.files.fingerprint()
     }
 }

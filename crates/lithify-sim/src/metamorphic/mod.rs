@@ -9,6 +9,7 @@
 //! 4. A script that fails is shrunk.
 
 mod cursor;
+mod direct;
 mod disk;
 mod ledger;
 mod lives;
@@ -49,9 +50,15 @@ impl Case {
         let length = *random.pick(&[400, 1_500, 1_500, 5_000]);
         let seed = random.next();
         let profile = Profile::random(&mut random, threads);
+        let is_loaded = random.one_in(3);
         let mut generator = Generator::new(random, profile);
         let settings = generator.settings();
-        Case { seed, settings, script: generator.script(length) }
+        let mut script = Vec::new();
+        if is_loaded {
+            script.extend(generator.load());
+        }
+        script.extend(generator.script(length));
+        Case { seed, settings, script }
     }
 
     fn has_threads(&self) -> bool {
@@ -74,6 +81,7 @@ impl Case {
         let (digest, rows) = (session.disk.digest(), session.rows_compared);
         tally.count("operations", script.len() as u64);
         tally.count("rows compared", rows);
+        tally.distinct("distinct databases", digest);
         Ok(digest)
     }
 

@@ -16,6 +16,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         memory_budget_bytes,
         memtable_bytes,
         wal_bytes_max: (memtable_bytes as u64) << random.below(5),
+        manifest_bytes_max: 1024 << random.below(13),
         background_threads,
         durability: match random.below(4) {
             0 => Durability::Sync,
@@ -26,7 +27,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         // With threads the clock is a real one.
         row_lock_timeout_ms: if background_threads == 0 { random.below(20) } else { 0 },
         deadlock_detection: random.one_in(2),
-        // The world in memory has none.
+        // The world in memory has none by itself.
         direct_reads: false,
         space_slack_percent: *random.pick(&[5, 30, 100, 10_000]),
     }
