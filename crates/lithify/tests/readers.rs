@@ -69,7 +69,7 @@ impl History {
                 ingest.put(format!("ingest{:06}", self.step).as_bytes(), b"new").unwrap();
                 ingest.commit().unwrap();
             }
-            3 if self.step % 2 == 0 => {
+            3 if self.step.is_multiple_of(2) => {
                 let name = format!("family{}", self.step);
                 let family = self.db.column_family(&name, CfOptions::default()).unwrap();
                 self.note();
@@ -299,7 +299,7 @@ fn what_is_read_beside_a_busy_writer_is_a_state_that_was() {
             opened_count += 1;
             let state = shown(&db);
             let history = &mut *history.lock().unwrap();
-            let seen = history.states[from..].iter().any(|was| *was == state);
+            let seen = history.states[from..].contains(&state);
             assert!(seen, "seed {seed} round {round}: a state that never was");
             (0..10).for_each(|_| history.go_on());
             assert_eq!(shown(&db), state, "seed {seed} round {round}: it has changed");
