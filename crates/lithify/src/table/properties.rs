@@ -157,18 +157,24 @@ impl TableProperties {
             values.push(property);
         }
         let mut properties = TableProperties::default();
+        let mut missing_of_origin = 0;
         for (name, slot) in properties.slots() {
             let found = values.binary_search_by(|value| value.0.cmp(name.as_bytes()));
             match (slot, found.ok().map(|index| values[index].1)) {
                 (Slot::Unsigned(target), Some(Value::Unsigned(value))) => *target = value,
                 (Slot::Signed(target), Some(Value::Signed(value))) => *target = value,
                 (Slot::Bytes(target), Some(Value::Bytes(value))) => *target = value.to_vec(),
-                (_, None) if OF_ORIGIN.contains(&name) => {}
+                (_, None) if OF_ORIGIN.contains(&name) => missing_of_origin += 1,
                 _ => {
                     let what = format!("property {name} is missing or of another kind");
                     return Err(Error::corruption(what));
                 }
             }
+        }
+        let of_origin = if properties.family_name.is_empty() { 0 } else { OF_ORIGIN.len() };
+        if OF_ORIGIN.len() - missing_of_origin != of_origin {
+            let what = "properties of the column family are there in part";
+            return Err(Error::corruption(what));
         }
         Ok(properties)
     }
@@ -223,6 +229,7 @@ mod tests {
         }
         properties.family_name = b"rocks".to_vec();
         let bytes = properties.encode();
+        let whole = bytes.clone();
         assert_eq!(TableProperties::decode(&bytes).unwrap(), properties);
 
         let mut newer = Vec::new();
@@ -244,5 +251,11 @@ mod tests {
         assert!(!bytes.windows(6).any(|part| part == b"family"));
         let found = TableProperties::decode(&bytes).unwrap();
         assert_eq!((found.family_id, found.flushed_through), (0, 0));
+
+        let mut renamed = whole;
+        let place = renamed.windows(11).position(|part| part == b"family_name").unwrap();
+        renamed[place + 7] = b'm';
+        let error = TableProperties::decode(&renamed).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
     }
 }
