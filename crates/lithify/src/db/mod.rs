@@ -299,8 +299,9 @@ impl DbInner {
             ));
         };
         self.sync_log(&mut writer)?;
-        let state =
-            manifest.append(VersionEdit { changes: vec![Change::DropFamily { id: family.id }] })?;
+        let drop_family = vec![Change::DropFamily { id: family.id }];
+        let changes = if planted!(DroppedFamilyComesBack) { Vec::new() } else { drop_family };
+        let state = manifest.append(VersionEdit { changes })?;
         self.book_manifest(&manifest);
         family.mark_dropped();
         let mut next = (*families).clone();

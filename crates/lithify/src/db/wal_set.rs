@@ -144,7 +144,11 @@ impl WalSet {
         let Some(wal) = &mut self.current else { return Ok(()) };
         let before = wal.end_offset();
         let position = wal.append(pieces)?;
-        inner.ledger.book_written(Cause::Wal, 0, 0, position.end_offset - before);
+        let written_bytes = position.end_offset - before;
+        inner.ledger.book_written(Cause::Wal, 0, 0, written_bytes);
+        if planted!(LogBytesBookedTwice) {
+            inner.ledger.book_written(Cause::Wal, 0, 0, written_bytes);
+        }
         inner.ledger.count(Counter::WalWrites, 1);
         Ok(())
     }
@@ -242,7 +246,9 @@ impl WalSet {
 
     /// Syncs and ends the current segment; gives the end of the log.
     pub(crate) fn finish(&mut self, inner: &DbInner) -> Result<Option<SegmentEnd>> {
-        self.sync(inner)?;
+        if !planted!(SegmentEndUnsynced) {
+            self.sync(inner)?;
+        }
         if let Some(mut wal) = self.current.take() {
             let end = wal.finish()?;
             self.closed.push_back(Closed { number: end.log_number, bytes: end.end_offset });
@@ -259,6 +265,10 @@ impl WalSet {
         oldest_needed: FileNumber,
     ) -> Vec<PathBuf> {
         let mut unneeded = Vec::new();
+        if planted!(SegmentsLeaked) {
+            return unneeded;
+        }
+        let oldest_needed = oldest_needed.saturating_add(planted!(SegmentReleasedEarly).into());
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
             if let Some(segment) = self.closed.pop_front() {
                 let path = FileName::Wal(segment.number).path(&inner.path);
