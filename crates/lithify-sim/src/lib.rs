@@ -1,0 +1,22 @@
+//! The machine that tries to make the engine lose data.
+//!
+//! Owns: the language that all checks share (operations, the model that answers them, counts,
+//! findings), the checks themselves, and the runner that drives them. A check is a function of
+//! the number of a case: whatever is found is found again by `lithify-sim replay CHECK CASE`.
+//!
+//! It uses the engine's public interface and its world in memory, nothing else; the binary
+//! `lithify-sim` and the tests call the same checks.
+
+pub mod check;
+pub mod digest;
+pub mod metamorphic;
+pub mod model;
+pub mod operation;
+pub mod random;
+
+use check::Check;
+
+/// All checks, in the order in which they are run.
+pub fn checks() -> Vec<&'static dyn Check> {
+    vec![&metamorphic::Metamorphic]
+}

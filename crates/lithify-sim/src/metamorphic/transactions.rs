@@ -1,0 +1,342 @@
+//! Open transactions beside what they must answer: own writes on top of what is committed, row
+//! locks that others cannot have, conflicts with what was changed since a snapshot.
+
+use super::cursor::{ModelCursor, overlaid, scan_range};
+use super::session::{Session, expect_kind, same_value};
+use crate::model::State;
+use crate::operation::{Change, Key, Move, Over, TRANSACTION_SLOTS, TransactionCall, Write};
+use lithify::{Durability, ErrorKind, Transaction};
+use std::collections::HashMap;
+
+/// A row: the incarnation of its family, and its key.
+type Row = (u32, Key);
+
+/// What was changed while a transaction with a snapshot was open.
+#[derive(Default)]
+pub(super) struct Changes {
+    now: u64,
+    keys: HashMap<Row, u64>,
+    ranges: Vec<(u32, Key, Key, u64)>,
+    watchers: usize,
+}
+
+impl Changes {
+    /// Notes what was written into families of those incarnations.
+    pub(super) fn note<'w>(&mut self, writes: impl Iterator<Item = (u32, &'w Change)>) {
+        if self.watchers == 0 {
+            return;
+        }
+        self.now += 1;
+        for (incarnation, change) in writes {
+            match change {
+                Change::DeleteRange(start, end) => {
+                    self.ranges.push((incarnation, start.clone(), end.clone(), self.now));
+                }
+                Change::Put(key, _)
+                | Change::Delete(key)
+                | Change::SingleDelete(key)
+                | Change::Once(key, _) => {
+                    self.keys.insert((incarnation, key.clone()), self.now);
+                }
+            }
+        }
+    }
+
+    /// Whether a row was written, or deleted by range, after `at`.
+    fn has_changed(&self, row: &Row, at: u64) -> bool {
+        let covers = |(incarnation, start, end, when): &(u32, Key, Key, u64)| {
+            *incarnation == row.0 && *when > at && *start <= row.1 && row.1 < *end
+        };
+        self.keys.get(row).is_some_and(|when| *when > at) || self.ranges.iter().any(covers)
+    }
+
+    fn watch(&mut self) -> u64 {
+        self.watchers += 1;
+        self.now
+    }
+
+    fn unwatch(&mut self) {
+        self.watchers -= 1;
+        if self.watchers == 0 {
+            *self = Changes { now: self.now, ..Changes::default() };
+        }
+    }
+}
+
+/// A transaction with its model.
+pub(super) struct Open {
+    transaction: Transaction,
+    /// In order, with the incarnations of their families.
+    writes: Vec<(u32, Write)>,
+    /// In the order in which they were granted.
+    locks: Vec<Row>,
+    /// How many writes and locks there were.
+    savepoints: Vec<(usize, usize)>,
+    /// All families that were ever written to, also by writes that were rolled back.
+    touched: Vec<u32>,
+    /// When the snapshot was set, and the state then.
+    snapshot: Option<(u64, State)>,
+}
+
+impl Open {
+    /// The last own write of a row.
+    fn own(&self, row: &Row) -> Option<&Change> {
+        let key_of = |change: &Change| match change {
+            Change::Put(key, _) | Change::Delete(key) | Change::SingleDelete(key) => *key == row.1,
+            Change::DeleteRange(..) | Change::Once(..) => false,
+        };
+        let mut writes = self.writes.iter().rev();
+        let found = writes.find(|(family, write)| *family == row.0 && key_of(&write.change));
+        found.map(|(_, write)| &write.change)
+    }
+
+    fn is_locked(&self, row: &Row) -> bool {
+        self.locks.contains(row)
+    }
+}
+
+/// What must come of asking for a lock.
+enum Grant {
+    Granted,
+    Refused(ErrorKind),
+    /// The row was changed and changed back: refused or not, both are right.
+    GrantedOrConflict,
+}
+
+impl Session<'_> {
+    /// Whether an open transaction, but for that in `except`, holds the lock of a row.
+    pub(super) fn is_locked(&self, row: &Row, except: Option<usize>) -> bool {
+        (0..TRANSACTION_SLOTS)
+            .filter(|slot| Some(*slot) != except)
+            .any(|slot| self.transactions[slot].as_ref().is_some_and(|open| open.is_locked(row)))
+    }
+
+    /// A call of the transaction in a slot; nothing if there is none, or one where it begins.
+    pub(super) fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<(), String> {
+        if let TransactionCall::Begin { has_snapshot } = call {
+            return self.begin(slot, *has_snapshot);
+        }
+        let Some(mut open) = self.transactions[slot].take() else { return Ok(()) };
+        match call {
+            TransactionCall::Commit { is_synced } => return self.commit(open, *is_synced),
+            TransactionCall::Rollback => {
+                self.unwatch(&open);
+                open.transaction.rollback();
+                return Ok(());
+            }
+            _ => {}
+        }
+        let outcome = self.call(&mut open, slot, call);
+        self.transactions[slot] = Some(open);
+        outcome
+    }
+
+    fn begin(&mut self, slot: usize, has_snapshot: bool) -> Result<(), String> {
+        if self.transactions[slot].is_some() {
+            return Ok(());
+        }
+        let mut transaction = self.db().transaction();
+        let snapshot = has_snapshot.then(|| {
+            transaction.set_snapshot();
+            (self.changes.watch(), self.state.clone())
+        });
+        self.transactions[slot] = Some(Open {
+            transaction,
+            writes: Vec::new(),
+            locks: Vec::new(),
+            savepoints: Vec::new(),
+            touched: Vec::new(),
+            snapshot,
+        });
+        Ok(())
+    }
+
+    fn unwatch(&mut self, open: &Open) {
+        if open.snapshot.is_some() {
+            self.changes.unwatch();
+        }
+    }
+
+    fn call(&mut self, open: &mut Open, slot: usize, call: &TransactionCall) -> Result<(), String> {
+        match call {
+            TransactionCall::Get(family, key) => {
+                let Some((handle, incarnation)) = self.handle(*family) else { return Ok(()) };
+                let found = open.transaction.get(&handle, key).map_err(|e| e.to_string())?;
+                self.compare_own(open, *family, &(incarnation, key.clone()), found.as_deref())
+            }
+            TransactionCall::GetForUpdate(family, key) => {
+                let Some((handle, incarnation)) = self.handle(*family) else { return Ok(()) };
+                let row = (incarnation, key.clone());
+                let grant = self.lock(open, slot, *family, &row);
+                match self.granted(grant, open.transaction.get_for_update(&handle, key))? {
+                    Some(found) => self.compare_own(open, *family, &row, found.as_deref()),
+                    None => Ok(()),
+                }
+            }
+            TransactionCall::Write(write) => self.write_own(open, slot, write),
+            TransactionCall::Scan(over, moves) => self.scan_own(open, over, moves),
+            TransactionCall::SetSavepoint => {
+                open.transaction.set_savepoint();
+                open.savepoints.push((open.writes.len(), open.locks.len()));
+                Ok(())
+            }
+            TransactionCall::RollbackToSavepoint => {
+                let result = open.transaction.rollback_to_savepoint();
+                let Some((writes, locks)) = open.savepoints.pop() else {
+                    return expect_kind("no savepoint", result, ErrorKind::InvalidArgument);
+                };
+                open.writes.truncate(writes);
+                open.locks.truncate(locks);
+                result.map_err(|error| error.to_string())
+            }
+            // These end the transaction, see `transact`.
+            TransactionCall::Begin { .. }
+            | TransactionCall::Commit { .. }
+            | TransactionCall::Rollback => Ok(()),
+        }
+    }
+
+    /// What asking for a row's lock must come to; the model has it from then on.
+    fn lock(&mut self, open: &mut Open, slot: usize, family: usize, row: &Row) -> Grant {
+        if self.is_locked(row, Some(slot)) {
+            return Grant::Refused(ErrorKind::LockTimeout);
+        }
+        if !open.is_locked(row) {
+            open.locks.push(row.clone());
+        }
+        let Some((at, state)) = &open.snapshot else { return Grant::Granted };
+        if !self.changes.has_changed(row, *at) {
+            return Grant::Granted;
+        }
+        let then = state.same_family(family, row.0).and_then(|content| content.get(&row.1));
+        let now = self.state.same_family(family, row.0).and_then(|content| content.get(&row.1));
+        match then == now {
+            true => Grant::GrantedOrConflict,
+            false => Grant::Refused(ErrorKind::Conflict),
+        }
+    }
+
+    /// Compares what a lock came to with what it must come to; gives what was granted.
+    fn granted<T>(
+        &mut self,
+        grant: Grant,
+        result: lithify::Result<T>,
+    ) -> Result<Option<T>, String> {
+        match (grant, result) {
+            (Grant::Refused(kind), result) => {
+                self.tally.count("refusals", 1);
+                expect_kind("a lock", result, kind).map(|()| None)
+            }
+            (Grant::GrantedOrConflict, Err(error)) if error.kind() == ErrorKind::Conflict => {
+                Ok(None)
+            }
+            (_, result) => result.map(Some).map_err(|error| format!("a lock: {error}")),
+        }
+    }
+
+    /// Compares a read with the last own write, or else with what is committed.
+    fn compare_own(
+        &mut self,
+        open: &Open,
+        family: usize,
+        row: &Row,
+        found: Option<&[u8]>,
+    ) -> Result<(), String> {
+        self.rows_compared += 1;
+        match open.own(row) {
+            Some(Change::Put(_, value)) => same_value(&row.1, found, Some(&value.bytes())),
+            Some(_) => same_value(&row.1, found, None),
+            None => {
+                let content = self.state.same_family(family, row.0);
+                same_value(&row.1, found, content.and_then(|content| content.get(&row.1)))
+            }
+        }
+    }
+
+    fn write_own(&mut self, open: &mut Open, slot: usize, write: &Write) -> Result<(), String> {
+        let Some((handle, incarnation)) = self.handle(write.family) else { return Ok(()) };
+        let key = match &write.change {
+            Change::DeleteRange(start, end) => {
+                let result = open.transaction.delete_range(&handle, start, end);
+                return expect_kind("a range delete", result, ErrorKind::InvalidArgument);
+            }
+            Change::Put(key, _)
+            | Change::Delete(key)
+            | Change::SingleDelete(key)
+            | Change::Once(key, _) => key,
+        };
+        let row = (incarnation, key.clone());
+        let grant = self.lock(open, slot, write.family, &row);
+        let change = match &write.change {
+            Change::Once(key, value) => {
+                let committed = || self.state.family(write.family).and_then(|c| c.get(key));
+                let is_there = match open.own(&row) {
+                    Some(own) => matches!(own, Change::Put(..)),
+                    None => committed().is_some(),
+                };
+                match is_there {
+                    true => Change::SingleDelete(key.clone()),
+                    false => Change::Put(key.clone(), *value),
+                }
+            }
+            other => other.clone(),
+        };
+        let transaction = &mut open.transaction;
+        let result = match &change {
+            Change::Put(key, value) => transaction.put(&handle, key, &value.bytes()),
+            Change::Delete(key) => transaction.delete(&handle, key),
+            _ => transaction.single_delete(&handle, key),
+        };
+        if self.granted(grant, result)?.is_some() {
+            open.touched.push(incarnation);
+            open.writes.push((incarnation, Write { family: write.family, change }));
+        }
+        Ok(())
+    }
+
+    fn scan_own(&mut self, open: &Open, over: &Over, moves: &[Move]) -> Result<(), String> {
+        let Some((handle, incarnation)) = self.handle(over.family) else { return Ok(()) };
+        let Some(content) = self.state.family(over.family) else { return Ok(()) };
+        let own = open.writes.iter().filter(|(family, _)| *family == incarnation);
+        let rows = overlaid(content.rows(), own.map(|(_, write)| write));
+        let cursor = open.transaction.cursor(&handle, scan_range(&over.span));
+        let mut cursor = cursor.map_err(|error| error.to_string())?;
+        let mut model = ModelCursor::new(rows, over.span.clone());
+        model.check(&mut cursor, moves, &mut self.rows_compared)
+    }
+
+    fn commit(&mut self, open: Open, is_synced: bool) -> Result<(), String> {
+        self.unwatch(&open);
+        let is_alive = |(family, write): &(u32, Write)| {
+            self.state.same_family(write.family, *family).is_some()
+        };
+        let is_logless = self.settings.database.durability == Durability::None;
+        let is_gone = !open.writes.iter().all(is_alive);
+        let all_touched_live = {
+            let families = self.state.families().iter().flatten();
+            let live: Vec<u32> = families.map(|content| content.incarnation()).collect();
+            open.touched.iter().all(|family| live.contains(family))
+        };
+        let result = match is_synced {
+            true => open.transaction.commit_with(Durability::Sync),
+            false => open.transaction.commit(),
+        };
+        if is_gone {
+            return expect_kind("a commit to a dropped family", result, ErrorKind::Closed);
+        }
+        if let Err(error) = &result
+            && error.kind() == ErrorKind::Closed
+            && !all_touched_live
+        {
+            // Its writes to a dropped family were rolled back; it may be refused nevertheless.
+            return Ok(());
+        }
+        if is_synced && is_logless {
+            return expect_kind("a sync without a log", result, ErrorKind::InvalidArgument);
+        }
+        result.map_err(|error| format!("a commit: {error}"))?;
+        self.changes.note(open.writes.iter().map(|(family, write)| (*family, &write.change)));
+        open.writes.iter().for_each(|(_, write)| self.state.apply(write));
+        Ok(())
+    }
+}
