@@ -4,9 +4,10 @@
 //! the same and finds the same. Checks run cases from any number of threads at once.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 /// How much of a check is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +72,24 @@ pub fn run_case(check: &dyn Check, case: u64, tally: &mut Tally) -> Result<(), F
     outcome
 }
 
-/// What a panic said.
+thread_local! {
+    /// Where the last panic of this thread was.
+    static PANIC_PLACE: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// From now on panics of this process are noted with their place for findings, and not printed.
+pub fn note_panics() {
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|place| format!(", at {place}"));
+        PANIC_PLACE.set(place.unwrap_or_default());
+    }));
+}
+
+/// What a panic said, and where, if that was noted.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_default() + &PANIC_PLACE.take()
 }
 
 /// What cases did: named counters ("operations", "crash states") and named sets of fingerprints

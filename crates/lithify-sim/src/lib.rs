@@ -13,6 +13,7 @@ pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
+pub mod runner;
 
 use check::Check;
 
