@@ -8,6 +8,8 @@
 //! `lithify-sim` and the tests call the same checks.
 
 pub mod check;
+#[cfg(feature = "planted-defects")]
+pub mod defects;
 pub mod digest;
 pub mod metamorphic;
 pub mod model;

@@ -16,79 +16,77 @@ use crate::check::Check;
 use lithify::planted::Defect;
 use report::Outcome;
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Mutex;
 use trial::Verdict;
 
 /// What `lithify-sim defects` is told.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Only the defects whose name contains this.
-    #[arg(long)]
+    /// Only the defects whose name contains this
+    #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Rounds over all checks at most: every round is one case of each, or some of small ones.
-    #[arg(long, default_value_t = 40)]
+    /// Rounds over all checks at most: every round is one case of each, or many of small ones
+    #[arg(long, value_name = "N", default_value_t = 40)]
     budget_rounds: u64,
-    /// Defects tried at once; by default one per processor.
-    #[arg(long)]
+    /// Try so many defects at once [default: one for each processor]
+    #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Also writes the outcome here, as JSON.
-    #[arg(long)]
+    /// Also write the outcome as JSON
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Tries one defect in this process ("none" for none), for the process that watches it.
+    /// Try one defect in this process ("none" for none), for the process that watches it
     #[arg(long, hide = true)]
     trial: Option<String>,
 }
 
-/// Tries all defects and prints which check caught which; success if all were caught.
-pub fn run(arguments: &Arguments, checks: &[&dyn Check]) -> ExitCode {
+/// Where text goes.
+type Print<'p> = dyn Fn(&str) + Sync + 'p;
+
+/// Tries all defects and prints which check caught which; whether all were caught.
+///
+/// # Errors
+/// A wrong argument, or a file that cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    checks: &[&dyn Check],
+    print: &Print<'_>,
+) -> Result<bool, String> {
     if let Some(name) = &arguments.trial {
-        return run_trial(name, arguments.budget_rounds, checks);
+        return run_trial(name, arguments.budget_rounds, checks, print);
     }
     let only = arguments.only.as_deref().unwrap_or_default();
     let chosen: Vec<Defect> =
         Defect::ALL.iter().copied().filter(|defect| defect.name().contains(only)).collect();
     if chosen.is_empty() {
-        eprintln!("error: no defect has a name with {only:?} in it");
-        return ExitCode::from(2);
+        return Err(format!("no defect has a name with {only:?} in it"));
     }
-    println!("{}", report::HEAD);
     let none = try_one(None, arguments.budget_rounds);
-    println!("{none}");
+    print(&format!("{}\n{none}\n", report::HEAD));
     let mut outcomes = vec![none];
     if outcomes[0].is_as_it_should_be() {
-        outcomes.extend(try_all(&chosen, arguments));
+        outcomes.extend(try_all(&chosen, arguments, print));
     }
-    println!("\n{}", report::summary(&outcomes));
-    if let Some(path) = &arguments.json
-        && let Err(error) = std::fs::write(path, report::json(&outcomes))
-    {
-        eprintln!("error: {}: {error}", path.display());
-        return ExitCode::FAILURE;
+    print(&format!("\n{}\n", report::summary(&outcomes)));
+    if let Some(path) = &arguments.json {
+        let text = report::json(&outcomes);
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    match outcomes.iter().all(Outcome::is_as_it_should_be) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
+    Ok(outcomes.iter().all(Outcome::is_as_it_should_be))
 }
 
-fn run_trial(name: &str, budget_rounds: u64, checks: &[&dyn Check]) -> ExitCode {
+fn run_trial(
+    name: &str,
+    budget_rounds: u64,
+    checks: &[&dyn Check],
+    print: &Print<'_>,
+) -> Result<bool, String> {
     let defect = Defect::ALL.iter().copied().find(|defect| defect.name() == name);
     if defect.is_none() && name != trial::NO_DEFECT {
-        eprintln!("error: there is no defect {name}");
-        return ExitCode::from(2);
+        return Err(format!("there is no defect {name}"));
     }
-    // What a panic says comes with the finding.
-    std::panic::set_hook(Box::new(|_| {}));
     lithify::planted::select(defect);
-    let mut report = |line: String| {
-        let mut out = std::io::stdout().lock();
-        // Who cannot write to the process that watches it is killed soon.
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    };
-    trial::run(checks, budget_rounds, &mut report);
+    trial::run(checks, budget_rounds, &mut |line| print(&format!("{line}\n")));
     // Without waiting for threads that a defect may have left behind.
     std::process::exit(0)
 }
@@ -101,7 +99,7 @@ fn try_one(defect: Option<Defect>, budget_rounds: u64) -> Outcome {
 }
 
 /// Tries defects side by side; prints each in its turn.
-fn try_all(chosen: &[Defect], arguments: &Arguments) -> Vec<Outcome> {
+fn try_all(chosen: &[Defect], arguments: &Arguments, print: &Print<'_>) -> Vec<Outcome> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.unwrap_or(processors).clamp(1, chosen.len());
     let todo: Mutex<VecDeque<usize>> = Mutex::new((0..chosen.len()).collect());
@@ -114,7 +112,7 @@ fn try_all(chosen: &[Defect], arguments: &Arguments) -> Vec<Outcome> {
             let (Ok(mut done), Ok(mut printed)) = (done.lock(), printed.lock()) else { return };
             done[index] = Some(outcome);
             while let Some(Some(outcome)) = done.get(*printed) {
-                println!("{outcome}");
+                print(&format!("{outcome}\n"));
                 *printed += 1;
             }
         }
