@@ -16,10 +16,11 @@ pub mod model;
 pub mod operation;
 pub mod random;
 pub mod runner;
+pub mod versions;
 
 use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&metamorphic::Metamorphic]
+    vec![&metamorphic::Metamorphic, &versions::Versions]
 }
