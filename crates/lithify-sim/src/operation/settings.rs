@@ -26,7 +26,8 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         // With threads the clock is a real one.
         row_lock_timeout_ms: if background_threads == 0 { random.below(20) } else { 0 },
         deadlock_detection: random.one_in(2),
-        direct_reads: random.one_in(4),
+        // The world in memory has none.
+        direct_reads: false,
         space_slack_percent: *random.pick(&[5, 30, 100, 10_000]),
     }
 }
