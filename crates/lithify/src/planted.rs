@@ -256,8 +256,10 @@ mod list {
 
 #[cfg(all(test, not(feature = "planted-defects")))]
 mod tests {
+    use super::*;
+
     // A constant of the compiler: no site leaves a trace.
-    const _: () = assert!(!planted!(LogNameUnsynced) && !super::IS_BUILT_IN);
+    const _: () = assert!(!planted!(LogNameUnsynced) && !IS_BUILT_IN);
 }
 
 #[cfg(all(test, feature = "planted-defects"))]

@@ -114,7 +114,7 @@ impl Session<'_> {
     /// A call of the transaction in a slot; nothing if there is none, or one where it begins.
     pub(super) fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<(), String> {
         if let TransactionCall::Begin { has_snapshot } = call {
-            return self.begin(slot, *has_snapshot);
+            return self.begin_transaction(slot, *has_snapshot);
         }
         let Some(mut open) = self.transactions[slot].take() else { return Ok(()) };
         match call {
@@ -131,7 +131,7 @@ impl Session<'_> {
         outcome
     }
 
-    fn begin(&mut self, slot: usize, has_snapshot: bool) -> Result<(), String> {
+    fn begin_transaction(&mut self, slot: usize, has_snapshot: bool) -> Result<(), String> {
         if self.transactions[slot].is_some() {
             return Ok(());
         }
