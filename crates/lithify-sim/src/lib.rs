@@ -11,6 +11,7 @@ pub mod check;
 #[cfg(feature = "planted-defects")]
 pub mod defects;
 pub mod digest;
+pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
@@ -22,5 +23,5 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&metamorphic::Metamorphic, &versions::Versions]
+    vec![&metamorphic::Metamorphic, &leftovers::Leftovers, &versions::Versions]
 }

@@ -163,8 +163,8 @@ mod list {
         LogUnsyncedBeforeFamilyEdit,
         /// The names of new tables are not made durable before the manifest names them.
         TableNameUnsynced,
-        /// A flush claims more writes than it took.
-        FlushedThroughTooFar,
+        /// A flush claims the writes of families that it did not take.
+        FlushClaimsAllFamilies,
         /// A flush leaves out range tombstones.
         RangeTombstonesLostInFlush,
         /// Without a log, the families are flushed by one edit each instead of one for all.

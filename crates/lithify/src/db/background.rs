@@ -437,12 +437,12 @@ impl DbInner {
             let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
             let taken = part.map_or(&[][..], |part| &part.memories);
             let log_number = oldest_segment_without(&family.view(), taken).min(wal_number);
-            let sequence = part.map_or(before.0, |part| part.complete_through().max(before.0));
-            let log_number = log_number.max(before.1);
             let sequence = match part {
-                Some(_) if planted!(FlushedThroughTooFar) => self.visible.load(Ordering::Acquire),
-                _ => sequence,
+                Some(part) => part.complete_through().max(before.0),
+                None if planted!(FlushClaimsAllFamilies) => last_sequence.max(before.0),
+                None => before.0,
             };
+            let log_number = log_number.max(before.1);
             if (sequence, log_number) != before {
                 changes.push(Change::FlushedThrough { family: *id, sequence, log_number });
             }
