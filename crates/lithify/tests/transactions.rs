@@ -199,6 +199,23 @@ fn savepoints_nest_and_free_their_locks() {
     assert_nothing_held(&db);
 }
 
+/// Case 13 of the simulator's check `metamorphic`.
+#[test]
+fn a_rollback_forgets_the_families_that_it_takes_the_writes_of() {
+    let Setting { db, family, .. } = setting(13);
+    let other = db.column_family("other", CfOptions::default()).unwrap();
+    let mut transaction = db.transaction();
+    transaction.set_savepoint();
+    transaction.put(&other, b"a", b"1").unwrap();
+    db.drop_column_family("other").unwrap();
+    assert_eq!(kind(transaction.put(&family, b"b", b"2")), Some(ErrorKind::Closed));
+    transaction.rollback_to_savepoint().unwrap();
+    transaction.put(&family, b"b", b"3").unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(family.get(b"b").unwrap().as_deref(), Some(&b"3"[..]));
+    assert_nothing_held(&db);
+}
+
 #[test]
 fn dropping_rolls_back() {
     let Setting { parts, db, family } = setting(7);

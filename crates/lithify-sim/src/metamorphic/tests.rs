@@ -11,11 +11,12 @@ fn history(number: u64) -> (u64, u64) {
 
 #[test]
 fn a_case_without_threads_happens_the_same_way_every_time() {
-    let first: Vec<_> = (0..8).map(history).collect();
-    let second: Vec<_> = (0..8).map(history).collect();
+    let histories = || (0..24).filter(|case| case % THREADED_CASES != 15).map(history);
+    let first: Vec<_> = histories().collect();
+    let second: Vec<_> = histories().collect();
     assert_eq!(first, second);
     let distinct: std::collections::BTreeSet<_> = first.into_iter().collect();
-    assert_eq!(distinct.len(), 8, "cases differ");
+    assert_eq!(distinct.len(), 23, "cases differ");
 }
 
 #[test]

@@ -72,8 +72,6 @@ pub(super) struct Open {
     locks: Vec<Row>,
     /// How many writes and locks there were.
     savepoints: Vec<(usize, usize)>,
-    /// All families that were ever written to, also by writes that were rolled back.
-    touched: Vec<u32>,
     /// When the snapshot was set, and the state then.
     snapshot: Option<(u64, State)>,
 }
@@ -145,7 +143,6 @@ impl Session<'_> {
             writes: Vec::new(),
             locks: Vec::new(),
             savepoints: Vec::new(),
-            touched: Vec::new(),
             snapshot,
         });
         Ok(())
@@ -287,8 +284,14 @@ impl Session<'_> {
             Change::Delete(key) => transaction.delete(&handle, key),
             _ => transaction.single_delete(&handle, key),
         };
+        if !matches!(grant, Grant::Refused(_)) && !self.is_alive(open) {
+            // The transaction cannot be committed any more, and says so as early as it can.
+            return match result {
+                Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+                other => expect_kind("a write beside a dropped family", other, ErrorKind::Closed),
+            };
+        }
         if self.granted(grant, result)?.is_some() {
-            open.touched.push(incarnation);
             open.writes.push((incarnation, Write { family: write.family, change }));
         }
         Ok(())
@@ -305,18 +308,18 @@ impl Session<'_> {
         model.check(&mut cursor, moves, &mut self.rows_compared)
     }
 
+    /// Whether all families that a transaction has written to are still there.
+    fn is_alive(&self, open: &Open) -> bool {
+        let mut writes = open.writes.iter();
+        writes.all(|(family, write)| self.state.same_family(write.family, *family).is_some())
+    }
+
     fn commit(&mut self, open: Open, is_synced: bool) -> Result<(), String> {
         self.unwatch(&open);
         let is_alive = |(family, write): &(u32, Write)| {
             self.state.same_family(write.family, *family).is_some()
         };
-        let is_logless = self.settings.database.durability == Durability::None;
         let is_gone = !open.writes.iter().all(is_alive);
-        let all_touched_live = {
-            let families = self.state.families().iter().flatten();
-            let live: Vec<u32> = families.map(|content| content.incarnation()).collect();
-            open.touched.iter().all(|family| live.contains(family))
-        };
         let result = match is_synced {
             true => open.transaction.commit_with(Durability::Sync),
             false => open.transaction.commit(),
@@ -324,14 +327,7 @@ impl Session<'_> {
         if is_gone {
             return expect_kind("a commit to a dropped family", result, ErrorKind::Closed);
         }
-        if let Err(error) = &result
-            && error.kind() == ErrorKind::Closed
-            && !all_touched_live
-        {
-            // Its writes to a dropped family were rolled back; it may be refused nevertheless.
-            return Ok(());
-        }
-        if is_synced && is_logless {
+        if is_synced && self.is_logless() {
             return expect_kind("a sync without a log", result, ErrorKind::InvalidArgument);
         }
         result.map_err(|error| format!("a commit: {error}"))?;

@@ -102,7 +102,11 @@ impl KeySpace {
                 key.extend(std::iter::repeat_n(b'x', (number % 3) as usize));
                 key
             }
-            1 => ((number as u32).wrapping_mul(0x9e37_79b1) | 0xff).to_be_bytes().to_vec(),
+            1 => {
+                let mut key = ((number as u32).wrapping_mul(0x9e37_79b1) | 0xff).to_be_bytes();
+                key[0] |= u8::from(key[0] == ONCE_PREFIX);
+                key.to_vec()
+            }
             2 => format!("a/rather/long/beginning/that/all/keys/have/in/common/{number:05}").into(),
             _ => {
                 let byte = (number % 7) as u8 * 37;

@@ -89,14 +89,17 @@ fn unmap(start: NonNull<u8>, size_bytes: usize) {
     }
 }
 
-/// Gives the whole pages inside of `spare` back to the system, and tells how many bytes they are.
-/// The addresses stay the owner's; the next to touch them gets fresh pages.
+/// Gives the whole pages inside of `spare` back to the system, and tells how many bytes these are
+/// at least, wherever it lies: addresses differ from run to run, and what is decided by the answer
+/// must not. The addresses stay the owner's; the next to touch them gets fresh pages.
 pub(crate) fn discard(spare: &mut [MaybeUninit<u8>]) -> usize {
     let page_size = page_size();
+    let whole = |bytes: usize| bytes / page_size * page_size;
+    let at_least_bytes = whole((spare.len() + 1).saturating_sub(page_size));
     let before = spare.as_ptr().align_offset(page_size).min(spare.len());
     let inner = &mut spare[before..];
-    let size_bytes = inner.len() / page_size * page_size;
-    if size_bytes > 0 && give_back(&mut inner[..size_bytes]) { size_bytes } else { 0 }
+    let size_bytes = whole(inner.len());
+    if size_bytes > 0 && give_back(&mut inner[..size_bytes]) { at_least_bytes } else { 0 }
 }
 
 /// Whether the system has taken these whole pages.
@@ -168,6 +171,10 @@ mod tests {
         assert!(discarded + 2 * page_size() >= capacity, "{discarded} of {capacity}");
         assert!(resident_bytes(buffer.as_ptr(), capacity) <= all - discarded);
         assert_eq!(buffer, [7; 10]);
+        for start in 0..page_size() {
+            let spare = &mut buffer.spare_capacity_mut()[start..start + 3 * page_size() - 1];
+            assert_eq!(discard(spare), 2 * page_size(), "the same at every address");
+        }
         buffer.resize(capacity, 1);
         assert!(buffer[10..].iter().all(|byte| *byte == 1));
         assert_eq!(discard(&mut [MaybeUninit::uninit(); 100]), 0);

@@ -45,7 +45,7 @@ type Shelves<B> = BTreeMap<usize, Vec<B>>;
 /// An empty buffer that has lost its pages.
 struct Hollow {
     buffer: Vec<u8>,
-    /// What of its capacity is still there.
+    /// What of its capacity is still there, at most.
     resident_bytes: usize,
 }
 

@@ -40,6 +40,15 @@ pub(crate) struct BatchData {
     families: Vec<Arc<Family>>,
 }
 
+/// How far a batch was.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct BatchMark {
+    /// Where the next entry starts.
+    pub(crate) bytes: usize,
+    count: u32,
+    families: usize,
+}
+
 impl BatchData {
     pub(crate) fn push(&mut self, entry: Entry<'_>) {
         if let Err(error) = check_entry(&entry) {
@@ -90,8 +99,8 @@ impl BatchData {
     }
 
     /// A mark to come back to with [`BatchData::truncate`].
-    pub(crate) fn mark(&self) -> (usize, u32) {
-        (self.bytes.len(), self.count)
+    pub(crate) fn mark(&self) -> BatchMark {
+        BatchMark { bytes: self.bytes.len(), count: self.count, families: self.families.len() }
     }
 
     /// The entry that starts at an offset.
@@ -100,21 +109,16 @@ impl BatchData {
         Entries { decoder: Decoder::new(bytes) }.decode()
     }
 
-    /// Forgets that a write was refused.
-    pub(crate) fn forget_error(&mut self) {
-        self.error = None;
-    }
-
-    /// Forgets everything behind a mark.
-    pub(crate) fn truncate(&mut self, mark: (usize, u32)) {
-        self.bytes.truncate(mark.0);
-        self.count = mark.1;
+    /// Forgets everything behind a mark, a refused write and families among it.
+    pub(crate) fn truncate(&mut self, mark: BatchMark) {
+        self.bytes.truncate(mark.bytes);
+        self.count = mark.count;
+        self.families.truncate(mark.families);
         self.error = None;
     }
 
     pub(crate) fn clear(&mut self) {
-        self.families.clear();
-        self.truncate((0, 0));
+        self.truncate(BatchMark::default());
     }
 
     pub(crate) fn entries(&self) -> Entries<'_> {

@@ -6,7 +6,7 @@
 //! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
 //! each other's rows in a circle, the one that would close it is refused at once.
 
-use super::batch::{BatchData, Entry};
+use super::batch::{BatchData, BatchMark, Entry};
 use super::cursor::{Cursor, ScanRange};
 use super::family::ColumnFamily;
 use super::inner::DbInner;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Where a transaction stood when a savepoint was set.
 struct Savepoint {
-    batch: (usize, u32),
+    batch: BatchMark,
     locks: usize,
 }
 
@@ -228,15 +228,15 @@ impl Transaction {
         value: &[u8],
     ) -> Result<()> {
         self.lock(family, key)?;
-        let (offset, _) = self.data.mark();
+        let mark = self.data.mark();
         self.data.note_family(&family.family);
         self.data.push(Entry { kind, family: family.id(), key, value });
         if let Err(error) = self.data.check() {
             // The batch is as it was: only the refused write is missing.
-            self.data.forget_error();
+            self.data.truncate(mark);
             return Err(error);
         }
-        self.own.insert(RowId::new(family.id(), key), offset);
+        self.own.insert(RowId::new(family.id(), key), mark.bytes);
         Ok(())
     }
 
