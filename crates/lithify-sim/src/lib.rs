@@ -8,9 +8,11 @@
 //! `lithify-sim` and the tests call the same checks.
 
 pub mod check;
+pub mod crash;
 #[cfg(feature = "planted-defects")]
 pub mod defects;
 pub mod digest;
+pub mod faults;
 pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
@@ -23,5 +25,12 @@ use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
-    vec![&metamorphic::Metamorphic, &leftovers::Leftovers, &versions::Versions]
+    vec![
+        &metamorphic::Metamorphic,
+        &leftovers::Leftovers,
+        &versions::Versions,
+        &crash::CrashPoints,
+        &crash::Crashes,
+        &faults::Faults,
+    ]
 }

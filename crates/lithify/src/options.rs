@@ -6,6 +6,7 @@
 //! `docs/options.md` and its test are made from.
 
 use crate::compaction::CodecPolicy;
+use crate::manifest::ROTATE_SIZE_BYTES;
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
 
@@ -87,6 +88,14 @@ pub const DATABASE_OPTIONS: &[OptionInfo] = &[
         65_536,
         1 << 46,
         "More log than this makes the column family that pins the oldest segment flush."
+    ),
+    option!(
+        "manifest_bytes_max",
+        "4194304",
+        "bytes",
+        1024,
+        1 << 32,
+        "A manifest longer than this, and than twice what the present state takes, is replaced by one that holds nothing else."
     ),
     option!(
         "background_threads",
@@ -217,6 +226,8 @@ pub struct Options {
     pub memtable_bytes: usize,
     /// More log than this makes the family that pins the oldest segment flush.
     pub wal_bytes_max: u64,
+    /// A manifest longer than this, and than twice what the present state takes, is replaced.
+    pub manifest_bytes_max: u64,
     /// Threads that flush and compact; with 0 a waiting caller does the work.
     pub background_threads: usize,
     /// When a write is acknowledged.
@@ -239,6 +250,7 @@ impl Default for Options {
             memory_budget_bytes: 256 << 20,
             memtable_bytes: 16 << 20,
             wal_bytes_max: 256 << 20,
+            manifest_bytes_max: ROTATE_SIZE_BYTES,
             background_threads: 2,
             durability: Durability::Buffered,
             row_lock_timeout_ms: 1000,
@@ -303,6 +315,7 @@ impl Options {
         check("memory_budget_bytes", self.memory_budget_bytes as u64)?;
         check("memtable_bytes", self.memtable_bytes as u64)?;
         check("wal_bytes_max", self.wal_bytes_max)?;
+        check("manifest_bytes_max", self.manifest_bytes_max)?;
         check("background_threads", self.background_threads as u64)?;
         check("row_lock_timeout_ms", self.row_lock_timeout_ms)?;
         check("space_slack_percent", u64::from(self.space_slack_percent))?;

@@ -16,6 +16,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         memory_budget_bytes,
         memtable_bytes,
         wal_bytes_max: (memtable_bytes as u64) << random.below(5),
+        manifest_bytes_max: 1024 << random.below(13),
         background_threads,
         durability: match random.below(4) {
             0 => Durability::Sync,

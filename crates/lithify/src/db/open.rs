@@ -42,7 +42,8 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
     check_direct_reads(path, &options, &world)?;
     let listing = DirectoryListing::read(&*world.files, path)?;
-    let manifest = open_manifest(path, &options, &world, &listing)?;
+    let mut manifest = open_manifest(path, &options, &world, &listing)?;
+    manifest.set_rotate_size_bytes(options.manifest_bytes_max);
     check_never_empty(path, manifest.state(), &listing)?;
     let inner = assemble(path, options, world, manifest, file_lock)?;
     let state = Arc::clone(inner.manifest().state());

@@ -16,7 +16,8 @@ mod tests;
 
 pub use counting::{CountingFileSystem, FileCounts};
 pub use memory::{
-    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem,
+    CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
+    Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
 

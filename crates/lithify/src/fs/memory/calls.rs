@@ -1,5 +1,6 @@
 //! The calls to a memory file system: counted, and failed on demand.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,6 +57,34 @@ pub enum FileCallKind {
 const KIND_COUNT: usize = FileCallKind::Advise as usize + 1;
 
 impl FileCallKind {
+    /// All kinds.
+    pub const ALL: [FileCallKind; KIND_COUNT] = {
+        use FileCallKind as K;
+        [
+            K::Open,
+            K::Create,
+            K::Exists,
+            K::IsDirectory,
+            K::Length,
+            K::Rename,
+            K::Remove,
+            K::Link,
+            K::List,
+            K::CreateDirectory,
+            K::SyncDirectory,
+            K::Lock,
+            K::FreeSpace,
+            K::Read,
+            K::Write,
+            K::Append,
+            K::SyncData,
+            K::SyncRange,
+            K::Preallocate,
+            K::Truncate,
+            K::Advise,
+        ]
+    };
+
     /// Whether the call is refused on a read-only disk.
     fn changes(self) -> bool {
         use FileCallKind as K;
@@ -92,6 +121,31 @@ pub struct FileCall<'a> {
 
 /// Decides whether a call fails, and with what error.
 pub type FileFault = dyn Fn(&FileCall<'_>) -> Option<io::Error> + Send + Sync;
+
+/// An error for a hook to return of a write or append: so many of its bytes, from the start, are
+/// written before it fails. Of another call it is an ordinary error.
+pub fn short_write(bytes: u64, kind: io::ErrorKind) -> io::Error {
+    io::Error::new(kind, ShortWrite { bytes })
+}
+
+#[derive(Debug)]
+struct ShortWrite {
+    bytes: u64,
+}
+
+impl fmt::Display for ShortWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the write ended after {} bytes", self.bytes)
+    }
+}
+
+impl std::error::Error for ShortWrite {}
+
+/// How many bytes are written before a call fails.
+pub(super) fn written_before(error: &io::Error) -> u64 {
+    let short = error.get_ref().and_then(|inner| inner.downcast_ref::<ShortWrite>());
+    short.map_or(0, |short| short.bytes)
+}
 
 /// Counts, the fault hook and the read-only switch.
 #[derive(Default)]

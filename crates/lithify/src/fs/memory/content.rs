@@ -6,7 +6,9 @@
 //! between a file system and its crash clones.
 
 use super::random::Random;
+use super::unsynced::{Survives, UnsyncedChange};
 use std::io::IoSlice;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The unit in which parts of one write survive independently of each other, in bytes.
@@ -39,11 +41,13 @@ struct Change {
 }
 
 /// What becomes of the unsynced changes of one file in a power cut.
-enum Fate {
+enum Fate<'a> {
     /// The first `whole` changes survive, the next one in part, the others not.
     InOrder { whole: usize },
     /// Each sector of each write survives `percent` times in a hundred.
     Scattered { percent: usize },
+    /// Of each change what was chosen for it.
+    Chosen { kept: &'a [Survives] },
 }
 
 /// The bytes of one file and its unsynced changes.
@@ -158,6 +162,37 @@ impl Content {
         }
     }
 
+    /// The changes that a power cut may take, in order.
+    pub(super) fn unsynced(&self) -> impl Iterator<Item = UnsyncedChange> {
+        let open = self.changes.iter().filter(|change| change.state != State::Durable);
+        open.map(|change| match &change.action {
+            Action::Write { offset, length, .. } => {
+                UnsyncedChange::Write { offset: *offset as u64, length: *length as u64 }
+            }
+            Action::SetLength { .. } => UnsyncedChange::Length {
+                from: change.length_before as u64,
+                to: change.length_after as u64,
+            },
+        })
+    }
+
+    /// What a power cut leaves when of each unsynced change survives what was chosen for it. The
+    /// length is the one after the last change of which anything survives.
+    pub(super) fn after_choosing(&self, chosen: &[Survives]) -> Content {
+        if self.changes.is_empty() {
+            return Content::durable(Arc::clone(&self.bytes));
+        }
+        let mut open = chosen.iter().copied();
+        let fate_of = |change: &Change| match change.state {
+            State::Durable => Survives::Whole,
+            _ => open.next().unwrap_or(Survives::No),
+        };
+        let kept: Vec<Survives> = self.changes.iter().map(fate_of).collect();
+        let last = kept.iter().rposition(|survives| *survives != Survives::No);
+        let lengths = last.map_or(0, |last| last + 1);
+        self.survivors(&Fate::Chosen { kept: &kept }, lengths, None)
+    }
+
     /// The fewest changes whose length is on the medium: all up to the last durable one.
     fn length_changes_min(&self) -> usize {
         self.changes.iter().rposition(|c| c.state == State::Durable).map_or(0, |last| last + 1)
@@ -165,7 +200,12 @@ impl Content {
 
     /// Rolls back to the last sync and repeats what survives; the length is the one after the
     /// first `lengths` changes. Without `random` no change survives in part.
-    fn survivors(&self, fate: &Fate, lengths: usize, mut random: Option<&mut Random>) -> Content {
+    fn survivors(
+        &self,
+        fate: &Fate<'_>,
+        lengths: usize,
+        mut random: Option<&mut Random>,
+    ) -> Content {
         let (mut image, written) = self.rolled_back();
         let mut length = image.len();
         for (index, (change, data)) in self.changes.iter().zip(&written).enumerate() {
@@ -181,9 +221,10 @@ impl Content {
                         image.resize(end, 0);
                     }
                     for piece in sectors(*offset, end) {
+                        let whole = *offset..end;
                         let kept = match change.state {
                             State::Durable => piece,
-                            _ => surviving_part(piece, index, fate, random.as_deref_mut()),
+                            _ => surviving_part(piece, whole, index, fate, random.as_deref_mut()),
                         };
                         image[kept.clone()]
                             .copy_from_slice(&data[kept.start - offset..kept.end - offset]);
@@ -218,7 +259,7 @@ impl Content {
 }
 
 /// The pieces of a range that lie in one sector each.
-fn sectors(start: usize, end: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn sectors(start: usize, end: usize) -> impl Iterator<Item = Range<usize>> {
     let mut position = start;
     std::iter::from_fn(move || {
         let piece = position..((position / SECTOR_BYTES + 1) * SECTOR_BYTES).min(end);
@@ -227,19 +268,21 @@ fn sectors(start: usize, end: usize) -> impl Iterator<Item = std::ops::Range<usi
     })
 }
 
-/// The part of one sector's piece of an unsynced write that reaches the medium.
+/// The part of one sector's piece of the unsynced write `whole` that reaches the medium.
 fn surviving_part(
-    piece: std::ops::Range<usize>,
+    piece: Range<usize>,
+    whole: Range<usize>,
     index: usize,
-    fate: &Fate,
+    fate: &Fate<'_>,
     random: Option<&mut Random>,
-) -> std::ops::Range<usize> {
+) -> Range<usize> {
     let lost = piece.start..piece.start;
     let percent = match fate {
         Fate::InOrder { whole } if index < *whole => return piece,
         Fate::InOrder { whole } if index > *whole => return lost,
         Fate::InOrder { .. } => 50,
         Fate::Scattered { percent } => *percent,
+        Fate::Chosen { kept } => return kept[index].part_of(piece, &whole),
     };
     let Some(random) = random else {
         return lost;

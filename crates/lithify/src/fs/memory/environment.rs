@@ -1,11 +1,11 @@
 //! A virtual clock, no threads, and randomness from a seed.
 
 use super::random::{STEP, mix};
-use crate::base::Clock;
+use crate::base::{Clock, lock};
 use crate::fs::{Environment, Event, Thread};
 use crate::{Error, ErrorKind, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Unix time at the start of every memory world, in seconds (2020-01-01).
 const UNIX_TIME_START_S: u64 = 1_577_836_800;
@@ -14,6 +14,9 @@ const UNIX_TIME_START_S: u64 = 1_577_836_800;
 /// waiting: a wait with a timeout moves it to the deadline and returns false at once, because
 /// with no other thread nothing can notify. A wait without a timeout would never end; it returns
 /// false too and is counted in [`Self::endless_waits`], which a test expects to stay 0.
+///
+/// Whoever waits in a loop for what nobody will do never returns; [`Self::set_watch`] lets a test
+/// end that.
 ///
 /// It is safe from several threads, but does not make them wait for each other: for threads over
 /// a memory file system put a [`PosixEnvironment`](crate::fs::PosixEnvironment) beside it. CPU time and ticks
@@ -27,7 +30,12 @@ struct State {
     now_us: AtomicU64,
     random_position: AtomicU64,
     endless_waits: AtomicU64,
+    waits: AtomicU64,
+    watch: Mutex<Option<Arc<WaitWatch>>>,
 }
+
+/// Told of every wait with the number of waits before it.
+pub type WaitWatch = dyn Fn(u64) + Send + Sync;
 
 impl MemoryEnvironment {
     /// A new environment at time 0.
@@ -37,6 +45,8 @@ impl MemoryEnvironment {
                 now_us: AtomicU64::new(0),
                 random_position: AtomicU64::new(mix(seed)),
                 endless_waits: AtomicU64::new(0),
+                waits: AtomicU64::new(0),
+                watch: Mutex::default(),
             }),
         }
     }
@@ -44,6 +54,12 @@ impl MemoryEnvironment {
     /// Moves the clock on.
     pub fn advance_us(&self, by_us: u64) {
         self.state.now_us.fetch_add(by_us, Ordering::SeqCst);
+    }
+
+    /// Calls `watch` before every wait from now on; it may panic to end one that is repeated for
+    /// ever.
+    pub fn set_watch(&self, watch: Box<WaitWatch>) {
+        *lock(&self.state.watch) = Some(Arc::from(watch));
     }
 
     /// How many waits would never have ended: each one is a lost wake-up or a deadlock.
@@ -108,10 +124,16 @@ impl Event for MemoryEvent {
         if self.generation() != seen {
             return true;
         }
+        let state = &self.environment.state;
+        let waits = state.waits.fetch_add(1, Ordering::SeqCst);
+        let watch = lock(&state.watch).clone();
+        if let Some(watch) = watch {
+            watch(waits);
+        }
         match timeout_us {
             Some(timeout_us) => self.environment.advance_us(timeout_us),
             None => {
-                self.environment.state.endless_waits.fetch_add(1, Ordering::SeqCst);
+                state.endless_waits.fetch_add(1, Ordering::SeqCst);
             }
         }
         self.generation() != seen

@@ -1,7 +1,7 @@
 //! An open file of the memory world: counts the call, asks the fault hook, then acts.
 
 use super::Disk;
-use super::calls::FileCallKind;
+use super::calls::{FileCallKind, written_before};
 use super::inode::Inode;
 use crate::fs::{Advice, File};
 use crate::{Error, Result};
@@ -41,14 +41,34 @@ impl MemoryFile {
         (offset, length): (u64, u64),
         change: impl FnOnce() -> io::Result<T>,
     ) -> Result<T> {
-        let changed = self.begin(kind, offset, length).and_then(|()| {
-            if !self.writable {
-                return Err(io::Error::other("the file is open for reading only"));
-            }
-            let _running = self.disk.between_crashes();
-            change()
-        });
+        let begun = self.begin(kind, offset, length);
+        let changed = begun.and_then(|()| self.if_writable(change));
         changed.map_err(|e| Error::io(what, &self.path, e).at_offset(offset))
+    }
+
+    fn if_writable<T>(&self, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        if !self.writable {
+            return Err(io::Error::other("the file is open for reading only"));
+        }
+        let _running = self.disk.between_crashes();
+        change()
+    }
+
+    /// Writes all of the buffers at `offset` or at the end; if the call has failed already, what
+    /// is written before that.
+    fn write(
+        &self,
+        begun: io::Result<()>,
+        buffers: &[IoSlice<'_>],
+        offset: Option<u64>,
+    ) -> io::Result<u64> {
+        if let Err(failure) = begun {
+            let bytes: Vec<u8> = buffers.iter().flat_map(|buffer| buffer.iter().copied()).collect();
+            let count = bytes.len().min(written_before(&failure) as usize);
+            self.if_writable(|| self.inode.write(&[IoSlice::new(&bytes[..count])], offset))?;
+            return Err(failure);
+        }
+        self.if_writable(|| self.inode.write(buffers, offset))
     }
 }
 
@@ -79,18 +99,16 @@ impl File for MemoryFile {
     }
 
     fn write_at(&self, buffers: &[IoSlice<'_>], offset: u64) -> Result<()> {
-        let range = (offset, total_length(buffers));
-        self.change((FileCallKind::Write, "cannot write"), range, || {
-            self.inode.write(buffers, Some(offset)).map(drop)
-        })
+        let begun = self.begin(FileCallKind::Write, offset, total_length(buffers));
+        let written = self.write(begun, buffers, Some(offset)).map(drop);
+        written.map_err(|e| Error::io("cannot write", &self.path, e).at_offset(offset))
     }
 
     fn append(&self, buffers: &[IoSlice<'_>]) -> Result<u64> {
         let end = self.inode.content().bytes().len() as u64;
-        let range = (end, total_length(buffers));
-        self.change((FileCallKind::Append, "cannot append"), range, || {
-            self.inode.write(buffers, None)
-        })
+        let begun = self.begin(FileCallKind::Append, end, total_length(buffers));
+        let written = self.write(begun, buffers, None);
+        written.map_err(|e| Error::io("cannot append", &self.path, e).at_offset(end))
     }
 
     fn sync_data(&self) -> Result<()> {

@@ -15,12 +15,14 @@ mod file;
 mod inode;
 mod namespace;
 mod random;
+mod unsynced;
 
 #[cfg(test)]
 mod tests;
 
-pub use calls::{FileCall, FileCallKind, FileFault};
-pub use environment::MemoryEnvironment;
+pub use calls::{FileCall, FileCallKind, FileFault, short_write};
+pub use environment::{MemoryEnvironment, WaitWatch};
+pub use unsynced::{Survives, Unsynced, UnsyncedChange};
 
 use super::{File, FileLock, FileSystem, OpenMode, World};
 use crate::{Error, ErrorKind, Result};
@@ -34,7 +36,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 /// The capacity of a disk that nobody set, in bytes.
 const CAPACITY_BYTES_DEFAULT: u64 = 1 << 40;
@@ -112,31 +116,86 @@ impl MemoryFileSystem {
     /// same capacity, writable. This file system goes on unchanged. The same history, seed and
     /// `keep` give the same clone.
     pub fn crash_clone(&self, seed: u64, keep: CrashKeep) -> MemoryFileSystem {
-        let disk = &*self.disk;
-        let _still = disk.crash_point.write().unwrap_or_else(PoisonError::into_inner);
-        let mut names = match keep {
-            CrashKeep::Nothing => disk.names().after_power_cut(None),
-            CrashKeep::Random => disk.names().after_power_cut(Some(seed)),
-            CrashKeep::Everything => disk.names().clone(),
+        let names = |names: &Namespace| match keep {
+            CrashKeep::Nothing => names.after_power_cut(Vec::new()),
+            CrashKeep::Random => names.after_power_cut(names.kept_by_chance(seed)),
+            CrashKeep::Everything => names.clone(),
         };
+        self.clone_with(names, |id, content| match keep {
+            CrashKeep::Nothing => content.after_losing_all(),
+            CrashKeep::Random => content.after_losing_some(&mut Random::new(seed, id)),
+            CrashKeep::Everything => content.clone(),
+        })
+    }
+
+    /// What a power cut now could take: first the changes of files, then those of names, each in
+    /// the order in which they were made.
+    pub fn unsynced(&self) -> Vec<Unsynced> {
+        let _still = self.disk.stop();
+        let names = self.disk.names();
+        let mut unsynced = Vec::new();
+        for (owner, inode) in names.files() {
+            let content = inode.content();
+            unsynced.extend(content.unsynced().map(|change| Unsynced { owner, change }));
+        }
+        for (owner, count) in names.unsynced_counts().into_iter().enumerate() {
+            let change = Unsynced { owner: owner as u64, change: UnsyncedChange::Name };
+            unsynced.extend(std::iter::repeat_n(change, count));
+        }
+        unsynced
+    }
+
+    /// The disk as a power cut at this moment leaves it when `survives` was chosen for each of
+    /// [`MemoryFileSystem::unsynced`], in its order; what is missing at the end is lost. Of the
+    /// names of a directory those from the first lost one on are lost too. Else like
+    /// [`MemoryFileSystem::crash_clone`].
+    pub fn power_cut(&self, survives: &[Survives]) -> MemoryFileSystem {
+        let mut chosen = survives.iter().copied();
+        let mut of_files = BTreeMap::new();
+        let mut kept_names = Vec::new();
+        {
+            let names = self.disk.names();
+            for (id, inode) in names.files() {
+                let count = inode.content().unsynced().count();
+                of_files.insert(id, chosen.by_ref().take(count).collect::<Vec<_>>());
+            }
+            for count in names.unsynced_counts() {
+                let own: Vec<_> = chosen.by_ref().take(count).collect();
+                let kept = own.iter().take_while(|survives| **survives != Survives::No);
+                kept_names.push(kept.count());
+            }
+        }
+        let names = |names: &Namespace| names.after_power_cut(kept_names);
+        self.clone_with(names, |id, content| {
+            content.after_choosing(of_files.get(&id).map_or(&[], Vec::as_slice))
+        })
+    }
+
+    /// Another file system with what `names` and `content` leave of this one.
+    fn clone_with(
+        &self,
+        names: impl FnOnce(&Namespace) -> Namespace,
+        content: impl Fn(u64, &Content) -> Content,
+    ) -> MemoryFileSystem {
+        let disk = &*self.disk;
+        let _still = disk.stop();
+        let mut names = names(&disk.names());
         let capacity_bytes = disk.space.capacity_bytes.load(Ordering::SeqCst);
         let space = Arc::new(Space::new(capacity_bytes));
         let mut survivors = BTreeMap::new();
         names.replace_files(|inode| {
             let survivor = survivors.entry(inode.id).or_insert_with(|| {
-                let content = inode.content();
-                let content = match keep {
-                    CrashKeep::Nothing => content.after_losing_all(),
-                    CrashKeep::Random => {
-                        content.after_losing_some(&mut Random::new(seed, inode.id))
-                    }
-                    CrashKeep::Everything => Content::clone(&content),
-                };
+                let content = content(inode.id, &inode.content());
                 Inode::new(inode.id, content, Arc::clone(&space))
             });
             Arc::clone(survivor)
         });
         MemoryFileSystem::with(names, space, disk.next_inode.load(Ordering::SeqCst))
+    }
+
+    /// A hash of all names with the bytes of their files: equal for equal disks.
+    pub fn fingerprint(&self) -> u64 {
+        self.disk.names().fingerprint()
     }
 
     /// Sets the size of the disk; writes, appends and preallocations that do not fit fail whole
@@ -151,7 +210,8 @@ impl MemoryFileSystem {
     }
 
     /// Consults `fault` before every call from now on; an error that it returns fails the call,
-    /// which then changes nothing. A failed sync also gives up the unsynced writes: they stay
+    /// which then changes nothing; [`short_write`] makes an error of a write that changes a part.
+    /// A failed sync also gives up the unsynced writes: they stay
     /// readable, but no later sync makes them durable.
     pub fn set_fault(&self, fault: Box<FileFault>) {
         self.disk.calls.set_fault(Some(Arc::from(fault)));
@@ -180,6 +240,11 @@ impl Disk {
 
     fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the calls under way end and none begin.
+    fn stop(&self) -> RwLockWriteGuard<'_, ()> {
+        self.crash_point.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn between_crashes(&self) -> RwLockReadGuard<'_, ()> {

@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path};
 use std::sync::Arc;
+use twox_hash::XxHash3_64;
 
 /// What a name stands for.
 #[derive(Clone)]
@@ -197,21 +198,59 @@ impl Namespace {
         Ok(())
     }
 
-    /// The names after a power cut. `seed` decides how many unsynced changes of each directory
-    /// survive; without it none does.
-    pub(super) fn after_power_cut(&self, seed: Option<u64>) -> Namespace {
-        let mut kept: Vec<usize> = Vec::with_capacity(self.directories.len());
-        for (id, directory) in self.directories.iter().enumerate() {
-            let count = directory.changes.len();
-            kept.push(seed.map_or(0, |seed| {
-                let mut random = Random::new(seed, !(id as u64));
-                match random.below(4) {
-                    0 => count,
-                    1 => 0,
-                    _ => random.below(count + 1),
+    /// A hash of all names and the bytes of their files.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hash = 0;
+        let mut add = |bytes: &[u8]| hash = XxHash3_64::oneshot_with_seed(hash, bytes);
+        let mut waiting = vec![0];
+        while let Some(id) = waiting.pop() {
+            add(&self.directories[id].entries.len().to_le_bytes());
+            for (name, node) in &self.directories[id].entries {
+                add(name.as_encoded_bytes());
+                match node {
+                    Node::Directory(id) => waiting.push(*id),
+                    Node::File(inode) => add(inode.content().bytes()),
                 }
-            }));
+            }
         }
+        hash
+    }
+
+    /// All files that a name stands for, or stood for and may stand for again.
+    pub(super) fn files(&self) -> BTreeMap<u64, Arc<Inode>> {
+        let entries = self.directories.iter().flat_map(|directory| directory.entries.values());
+        let changes = self.directories.iter().flat_map(|directory| &directory.changes);
+        let before = changes.flat_map(|change| &change.before).filter_map(|(_, node)| node.as_ref());
+        let files = entries.chain(before).filter_map(|node| match node {
+            Node::File(inode) => Some((inode.id, Arc::clone(inode))),
+            Node::Directory(_) => None,
+        });
+        files.collect()
+    }
+
+    /// How many changes of each directory are not durable.
+    pub(super) fn unsynced_counts(&self) -> Vec<usize> {
+        self.directories.iter().map(|directory| directory.changes.len()).collect()
+    }
+
+    /// How many unsynced changes of each directory survive a power cut, by chance.
+    pub(super) fn kept_by_chance(&self, seed: u64) -> Vec<usize> {
+        let kept = |(id, directory): (usize, &Directory)| {
+            let count = directory.changes.len();
+            let mut random = Random::new(seed, !(id as u64));
+            match random.below(4) {
+                0 => count,
+                1 => 0,
+                _ => random.below(count + 1),
+            }
+        };
+        self.directories.iter().enumerate().map(kept).collect()
+    }
+
+    /// The names after a power cut of which so many unsynced changes of each directory survive,
+    /// fewer where a rename between directories would survive in one half only.
+    pub(super) fn after_power_cut(&self, mut kept: Vec<usize>) -> Namespace {
+        kept.resize(self.directories.len(), 0);
         self.cut_halved_renames(&mut kept);
         let mut survivor = self.clone();
         for (directory, kept) in survivor.directories.iter_mut().zip(kept) {

@@ -406,6 +406,74 @@ fn content_length(files: &MemoryFileSystem) -> u64 {
 }
 
 #[test]
+fn what_survives_can_be_chosen_change_by_change() {
+    let files = MemoryFileSystem::new();
+    let file = create_durable(&files, "a", &[0; 4]);
+    file.write_at(&[IoSlice::new(&[1; 2])], 0).unwrap();
+    file.append(&[IoSlice::new(&[2; 4])]).unwrap();
+    file.truncate(6).unwrap();
+    create(&files, "b", b"new");
+    files.rename(Path::new("b"), Path::new("c")).unwrap();
+    let write = |offset, length| UnsyncedChange::Write { offset, length };
+    let change = |owner, change| Unsynced { owner, change };
+    let expected = [
+        change(0, write(0, 2)),
+        change(0, write(4, 4)),
+        change(0, UnsyncedChange::Length { from: 8, to: 6 }),
+        change(1, write(0, 3)),
+        change(0, UnsyncedChange::Name),
+        change(0, UnsyncedChange::Name),
+    ];
+    assert_eq!(files.unsynced(), expected);
+    use Survives::{Back, Front, No, Whole};
+    let after = |chosen: &[Survives]| {
+        let clone = files.power_cut(chosen);
+        ["a", "b", "c"].map(|path| content(&clone, path))
+    };
+    let bytes = |bytes: &[u8]| Some(bytes.to_vec());
+    assert_eq!(after(&[]), [bytes(&[0; 4]), None, None]);
+    assert_eq!(after(&[Whole]), [bytes(&[1, 1, 0, 0]), None, None]);
+    assert_eq!(after(&[Back(1)]), [bytes(&[0, 1, 0, 0]), None, None]);
+    assert_eq!(after(&[No, Front(1)]), [bytes(&[0, 0, 0, 0, 2, 0, 0, 0]), None, None]);
+    assert_eq!(after(&[No, Front(0), Whole]), [bytes(&[0; 6]), None, None]);
+    let renamed = [bytes(&[1, 1, 0, 0, 2, 2]), None, bytes(b"new")];
+    assert_eq!(after(&[Whole; 6]), renamed);
+    let named = [bytes(&[0; 4]), bytes(b""), None];
+    assert_eq!(after(&[No, No, No, No, Whole, No]), named);
+    assert_eq!(after(&[No, No, No, No, No, Whole])[1..], [None, None], "names come in order");
+    assert_eq!(files.power_cut(&[Whole; 6]).unsynced(), []);
+}
+
+#[test]
+fn a_fingerprint_tells_names_and_bytes_apart() {
+    let files = MemoryFileSystem::new();
+    let mut seen = BTreeSet::from([files.fingerprint()]);
+    let file = create(&files, "a", b"x");
+    assert!(seen.insert(files.fingerprint()));
+    file.append(&[IoSlice::new(b"y")]).unwrap();
+    assert!(seen.insert(files.fingerprint()));
+    files.rename(Path::new("a"), Path::new("b")).unwrap();
+    assert!(seen.insert(files.fingerprint()));
+    files.create_directory(Path::new("a")).unwrap();
+    assert!(seen.insert(files.fingerprint()));
+    assert!(seen.contains(&files.crash_clone(0, CrashKeep::Everything).fingerprint()));
+}
+
+#[test]
+fn a_short_write_leaves_its_front() {
+    let files = MemoryFileSystem::new();
+    let file = create_durable(&files, "a", b"....");
+    files.set_fault(Box::new(|_| Some(short_write(3, io::ErrorKind::StorageFull))));
+    let buffers = [IoSlice::new(b"ab"), IoSlice::new(b"cd")];
+    let full = |result: Result<()>| assert_eq!(result.unwrap_err().kind(), ErrorKind::NoSpace);
+    full(file.write_at(&buffers, 1));
+    full(file.append(&buffers).map(drop));
+    full(file.truncate(0));
+    files.clear_fault();
+    assert_eq!(content(&files, "a").unwrap(), b".abcabc");
+}
+
+#[test]
 fn locks_do_not_survive_a_crash() {
     let files = MemoryFileSystem::new();
     let _lock = files.lock(Path::new("LOCK")).unwrap();
@@ -432,6 +500,11 @@ fn virtual_time_moves_by_waiting_only() {
     assert_eq!((environment.now_us(), environment.endless_waits()), (1_000_005, 0));
     assert!(!event.wait(event.generation(), None));
     assert_eq!(environment.endless_waits(), 1);
+    let waits = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&waits);
+    environment.set_watch(Box::new(move |before| seen.store(before, Ordering::SeqCst)));
+    assert!(!event.wait(event.generation(), Some(1)));
+    assert_eq!(waits.load(Ordering::SeqCst), 2);
     let refused = environment.spawn("worker", Box::new(|| {})).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
 }

@@ -1,0 +1,317 @@
+//! What a database was told, in order, and which prefixes of it a crash may leave.
+//!
+//! Every event (a batch, a family made or dropped) is noted before the call that does it, and the
+//! state after it is kept: states share their rows. A [`Moment`] says how far the history had come
+//! when the machine stopped, and how much of it was promised to survive.
+
+use crate::model::State;
+use crate::operation::{Change, FAMILIES, FAMILY_COUNT, Write};
+use lithify::Durability;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// The sums of the row fingerprints of each family that is there, as a scan finds them.
+pub type Digests = [Option<u64>; FAMILY_COUNT];
+
+/// One thing that is there as a whole or not at all.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The writes of one commit or ingest.
+    Write(Vec<Write>),
+    /// A family is made in a slot.
+    Create(usize),
+    /// The family of a slot is dropped.
+    Drop(usize),
+}
+
+impl Event {
+    /// Whether it leaves something to flush in that family.
+    fn writes_to(&self, family: usize) -> bool {
+        let Event::Write(writes) = self else { return false };
+        let is_empty = |change: &Change| matches!(change, Change::DeleteRange(a, b) if a >= b);
+        writes.iter().any(|write| write.family == family && !is_empty(&write.change))
+    }
+
+    fn is_of_families(&self) -> bool {
+        !matches!(self, Event::Write(_))
+    }
+}
+
+/// What a crash may take away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CrashKind {
+    /// What was not synced.
+    PowerCut,
+    /// Nothing that was written.
+    ProcessEnd,
+}
+
+/// How far a history had come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Events that the database was told.
+    pub begun: usize,
+    /// Events that were acknowledged.
+    pub acknowledged: usize,
+    /// Events that a reader could see.
+    pub visible: usize,
+    /// So many events survive a power cut, by what was promised.
+    pub power_floor: usize,
+    /// So many events survive the end of the process, by what was promised.
+    pub process_floor: usize,
+    /// Without a log the families are as last acknowledged, whatever writes survive.
+    pub is_logless: bool,
+}
+
+impl Moment {
+    /// The numbers of events that a crash may leave.
+    pub fn may_survive(&self, kind: CrashKind) -> RangeInclusive<usize> {
+        let floor = match kind {
+            CrashKind::PowerCut => self.power_floor,
+            CrashKind::ProcessEnd => self.process_floor,
+        };
+        floor..=self.begun
+    }
+}
+
+/// The events since the database was last known to be durable as a whole.
+pub struct History {
+    events: Vec<Event>,
+    /// The state after each number of events.
+    states: Vec<State>,
+    acknowledged_at_us: Vec<u64>,
+    moment: Moment,
+    /// Whether what is visible has to be durable: the event under way is to be synced.
+    is_synced: bool,
+}
+
+impl History {
+    /// Nothing has happened since `state`, which is durable.
+    pub fn new(state: State) -> Self {
+        History {
+            events: Vec::new(),
+            states: vec![state],
+            acknowledged_at_us: Vec::new(),
+            moment: Moment::default(),
+            is_synced: false,
+        }
+    }
+
+    /// Starts again from a state that is durable.
+    pub fn settle(&mut self, state: State) {
+        let is_logless = self.moment.is_logless;
+        *self = History::new(state);
+        self.moment.is_logless = is_logless;
+    }
+
+    /// The mode of durability from now on.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.moment.is_logless = durability == Durability::None;
+    }
+
+    /// How far it has come.
+    pub fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    /// The state after all events.
+    pub fn now(&self) -> &State {
+        self.after(self.moment.begun)
+    }
+
+    /// The state after all events that were acknowledged: what a reader sees between calls.
+    pub fn acknowledged(&self) -> &State {
+        self.after(self.moment.acknowledged)
+    }
+
+    /// The state after so many events.
+    pub fn after(&self, events: usize) -> &State {
+        &self.states[events]
+    }
+
+    /// An event is about to be told; `is_synced` if it is durable before anybody sees it.
+    pub fn begin(&mut self, event: Event, is_synced: bool) {
+        let mut state = self.now().clone();
+        match &event {
+            Event::Write(writes) => writes.iter().for_each(|write| state.apply(write)),
+            Event::Create(slot) => state.create(*slot),
+            Event::Drop(slot) => state.drop_family(*slot),
+        }
+        self.states.push(state);
+        self.events.push(event);
+        self.moment.begun = self.events.len();
+        self.is_synced = is_synced;
+    }
+
+    /// The moment, if a reader sees the event that is under way.
+    pub fn moment_if_visible(&self) -> Moment {
+        let mut moment = self.moment;
+        moment.visible = moment.begun;
+        if !moment.is_logless {
+            moment.process_floor = moment.begun;
+        }
+        if self.is_synced {
+            moment.power_floor = moment.begun;
+        }
+        moment
+    }
+
+    /// The event that was begun is acknowledged.
+    pub fn acknowledge(&mut self, now_us: u64) {
+        self.moment.acknowledged = self.events.len();
+        self.moment.visible = self.events.len();
+        self.acknowledged_at_us.push(now_us);
+        if !self.moment.is_logless {
+            self.moment.process_floor = self.moment.acknowledged;
+        }
+    }
+
+    /// The event that was begun has failed and left nothing behind.
+    pub fn retract(&mut self) {
+        if self.moment.begun > self.moment.acknowledged {
+            self.events.pop();
+            self.states.pop();
+            self.moment.begun = self.events.len();
+        }
+    }
+
+    /// Everything acknowledged was promised to be durable.
+    pub fn all_durable(&mut self) {
+        self.moment.power_floor = self.moment.acknowledged;
+        self.moment.process_floor = self.moment.acknowledged;
+    }
+
+    /// Everything acknowledged up to that time was promised to be durable.
+    pub fn durable_through_us(&mut self, time_us: u64) {
+        let count = self.acknowledged_at_us.partition_point(|at_us| *at_us <= time_us);
+        self.moment.power_floor = self.moment.power_floor.max(count);
+    }
+
+    /// What was written to that family was promised to be durable, and with it what came before.
+    pub fn family_durable(&mut self, family: usize) {
+        let acknowledged = &self.events[..self.moment.acknowledged];
+        let last = acknowledged.iter().rposition(|event| event.writes_to(family));
+        let count = last.map_or(0, |index| index + 1);
+        self.moment.power_floor = self.moment.power_floor.max(count);
+        self.moment.process_floor = self.moment.process_floor.max(count);
+    }
+
+    /// The most events of which what was found is the state, if that many may have survived.
+    ///
+    /// # Errors
+    /// What was found instead: the state after fewer events, or after no number of them.
+    pub fn find(
+        &self,
+        moment: &Moment,
+        allowed: RangeInclusive<usize>,
+        found: &Digests,
+    ) -> Result<usize, Violation> {
+        let is_found = |survived: &usize| self.matches(moment, *survived, found).is_some();
+        if let Some(survived) = allowed.clone().rev().find(is_found) {
+            return Ok(survived);
+        }
+        Err(match (0..=moment.begun).rev().find(is_found) {
+            Some(survived) => Violation::WrongPrefix {
+                survived,
+                allowed,
+                acknowledged: moment.acknowledged,
+                next: self.events.get(survived).map(|event| format!("{event:?}")),
+            },
+            None => Violation::NoPrefix { begun: moment.begun, families: self.each_family(found) },
+        })
+    }
+
+    /// Whether what was found is what so many events leave; gives the number of events that the
+    /// set of families is from.
+    fn matches(&self, moment: &Moment, survived: usize, found: &Digests) -> Option<usize> {
+        let candidates = if moment.is_logless {
+            let in_flight = self.events[..moment.begun].get(moment.acknowledged);
+            let unsure = in_flight.is_some_and(Event::is_of_families);
+            [moment.begun, if unsure { moment.acknowledged } else { moment.begun }]
+        } else {
+            [survived, survived]
+        };
+        let state = &self.states[survived];
+        candidates.into_iter().find(|families_from| {
+            let families = &self.states[*families_from];
+            (0..FAMILY_COUNT).all(|slot| {
+                let expected = families.family(slot).map(|family| {
+                    let same = state.same_family(slot, family.incarnation());
+                    same.map_or(0, |content| content.digest())
+                });
+                expected == found[slot]
+            })
+        })
+    }
+
+    /// The state that so many surviving events leave, which was found.
+    pub fn survivor(&self, moment: &Moment, survived: usize, found: &Digests) -> State {
+        let families_from = self.matches(moment, survived, found).unwrap_or(survived);
+        let mut state = self.states[families_from].clone();
+        for slot in 0..FAMILY_COUNT {
+            let Some(incarnation) = state.family(slot).map(|family| family.incarnation()) else {
+                continue;
+            };
+            let content = self.states[survived].same_family(slot, incarnation).cloned();
+            match content {
+                Some(content) => state.replace(slot, Some(content)),
+                None => state.create(slot),
+            }
+        }
+        state
+    }
+
+    /// For a failure: which prefixes each family by itself is at.
+    fn each_family(&self, found: &Digests) -> String {
+        let mut text = String::new();
+        for (slot, name) in FAMILIES.iter().enumerate() {
+            let digest = |state: &State| state.family(slot).map(|family| family.digest());
+            let is_at = |at: &usize| digest(&self.states[*at]) == found[slot];
+            let at: Vec<usize> = (0..self.states.len()).filter(is_at).collect();
+            text += &format!("family {name} is there: {}", found[slot].is_some());
+            text += &format!(", as after {:?}..={:?} events; ", at.first(), at.last());
+        }
+        text
+    }
+}
+
+/// What a crash left that it must not leave.
+#[derive(Clone, Debug)]
+pub enum Violation {
+    /// The state after a number of events that may not be what survives.
+    WrongPrefix {
+        /// How many survived.
+        survived: usize,
+        /// How many may have.
+        allowed: RangeInclusive<usize>,
+        /// How many were acknowledged.
+        acknowledged: usize,
+        /// The first event that is lost.
+        next: Option<String>,
+    },
+    /// A state that never was.
+    NoPrefix {
+        /// How many events the database was told.
+        begun: usize,
+        /// What each family looks like.
+        families: String,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::WrongPrefix { survived, allowed, acknowledged, next } => write!(
+                f,
+                "{survived} events survived, {} to {} may, {acknowledged} were acknowledged; the \
+                 first lost one is {}",
+                allowed.start(),
+                allowed.end(),
+                next.as_deref().unwrap_or("none")
+            ),
+            Violation::NoPrefix { begun, families } => {
+                write!(f, "no prefix of {begun} events is what was found: {families}")
+            }
+        }
+    }
+}

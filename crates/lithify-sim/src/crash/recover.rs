@@ -1,0 +1,143 @@
+//! Opens what a crash left and looks at all of it.
+
+use super::actor::{Actor, DIRECTORY, handles, open};
+use super::history::{Digests, History};
+use crate::digest;
+use crate::model::State;
+use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
+use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
+use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
+use lithify::{CfOptions, Db, Options};
+use std::path::Path;
+
+/// More waits than this in one call are a wait without end.
+const WAITS_MAX: u64 = 100_000;
+
+/// What a sync of a common disk takes, in microseconds, and any other call.
+const SYNC_US: u64 = 1_000;
+const CALL_US: u64 = 10;
+
+/// A database that was opened after a crash.
+pub struct Recovered {
+    /// The database.
+    pub db: Db,
+    /// What it shows.
+    pub digests: Digests,
+    /// Calls to the file system that opening made.
+    pub calls: u64,
+    /// What these take on a common disk, in microseconds.
+    pub disk_us: u64,
+}
+
+/// An environment in which a wait without end is a panic instead of a hang.
+pub fn watched_environment(seed: u64) -> MemoryEnvironment {
+    let environment = MemoryEnvironment::new(seed);
+    environment.set_watch(Box::new(|waits| {
+        assert!(waits < WAITS_MAX, "a hang: {waits} waits, and nothing that was waited for");
+    }));
+    environment
+}
+
+/// Opens, reads every row of every family, and compares the files with the manifest.
+///
+/// # Errors
+/// What was found to be wrong.
+pub fn recover(files: &MemoryFileSystem, options: &Options) -> Result<Recovered, String> {
+    let environment = watched_environment(1);
+    let calls_before = files.call_count();
+    let db = open(files, &environment, options)
+        .map_err(|error| format!("it does not open: {error}"))?;
+    let calls = files.call_count() - calls_before;
+    let syncs = files.calls(FileCallKind::SyncData) + files.calls(FileCallKind::SyncDirectory);
+    let digests = read_all(&db).map_err(|error| format!("it cannot be read: {error}"))?;
+    check_references(files)?;
+    match environment.endless_waits() {
+        0 => Ok(Recovered { db, digests, calls, disk_us: calls * CALL_US + syncs * SYNC_US }),
+        waits => Err(format!("{waits} waits without an end while it was opened")),
+    }
+}
+
+/// The sums of the row fingerprints of each family.
+///
+/// # Errors
+/// What reading meets.
+pub fn read_all(db: &Db) -> lithify::Result<Digests> {
+    let mut digests = [None; FAMILY_COUNT];
+    for (digest, family) in digests.iter_mut().zip(handles(db)?) {
+        let Some(family) = family else { continue };
+        let mut sum = 0_u64;
+        let mut rows = family.cursor(..)?;
+        while rows.next()? {
+            sum = sum.wrapping_add(digest::of_row(rows.key(), rows.value()));
+        }
+        *digest = Some(sum);
+    }
+    Ok(digests)
+}
+
+/// Every file of the database's directory is one that the manifest names, and the other way round.
+///
+/// # Errors
+/// What is too much or missing.
+pub fn check_references(files: &MemoryFileSystem) -> Result<(), String> {
+    let directory = Path::new(DIRECTORY);
+    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
+    let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
+    let listing = DirectoryListing::read(files, directory).map_err(failed)?;
+    let mut orphans = listing.orphans(&loaded.state, loaded.number);
+    orphans.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
+    if !orphans.is_empty() {
+        return Err(format!("files that nothing names: {orphans:?}"));
+    }
+    match &listing.missing_tables(&loaded.state)[..] {
+        [] => Ok(()),
+        missing => Err(format!("tables are missing: {missing:?}")),
+    }
+}
+
+/// Compares all rows with the state that was found, key by key, and works with the database: it
+/// takes writes, flushes, compacts, closes and opens again.
+///
+/// # Errors
+/// What goes wrong.
+pub fn work_on(
+    files: &MemoryFileSystem,
+    options: &Options,
+    db: Db,
+    state: State,
+) -> Result<(), String> {
+    let failed = |error: lithify::Error| format!("it does not go on: {error}");
+    let environment = watched_environment(2);
+    for (slot, handle) in handles(&db).map_err(failed)?.iter().enumerate() {
+        let (Some(handle), Some(content)) = (handle, state.family(slot)) else { continue };
+        for (key, value) in content.rows().iter() {
+            let found = handle.get(key).map_err(failed)?;
+            if found.as_deref() != Some(&value[..]) {
+                return Err(format!("a get of {key:?} finds {found:?}"));
+            }
+        }
+    }
+    drop(db);
+    let mut actor = Actor::new(files, &environment, options, History::new(state));
+    actor.open().map_err(failed)?;
+    let value = Value { seed: 77, length: 100 };
+    let put = |family, key: &str| Write { family, change: Change::Put(key.into(), value) };
+    let reopening = || Operation::Reopen(crate::operation::Ending::Close, Box::new(
+        crate::operation::Settings { database: options.clone(), families: Default::default() },
+    ));
+    let operations = [
+        Operation::CreateFamily(0, Box::new(CfOptions::default())),
+        Operation::Write(put(0, "after the crash")),
+        Operation::Batch { writes: vec![put(0, "k"), put(1, "k"), put(2, "k")], is_synced: true },
+        Operation::CompareAll,
+        Operation::Flush(None),
+        Operation::Write(put(0, "k")),
+        Operation::Settle,
+        Operation::CompareAll,
+        reopening(),
+        Operation::CompareAll,
+    ];
+    operations.iter().try_for_each(|operation| actor.perform(operation)).map_err(failed)?;
+    actor.let_go();
+    check_references(files)
+}

@@ -1,0 +1,173 @@
+//! Tries what crashes leave: opens it, finds it in the history, and crashes again meanwhile.
+
+use super::choice::{self, Choice};
+use super::figures;
+use super::history::{CrashKind, Digests, History, Moment};
+use super::record::{Point, Recorder, Which};
+use super::recover::{self, Recovered, read_all, recover};
+use crate::check::Tally;
+use lithify::Options;
+use lithify::fs::MemoryFileSystem;
+use std::collections::HashMap;
+
+/// One in so many images is read key by key, and worked with after it was looked at.
+const WORKED_ON_PART: u64 = 16;
+
+/// The crashes of one recorded history.
+pub struct Trial<'a> {
+    /// The history.
+    pub history: &'a History,
+    /// Where it is counted.
+    pub tally: &'a mut Tally,
+    /// What images show that were opened before, by their fingerprint.
+    known: HashMap<u64, Digests>,
+}
+
+/// What a crash left, looked at.
+pub struct Left {
+    /// What it shows.
+    pub digests: Digests,
+    /// How many events survived.
+    pub survived: usize,
+}
+
+impl<'a> Trial<'a> {
+    /// No crash yet.
+    pub fn new(history: &'a History, tally: &'a mut Tally) -> Self {
+        Trial { history, tally, known: HashMap::new() }
+    }
+
+    /// Crashes at a point in one way.
+    ///
+    /// # Errors
+    /// What must not be left by a crash, and how it came about.
+    pub fn crash(&mut self, point: &Point, choice: &Choice) -> Result<Left, String> {
+        let options = point.options.clone().unwrap_or_default();
+        let image = choice.image(&point.files);
+        let kind = choice.kind();
+        let left = self.look(&image, &options, &point.moment, kind).and_then(|digests| {
+            let allowed = point.moment.may_survive(kind);
+            let survived = self.history.find(&point.moment, allowed, &digests);
+            survived.map(|survived| Left { digests, survived }).map_err(|wrong| wrong.to_string())
+        });
+        let left = left.map_err(|wrong| {
+            format!(
+                "durability {:?}, crash before {}, of {:?} survives {choice:?}: {wrong}",
+                options.durability,
+                point.call,
+                point.files.unsynced()
+            )
+        })?;
+        figures::count_crash(self.tally, options.durability, kind, &point.moment, left.survived);
+        Ok(left)
+    }
+
+    /// What an image shows; opened if none with the same bytes was before.
+    fn look(
+        &mut self,
+        image: &MemoryFileSystem,
+        options: &Options,
+        moment: &Moment,
+        kind: CrashKind,
+    ) -> Result<Digests, String> {
+        let fingerprint = image.fingerprint();
+        self.tally.distinct(figures::DISTINCT_IMAGES, fingerprint);
+        if let Some(digests) = self.known.get(&fingerprint) {
+            return Ok(*digests);
+        }
+        let Recovered { db, digests, calls, disk_us } = recover(image, options)?;
+        figures::count_recovery(self.tally, options.durability, kind, calls, disk_us);
+        if fingerprint.is_multiple_of(WORKED_ON_PART)
+            && let Ok(survived) = self.history.find(moment, 0..=moment.begun, &digests)
+        {
+            let state = self.history.survivor(moment, survived, &digests);
+            recover::work_on(image, options, db, state)?;
+        }
+        self.known.insert(fingerprint, digests);
+        Ok(digests)
+    }
+
+    /// Crashes at a point, and again at points of the recovery.
+    ///
+    /// # Errors
+    /// As [`Trial::crash`].
+    pub fn crash_twice(
+        &mut self,
+        point: &Point,
+        first: &Choice,
+        which: Which,
+        second: &dyn Fn(&MemoryFileSystem) -> Vec<Choice>,
+    ) -> Result<(), String> {
+        let left = self.crash(point, first)?;
+        let options = point.options.clone().unwrap_or_default();
+        let image = first.image(&point.files);
+        let recorder = Recorder::start(&image, None, which);
+        let opened = super::actor::open(&image, &recover::watched_environment(1), &options);
+        let is_open = !recorder.is_over();
+        let points = recorder.finish();
+        if is_open {
+            let db = opened.map_err(|error| format!("it opened once, and then: {error}"))?;
+            let digests = read_all(&db).map_err(|error| error.to_string())?;
+            if digests != left.digests {
+                return Err("it was opened twice and showed two things".to_string());
+            }
+        }
+        let last = points.len().saturating_sub(1);
+        for (index, again) in points.iter().enumerate() {
+            let is_durable = is_open && index == last;
+            for choice in second(&again.files) {
+                let found = self.crash_again(point, (first, &left), (again, is_durable), &choice);
+                found.map_err(|wrong| {
+                    format!(
+                        "durability {:?}, crash before {}, {first:?} survives; then while it \
+                         opens, before {}, {choice:?}: {wrong}",
+                        options.durability, point.call, again.call
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A second crash. What the first one left durable, and what an opened database shows, may
+    /// not change any more; an end of the process leaves the rest as unsure as it was.
+    fn crash_again(
+        &mut self,
+        point: &Point,
+        (first, left): (&Choice, &Left),
+        (again, is_durable): (&Point, bool),
+        choice: &Choice,
+    ) -> Result<(), String> {
+        let options = point.options.clone().unwrap_or_default();
+        let image = choice.image(&again.files);
+        let kind = choice.kind();
+        let digests = self.look(&image, &options, &point.moment, kind)?;
+        self.tally.count(figures::SECOND_CRASHES, 1);
+        let stays = is_durable
+            || first.kind() == CrashKind::PowerCut
+            || choice.kind() == CrashKind::ProcessEnd;
+        if stays && digests != left.digests {
+            return Err(format!(
+                "{} events were there, and then {digests:?} instead of {:?}",
+                left.survived, left.digests
+            ));
+        }
+        // One power cut is enough for what only an end of the process keeps.
+        let worst = kind.min(first.kind());
+        let allowed = *point.moment.may_survive(worst).start()..=left.survived;
+        let found = self.history.find(&point.moment, allowed, &digests);
+        let survived = found.map_err(|wrong| wrong.to_string())?;
+        figures::count_crash(self.tally, options.durability, worst, &point.moment, survived);
+        Ok(())
+    }
+
+    /// Tries every enumerated choice at a point.
+    ///
+    /// # Errors
+    /// As [`Trial::crash`].
+    pub fn crash_every_way(&mut self, point: &Point) -> Result<(), String> {
+        choice::enumerated(&point.files)
+            .iter()
+            .try_for_each(|choice| self.crash(point, choice).map(drop))
+    }
+}

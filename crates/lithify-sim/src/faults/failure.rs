@@ -1,0 +1,175 @@
+//! The ways in which a call to the file system fails.
+
+use lithify::ErrorKind;
+use lithify::fs::{FileCall, FileCallKind, MemoryFileSystem, short_write};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A run that makes so many calls more than without a failure hangs.
+const CALLS_MORE_MAX: u64 = 50_000;
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// With an input/output error, this once. Of a sync it is the failed sync, after which what
+    /// was not synced never reaches the medium.
+    IoOnce,
+    /// With an input/output error, and so does every call from then on.
+    IoForever,
+    /// For want of space, this once.
+    FullOnce,
+    /// For want of space, and so does every call that takes space, until there is some again.
+    FullForever,
+    /// An input/output error after a part was written.
+    ShortWrite,
+    /// No space after a part was written.
+    ShortWriteFull,
+}
+
+/// All of them.
+pub const FAILURES: [Failure; 6] = [
+    Failure::IoOnce,
+    Failure::IoForever,
+    Failure::FullOnce,
+    Failure::FullForever,
+    Failure::ShortWrite,
+    Failure::ShortWriteFull,
+];
+
+/// Whether a call takes space on the disk.
+fn takes_space(kind: FileCallKind) -> bool {
+    use FileCallKind as K;
+    matches!(
+        kind,
+        K::Create | K::Write | K::Append | K::Preallocate | K::Link | K::CreateDirectory
+    )
+}
+
+impl Failure {
+    /// Its name in figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Failure::IoOnce => "EIO once",
+            Failure::IoForever => "EIO for ever",
+            Failure::FullOnce => "ENOSPC once",
+            Failure::FullForever => "ENOSPC until space comes back",
+            Failure::ShortWrite => "short write, EIO",
+            Failure::ShortWriteFull => "short write, ENOSPC",
+        }
+    }
+
+    /// Whether a call can fail so.
+    pub fn is_of(self, kind: FileCallKind) -> bool {
+        match self {
+            Failure::IoOnce | Failure::IoForever => true,
+            Failure::FullOnce => takes_space(kind) || is_sync(kind),
+            Failure::FullForever => takes_space(kind),
+            Failure::ShortWrite | Failure::ShortWriteFull => {
+                matches!(kind, FileCallKind::Write | FileCallKind::Append)
+            }
+        }
+    }
+
+    /// Whether an error of that kind tells of it.
+    pub fn explains(self, kind: ErrorKind) -> bool {
+        match self {
+            Failure::IoOnce | Failure::IoForever | Failure::ShortWrite => {
+                matches!(kind, ErrorKind::Io | ErrorKind::Poisoned)
+            }
+            Failure::FullOnce | Failure::FullForever | Failure::ShortWriteFull => {
+                matches!(kind, ErrorKind::NoSpace | ErrorKind::Poisoned)
+            }
+        }
+    }
+
+    /// Whether the database has to go on without being opened again: a full disk changes nothing.
+    /// A sync that fails is another matter, whatever it says.
+    pub fn must_go_on(self, kind: FileCallKind) -> bool {
+        match self {
+            Failure::FullOnce | Failure::FullForever | Failure::ShortWriteFull => !is_sync(kind),
+            Failure::IoOnce | Failure::IoForever | Failure::ShortWrite => false,
+        }
+    }
+
+    fn error(self, call: &FileCall<'_>) -> io::Error {
+        let part = call.length / 3;
+        match self {
+            Failure::IoOnce | Failure::IoForever => io::Error::from_raw_os_error(5),
+            Failure::FullOnce | Failure::FullForever => io::ErrorKind::StorageFull.into(),
+            Failure::ShortWrite => short_write(part, io::ErrorKind::Other),
+            Failure::ShortWriteFull => short_write(part, io::ErrorKind::StorageFull),
+        }
+    }
+}
+
+/// Whether a call makes something durable.
+pub fn is_sync(kind: FileCallKind) -> bool {
+    matches!(kind, FileCallKind::SyncData | FileCallKind::SyncDirectory)
+}
+
+/// A failure that waits for its call.
+pub struct Fault {
+    files: MemoryFileSystem,
+    is_mended: Arc<AtomicBool>,
+}
+
+impl Fault {
+    /// Lets the call of that number fail, of a run that makes so many without a failure.
+    pub fn set(files: &MemoryFileSystem, failure: Failure, at: u64, calls: u64) -> Fault {
+        let is_mended = Arc::new(AtomicBool::new(false));
+        let mended = Arc::clone(&is_mended);
+        files.set_fault(Box::new(move |call| {
+            assert!(call.index < calls + CALLS_MORE_MAX, "a hang: {} calls", call.index);
+            let is_due = match failure {
+                Failure::IoForever => call.index >= at,
+                Failure::FullForever => call.index >= at && takes_space(call.kind),
+                _ => call.index == at,
+            };
+            (is_due && !mended.load(Ordering::SeqCst)).then(|| failure.error(call))
+        }));
+        Fault { files: files.clone(), is_mended }
+    }
+
+    /// Whether the call has come.
+    pub fn has_struck(&self, at: u64) -> bool {
+        self.files.call_count() > at
+    }
+
+    /// From now on nothing fails.
+    pub fn mend(&self) {
+        self.is_mended.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Fault {
+    fn drop(&mut self) {
+        self.files.clear_fault();
+    }
+}
+
+/// The kinds of the calls of a run, in order.
+pub struct Calls {
+    files: MemoryFileSystem,
+    kinds: Arc<Mutex<Vec<FileCallKind>>>,
+}
+
+impl Calls {
+    /// Begins to note them.
+    pub fn note(files: &MemoryFileSystem) -> Calls {
+        let kinds: Arc<Mutex<Vec<FileCallKind>>> = Arc::default();
+        let shared = Arc::clone(&kinds);
+        files.set_fault(Box::new(move |call| {
+            let mut kinds = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            kinds.push(call.kind);
+            None
+        }));
+        Calls { files: files.clone(), kinds }
+    }
+
+    /// Ends, and gives them.
+    pub fn finish(self) -> Vec<FileCallKind> {
+        self.files.clear_fault();
+        std::mem::take(&mut self.kinds.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

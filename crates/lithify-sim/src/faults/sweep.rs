@@ -1,0 +1,240 @@
+//! One run in which one call fails: what the database says of it, what it shows afterwards, and
+//! what a crash leaves of it.
+
+use super::failure::{Calls, Failure, Fault};
+use super::figures::Outcome;
+use crate::crash::actor::Actor;
+use crate::crash::history::{CrashKind, Digests, History};
+use crate::crash::recover::{
+    check_references, read_all, recover, watched_environment, work_on,
+};
+use crate::crash::scripts::Script;
+use crate::model::State;
+use crate::operation::{FAMILY_COUNT, Operation};
+use lithify::fs::{CrashKeep, FileCallKind, MemoryEnvironment, MemoryFileSystem};
+use lithify::{Durability, Error, Options};
+
+/// Operations that fail for want of space before there is some again.
+const FULL_OPERATIONS: u64 = 5;
+
+/// One in so many runs is worked with at its end.
+const WORKED_ON_PART: u64 = 16;
+
+/// The calls that a run makes when nothing fails.
+///
+/// # Errors
+/// What the engine refuses.
+pub fn calls(script: &Script, durability: Durability) -> Result<Vec<FileCallKind>, String> {
+    let failed = |error: Error| format!("without a failure: {error}");
+    let files = MemoryFileSystem::new();
+    let calls = Calls::note(&files);
+    let options = script.options(durability);
+    let mut actor = Actor::new(&files, &watched_environment(1), &options, new_history());
+    actor.open().map_err(failed)?;
+    for operation in script.told() {
+        actor.perform(operation).map_err(failed)?;
+    }
+    actor.let_go();
+    Ok(calls.finish())
+}
+
+fn new_history() -> History {
+    History::new(State::default())
+}
+
+/// A run in which one call fails.
+pub struct Run {
+    actor: Actor,
+    files: MemoryFileSystem,
+    environment: MemoryEnvironment,
+    fault: Fault,
+    failure: Failure,
+    call: FileCallKind,
+    at: u64,
+    outcome: Outcome,
+    /// Operations that have failed.
+    errors: u64,
+    /// Whether writing has stopped, and an event may or may not be there.
+    is_stopped: bool,
+}
+
+impl Run {
+    /// Prepares the failure of the call of that number, among those of a run without one.
+    pub fn new(
+        options: &Options,
+        calls: &[FileCallKind],
+        at: u64,
+        failure: Failure,
+    ) -> Run {
+        let files = MemoryFileSystem::new();
+        let environment = watched_environment(1);
+        let fault = Fault::set(&files, failure, at, calls.len() as u64);
+        Run {
+            actor: Actor::new(&files, &environment, options, new_history()),
+            files,
+            environment,
+            fault,
+            failure,
+            call: calls[at as usize],
+            at,
+            outcome: Outcome::Unnoticed,
+            errors: 0,
+            is_stopped: false,
+        }
+    }
+
+    /// Tells the database a script and gives what became of it, and whether files were left that
+    /// only the next opening removes.
+    ///
+    /// # Errors
+    /// What must not be.
+    pub fn run(mut self, script: &Script) -> Result<(Outcome, bool), String> {
+        if let Err(error) = self.actor.open() {
+            self.note_error(&error)?;
+            self.open_again()?;
+        }
+        for operation in script.told() {
+            self.perform(operation).map_err(|wrong| format!("{wrong}, at {operation:?}"))?;
+        }
+        if !self.fault.has_struck(self.at) {
+            return Err("the call that was to fail did not come".to_string());
+        }
+        self.finish()
+    }
+
+    fn perform(&mut self, operation: &Operation) -> Result<(), String> {
+        let is_open = self.actor.db().is_some();
+        let before = self.actor.witness().history().moment();
+        let told = self.actor.perform(operation);
+        let after = self.actor.witness().history().moment();
+        match told {
+            Ok(()) if self.is_stopped && after.acknowledged > before.acknowledged => {
+                Err("a write was acknowledged after writing had stopped".to_string())
+            }
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.note_error(&error)?;
+                if is_open && self.actor.db().is_none() {
+                    return self.open_again();
+                }
+                self.after_error(after.begun > before.begun)
+            }
+        }
+    }
+
+    /// An error must say what it comes from; after a while there is space again.
+    fn note_error(&mut self, error: &Error) -> Result<(), String> {
+        self.errors += 1;
+        self.outcome = self.outcome.max(Outcome::WentOn);
+        let is_explained = self.failure.explains(error.kind());
+        if self.failure == Failure::FullForever && self.errors >= FULL_OPERATIONS {
+            self.fault.mend();
+        }
+        match is_explained {
+            true => Ok(()),
+            false => Err(format!("another error than the failure explains: {error}")),
+        }
+    }
+
+    /// Finds out whether writing goes on. If it does, what failed left nothing behind; if not, the
+    /// first event that failed may be there, and nothing after it is.
+    fn after_error(&mut self, has_event: bool) -> Result<(), String> {
+        let Some(db) = self.actor.db() else { return Ok(()) };
+        let is_stopped = db.batch().commit().is_err();
+        if is_stopped && self.failure.must_go_on(self.call) {
+            return Err("writing has stopped because of a full disk".to_string());
+        }
+        if has_event && (self.is_stopped || !is_stopped) {
+            self.actor.witness().history().retract();
+        }
+        if is_stopped {
+            self.is_stopped = true;
+            self.outcome = self.outcome.max(Outcome::Stopped);
+        }
+        self.compare()
+    }
+
+    /// Opens the database after a failed opening or close, with the failure over, and goes on from
+    /// what is there.
+    fn open_again(&mut self) -> Result<(), String> {
+        self.outcome = self.outcome.max(Outcome::NotOpened);
+        self.fault.mend();
+        self.is_stopped = false;
+        self.actor.let_go();
+        let options = self.actor.witness().options();
+        let recovered = recover(&self.files, &options)?;
+        let digests = recovered.digests;
+        drop(recovered.db);
+        let state = self.find(CrashKind::ProcessEnd, &digests)?;
+        self.actor.witness().history().settle(state);
+        self.actor.open().map_err(|error| format!("it does not open again: {error}"))
+    }
+
+    /// The state that was found, if it is one that may be.
+    fn find(&self, kind: CrashKind, digests: &Digests) -> Result<State, String> {
+        let history = self.actor.witness().history();
+        let moment = history.moment();
+        let found = history.find(&moment, moment.may_survive(kind), digests);
+        let survived = found.map_err(|wrong| format!("after a {kind:?}: {wrong}"))?;
+        Ok(history.survivor(&moment, survived, digests))
+    }
+
+    /// What is read is what was acknowledged, or reading fails and says why.
+    fn compare(&self) -> Result<(), String> {
+        let Some(db) = self.actor.db() else { return Ok(()) };
+        let history = self.actor.witness().history();
+        let state = history.acknowledged();
+        let expected: Digests = std::array::from_fn::<_, FAMILY_COUNT, _>(|slot| {
+            state.family(slot).map(|family| family.digest())
+        });
+        match read_all(db) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(_) => Err("after an error it shows other rows than were acknowledged".to_string()),
+            Err(error) if self.failure.explains(error.kind()) => Ok(()),
+            Err(error) => Err(format!("reading fails with another error: {error}")),
+        }
+    }
+
+    /// Ends the run in every way: a power cut, the end of the process, and an orderly close.
+    fn finish(mut self) -> Result<(Outcome, bool), String> {
+        self.compare()?;
+        self.fault.mend();
+        if self.outcome == Outcome::WentOn || self.outcome == Outcome::Unnoticed {
+            self.go_on()?;
+        }
+        if self.environment.endless_waits() > 0 {
+            return Err("a wait without an end".to_string());
+        }
+        let options = self.actor.witness().options();
+        let crashes = [
+            (CrashKeep::Nothing, CrashKind::PowerCut),
+            (CrashKeep::Random, CrashKind::PowerCut),
+            (CrashKeep::Everything, CrashKind::ProcessEnd),
+        ];
+        for (keep, kind) in crashes {
+            let image = self.files.crash_clone(self.at, keep);
+            let recovered = recover(&image, &options).map_err(|wrong| format!("{kind:?}: {wrong}"))?;
+            self.find(kind, &recovered.digests)?;
+        }
+        self.actor.let_go();
+        let has_left_files = check_references(&self.files).is_err();
+        let recovered = recover(&self.files, &options)?;
+        let state = self.find(CrashKind::ProcessEnd, &recovered.digests)?;
+        if self.at.is_multiple_of(WORKED_ON_PART) {
+            work_on(&self.files, &options, recovered.db, state)?;
+        }
+        Ok((self.outcome, has_left_files))
+    }
+
+    /// With the failure over, an open database that did not stop takes writes, flushes and
+    /// compacts.
+    fn go_on(&mut self) -> Result<(), String> {
+        let operations = [Operation::Flush(None), Operation::Settle, Operation::CompareAll];
+        for operation in operations {
+            self.actor
+                .perform(&operation)
+                .map_err(|error| format!("with the failure over, {operation:?} fails: {error}"))?;
+        }
+        Ok(())
+    }
+}
