@@ -4,15 +4,18 @@
 //! findings), the checks themselves, and the runner that drives them. A check is a function of
 //! the number of a case: whatever is found is found again by `lithify-sim replay CHECK CASE`.
 //!
-//! It uses the engine's public interface and its world in memory, nothing else; the binary
+//! It uses the engine's public interface and its world in memory, and for fuzzing the ways into
+//! private decoders that the feature `fuzzing` opens; the binary
 //! `lithify-sim` and the tests call the same checks.
 
 pub mod check;
 pub mod crash;
+pub mod damage;
 #[cfg(feature = "planted-defects")]
 pub mod defects;
 pub mod digest;
 pub mod faults;
+pub mod fuzz;
 pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
@@ -32,5 +35,8 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &crash::CrashPoints,
         &crash::Crashes,
         &faults::Faults,
+        &damage::Flips,
+        &damage::Files,
+        &fuzz::Fuzz,
     ]
 }

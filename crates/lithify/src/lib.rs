@@ -13,6 +13,9 @@ mod db;
 mod error;
 pub mod format;
 pub mod fs;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod inspect;
 mod iter;
 pub mod manifest;

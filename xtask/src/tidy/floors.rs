@@ -28,6 +28,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("db", TOP),
     ("options", TOP),
     ("inspect", TOP + 1),
+    ("fuzzing", TOP + 2),
 ];
 
 /// Of the engine itself; what looks at it from outside stands above.

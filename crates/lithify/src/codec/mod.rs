@@ -67,6 +67,20 @@ impl CodecId {
         CodecId::ALL.into_iter().find(|codec| *codec as u8 == byte)
     }
 
+    /// The most raw bytes that a payload of so many can hold, by the form of its elements: 64
+    /// bytes take three in Snappy, 258 take two bits in Deflate, 255 a length byte in LZ4, and a
+    /// block of 128 KiB takes four in Zstandard.
+    pub fn raw_size_max(self, payload_size: usize) -> usize {
+        let expansion = match self {
+            CodecId::None => 1,
+            CodecId::Snappy => 22,
+            CodecId::Zlib => 1032,
+            CodecId::Lz4 => 255,
+            CodecId::Zstd => 32 << 10,
+        };
+        payload_size.saturating_mul(expansion)
+    }
+
     /// Its name in options, reports and dumps.
     pub fn name(self) -> &'static str {
         match self {

@@ -436,3 +436,15 @@ fn threads_share_a_pool() {
     pool.clear();
     assert_eq!(budget.used_bytes(MemoryUse::Codec), 0);
 }
+
+#[test]
+fn no_payload_holds_more_than_its_codec_can_make() {
+    let raw = vec![7; 4 << 20];
+    for compression in ["none", "snappy", "zlib-9", "libdeflate-12", "lz4-12", "zstd-19"] {
+        let compression: Compression = compression.parse().unwrap();
+        let mut payload = Vec::new();
+        Compressor::new(compression).unwrap().compress(&raw, &mut payload).unwrap();
+        let most = compression.codec.raw_size_max(payload.len());
+        assert!(raw.len() <= most, "{compression}: {} bytes, at most {most}", payload.len());
+    }
+}

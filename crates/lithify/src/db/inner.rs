@@ -12,7 +12,7 @@ use crate::cache::BlockCache;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{FileNumbers, Manifest};
+use crate::manifest::{FileNumbers, Manifest, WitnessKeeper};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
@@ -97,6 +97,7 @@ pub(crate) struct DbInner {
     pub(crate) options: Options,
     pub(crate) world: World,
     pub(crate) database_id: u128,
+    pub(crate) witness: Arc<WitnessKeeper>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) budget: Arc<MemoryBudget>,
     /// The memory that memtables leave to each other.

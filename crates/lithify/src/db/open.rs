@@ -28,7 +28,9 @@ use crate::manifest::{
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::{CfOptions, Durability, Options};
 use crate::stats::{Cause, Ledger, WorkMeter};
-use crate::wal::{LogRecord, Recovery, RecoveryOptions, SegmentFile, recover_segments};
+use crate::wal::{
+    LogKind, LogRecord, Recovery, RecoveryOptions, SegmentFile, WalReader, recover_segments,
+};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
@@ -218,6 +220,7 @@ fn assemble(
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
+        witness: Arc::clone(manifest.witness()),
         ledger,
         chunks: ChunkPool::new(&budget, options.memtable_bytes),
         budget,
@@ -311,6 +314,7 @@ fn recover_log(
     listing: &DirectoryListing,
 ) -> Result<Recovery> {
     let needed = listing.needed_segments(state);
+    check_begun(inner, state)?;
     let segment = |number: &u64| SegmentFile {
         log_number: *number,
         path: FileName::Wal(*number).path(&inner.path),
@@ -329,7 +333,12 @@ fn recover_log(
     let recovered = recover_segments(&*inner.world.files, &segments, &options, &mut |record| {
         replay(inner, state, &record, &mut last_sequence)
     });
-    let recovery = recovered.map_err(|error| error.in_file(&inner.path))?;
+    // One that names no file misses the segment of the clean close.
+    let missing = state.clean_close.map(|close| FileName::Wal(close.log_end.log_number));
+    let recovery = recovered.map_err(|error| match missing {
+        Some(name) => error.in_file(name.path(&inner.path)),
+        None => error.in_file(&inner.path),
+    })?;
     if recovery.rewritten_bytes > 0 {
         inner.ledger.book_written(Cause::Recovery, 0, 0, recovery.rewritten_bytes);
     }
@@ -341,6 +350,32 @@ fn recover_log(
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
     inner.visible.store(last_sequence, Ordering::Release);
     Ok(recovery)
+}
+
+/// The newest segment that is known to have begun is there with its header, if it is needed still.
+/// No other file would tell.
+fn check_begun(inner: &DbInner, state: &ManifestState) -> Result<()> {
+    let number = inner.witness.log_number();
+    if number == 0 || number < state.oldest_log_needed() {
+        return Ok(());
+    }
+    let path = FileName::Wal(number).path(&inner.path);
+    let opened = WalReader::open(
+        &*inner.world.files,
+        &path,
+        LogKind::Wal,
+        inner.database_id,
+        number,
+    );
+    match opened {
+        Ok(reader) => reader.header().map(drop),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::corruption(
+            "a log segment that had begun is missing",
+        )
+        .in_file(path)
+        .because(error)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Replays one logged group. What is in tables already is passed over, family by family.

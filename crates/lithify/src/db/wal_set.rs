@@ -238,6 +238,8 @@ impl WalSet {
         };
         let wal =
             WalWriter::begin(file, options).inspect_err(|error| give_up(inner, &path, error))?;
+        let noted_bytes = inner.witness.log_has_begun(number);
+        inner.ledger.book_written(Cause::Manifest, 0, 0, noted_bytes);
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();
         self.current = Some(wal);

@@ -3,7 +3,9 @@
 use super::item::Item;
 use super::{log, table};
 use crate::fs::{File, FileSystem, OpenMode, read_exact_at};
-use crate::manifest::{CURRENT_MAGIC, CURRENT_SIZE_BYTES, Current, FileName};
+use crate::manifest::{
+    CURRENT_MAGIC, CURRENT_SIZE_BYTES, Current, FileName, WITNESS_MAGIC, Witness,
+};
 use crate::table::TABLE_MAGIC;
 use crate::wal::LogKind;
 use crate::{Error, ErrorKind, Result};
@@ -90,6 +92,7 @@ enum Kind {
     Table,
     Log(LogKind),
     Current,
+    Witness,
     Lock,
 }
 
@@ -99,6 +102,7 @@ impl Kind {
             Kind::Table => "table",
             Kind::Log(kind) => kind.name(),
             Kind::Current => "CURRENT",
+            Kind::Witness => "WITNESS",
             Kind::Lock => "LOCK",
         }
     }
@@ -152,6 +156,7 @@ pub fn dump(
         Kind::Table => table::dump(&file, &mut output)?,
         Kind::Log(kind) => log::dump(files, &file, kind, &mut output)?,
         Kind::Current => dump_current(&file, &mut output)?,
+        Kind::Witness => dump_witness(&file, &mut output)?,
         Kind::Lock => dump_lock(&file, size_bytes, &mut output)?,
     }
     output.finish()
@@ -173,6 +178,9 @@ fn identify(file: &dyn File, size_bytes: u64) -> Result<Kind> {
     if start == *CURRENT_MAGIC {
         return Ok(Kind::Current);
     }
+    if start == *WITNESS_MAGIC {
+        return Ok(Kind::Witness);
+    }
     if end == *TABLE_MAGIC {
         return Ok(Kind::Table);
     }
@@ -181,6 +189,7 @@ fn identify(file: &dyn File, size_bytes: u64) -> Result<Kind> {
         Some(FileName::Wal(_)) => Ok(Kind::Log(LogKind::Wal)),
         Some(FileName::Manifest(_)) => Ok(Kind::Log(LogKind::Manifest)),
         Some(FileName::Current | FileName::CurrentTemporary) => Ok(Kind::Current),
+        Some(FileName::Witness) => Ok(Kind::Witness),
         Some(FileName::Lock) => Ok(Kind::Lock),
         None => {
             let what = "this is not a file of the engine: neither its magic nor its name is one";
@@ -201,6 +210,24 @@ fn dump_current(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
             .number("manifest_number", current.manifest_number)
             .bits("checksum", checksum),
     )
+}
+
+/// The slots that are whole. One that is not is no damage: a crash may have torn it.
+fn dump_witness(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
+    for (offset, slot) in Witness::slots(&**file) {
+        let item = match slot {
+            Ok((database_id, witness)) => Item::long("witness")
+                .at(offset)
+                .bytes("magic", WITNESS_MAGIC, true)
+                .text("database_id", format_args!("{database_id:032x}"))
+                .number("manifest_number", witness.manifest_number)
+                .number("manifest_end_offset", witness.manifest_end_offset)
+                .number("log_number", witness.log_number),
+            Err(_) => Item::line("witness", 0).at(offset).text("state", "not whole"),
+        };
+        output.put(item)?;
+    }
+    Ok(())
 }
 
 /// The file is there to be locked; the holder leaves its process id in it, for messages.

@@ -20,6 +20,10 @@ pub const FAMILY_OPTIONS_SIZE_MAX: usize = 1 << 20;
 /// The most levels that a column family can have.
 pub const LEVEL_COUNT_MAX: usize = 32;
 
+/// The largest next file number. A database is opened up to half of it, so that nothing that counts
+/// on from there can get over it.
+pub const NEXT_FILE_NUMBER_MAX: FileNumber = 1 << 62;
+
 const SAFE_TO_SKIP: u8 = 0x80;
 
 /// One change of the state.
@@ -265,7 +269,7 @@ impl Change {
                 sequence: decode_sequence(body)?,
                 log_number: body.varint()?,
             },
-            7 => Change::NextFileNumber(body.varint()?),
+            7 => Change::NextFileNumber(decode_next_file_number(body)?),
             8 => Change::LastSequence(decode_sequence(body)?),
             9 => Change::NextFamilyId(body.varint_u32()?),
             10 => Change::CleanClose(CleanClose {
@@ -312,6 +316,15 @@ fn decode_level(body: &mut Decoder<'_>) -> Result<Level> {
         );
     }
     Ok(level as Level)
+}
+
+fn decode_next_file_number(body: &mut Decoder<'_>) -> Result<FileNumber> {
+    let number = body.varint()?;
+    if number > NEXT_FILE_NUMBER_MAX {
+        return Err(Error::corruption("next file number")
+            .expected(format_args!("at most {NEXT_FILE_NUMBER_MAX}"), number));
+    }
+    Ok(number)
 }
 
 fn decode_sequence(body: &mut Decoder<'_>) -> Result<SequenceNumber> {

@@ -5,12 +5,14 @@
 //!    edit is ever appended behind a torn one.
 //! 3. An edit is checked against the state, appended and synced before the state moves on.
 //! 4. A manifest that grew over its bound is replaced like in 2 before the next edit.
+//! 5. How far it is durable is written down beside it, so that an end that is lost later is missed.
 
 use super::current::{self, Current};
-use super::edit::{Change, VersionEdit};
+use super::edit::{Change, NEXT_FILE_NUMBER_MAX, VersionEdit};
 use super::lifetimes::{DirectoryListing, ObsoleteTables};
 use super::names::FileName;
 use super::state::ManifestState;
+use super::witness::{Witness, WitnessKeeper};
 use crate::base::FileNumber;
 use crate::fs::FileSystem;
 use crate::wal::{LogHeader, LogKind, LogStop, SegmentOptions, StopReason, WalReader, WalWriter};
@@ -63,6 +65,8 @@ pub struct LoadedManifest {
     /// Where reading ended. An edit that was being written when the machine stopped is dropped
     /// here, and counts as never made.
     pub stop: LogStop,
+    /// The newest log segment that is known to have begun; 0 if none is.
+    pub log_number: FileNumber,
 }
 
 impl LoadedManifest {
@@ -77,6 +81,8 @@ impl LoadedManifest {
         let current = Current::read(file_system, directory)?;
         let (database_id, number) = (current.database_id, current.manifest_number);
         let path = FileName::Manifest(number).path(directory);
+        // Before the manifest: a writer may be adding to both.
+        let witness = Witness::read(file_system, directory, (database_id, number));
         let mut reader =
             WalReader::open(file_system, &path, LogKind::Manifest, database_id, number)
                 .map_err(|error| missing_manifest(error, directory))?;
@@ -95,12 +101,14 @@ impl LoadedManifest {
             edits += 1;
         }
         let stop = reader.stop()?;
-        if edits == 0 || stop.watermark > stop.offset {
-            return Err(
-                Error::corruption("manifest damaged below what was synced").at(&path, stop.offset)
-            );
+        let synced_through = stop.watermark.max(witness.manifest_end_offset);
+        if edits == 0 || synced_through > stop.offset {
+            return Err(Error::corruption("manifest damaged below what was synced")
+                .at(&path, stop.offset)
+                .expected(format_args!("edits up to offset {synced_through}"), "no edit"));
         }
-        Ok(LoadedManifest { database_id, number, header, state, edits, stop })
+        let log_number = witness.log_number;
+        Ok(LoadedManifest { database_id, number, header, state, edits, stop, log_number })
     }
 
     /// Whether bytes of an edit that was not finished were dropped.
@@ -133,6 +141,7 @@ pub struct Manifest {
     numbers: Arc<FileNumbers>,
     obsolete: ObsoleteTables,
     poison: Option<Error>,
+    witness: Arc<WitnessKeeper>,
 }
 
 /// A manifest that was opened, with what was found.
@@ -161,7 +170,7 @@ impl Manifest {
         // What an attempt that did not get as far as CURRENT left keeps its number.
         let largest_number = DirectoryListing::read(&*file_system, directory)?.largest_number();
         let state = ManifestState::default();
-        Manifest::start(file_system, directory, database_id, state, largest_number)
+        Manifest::start(file_system, directory, database_id, state, (largest_number, 0))
     }
 
     /// Reads the manifest in force and replaces it by a new one. The directory must be locked.
@@ -175,25 +184,34 @@ impl Manifest {
             directory,
             loaded.database_id,
             loaded.state.clone(),
-            listing.largest_number(),
+            (listing.largest_number(), loaded.log_number),
         )?;
         Ok(OpenedManifest { manifest, loaded, listing })
     }
 
-    /// Writes a manifest with that state and puts it into force.
+    /// Writes a manifest with that state and puts it into force. Segments up to `log_number` have
+    /// begun.
     fn start(
         file_system: Arc<dyn FileSystem>,
         directory: &Path,
         database_id: u128,
         state: ManifestState,
-        largest_number: FileNumber,
+        (largest_number, log_number): (FileNumber, FileNumber),
     ) -> Result<Self> {
         let next = state.next_file_number.max(largest_number.saturating_add(1));
+        if next > NEXT_FILE_NUMBER_MAX / 2 {
+            let what = "no file numbers are left: a file with a very large number is in the way";
+            return Err(Error::limit(what)
+                .in_file(directory)
+                .expected(format_args!("at most {}", NEXT_FILE_NUMBER_MAX / 2), next));
+        }
         let numbers = Arc::new(FileNumbers::starting_at(next));
         let number = numbers.take();
         let state = ManifestState { next_file_number: numbers.next(), ..state };
         let writer = write_snapshot(&*file_system, directory, database_id, number, &state)?;
         put_into_force(&*file_system, directory, database_id, number)?;
+        let witness = WitnessKeeper::open(&*file_system, directory, database_id, log_number);
+        witness.manifest_is_durable(number, writer.end_offset());
         let mut manifest = Manifest {
             file_system,
             directory: directory.to_path_buf(),
@@ -207,6 +225,7 @@ impl Manifest {
             numbers,
             obsolete: ObsoleteTables::default(),
             poison: None,
+            witness: Arc::new(witness),
         };
         manifest.set_rotate_size_bytes(ROTATE_SIZE_BYTES);
         Ok(manifest)
@@ -230,6 +249,7 @@ impl Manifest {
         let durable =
             written.and_then(|_| if planted!(EditUnsynced) { Ok(()) } else { self.writer.sync() });
         self.poison_if_unknown(durable)?;
+        self.witness.manifest_is_durable(self.number, self.writer.end_offset());
         self.obsolete.retire(applied.removed);
         self.state = Arc::new(applied.state);
         Ok(Arc::clone(&self.state))
@@ -252,6 +272,7 @@ impl Manifest {
         self.finished_bytes += self.writer.end_offset() + current::SIZE_BYTES as u64;
         self.number = number;
         self.writer = writer;
+        self.witness.manifest_is_durable(number, self.writer.end_offset());
         self.state = Arc::new(state);
         self.set_rotate_size_bytes(self.rotate_size_bytes);
         // The new manifest is in force; an old one that cannot be removed now is an orphan that
@@ -303,9 +324,14 @@ impl Manifest {
         &mut self.obsolete
     }
 
-    /// Bytes written so far to manifests and `CURRENT`.
+    /// Bytes written so far to manifests, `CURRENT` and `WITNESS`.
     pub fn written_bytes(&self) -> u64 {
-        self.finished_bytes + self.writer.end_offset()
+        self.finished_bytes + self.writer.end_offset() + self.witness.written_bytes()
+    }
+
+    /// What keeps how far manifest and log are durable.
+    pub(crate) fn witness(&self) -> &Arc<WitnessKeeper> {
+        &self.witness
     }
 }
 

@@ -18,6 +18,7 @@ mod log;
 mod names;
 mod state;
 mod version;
+mod witness;
 
 #[cfg(test)]
 mod apply_tests;
@@ -34,4 +35,5 @@ pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
 pub use names::FileName;
 pub use state::{Applied, FamilyState, ManifestState};
+pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};

@@ -17,6 +17,8 @@ pub enum FileName {
     Current,
     /// `CURRENT.tmp`: the next `CURRENT`, being written.
     CurrentTemporary,
+    /// `WITNESS`: how far manifest and log were known to be durable.
+    Witness,
     /// `LOCK`: held by the process that has the database open.
     Lock,
 }
@@ -27,6 +29,7 @@ impl FileName {
         let parsed = match name {
             "CURRENT" => FileName::Current,
             "CURRENT.tmp" => FileName::CurrentTemporary,
+            "WITNESS" => FileName::Witness,
             "LOCK" => FileName::Lock,
             _ => match (name.strip_prefix("MANIFEST-"), name.rsplit_once('.')) {
                 (Some(digits), _) => FileName::Manifest(parse_number(digits)?),
@@ -54,7 +57,10 @@ impl FileName {
             FileName::Table(number) | FileName::Wal(number) | FileName::Manifest(number) => {
                 Some(number)
             }
-            FileName::Current | FileName::CurrentTemporary | FileName::Lock => None,
+            FileName::Current
+            | FileName::CurrentTemporary
+            | FileName::Witness
+            | FileName::Lock => None,
         }
     }
 }
@@ -67,6 +73,7 @@ impl fmt::Display for FileName {
             FileName::Manifest(number) => write!(f, "MANIFEST-{number:06}"),
             FileName::Current => f.write_str("CURRENT"),
             FileName::CurrentTemporary => f.write_str("CURRENT.tmp"),
+            FileName::Witness => f.write_str("WITNESS"),
             FileName::Lock => f.write_str("LOCK"),
         }
     }
@@ -85,7 +92,7 @@ mod tests {
     #[test]
     fn names_round_trip_and_strangers_are_left_alone() {
         let names =
-            ["000001.sst", "1234567.wal", "MANIFEST-000042", "CURRENT", "CURRENT.tmp", "LOCK"];
+            ["000001.sst", "1234567.wal", "MANIFEST-000042", "CURRENT", "CURRENT.tmp", "WITNESS", "LOCK"];
         for name in names {
             assert_eq!(FileName::parse(name).map(|file| file.to_string()).as_deref(), Some(name));
         }

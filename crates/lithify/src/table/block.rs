@@ -162,6 +162,10 @@ pub(super) fn open<'a>(
         return Err(Error::corruption("raw size of a block is over its bound")
             .expected(format_args!("at most {}", layout.raw_size_max()), raw_size));
     }
+    if raw_size > codec.raw_size_max(payload.len()) {
+        return Err(Error::corruption("raw size of a block is more than its codec can make")
+            .expected(format_args!("at most {}", codec.raw_size_max(payload.len())), raw_size));
+    }
     if codec == CodecId::None && raw_size != payload.len() {
         return Err(
             Error::corruption("size of a block stored raw").expected(raw_size, payload.len())

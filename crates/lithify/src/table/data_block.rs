@@ -128,7 +128,10 @@ impl DataBlockLayout {
         let (flags, key_size_base, value_size_base) = (short(22), word(24), word(28));
         let sequence_base = u64::from(word(32)) | u64::from(word(36)) << 32;
         let fits = widths.iter().zip([2, 2, 4, 8]).all(|(width, most)| *width <= most);
-        if entry_count == 0 || restart_interval == 0 || !fits || flags != 0 {
+        // Of two entries in order one has a byte that the other has not, of key or of number. More
+        // of them than bytes would be work without end.
+        let is_possible = entry_count > 0 && entry_count as usize <= bytes.len();
+        if !is_possible || restart_interval == 0 || !fits || flags != 0 {
             return Err(damaged("header of a data block"));
         }
         if sequence_base > SEQUENCE_MAX || key_size_base as usize > KEY_SIZE_MAX {

@@ -30,6 +30,8 @@ mod data_block;
 mod data_block_builder;
 mod filter;
 mod footer;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod index;
 mod index_builder;
 mod index_walk;

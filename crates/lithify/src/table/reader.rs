@@ -131,6 +131,8 @@ impl TableReader {
         let footer = Footer::decode(footer, file_size)
             .map_err(|error| error.at(file.path(), footer_offset))?;
         let handle = footer.properties;
+        let sized = handle.check_size(Layout::Properties);
+        sized.map_err(|error| error.at(file.path(), handle.offset))?;
         let stored = match handle.offset.checked_sub(tail_offset) {
             Some(start) => {
                 let start = start as usize;

@@ -72,6 +72,8 @@ pub struct WalReader {
     log_number: u64,
     identity: Checksum,
     header: Result<LogHeader>,
+    /// The number in a header that is whole and of this database, if it is another.
+    other_number: Option<u64>,
     offset: u64,
     window: Vec<u8>,
     window_start: u64,
@@ -95,6 +97,7 @@ impl WalReader {
         let count = file.read_at(&mut bytes, 0)?;
         bytes.truncate(count);
         let header = LogHeader::decode(&bytes, kind).map_err(|error| error.at(path, 0));
+        let mut other_number = None;
         let header = match header {
             Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
             Ok(header) if header.database_id != database_id && !planted!(ForeignLogAccepted) => {
@@ -104,6 +107,7 @@ impl WalReader {
                 ));
             }
             Ok(header) if header.log_number != log_number => {
+                other_number = Some(header.log_number);
                 Err(Error::corruption(format!("{} header: number", kind.name()))
                     .at(path, 40)
                     .expected(log_number, header.log_number))
@@ -116,6 +120,7 @@ impl WalReader {
             log_number,
             identity: identity(database_id),
             header,
+            other_number,
             offset: HEADER_SIZE_BYTES as u64,
             window: Vec::new(),
             window_start: 0,
@@ -125,6 +130,12 @@ impl WalReader {
     /// The header, or what is wrong with it.
     pub fn header(&self) -> Result<&LogHeader> {
         self.header.as_ref().map_err(Error::clone)
+    }
+
+    /// The log that the header is of, if it is whole and this database's, but of another one than
+    /// was asked for: the header of an earlier life, or the file has another log's name.
+    pub fn other_number(&self) -> Option<u64> {
+        self.other_number
     }
 
     /// The path of the file.

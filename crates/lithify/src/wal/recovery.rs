@@ -125,7 +125,8 @@ pub fn recover_segments(
             break;
         };
         if let Err(damage) = reader.header() {
-            recovery.reports.push(recover_headless(reader, segment, damage)?);
+            let oldest_needed = options.oldest_needed;
+            recovery.reports.push(recover_headless(reader, segment, damage, oldest_needed)?);
             continue;
         }
         let end = named_end(later, segment.log_number, options.clean_close)?;
@@ -176,6 +177,12 @@ fn check_chain(
             None => named.is_some_and(|named| named >= options.oldest_needed),
         };
         if broken {
+            // What is damaged is not missing.
+            let mut present = readers.iter().zip(segments);
+            let damaged = present.find(|(_, segment)| Some(segment.log_number) == named);
+            if let Some(damage) = damaged.and_then(|(reader, _)| reader.header().err()) {
+                return Err(damage);
+            }
             let number = |number: Option<u64>| number.map_or("none".into(), |n| n.to_string());
             return Err(Error::corruption("a log segment is missing before this one")
                 .at(reader.path(), 48)
@@ -188,17 +195,15 @@ fn check_chain(
     }
     let Some(end) = options.clean_close else { return Ok(()) };
     let needed = end.log_number >= options.oldest_needed;
-    let present = readers
-        .iter()
-        .zip(segments)
-        .any(|(reader, segment)| segment.log_number == end.log_number && reader.header().is_ok());
-    if needed && !present {
-        return Err(Error::corruption(format!(
-            "log segment {} is missing or has no header, but the database was closed with it",
+    let mut present = readers.iter().zip(segments);
+    match present.find(|(_, segment)| segment.log_number == end.log_number) {
+        _ if !needed => Ok(()),
+        Some((reader, _)) => reader.header().map(drop),
+        None => Err(Error::corruption(format!(
+            "log segment {} is missing, but the database was closed with it",
             end.log_number
-        )));
+        ))),
     }
-    Ok(())
 }
 
 /// Where the segment ends, as told by the next header that is whole or by the clean close.
@@ -222,11 +227,18 @@ fn named_end(
     }
 }
 
+/// A segment that was being created. Its file may have been one that was used before: an older
+/// one, which nobody needed any more. Any other whole header says that files have changed names.
 fn recover_headless(
     reader: &mut WalReader,
     segment: &SegmentFile,
     damage: Error,
+    oldest_needed: u64,
 ) -> Result<RecoveryReport> {
+    let is_recycled = |number| number < segment.log_number && number < oldest_needed;
+    if reader.other_number().is_some_and(|number| !is_recycled(number)) {
+        return Err(damage);
+    }
     if reader.holds_a_record()? {
         return Err(damage);
     }
