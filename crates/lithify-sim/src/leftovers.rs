@@ -114,20 +114,19 @@ impl Case {
         let tables = count(&|name| name.ends_with(".sst"));
         let segments = count(&|name| name.ends_with(".wal"));
         let manifests = count(&|name| name.starts_with("MANIFEST"));
-        // CURRENT and LOCK.
-        let others = names.len() - tables - segments - manifests;
+        let temporary = count(&|name| name.ends_with(".tmp"));
         let expected = format!("{live_tables} tables, at most {SEGMENTS_MAX} segments, 1 manifest");
         Ok(match () {
             () if self.environment.endless_waits() > 0 => Err("a wait without end".to_string()),
             () if tables as u64 == live_tables
                 && segments <= SEGMENTS_MAX
-                && (manifests, others) == (1, 2) =>
+                && (manifests, temporary) == (1, 0) =>
             {
                 Ok(())
             }
             () => Err(format!(
                 "{expected} are in use, but there are {tables} tables, {segments} segments, \
-                 {manifests} manifests, {others} others: {names:?}"
+                 {manifests} manifests, {temporary} temporary files: {names:?}"
             )),
         })
     }

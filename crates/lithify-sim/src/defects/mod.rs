@@ -26,6 +26,9 @@ pub struct Arguments {
     /// Only the defects whose name contains this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Try only these checks
+    #[arg(long = "check", value_name = "NAMES", value_delimiter = ',')]
+    checks: Vec<String>,
     /// Rounds over all checks at most: every round is one case of each, or many of small ones
     #[arg(long, value_name = "N", default_value_t = 40)]
     budget_rounds: u64,
@@ -52,8 +55,15 @@ pub fn run(
     checks: &[&dyn Check],
     print: &Print<'_>,
 ) -> Result<bool, String> {
+    let is_wanted = |check: &&&dyn Check| {
+        arguments.checks.is_empty() || arguments.checks.iter().any(|name| name == check.name())
+    };
+    let checks: Vec<&dyn Check> = checks.iter().filter(is_wanted).copied().collect();
+    if checks.is_empty() {
+        return Err(format!("there is no check of {:?}", arguments.checks));
+    }
     if let Some(name) = &arguments.trial {
-        return run_trial(name, arguments.budget_rounds, checks, print);
+        return run_trial(name, arguments.budget_rounds, &checks, print);
     }
     let only = arguments.only.as_deref().unwrap_or_default();
     let chosen: Vec<Defect> =
@@ -61,7 +71,7 @@ pub fn run(
     if chosen.is_empty() {
         return Err(format!("no defect has a name with {only:?} in it"));
     }
-    let none = try_one(None, arguments.budget_rounds);
+    let none = try_one(None, arguments);
     print(&format!("{}\n{none}\n", report::HEAD));
     let mut outcomes = vec![none];
     if outcomes[0].is_as_it_should_be() {
@@ -91,9 +101,12 @@ fn run_trial(
     std::process::exit(0)
 }
 
-fn try_one(defect: Option<Defect>, budget_rounds: u64) -> Outcome {
+fn try_one(defect: Option<Defect>, arguments: &Arguments) -> Outcome {
     let name = defect.map_or(trial::NO_DEFECT, Defect::name);
-    let verdict = watch::try_in_process(name, budget_rounds)
+    let rounds = arguments.budget_rounds.to_string();
+    let mut words = vec!["defects", "--trial", name, "--budget-rounds", &rounds];
+    arguments.checks.iter().for_each(|check| words.extend(["--check", check]));
+    let verdict = watch::try_in_process(&words)
         .unwrap_or_else(|error| Verdict::Failed { what: error.to_string() });
     Outcome { defect, verdict }
 }
@@ -108,7 +121,7 @@ fn try_all(chosen: &[Defect], arguments: &Arguments, print: &Print<'_>) -> Vec<O
     let next = || todo.lock().ok()?.pop_front();
     let work = || {
         while let Some(index) = next() {
-            let outcome = try_one(Some(chosen[index]), arguments.budget_rounds);
+            let outcome = try_one(Some(chosen[index]), arguments);
             let (Ok(mut done), Ok(mut printed)) = (done.lock(), printed.lock()) else { return };
             done[index] = Some(outcome);
             while let Some(Some(outcome)) = done.get(*printed) {

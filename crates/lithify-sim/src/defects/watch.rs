@@ -21,10 +21,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A kernel's tick, in which the time of processes is counted.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Tries a defect in a process of its own; a hang, or an end without a verdict, is a catch too.
-pub(super) fn try_in_process(defect: &str, budget_rounds: u64) -> io::Result<Verdict> {
+/// Runs a trial in a process of its own, this program with other arguments; a hang, or an end
+/// without a verdict, is a catch too.
+pub(super) fn try_in_process(arguments: &[&str]) -> io::Result<Verdict> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["defects", "--trial", defect, "--budget-rounds", &budget_rounds.to_string()])
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
