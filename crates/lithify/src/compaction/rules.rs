@@ -11,7 +11,8 @@
 //!    is kept (or dropped as in 2), even when a newer put shadows it: once that put is itself
 //!    single-deleted, the older one must not show again.
 //! 4. A put in the oldest stripe with nothing of its key below it gets sequence 0, which
-//!    compresses to nothing.
+//!    compresses to nothing. Not where an older range tombstone covers its key: it may be kept
+//!    for other keys, and would then delete the put.
 //!
 //! A kept entry that is obsolete for all but a snapshot is noted by the sequence at which it
 //! became so: the table can be rewritten with profit once no snapshot is older.
@@ -155,7 +156,8 @@ impl Rules {
                         self.newest_obsolete_sequence.max(obsolete_since);
                 }
                 let seen_by_all = stripe == 0 || planted!(SequenceZeroedEarly);
-                let zeroed = seen_by_all && nothing_deeper && newer.is_none();
+                let is_oldest = seen_by_all && nothing_deeper && newer.is_none();
+                let zeroed = is_oldest && covering(sequence) == 0;
                 Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })
             }
             ValueKind::Delete | ValueKind::RangeDelete => Verdict::Keep(trailer),
@@ -309,6 +311,8 @@ mod tests {
         assert_eq!(run(&[100], "p9", true), "p0");
         assert_eq!(run(&[7, 100], "p9 p5", true), "p9 p5");
         assert_eq!(run(&[7, 100], "p9", true), "p9");
+        let at_8 = |upper: SequenceNumber| if upper >= 8 { 8 } else { 0 };
+        assert_eq!(run_covered(&[100], "p9", true, at_8).0, "p9", "8 may stay, and delete p0");
     }
 
     #[test]
