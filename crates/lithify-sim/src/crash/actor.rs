@@ -299,7 +299,9 @@ impl Actor {
     }
 
     fn write(&mut self, writes: &[Write], is_synced: bool, is_single: bool) -> Result<()> {
-        let writes = self.witness.history().now().resolve(writes);
+        let mut writes = self.witness.history().now().resolve(writes);
+        // A family that failed to be made may be in the history, and has no handle.
+        writes.retain(|write| self.handles[write.family].is_some());
         let Some(db) = self.db.as_ref().filter(|_| !writes.is_empty()) else { return Ok(()) };
         let is_synced = is_synced && !self.is_logless();
         self.begin(Event::Write(writes.clone()), is_synced);
@@ -508,14 +510,23 @@ impl Actor {
     /// Closes the database, whatever ending is asked for, and opens it again: other endings are
     /// what the crashes are for.
     fn reopen(&mut self, settings: &Settings) -> Result<()> {
+        self.close()?;
+        self.options = settings.database.clone();
+        self.open()
+    }
+
+    /// Closes the database, if it is open.
+    ///
+    /// # Errors
+    /// Those of [`Db::close`]; it is closed all the same.
+    pub fn close(&mut self) -> Result<()> {
         let db = self.db.take();
         self.let_go();
         if let Some(db) = db {
             db.close()?;
             self.witness.history().all_durable();
         }
-        self.options = settings.database.clone();
-        self.open()
+        Ok(())
     }
 
     /// Compares a read with the model.

@@ -19,9 +19,10 @@ mod tests;
 pub use failure::{FAILURES, Failure};
 pub use figures::table;
 
-use crate::check::{Check, Finding, Goal, Length, Tally};
+use crate::check::{Check, Finding, Goal, Length, Tally, panic_text};
 use crate::crash::scripts::{self, MODES, Script};
 use lithify::Durability;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The calls of a run are divided among so many cases: a short run takes the first ones.
 const PARTS: u64 = 32;
@@ -63,8 +64,11 @@ impl Case {
             if !self.failure.is_of(call) {
                 continue;
             }
-            let run = sweep::Run::new(&options, &calls, at, self.failure);
-            let (outcome, has_left_files) = run.run(&self.script).map_err(|wrong| {
+            let run = || sweep::Run::new(&options, &calls, at, self.failure).run(&self.script);
+            // What panics is to be told with the call that failed before.
+            let outcome = catch_unwind(AssertUnwindSafe(run))
+                .unwrap_or_else(|panic| Err(format!("a panic: {}", panic_text(&*panic))));
+            let (outcome, has_left_files) = outcome.map_err(|wrong| {
                 format!(
                     "script {:?}, durability {:?}, call {at}, {call:?}, fails ({}): {wrong}",
                     self.script.name,
@@ -96,7 +100,7 @@ impl Check for Faults {
     fn goal(&self, length: Length) -> Goal {
         let scripts = scripts::with_reads().len() as u64;
         match length {
-            Length::Short => Goal::Cases(scripts * FAILURES.len() as u64),
+            Length::Short => Goal::Cases(self.cases().unwrap_or(0)),
             Length::Long => Goal::Cases(self.cases().unwrap_or(0)),
         }
     }

@@ -97,9 +97,20 @@ impl Run {
             self.perform(operation).map_err(|wrong| format!("{wrong}, at {operation:?}"))?;
         }
         if !self.fault.has_struck(self.at) {
+            self.close()?;
+        }
+        if !self.fault.has_struck(self.at) {
             return Err("the call that was to fail did not come".to_string());
         }
         self.finish()
+    }
+
+    /// Closes the database, which fails at the call.
+    fn close(&mut self) -> Result<(), String> {
+        match self.actor.close() {
+            Ok(()) => Ok(()),
+            Err(error) => self.note_error(&error),
+        }
     }
 
     fn perform(&mut self, operation: &Operation) -> Result<(), String> {
@@ -199,7 +210,7 @@ impl Run {
     fn finish(mut self) -> Result<(Outcome, bool), String> {
         self.compare()?;
         self.fault.mend();
-        if self.outcome == Outcome::WentOn || self.outcome == Outcome::Unnoticed {
+        if !self.is_stopped {
             self.go_on()?;
         }
         if self.environment.endless_waits() > 0 {

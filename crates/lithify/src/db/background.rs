@@ -19,7 +19,7 @@ use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
     OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, KeyRange, ManifestState, VersionEdit};
+use crate::manifest::{Change, KeyRange, ManifestState};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
 use crate::table::TableOptions;
@@ -81,6 +81,8 @@ struct FlushReceiver {
     flushes: Vec<FamilyFlush>,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
+    /// The full disk that a part met.
+    refusal: Mutex<Option<Error>>,
 }
 
 /// What has come of a job's parts so far.
@@ -174,7 +176,9 @@ impl FlushReceiver {
                 }
             }
         }
-        if let Err(error) = &result {
+        // Only now: whoever learns of a refusal must find that the families can be flushed again,
+        // and whoever came while they could not must learn of it.
+        if let Some(error) = lock(&self.refusal).take().as_ref().or(result.as_ref().err()) {
             self.inner.background_failed(error);
         }
         self.drain.end();
@@ -206,8 +210,12 @@ impl JobReceiver for FlushPart {
     }
 
     fn part_failed(&self, error: Option<Error>) {
-        if let Some(error) = &error {
-            self.whole.inner.background_failed(error);
+        match error {
+            Some(error) if error.kind() == ErrorKind::NoSpace => {
+                lock(&self.whole.refusal).get_or_insert(error);
+            }
+            Some(error) => self.whole.inner.background_failed(&error),
+            None => {}
         }
         if lock(&self.whole.gathered).fail() {
             // A failed flush installs nothing, so there is nothing to fail at.
@@ -339,7 +347,9 @@ impl DbInner {
             .sum();
         let drained = vec![(Drain::Flush, memory_bytes as u64)];
         let drain = DrainShare::begin(self, drained, entry_bytes);
-        let whole = Arc::new(FlushReceiver { inner: Arc::clone(self), flushes, gathered, drain });
+        let refusal = Mutex::default();
+        let inner = Arc::clone(self);
+        let whole = Arc::new(FlushReceiver { inner, flushes, gathered, drain, refusal });
         for flush in &whole.flushes {
             let plan = self.flush_plan(flush);
             let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };
@@ -450,8 +460,7 @@ impl DbInner {
         if !planted!(TableNameUnsynced) {
             self.world.files.sync_directory(&self.path)?;
         }
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
+        let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         for part in &flush.flushes {
             self.replace_version(&part.family, &state, &part.memories);

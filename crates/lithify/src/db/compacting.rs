@@ -15,7 +15,7 @@ use crate::compaction::{
     Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
     TableRun, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, FileMetadata, KeyRange, Version, VersionEdit};
+use crate::manifest::{Change, FileMetadata, KeyRange, Version};
 use crate::options::CfOptions;
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
 use crate::table::ReadContext;
@@ -318,8 +318,7 @@ impl DbInner {
             });
         }
         self.push_cursor(family, compaction, &mut changes);
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
+        let state = self.append_edit(&mut manifest, changes)?;
         self.replace_version(family, &state, &[]);
         self.ledger.book_job(&JobRecord {
             target_level: compaction.target_level,
@@ -372,8 +371,7 @@ impl DbInner {
             changes.push(Change::AddFile { family: family.id, level, metadata });
         }
         self.push_cursor(family, compaction, &mut changes);
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
+        let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         self.replace_version(family, &state, &[]);
         self.background().garbage_is_held = true;

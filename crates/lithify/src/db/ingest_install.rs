@@ -19,7 +19,7 @@ use super::inner::DbInner;
 use crate::base::{Level, SequenceNumber};
 use crate::compaction::placement::deepest_free_level;
 use crate::compaction::{NewTable, remove_tables};
-use crate::manifest::{Change, KeyRange, Manifest, VersionEdit};
+use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
@@ -156,26 +156,12 @@ impl DbInner {
             level: *level,
             metadata: table.metadata.clone(),
         }));
-        let state = self.append_ingest(&mut manifest, VersionEdit { changes })?;
+        let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
         self.replace_version(family, &state, &[]);
         writer.last_sequence = sequence;
         self.visible.store(sequence, Ordering::Release);
         Ok((sequence, levels))
-    }
-
-    fn append_ingest(
-        &self,
-        manifest: &mut Manifest,
-        edit: VersionEdit,
-    ) -> Result<Arc<crate::manifest::ManifestState>> {
-        let appended = manifest.append(edit);
-        self.book_manifest(manifest);
-        appended.inspect_err(|error| {
-            if error.kind() == ErrorKind::Poisoned {
-                self.poison(error);
-            }
-        })
     }
 
     /// The level of each table, reserved where it is not 0. The caller holds the manifest, so that

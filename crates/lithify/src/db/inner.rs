@@ -12,7 +12,9 @@ use crate::cache::BlockCache;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{FileNumbers, Manifest, WitnessKeeper};
+use crate::manifest::{
+    Change, FileNumbers, Manifest, ManifestState, VersionEdit, WitnessKeeper,
+};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
@@ -295,6 +297,23 @@ impl DbInner {
 
     pub(crate) fn note_wal_number(&self, number: FileNumber) {
         self.wal_number.store(number, Ordering::Release);
+    }
+
+    /// Makes an edit durable and gives the state that it leads to. Where it is unknown whether it
+    /// is durable, all writing stops: a write that is acknowledged from then on could be to a
+    /// family that the next opening does not find.
+    pub(crate) fn append_edit(
+        &self,
+        manifest: &mut Manifest,
+        changes: Vec<Change>,
+    ) -> Result<Arc<ManifestState>> {
+        let appended = manifest.append(VersionEdit { changes });
+        self.book_manifest(manifest);
+        appended.inspect_err(|error| {
+            if error.kind() == ErrorKind::Poisoned {
+                self.poison(error);
+            }
+        })
     }
 
     /// Books what the manifest has written since the last call.

@@ -41,7 +41,7 @@ pub use table_writer::{TableWriter, WrittenTable};
 pub use transaction::Transaction;
 
 use crate::fs::World;
-use crate::manifest::{Change, Manifest, VersionEdit};
+use crate::manifest::{Change, Manifest};
 use crate::options::{CfOptions, Options};
 use crate::stats::StatisticsSnapshot;
 use crate::wal::RecoveryReport;
@@ -242,8 +242,7 @@ impl DbInner {
             },
             Change::NextFamilyId(id + 1),
         ];
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
+        let state = self.append_edit(&mut manifest, changes)?;
         let Some(stored) = state.families.get(&id) else {
             return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
         };
@@ -279,8 +278,7 @@ impl DbInner {
                 });
             }
         }
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(manifest);
+        let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
         self.replace_version(family, &state, &[]);
         Ok(())
@@ -301,8 +299,7 @@ impl DbInner {
         self.sync_log(&mut writer)?;
         let drop_family = vec![Change::DropFamily { id: family.id }];
         let changes = if planted!(DroppedFamilyComesBack) { Vec::new() } else { drop_family };
-        let state = manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
+        let state = self.append_edit(&mut manifest, changes)?;
         family.mark_dropped();
         let mut next = (*families).clone();
         next.remove(&family.id);
