@@ -52,6 +52,12 @@ pub trait Check: Sync {
     /// What it found. A panic is a finding too; [`run_case`] makes it one.
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding>;
 
+    /// The figures that make a table, in Markdown: those with a colon in their names. Empty where
+    /// there is none.
+    fn table(&self, _tally: &Tally) -> String {
+        String::new()
+    }
+
     /// The same finding with the shortest script that shows it, where the check can find one.
     /// Takes many runs of the case.
     fn shrink(&self, finding: Finding) -> Finding {

@@ -88,6 +88,35 @@ fn a_single_delete_keeps_what_a_snapshot_sees() {
     assert_eq!(db.stats().figures.counter(Counter::SingleDeleteMisuses), 0);
 }
 
+/// Case 91 of the simulator's check `metamorphic`: nothing lies below the key, so it could do
+/// without its sequence number; but something lies below other keys of the range, so the range
+/// delete stays, and is newer than a row without a number.
+#[test]
+fn a_row_put_after_a_range_delete_outlives_the_compaction_that_keeps_the_delete() {
+    let parts = Parts::new(91);
+    let (db, family) = open(&parts);
+    let random = &mut Random(91);
+    for number in 500..1500 {
+        family.put(&key(number), &random.bytes(400)).unwrap();
+    }
+    family.compact_range(None, None).unwrap();
+    let levels: Vec<u64> = db.stats().levels.iter().map(|level| level.files).collect();
+    assert!(levels[6] > 0 && db.stats().base_level < 6, "{levels:?}");
+    // Something for the range delete to be merged with in the level above.
+    for _ in 0..12 {
+        family.put(&key(0), b"old").unwrap();
+        family.put(&key(599), b"old").unwrap();
+        family.flush().unwrap();
+    }
+    db.wait_for_compaction().unwrap();
+    assert_eq!(db.stats().levels[5].files, 1);
+    family.delete_range(&key(0), &key(600)).unwrap();
+    family.put(&key(7), b"new").unwrap();
+    family.compact_range(None, None).unwrap();
+    assert_eq!(family.get(&key(7)).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(rows(&family).len(), 1 + 900);
+}
+
 /// Range deletes of random bounds over tables of a few rows, with snapshots held over them.
 #[test]
 fn range_deletes_agree_with_a_model_through_everything() {

@@ -3,7 +3,7 @@
 
 use super::actor::Actor;
 use super::choice::{self, Choice};
-use super::figures::DISTINCT_IMAGES;
+use super::figures::{self, DISTINCT_IMAGES};
 use super::history::History;
 use super::record::{Point, Recorder, Which};
 use super::recover::watched_environment;
@@ -17,6 +17,9 @@ use lithify::fs::MemoryFileSystem;
 
 /// Lives of one chain.
 const LIVES: u64 = 8;
+
+/// Random draws of what survives at a point.
+const DRAWS: u64 = 4;
 
 /// Points of a life that are tried besides its last one.
 const POINTS: u64 = 4;
@@ -69,7 +72,9 @@ impl Chain<'_> {
         let mut trial = Trial::new(&self.history, self.tally);
         for point in points {
             let mut choices = choice::plain(&point.files);
-            choices.extend(choice::random(&point.files, random.next()));
+            for _ in 0..DRAWS {
+                choices.extend(choice::random(&point.files, random.next()));
+            }
             for choice in choices {
                 trial.crash(point, &choice)?;
             }
@@ -136,6 +141,10 @@ impl Check for Crashes {
             Length::Short => Goal::Cases(100),
             Length::Long => Goal::Count(DISTINCT_IMAGES, 200_000),
         }
+    }
+
+    fn table(&self, tally: &Tally) -> String {
+        figures::table(tally)
     }
 
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {

@@ -121,8 +121,5 @@ pub fn table(tally: &Tally) -> String {
             mean(names.recovery_us) / 1000.0,
         );
     }
-    let figures = [CRASH_STATES, SECOND_CRASHES, DISTINCT_IMAGES];
-    let figures = figures.map(|name| format!("{name} {}", tally.get(name)));
-    let _ = writeln!(text, "{}", figures.join(", "));
     text
 }

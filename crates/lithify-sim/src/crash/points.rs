@@ -2,7 +2,7 @@
 
 use super::actor::Actor;
 use super::choice::{self, Choice};
-use super::figures::DISTINCT_IMAGES;
+use super::figures::{self, DISTINCT_IMAGES};
 use super::history::History;
 use super::record::{Point, Recorder, Which};
 use super::recover::watched_environment;
@@ -20,6 +20,9 @@ const SECOND_CRASH_PART: usize = 2;
 
 /// Round 0 enumerates; later ones add random subsets.
 const RANDOM_PER_ROUND: u64 = 4;
+
+/// What an operation of a script takes, by the virtual clock, in microseconds.
+const OPERATION_US: u64 = 700;
 
 /// The check; see the module.
 pub struct CrashPoints;
@@ -76,6 +79,7 @@ pub fn record(script: &Script, durability: Durability) -> Result<(History, Vec<P
     actor.open().map_err(failed)?;
     for operation in &script.operations {
         actor.perform(operation).map_err(failed)?;
+        actor.pass_us(OPERATION_US);
     }
     actor.compare_all().map_err(failed)?;
     let points = recorder.finish();
@@ -153,6 +157,10 @@ impl Check for CrashPoints {
             Length::Short => Goal::Count(DISTINCT_IMAGES, 20_000),
             Length::Long => Goal::Count(DISTINCT_IMAGES, 1_000_000),
         }
+    }
+
+    fn table(&self, tally: &Tally) -> String {
+        figures::table(tally)
     }
 
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {

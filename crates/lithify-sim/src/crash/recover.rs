@@ -75,23 +75,31 @@ pub fn read_all(db: &Db) -> lithify::Result<Digests> {
     Ok(digests)
 }
 
+/// The files of the database's directory that its manifest does not name.
+///
+/// # Errors
+/// What listing them meets, and tables that are missing.
+pub fn unnamed_files(files: &MemoryFileSystem) -> Result<Vec<FileName>, String> {
+    let directory = Path::new(DIRECTORY);
+    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
+    let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
+    let listing = DirectoryListing::read(files, directory).map_err(failed)?;
+    let mut unnamed = listing.orphans(&loaded.state, loaded.number);
+    unnamed.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
+    match &listing.missing_tables(&loaded.state)[..] {
+        [] => Ok(unnamed),
+        missing => Err(format!("tables are missing: {missing:?}")),
+    }
+}
+
 /// Every file of the database's directory is one that the manifest names, and the other way round.
 ///
 /// # Errors
 /// What is too much or missing.
 pub fn check_references(files: &MemoryFileSystem) -> Result<(), String> {
-    let directory = Path::new(DIRECTORY);
-    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
-    let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
-    let listing = DirectoryListing::read(files, directory).map_err(failed)?;
-    let mut orphans = listing.orphans(&loaded.state, loaded.number);
-    orphans.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
-    if !orphans.is_empty() {
-        return Err(format!("files that nothing names: {orphans:?}"));
-    }
-    match &listing.missing_tables(&loaded.state)[..] {
+    match &unnamed_files(files)?[..] {
         [] => Ok(()),
-        missing => Err(format!("tables are missing: {missing:?}")),
+        unnamed => Err(format!("files that nothing names: {unnamed:?}")),
     }
 }
 
@@ -139,5 +147,5 @@ pub fn work_on(
     ];
     operations.iter().try_for_each(|operation| actor.perform(operation)).map_err(failed)?;
     actor.let_go();
-    check_references(files)
+    recover(files, options).map(drop)
 }

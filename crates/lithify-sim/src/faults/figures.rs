@@ -10,9 +10,6 @@ use std::sync::{Mutex, PoisonError};
 /// Runs in which one call failed.
 pub const FAULTS: &str = "faults";
 
-/// Runs after which a file that nothing names stayed until the next opening.
-pub const LEFT_FILES: &str = "faults that left a file until the next opening";
-
 /// What became of a run in which a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -54,9 +51,12 @@ pub fn count(tally: &mut Tally, call: FileCallKind, failure: Failure, outcome: O
 }
 
 /// The figures as a table in Markdown: a line for each kind of call, a column for each failure, in
-/// it the runs by outcome: unnoticed / went on / stopped / not opened.
+/// it the runs by outcome.
 pub fn table(tally: &Tally) -> String {
-    let mut text = String::from("| call |");
+    let mut text = String::from(
+        "runs in which a call failed: unnoticed / went on / stopped / opened at the second try\n\n\
+         | call |",
+    );
     FAILURES.iter().for_each(|failure| text += &format!(" {} |", failure.name()));
     let _ = writeln!(text, "\n|---|{}", "---|".repeat(FAILURES.len()));
     for call in FileCallKind::ALL {
@@ -73,7 +73,5 @@ pub fn table(tally: &Tally) -> String {
             let _ = writeln!(text, "| {call:?} | {} |", cells.join(" | "));
         }
     }
-    let figures = [FAULTS, LEFT_FILES].map(|name| format!("{name} {}", tally.get(name)));
-    let _ = writeln!(text, "{}", figures.join(", "));
     text
 }

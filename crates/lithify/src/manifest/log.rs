@@ -370,7 +370,12 @@ fn put_into_force(
     database_id: u128,
     manifest_number: FileNumber,
 ) -> Result<()> {
-    Current { database_id, manifest_number }.write_temporary(file_system, directory)?;
+    let current = Current { database_id, manifest_number };
+    current.write_temporary(file_system, directory).inspect_err(|_| {
+        // Nothing names the new manifest. Where the disk is full each try would leave another one.
+        let _ = file_system.remove(&FileName::Manifest(manifest_number).path(directory));
+        let _ = file_system.remove(&FileName::CurrentTemporary.path(directory));
+    })?;
     Current::install_temporary(file_system, directory).map_err(|error| {
         let what = "it is unknown which manifest is in force; reopen the database";
         Error::new(ErrorKind::Poisoned, what)

@@ -235,7 +235,7 @@ fn replay(name: &str, case: u64) -> Result<u8, String> {
     }
     let mut tally = Tally::default();
     let outcome = run_case(check, case, &mut tally);
-    print(&summary::figures(&tally));
+    print(&summary::figures(name, &tally));
     match outcome {
         Ok(()) => {
             print(&format!("nothing was found in case {case} of {name}\n"));

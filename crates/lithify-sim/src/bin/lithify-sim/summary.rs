@@ -2,6 +2,7 @@
 
 use crate::display::duration;
 use lithify_sim::check::{Check, Tally};
+use lithify_sim::checks;
 use lithify_sim::runner::Report;
 use serde_json::{Value, json};
 use std::fmt;
@@ -26,10 +27,14 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// The figures of a tally, one line each.
-pub fn figures(tally: &Tally) -> String {
+/// The figures of what a check counted: a line each, and its table.
+pub fn figures(check: &str, tally: &Tally) -> String {
     let line = |(name, count): &(&str, u64)| format!("  {:>15} {name}\n", grouped(*count));
-    tally.figures().iter().map(line).collect()
+    let figures = tally.figures();
+    let lines = figures.iter().filter(|(name, _)| !name.contains(':')).map(line);
+    let check = checks().into_iter().find(|known| known.name() == check);
+    let table = check.map(|check| check.table(tally)).unwrap_or_default();
+    lines.collect::<String>() + &table
 }
 
 fn build() -> &'static str {
@@ -106,7 +111,7 @@ impl fmt::Display for Summary {
             write!(f, "{}: cases {} to before ", report.check, report.first_case)?;
             write!(f, "{}, {seconds}, {} found", report.next_case, report.findings.len())?;
             writeln!(f, "{}", if report.was_stopped { ", stopped" } else { "" })?;
-            f.write_str(&figures(&report.tally))?;
+            f.write_str(&figures(report.check, &report.tally))?;
             for finding in &report.findings {
                 writeln!(f, "{finding}")?;
             }
