@@ -12,12 +12,14 @@
 //! | [`dbbench`] | the loops of the classic key-value benchmark, in pairs of engines |
 //! | [`loop_experiment`] | published experiments over those loops: arms of codecs on several engines, times of jobs by level |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
+//! | [`durability`] | what crashes take in each mode of durability, and what commits cost |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
 pub mod conformance;
 pub mod dbbench;
+pub mod durability;
 pub mod engines;
 pub mod experiment;
 pub mod keyvalue;

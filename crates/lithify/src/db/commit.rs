@@ -5,7 +5,7 @@
 //! 3. It takes the queue as one group, gives out sequence numbers, appends one record to the log,
 //!    syncs it if anyone in the group asks for it, and writes all memtables.
 //! 4. It publishes the group's last sequence number: the group becomes visible at once.
-//! 5. It wakes the group and hands over to the first of those that came meanwhile.
+//! 5. It hands over to the first of those that came meanwhile and wakes the group, nobody else.
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
@@ -15,12 +15,13 @@ use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
 use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
+use crate::fs::Event;
 use crate::memtable::MemTableWriter;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A group is closed when its batches reach this size.
@@ -33,10 +34,17 @@ const WAITING: u8 = 0;
 const LEAD: u8 = 1;
 const DONE: u8 = 2;
 
-/// Where a queued writer waits for its outcome.
+/// Where a queued writer waits for its outcome; passes from one writer to the next.
 struct Slot {
     state: AtomicU8,
     result: Mutex<Result<()>>,
+    moved: Arc<dyn Event>,
+}
+
+impl Slot {
+    fn has_moved(&self) -> bool {
+        self.state.load(Ordering::Acquire) != WAITING
+    }
 }
 
 /// A batch on its way.
@@ -50,17 +58,34 @@ struct Pending {
 struct Queue {
     waiting: Vec<Pending>,
     has_leader: bool,
+    /// Slots that nobody waits in.
+    idle_slots: Vec<Arc<Slot>>,
 }
 
 /// The queue in front of the leader.
 #[derive(Default)]
 pub(crate) struct CommitQueue {
     queue: Mutex<Queue>,
+    leader_rests: AtomicBool,
 }
 
 impl CommitQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         lock(&self.queue)
+    }
+
+    /// Whether the leader is held back or waits for the disk, so that the next commits take longer
+    /// than it is worth looking for them.
+    pub(crate) fn leader_rests(&self) -> bool {
+        self.leader_rests.load(Ordering::Relaxed)
+    }
+
+    /// What the leader does meanwhile.
+    pub(crate) fn rest<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.leader_rests.store(true, Ordering::Relaxed);
+        let outcome = wait();
+        self.leader_rests.store(false, Ordering::Relaxed);
+        outcome
     }
 }
 
@@ -209,24 +234,37 @@ impl DbInner {
                 drop(queue);
                 return self.lead(pending);
             }
-            let slot = Arc::new(Slot { state: AtomicU8::new(WAITING), result: Mutex::new(Ok(())) });
-            pending.slot = Some(slot.clone());
+            let slot = queue.idle_slots.pop().unwrap_or_else(|| self.new_slot());
+            slot.state.store(WAITING, Ordering::Relaxed);
+            pending.slot = Some(Arc::clone(&slot));
             queue.waiting.push(pending);
             slot
         };
-        self.wait(&self.commit_event, None, || slot.state.load(Ordering::Acquire) != WAITING);
-        if slot.state.load(Ordering::Acquire) == LEAD {
-            let own = {
-                let mut queue = self.commits.lock();
-                let is_own = |p: &Pending| p.slot.as_ref().is_some_and(|s| Arc::ptr_eq(s, &slot));
-                queue.waiting.iter().position(is_own).map(|index| queue.waiting.remove(index))
-            };
-            return match own {
-                Some(own) => self.lead(own),
-                None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
-            };
+        self.wait_spinning(&slot.moved, None, || slot.has_moved());
+        let result = match slot.state.load(Ordering::Acquire) {
+            LEAD => self.lead_from(&slot),
+            _ => std::mem::replace(&mut *lock(&slot.result), Ok(())),
+        };
+        self.commits.lock().idle_slots.push(slot);
+        result
+    }
+
+    fn new_slot(&self) -> Arc<Slot> {
+        let moved = self.world.environment.new_event();
+        Arc::new(Slot { state: AtomicU8::new(WAITING), result: Mutex::new(Ok(())), moved })
+    }
+
+    /// Leads with the batch that waits in the queue by this slot.
+    fn lead_from(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<()> {
+        let own = {
+            let mut queue = self.commits.lock();
+            let is_own = |p: &Pending| p.slot.as_ref().is_some_and(|own| Arc::ptr_eq(own, slot));
+            queue.waiting.iter().position(is_own).map(|index| queue.waiting.remove(index))
+        };
+        match own {
+            Some(own) => self.lead(Pending { slot: None, ..own }),
+            None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
         }
-        lock(&slot.result).clone()
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.
@@ -255,27 +293,23 @@ impl DbInner {
         result
     }
 
-    /// Gives a group its outcome and the queue its next leader.
+    /// Gives the queue its next leader and a group its outcome.
     fn finish_group(&self, group: Vec<Pending>, result: &Result<()>) {
-        let followers = group.len() > 1;
-        for pending in group {
-            if let Some(slot) = pending.slot {
-                *lock(&slot.result) = result.clone();
-                slot.state.store(DONE, Ordering::Release);
-            }
-        }
-        let promoted = {
+        let next = {
             let mut queue = self.commits.lock();
-            let next = queue.waiting.first().and_then(|pending| pending.slot.as_ref());
-            if let Some(slot) = next {
-                slot.state.store(LEAD, Ordering::Release);
-            }
-            let promoted = next.is_some();
-            queue.has_leader = promoted;
-            promoted
+            let next = queue.waiting.first().and_then(|pending| pending.slot.clone());
+            queue.has_leader = next.is_some();
+            next
         };
-        if followers || promoted {
-            self.commit_event.notify_all();
+        // First, as all the others behind it wait for it.
+        if let Some(slot) = next {
+            slot.state.store(LEAD, Ordering::Release);
+            slot.moved.notify_all();
+        }
+        for slot in group.into_iter().filter_map(|pending| pending.slot) {
+            *lock(&slot.result) = result.clone();
+            slot.state.store(DONE, Ordering::Release);
+            slot.moved.notify_all();
         }
     }
 
@@ -327,7 +361,7 @@ impl DbInner {
             }
             let is_due = sync && !planted!(CommitSyncSkipped);
             if is_due || self.interval_is_over(writer) {
-                writer.wal.sync(self)?;
+                self.commits.rest(|| writer.wal.sync(self))?;
             }
             Ok(writer.wal.current_number())
         })();

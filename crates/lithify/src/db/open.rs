@@ -233,7 +233,6 @@ fn assemble(
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
         commits: CommitQueue::default(),
-        commit_event: environment.new_event(),
         writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
         visible: AtomicU64::new(0),
         switched_through: AtomicU64::new(0),
@@ -444,7 +443,6 @@ impl DbInner {
         if let Some(thread) = lock(&self.syncer).take() {
             thread.join();
         }
-        self.commit_event.notify_all();
         self.state_changed.notify_all();
         self.scheduler.shutdown(Shutdown::Abort);
         let ended = self.end_log();

@@ -162,7 +162,9 @@ impl DbInner {
                 Admission::Go => return Ok(()),
                 Admission::Delay { us, cause } => {
                     stalls.writer_slowed(now_us);
-                    self.wait(&self.writer_event, Some(now_us + us), || self.has_failed());
+                    self.commits.rest(|| {
+                        self.wait(&self.writer_event, Some(now_us + us), || self.has_failed())
+                    });
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_delay(cause, end_us - now_us);
@@ -170,7 +172,7 @@ impl DbInner {
                 Admission::Stop(cause) => {
                     stalls.writer_slowed(now_us);
                     let refusals = self.refusals();
-                    let goes_on = self.wait_for_drain();
+                    let goes_on = self.commits.rest(|| self.wait_for_drain());
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_stop(cause, end_us - now_us);

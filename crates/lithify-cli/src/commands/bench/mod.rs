@@ -2,6 +2,7 @@
 
 mod arguments;
 mod db;
+mod durability;
 mod engines;
 mod list;
 mod loops;
@@ -27,6 +28,8 @@ pub enum BenchCommand {
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
+    /// What crashes take in each mode of durability, and what commits cost
+    Durability(durability::DurabilityArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
     /// List the engines that can be measured, and how to get those that are missing
@@ -44,6 +47,9 @@ pub enum BenchCommand {
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
+    /// Commit until killed; started by `bench durability` with the job on standard input
+    #[command(hide = true)]
+    DurabilityProcess,
 }
 
 /// Does it.
@@ -53,6 +59,8 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
+        BenchCommand::Durability(arguments) => durability::run(&arguments),
+        BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),
         BenchCommand::Setup(arguments) => setup::run(&arguments),

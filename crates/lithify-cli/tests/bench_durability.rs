@@ -1,0 +1,50 @@
+//! `lithify bench durability` from outside: every mode, both crashes, files, and what is left.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bench(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
+    command.current_dir(directory).args(["bench", "durability"]).args(arguments);
+    command.output().expect("starts")
+}
+
+#[test]
+fn every_promise_is_tried_and_reported() {
+    let place = tempfile::tempdir().expect("a directory");
+    let small = ["--seconds=1", "--writers=2", "--kills=2", "--cuts=4"];
+    let output = bench(place.path(), &small);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(report.contains("Every promise was kept."), "{report}");
+    for mode in ["none", "buffered", "interval", "sync"] {
+        let rows = report.lines().filter(|line| line.trim_start().starts_with(mode));
+        assert_eq!(rows.count(), 3, "two crashes and the commits of {mode}: {report}");
+    }
+    let lost = |mode: &str, crash: &str| {
+        let is_row = |line: &&str| line.trim_start().starts_with(mode) && line.contains(crash);
+        let row = report.lines().find(is_row).expect("a row");
+        row.split_once(crash).is_some_and(|(_, figures)| figures.contains(" crashes, at most "))
+    };
+    assert!(lost("none", "process killed"), "without a log a kill takes something: {report}");
+    assert!(!lost("sync", "power cut"), "{report}");
+    let results = place.path().join("results");
+    let mut files: Vec<_> = fs::read_dir(&results)
+        .expect("results")
+        .map(|file| file.expect("a file").file_name())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["durability-lithify.json", "durability-lithify.txt"]);
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2() {
+    let place = tempfile::tempdir().expect("a directory");
+    for wrong in [["--writers", "0"], ["--kills", "0"], ["--value-bytes", "70000"]] {
+        let output = bench(place.path(), &wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "));
+    }
+}
