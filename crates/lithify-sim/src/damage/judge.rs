@@ -30,8 +30,8 @@ pub enum Outcome {
 pub fn attempt(files: &MemoryFileSystem, states: &[State]) -> Result<Outcome, String> {
     let read = AssertUnwindSafe(|| read_everything(files, states));
     let (caught, peak_bytes) = crate::fuzz::allocation::peak_of(|| catch_unwind(read));
-    let reading = caught
-        .map_err(|panic| format!("a panic: {}", crate::check::panic_text(&*panic)))?;
+    let reading =
+        caught.map_err(|panic| format!("a panic: {}", crate::check::panic_text(&*panic)))?;
     if peak_bytes > ALLOCATED_BYTES_MAX {
         return Err(format!("{peak_bytes} bytes allocated at once"));
     }

@@ -7,7 +7,8 @@ use crate::check::{Check, Tally, run_case};
 use serde_json::{Value, json};
 
 /// Checks with small cases have more than one of them in a round.
-const CASES_PER_ROUND: &[(&str, u64)] = &[("flips", 200), ("files", 20)];
+const CASES_PER_ROUND: &[(&str, u64)] =
+    &[("crashes", 4), ("faults", 20), ("flips", 100), ("files", 40), ("fuzz", 20)];
 
 /// Stands for no defect at all.
 pub(super) const NO_DEFECT: &str = "none";

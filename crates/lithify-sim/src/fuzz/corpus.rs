@@ -75,7 +75,8 @@ impl Corpus {
         while let Some(frame) = bytes.get(at..).and_then(<[u8]>::first_chunk::<32>) {
             let word = |from: usize| frame[from..from + 8].try_into().map_or(0, u64::from_le_bytes);
             let length = (word(0) >> 32) as usize;
-            if word(16) != at as u64 || at + 32 + length > bytes.len() {
+            let is_of_log = frame[8..16] == bytes[40..48] && word(16) == at as u64;
+            if !is_of_log || at + 32 + length > bytes.len() {
                 break;
             }
             self.add(payload_target, bytes[at + 32..at + 32 + length].to_vec());

@@ -42,7 +42,9 @@ impl Target {
     /// The most memory that it may take at once for an input of so many bytes.
     pub fn allocated_bytes_max(&self, input_bytes: usize) -> usize {
         match self.decompresses {
-            true => ALLOCATED_BYTES_MAX + (2 * input_bytes * EXPANSION_MAX).min(2 * BLOCK_BYTES_MAX),
+            true => {
+                ALLOCATED_BYTES_MAX + (2 * input_bytes * EXPANSION_MAX).min(2 * BLOCK_BYTES_MAX)
+            }
             false => ALLOCATED_BYTES_MAX,
         }
     }

@@ -39,7 +39,8 @@ impl Before {
         let manifests = written(&[Cause::Manifest]);
         let reserved = written(&[Cause::WalPreallocation]);
         let bytes = |counts: &FileCounts| counts.written_bytes;
-        let manifests_counted = since("manifest", bytes) + since("tmp", bytes);
+        let manifests_counted =
+            since("manifest", bytes) + since("tmp", bytes) + since("witness", bytes);
         let read = booked(&stats, TrafficFigure::ReadBytes, &TABLE_READERS);
         let reads = booked(&stats, TrafficFigure::Reads, &TABLE_READERS);
         let all = stats.figures.traffic_total(TrafficFigure::WrittenBytes);

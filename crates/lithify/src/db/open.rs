@@ -289,7 +289,8 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
         let options = CfOptions::from_text(text)?;
         for (_, table) in stored.version.tables() {
             let metadata = &table.metadata;
-            let reader = inner.workshop.open_table(metadata.number, &mut meter)?;
+            let opened = inner.workshop.open_table(metadata.number, &mut meter);
+            let reader = opened.map_err(missing_table)?;
             let is_the_one = reader.table_id() == metadata.table_id
                 && reader.size_bytes() == metadata.size_bytes;
             if !is_the_one && !planted!(ForeignTableAccepted) {
@@ -304,6 +305,16 @@ fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
     inner.families.store(Arc::new(families));
     inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);
     Ok(())
+}
+
+/// A missing table is not a missing database: the manifest names it.
+fn missing_table(error: Error) -> Error {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    let path = error.path().map(Path::to_path_buf).unwrap_or_default();
+    let what = "the manifest names a table that is not there";
+    Error::corruption(what).in_file(path).because(error)
 }
 
 /// Replays the log into the memtables.
@@ -359,20 +370,15 @@ fn check_begun(inner: &DbInner, state: &ManifestState) -> Result<()> {
         return Ok(());
     }
     let path = FileName::Wal(number).path(&inner.path);
-    let opened = WalReader::open(
-        &*inner.world.files,
-        &path,
-        LogKind::Wal,
-        inner.database_id,
-        number,
-    );
+    let opened =
+        WalReader::open(&*inner.world.files, &path, LogKind::Wal, inner.database_id, number);
     match opened {
         Ok(reader) => reader.header().map(drop),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::corruption(
-            "a log segment that had begun is missing",
-        )
-        .in_file(path)
-        .because(error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::corruption("a log segment that had begun is missing")
+                .in_file(path)
+                .because(error))
+        }
         Err(error) => Err(error),
     }
 }

@@ -26,6 +26,8 @@ mod apply_tests;
 mod edit_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod witness_tests;
 
 pub(crate) use current::{Current, MAGIC as CURRENT_MAGIC, SIZE_BYTES as CURRENT_SIZE_BYTES};
 pub use edit::{
@@ -35,5 +37,5 @@ pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
 pub use names::FileName;
 pub use state::{Applied, FamilyState, ManifestState};
-pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};
+pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};

@@ -57,10 +57,9 @@ impl FileName {
             FileName::Table(number) | FileName::Wal(number) | FileName::Manifest(number) => {
                 Some(number)
             }
-            FileName::Current
-            | FileName::CurrentTemporary
-            | FileName::Witness
-            | FileName::Lock => None,
+            FileName::Current | FileName::CurrentTemporary | FileName::Witness | FileName::Lock => {
+                None
+            }
         }
     }
 }
@@ -91,8 +90,15 @@ mod tests {
 
     #[test]
     fn names_round_trip_and_strangers_are_left_alone() {
-        let names =
-            ["000001.sst", "1234567.wal", "MANIFEST-000042", "CURRENT", "CURRENT.tmp", "WITNESS", "LOCK"];
+        let names = [
+            "000001.sst",
+            "1234567.wal",
+            "MANIFEST-000042",
+            "CURRENT",
+            "CURRENT.tmp",
+            "WITNESS",
+            "LOCK",
+        ];
         for name in names {
             assert_eq!(FileName::parse(name).map(|file| file.to_string()).as_deref(), Some(name));
         }

@@ -92,7 +92,7 @@ fn what_was_appended_is_there_after_opening_again() {
     assert!(!loaded.dropped_an_edit());
     assert!(manifest.number() >= number_before);
     let old = FileName::Manifest(loaded.number);
-    assert_eq!(listing.names, [old, FileName::Current]);
+    assert_eq!(listing.names, [old, FileName::Current, FileName::Witness]);
     assert!(listing.orphans(manifest.state(), manifest.number()).contains(&old));
     let family = &manifest.state().families[&0];
     assert_eq!((family.flushed_through, family.log_number), (4, 6));
@@ -183,6 +183,8 @@ fn the_sample_of_a_manifest_is_what_is_written_and_read() {
 fn every_damaged_byte_is_corruption_or_costs_the_last_edit() {
     let files = new_disk();
     let manifest = small_database(&files);
+    // Without what remembers how long it was.
+    files.remove(&FileName::Witness.path(directory())).unwrap();
     let name = FileName::Manifest(manifest.number());
     let bytes = read(&files, name);
     let mut offsets = Vec::new();
@@ -256,7 +258,8 @@ fn a_manifest_over_its_bound_is_replaced() {
     assert!(manifest.number() > first + 1, "replaced more than once");
     let before = describe(manifest.state());
     let names = DirectoryListing::read(&files, directory()).unwrap().names;
-    assert_eq!(names, [FileName::Manifest(manifest.number()), FileName::Current]);
+    let manifest_name = FileName::Manifest(manifest.number());
+    assert_eq!(names, [manifest_name, FileName::Current, FileName::Witness]);
     assert_eq!(describe(&load(&files).unwrap().state), before);
     assert!(read(&files, FileName::Manifest(manifest.number())).len() < 1000);
 }
@@ -359,6 +362,8 @@ fn a_torn_last_edit_is_dropped_and_said() {
     let manifest = small_database(&files);
     let name = FileName::Manifest(manifest.number());
     let bytes = read(&files, name);
+    // As if the last edit had not been synced: nothing says that it was.
+    files.remove(&FileName::Witness.path(directory())).unwrap();
     overwrite(&files, name, &bytes[..bytes.len() - 9]);
     let loaded = load(&files).unwrap();
     assert!(loaded.dropped_an_edit());
@@ -440,7 +445,7 @@ fn manifests_of_others_and_of_later_versions_are_refused() {
     let other = crate::wal::LogHeader { database_id: 1, ..header };
     overwrite(&files, name, &[&other.encode()[..], &bytes[72..]].concat());
     assert_eq!(load(&files).unwrap_err().kind(), ErrorKind::Corruption);
-    assert_eq!(DirectoryListing::read(&files, directory()).unwrap().names.len(), 2);
+    assert_eq!(DirectoryListing::read(&files, directory()).unwrap().names.len(), 3);
 }
 
 #[test]

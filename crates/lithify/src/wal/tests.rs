@@ -333,6 +333,50 @@ fn a_segment_renamed_but_not_yet_overwritten_is_empty() {
     assert_eq!(recovery.reports[0].reason, StopReason::NoHeader);
 }
 
+/// Two needed segments with each other's names once looked like two that were being created: all
+/// of their records went without a word.
+#[test]
+fn segments_that_changed_names_are_corruption() {
+    let files = new_disk();
+    let mut first = create(&files, 1, None);
+    put(&mut first, b"one");
+    let end = first.finish().unwrap();
+    put(&mut create(&files, 2, Some(end)), b"two");
+    let contents = [read(&files, 1), read(&files, 2)];
+    for (number, content) in [(1, &contents[1]), (2, &contents[0])] {
+        let disk = files.crash_clone(0, crate::fs::CrashKeep::Everything);
+        overwrite(&disk, number, content);
+        let error = recover(&disk, &[1, 2]).unwrap_err();
+        assert_eq!(error.path(), Some(&*segment(number).path), "{error}");
+        assert_eq!(error.offset(), Some(40), "{error}");
+    }
+    overwrite(&files, 1, &contents[1]);
+    overwrite(&files, 2, &contents[0]);
+    assert_eq!(recover(&files, &[1, 2]).unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+/// Once the segment behind it was named, as if this one were missing.
+#[test]
+fn a_damaged_header_is_told_of_where_it_is() {
+    let files = new_disk();
+    let mut first = create(&files, 1, None);
+    put(&mut first, b"one");
+    let end = first.finish().unwrap();
+    let mut second = create(&files, 2, Some(end));
+    put(&mut second, b"two");
+    let last = second.finish().unwrap();
+    for (number, clean_close) in [(1, None), (2, None), (2, Some(last))] {
+        let disk = files.crash_clone(0, crate::fs::CrashKeep::Everything);
+        let mut bytes = read(&disk, number);
+        bytes[50] ^= 4;
+        overwrite(&disk, number, &bytes);
+        let error = recover_with(&disk, &[1, 2], 1, clean_close).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert_eq!(error.path(), Some(&*segment(number).path), "{error}");
+        assert_eq!(error.offset(), Some(0), "{error}");
+    }
+}
+
 #[test]
 fn preallocated_space_is_said_and_reads_as_the_end() {
     let files = new_disk();

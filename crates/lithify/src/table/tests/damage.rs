@@ -327,3 +327,39 @@ fn golden_sample() {
     assert_eq!(reader.properties().created_unix_s, 1_700_000_000);
     assert_eq!(sample(), golden, "what is written now is no longer format version 1");
 }
+
+/// Entries without a byte of their own once let half a megabyte claim four thousand million.
+#[test]
+fn a_block_with_more_entries_than_bytes_is_refused() {
+    let block_of = |entry_count: u32| {
+        let mut block = vec![0; 40];
+        block[..4].copy_from_slice(&entry_count.to_le_bytes());
+        for at in [4, 8, 12] {
+            block[at..at + 4].copy_from_slice(&40_u32.to_le_bytes());
+        }
+        block[16..18].copy_from_slice(&u16::MAX.to_le_bytes());
+        let restarts = entry_count.div_ceil(u32::from(u16::MAX)) as usize;
+        block.extend([40_u32.to_le_bytes(), 40_u32.to_le_bytes()].concat().repeat(restarts));
+        block
+    };
+    assert!(DataBlock::parse(&block_of(1)).is_ok());
+    assert!(DataBlock::parse(&block_of(48)).is_ok());
+    assert!(DataBlock::parse(&block_of(49)).is_err());
+    assert!(DataBlock::parse(&block_of(u32::MAX)).is_err());
+}
+
+/// A few bytes once had memory of the layout's bound taken for them.
+#[test]
+fn a_raw_size_that_no_payload_can_have_is_refused_before_memory_is_taken() {
+    use crate::codec::CodecId;
+    for codec in [CodecId::Snappy, CodecId::Zlib, CodecId::Lz4, CodecId::Zstd] {
+        let most = codec.raw_size_max(10) as u32;
+        for (raw_size, is_possible) in [(most, true), (most + 1, false), (256 << 20, false)] {
+            let mut stored = vec![0; 10];
+            let place = (&[7; 16], 3);
+            block::seal(&mut stored, 0, Layout::FlatIndex, codec, raw_size, place);
+            let opened = block::open(&stored, Layout::FlatIndex, place);
+            assert_eq!(opened.is_ok(), is_possible, "{codec:?}, {raw_size}");
+        }
+    }
+}
