@@ -252,7 +252,10 @@ impl Check for Files {
 
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {
         let (whole, all) = (whole_count(), tasks().len() as u64);
-        let index = if case < whole { case } else { whole + spread(case - whole, all - whole) };
+        let index = match case.checked_sub(whole) {
+            None => spread(case, whole),
+            Some(case) => whole + spread(case, all - whole),
+        };
         let task = &tasks()[index as usize];
         let Task { subject, anatomy, change } = task;
         let (sample, name) = (subject.sample, anatomy.name.as_str());

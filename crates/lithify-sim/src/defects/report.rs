@@ -10,8 +10,8 @@ pub(super) const HEAD: &str = "\
 | defect | what it breaks | caught by | after cases | what was reported |
 |---|---|---|---|---|";
 
-/// More of a report than this tells nothing new.
-const SHOWN_CHARS: usize = 110;
+/// Of a long report so much of its beginning, the case, and of its end, what is wrong, is shown.
+const SHOWN_CHARS: (usize, usize) = (40, 90);
 
 /// A defect, or none, and how its trial ended.
 pub(super) struct Outcome {
@@ -57,9 +57,14 @@ impl fmt::Display for Outcome {
 /// The first line of a text, as far as it fits a table.
 fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().replace('|', "/");
-    match line.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{} ...", &line[..end]),
-        None => line,
+    let (start, end) = SHOWN_CHARS;
+    let chars: Vec<char> = line.chars().collect();
+    match chars.len() > start + end {
+        true => {
+            let part = |chars: &[char]| chars.iter().collect::<String>();
+            format!("{} ... {}", part(&chars[..start]), part(&chars[chars.len() - end..]))
+        }
+        false => line,
     }
 }
 
