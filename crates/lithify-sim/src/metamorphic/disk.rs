@@ -1,6 +1,7 @@
 //! The world of a case: files in memory, counted on their way, with a virtual clock; or, with
 //! background threads, the real clock. What it was called for can be recorded as a fingerprint.
 
+use super::direct::DirectFileSystem;
 use crate::digest;
 use lithify::base::Clock;
 use lithify::fs::{
@@ -55,7 +56,7 @@ impl Disk {
         if let Some(record) = &record {
             record.attach(&files);
         }
-        let counting = CountingFileSystem::new(Arc::new(files.clone()));
+        let counting = CountingFileSystem::new(Arc::new(DirectFileSystem(files.clone())));
         Disk { files, counting, clock: MemoryEnvironment::new(seed), has_threads, record }
     }
 

@@ -57,12 +57,10 @@ impl<'t> Session<'t> {
         if names != expected {
             return Err(format!("there are the families {names:?}, not {expected:?}"));
         }
-        for slot in 0..FAMILY_COUNT {
+        let settings = self.settings.families.iter().zip(FAMILIES).enumerate();
+        for (slot, (options, name)) in settings {
             self.handles[slot] = match self.state.family(slot) {
-                Some(_) => {
-                    let options = self.settings.families[slot].clone();
-                    Some(db.column_family(FAMILIES[slot], options).map_err(failed)?)
-                }
+                Some(_) => Some(db.column_family(name, options.clone()).map_err(failed)?),
                 None => None,
             };
         }

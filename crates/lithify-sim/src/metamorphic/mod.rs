@@ -9,6 +9,7 @@
 //! 4. A script that fails is shrunk.
 
 mod cursor;
+mod direct;
 mod disk;
 mod ledger;
 mod lives;
@@ -74,6 +75,7 @@ impl Case {
         let (digest, rows) = (session.disk.digest(), session.rows_compared);
         tally.count("operations", script.len() as u64);
         tally.count("rows compared", rows);
+        tally.distinct("distinct databases", digest);
         Ok(digest)
     }
 

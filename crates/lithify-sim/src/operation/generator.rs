@@ -7,6 +7,7 @@ use super::{
     SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, TransactionCall, Value, Write,
 };
 use crate::random::Random;
+use lithify::Options;
 use std::collections::BTreeMap;
 
 /// Keys that begin so are only written by [`Change::Once`], and no range delete covers them.
@@ -210,11 +211,13 @@ impl Generator {
         (0..length).map(|_| self.next_operation()).collect()
     }
 
-    /// Settings for an opening.
+    /// Settings for an opening, some of them with direct reads: the file system must have these.
     pub fn settings(&mut self) -> Settings {
         let random = &mut self.random;
+        let direct_reads = random.one_in(4);
+        let options = database_options(random, self.profile.background_threads);
         Settings {
-            database: database_options(random, self.profile.background_threads),
+            database: Options { direct_reads, ..options },
             families: std::array::from_fn(|_| family_options(random)),
         }
     }

@@ -10,7 +10,7 @@ const KIB: usize = 1 << 10;
 pub fn database_options(random: &mut Random, background_threads: usize) -> Options {
     // At 1 MiB the memtables take all of it, and next to nothing is left for the cache.
     let memory_budget_bytes = KIB << random.between(10, 13);
-    let memtable_bytes = (64 * KIB << random.below(4)).min(memory_budget_bytes / 2);
+    let memtable_bytes = ((64 * KIB) << random.below(4)).min(memory_budget_bytes / 2);
     Options {
         create_if_missing: true,
         memory_budget_bytes,
@@ -27,7 +27,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         // With threads the clock is a real one.
         row_lock_timeout_ms: if background_threads == 0 { random.below(20) } else { 0 },
         deadlock_detection: random.one_in(2),
-        // The world in memory has none.
+        // The world in memory has none by itself.
         direct_reads: false,
         space_slack_percent: *random.pick(&[5, 30, 100, 10_000]),
     }
