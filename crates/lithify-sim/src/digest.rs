@@ -1,8 +1,5 @@
-//! Fingerprints of 64 bits: of bytes, of rows, of a disk. Equal things have equal ones; that
+//! Fingerprints of 64 bits: of bytes and of rows; that of a disk is its own. Equal things have equal ones; that
 //! different things have different ones is as good as certain, not sure.
-
-use lithify::fs::{FileSystem, MemoryFileSystem, OpenMode};
-use std::path::Path;
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -28,21 +25,6 @@ pub fn of_bytes(seed: u64, bytes: &[u8]) -> u64 {
 /// a row can be taken out again.
 pub fn of_row(key: &[u8], value: &[u8]) -> u64 {
     of_bytes(of_bytes(1, key), value)
-}
-
-/// The fingerprint of all names and bytes in one directory of a disk: "distinct images" are
-/// distinct ones of these. Makes calls to the file system.
-pub fn of_files(files: &MemoryFileSystem, directory: &Path) -> u64 {
-    let mut digest = 2;
-    for name in files.list(directory).unwrap_or_default() {
-        let path = directory.join(name);
-        digest = of_bytes(digest, path.as_os_str().as_encoded_bytes());
-        let Ok(file) = files.open(&path, OpenMode::Read) else { continue };
-        let mut bytes = vec![0; file.length().unwrap_or(0) as usize];
-        let count = file.read_at(&mut bytes, 0).unwrap_or(0);
-        digest = of_bytes(digest, &bytes[..count]);
-    }
-    digest
 }
 
 #[cfg(test)]

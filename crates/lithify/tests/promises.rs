@@ -228,8 +228,7 @@ fn a_manifest_that_a_full_disk_keeps_from_being_replaced_leaves_nothing_behind()
     let db = open_with(&files, &MemoryEnvironment::new(1), few).unwrap();
     files.set_fault(Box::new(|call| {
         let is_current = call.path.ends_with("CURRENT.tmp");
-        (is_current && call.kind != FileCallKind::Remove)
-            .then(|| io::ErrorKind::StorageFull.into())
+        (is_current && call.kind != FileCallKind::Remove).then(|| io::ErrorKind::StorageFull.into())
     }));
     let mut refused = 0;
     for round in 0..40 {
@@ -238,7 +237,8 @@ fn a_manifest_that_a_full_disk_keeps_from_being_replaced_leaves_nothing_behind()
     }
     assert!(refused > 2, "{refused} refused");
     let names = files.list(Path::new(DIRECTORY)).unwrap();
-    let count = |start: &str| names.iter().filter(|n| n.to_string_lossy().starts_with(start)).count();
+    let count =
+        |start: &str| names.iter().filter(|n| n.to_string_lossy().starts_with(start)).count();
     assert_eq!((count("MANIFEST"), count("CURRENT")), (1, 1), "{names:?}");
     files.clear_fault();
     family(&db, "last").put(b"key", b"1").unwrap();

@@ -35,7 +35,8 @@ pub fn open(
     environment: &MemoryEnvironment,
     options: &Options,
 ) -> Result<Db> {
-    let world = World { files: Arc::new(files.clone()), environment: Arc::new(environment.clone()) };
+    let world =
+        World { files: Arc::new(files.clone()), environment: Arc::new(environment.clone()) };
     Db::open_in(DIRECTORY, options.clone(), world)
 }
 
@@ -228,7 +229,9 @@ impl Actor {
             | Operation::CompareAll => self.compare_all(),
             Operation::CreateFamily(slot, options) => self.create(*slot, options),
             Operation::ChangeFamily(slot, options) => match (&self.db, &self.handles[*slot]) {
-                (Some(db), Some(_)) => db.column_family(FAMILIES[*slot], (**options).clone()).map(drop),
+                (Some(db), Some(_)) => {
+                    db.column_family(FAMILIES[*slot], (**options).clone()).map(drop)
+                }
                 _ => Ok(()),
             },
             Operation::DropFamily(slot) => self.drop_family(*slot),

@@ -139,7 +139,7 @@ impl Check for Crashes {
     fn goal(&self, length: Length) -> Goal {
         match length {
             Length::Short => Goal::Cases(100),
-            Length::Long => Goal::Count(DISTINCT_IMAGES, 200_000),
+            Length::Long => Goal::Count(DISTINCT_IMAGES, 1_000_000),
         }
     }
 
@@ -159,7 +159,9 @@ impl Check for Crashes {
             tally,
         };
         for life in 0..LIVES {
-            chain.live().map_err(|what| Finding::new(self, case, format!("life {life}: {what}")))?;
+            chain
+                .live()
+                .map_err(|what| Finding::new(self, case, format!("life {life}: {what}")))?;
         }
         Ok(())
     }

@@ -13,13 +13,14 @@ use crate::model::State;
 use crate::operation::Operation;
 use crate::random::Random;
 use lithify::Durability;
-use lithify::fs::{CrashKeep, MemoryFileSystem, Survives};
+use lithify::fs::{CrashKeep, MemoryFileSystem};
 
-/// In a round the second crash comes at one in so many points; the rounds together come at all.
-const SECOND_CRASH_PART: usize = 2;
+/// In a round the second crash comes at one in so many points; so many rounds together come at
+/// all, and later ones add random crashes to be crashed in.
+const SECOND_CRASH_PART: u64 = 4;
 
 /// Round 0 enumerates; later ones add random subsets.
-const RANDOM_PER_ROUND: u64 = 4;
+const RANDOM_PER_ROUND: u64 = 16;
 
 /// What an operation of a script takes, by the virtual clock, in microseconds.
 const OPERATION_US: u64 = 700;
@@ -105,7 +106,7 @@ impl CrashPoints {
                     }
                 }
             }
-            let turn = index + case.round as usize;
+            let turn = index as u64 + case.round;
             if turn.is_multiple_of(SECOND_CRASH_PART) {
                 self.crash_twice(&mut trial, point, case.round, &mut random)?;
             }
@@ -121,10 +122,11 @@ impl CrashPoints {
         round: u64,
         random: &mut Random,
     ) -> Result<(), String> {
-        let mut firsts = vec![Choice::ProcessEnd, Choice::Chosen(Vec::new())];
+        let mut firsts = match round {
+            0..SECOND_CRASH_PART => choice::plain(&point.files),
+            _ => Vec::new(),
+        };
         if round > 0 {
-            let count = point.files.unsynced().len();
-            firsts.push(Choice::Chosen(vec![Survives::Whole; count]));
             firsts.push(Choice::Random(random.next()));
         }
         for first in &firsts {
@@ -154,8 +156,9 @@ impl Check for CrashPoints {
 
     fn goal(&self, length: Length) -> Goal {
         match length {
-            Length::Short => Goal::Count(DISTINCT_IMAGES, 20_000),
-            Length::Long => Goal::Count(DISTINCT_IMAGES, 1_000_000),
+            // Each script in each mode once.
+            Length::Short => Goal::Cases((scripts::all().len() * MODES.len()) as u64),
+            Length::Long => Goal::Count(DISTINCT_IMAGES, 250_000),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::model::State;
 use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
 use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
-use lithify::{CfOptions, Db, Options};
+use lithify::{Db, Options};
 use std::path::Path;
 
 /// More waits than this in one call are a wait without end.
@@ -45,8 +45,8 @@ pub fn watched_environment(seed: u64) -> MemoryEnvironment {
 pub fn recover(files: &MemoryFileSystem, options: &Options) -> Result<Recovered, String> {
     let environment = watched_environment(1);
     let calls_before = files.call_count();
-    let db = open(files, &environment, options)
-        .map_err(|error| format!("it does not open: {error}"))?;
+    let db =
+        open(files, &environment, options).map_err(|error| format!("it does not open: {error}"))?;
     let calls = files.call_count() - calls_before;
     let syncs = files.calls(FileCallKind::SyncData) + files.calls(FileCallKind::SyncDirectory);
     let digests = read_all(&db).map_err(|error| format!("it cannot be read: {error}"))?;
@@ -130,11 +130,17 @@ pub fn work_on(
     actor.open().map_err(failed)?;
     let value = Value { seed: 77, length: 100 };
     let put = |family, key: &str| Write { family, change: Change::Put(key.into(), value) };
-    let reopening = || Operation::Reopen(crate::operation::Ending::Close, Box::new(
-        crate::operation::Settings { database: options.clone(), families: Default::default() },
-    ));
+    let reopening = || {
+        Operation::Reopen(
+            crate::operation::Ending::Close,
+            Box::new(crate::operation::Settings {
+                database: options.clone(),
+                families: Default::default(),
+            }),
+        )
+    };
     let operations = [
-        Operation::CreateFamily(0, Box::new(CfOptions::default())),
+        Operation::CreateFamily(0, Box::default()),
         Operation::Write(put(0, "after the crash")),
         Operation::Batch { writes: vec![put(0, "k"), put(1, "k"), put(2, "k")], is_synced: true },
         Operation::CompareAll,

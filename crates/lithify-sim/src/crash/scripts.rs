@@ -316,7 +316,9 @@ fn log_segments() -> Script {
         lines.write(0, keys, 19_000).write(1, "small", 20);
     }
     lines.flush(Some(1)).write(0, "g h", 30_000).flush(None).write(0, "a b c", 25_000);
-    lines.settle().write(0, "d", 100).sync().write(0, "e", 100);
+    lines.settle().write(0, "d", 100).sync().write(0, "e", 100).flush(None);
+    lines.write(0, "f g h", 25_000).settle().write(1, "a b", 25_000).flush(None).settle();
+    lines.write(0, "a b c", 25_000).settle().write(0, "d e", 19_000).write(1, "last", 10);
     lines.script("log segments")
 }
 

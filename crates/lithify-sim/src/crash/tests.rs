@@ -113,7 +113,7 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
     let last = points.last().unwrap();
     let killed = last.files.crash_clone(0, CrashKeep::Everything);
     let (path, bytes) = log_of(&killed);
-    // The last record begins where the one before it was synced through.
+    // In this mode each record knows that all before it were synced; of the last nobody knows.
     let length = |at: usize| u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
     let mut records = vec![lithify::wal::HEADER_SIZE_BYTES];
     while records[records.len() - 1] < bytes.len() {
@@ -134,11 +134,17 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
                 assert!(error.path().is_some(), "{error}");
             }
             Ok(db) => {
-                assert!(offset >= last_record, "damage at {offset} was not reported");
                 let digests = read_all(&db).unwrap();
                 let survived = history.find(&last.moment, 0..=last.moment.begun, &digests);
                 let lost = last.moment.begun - survived.unwrap();
-                assert!(lost <= 1, "offset {offset}: {lost} events lost");
+                // Between records there are bytes that nothing is read from.
+                let is_padding = records.windows(2).any(|record| {
+                    let payload = lithify::wal::FRAME_SIZE_BYTES + length(record[0]);
+                    (record[0] + payload..record[1]).contains(&offset)
+                });
+                let allowed = usize::from(offset >= last_record && !is_padding);
+                assert_eq!(lost, allowed, "damage at {offset}");
+                assert!(is_padding || allowed == 1, "damage at {offset} was not reported");
                 dropped += lost;
             }
         }
@@ -157,7 +163,8 @@ fn crash_points_of_every_script() {
         }
     }
     println!("{}", CrashPoints.table(&tally));
-    assert!(tally.get(DISTINCT_IMAGES) >= 10_000, "{} images", tally.get(DISTINCT_IMAGES));
+    println!("distinct images: {}", tally.get(DISTINCT_IMAGES));
+    assert!(tally.get(DISTINCT_IMAGES) >= 20_000, "{} images", tally.get(DISTINCT_IMAGES));
 }
 
 #[test]
@@ -169,7 +176,7 @@ fn chains_of_crashes() {
         }
     }
     println!("{}", Crashes.table(&tally));
-    assert!(tally.get(DISTINCT_IMAGES) >= 10_000, "{} images", tally.get(DISTINCT_IMAGES));
+    assert!(tally.get(DISTINCT_IMAGES) >= 5_000, "{} images", tally.get(DISTINCT_IMAGES));
 }
 
 #[test]

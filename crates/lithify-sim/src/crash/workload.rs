@@ -61,8 +61,9 @@ pub fn next(random: &mut Random, state: &State, durability: Durability) -> Vec<O
         0..=44 => Operation::Write(Write { family, change: change(random) }),
         45..=62 => {
             let count = random.between(1, 8);
-            let one = |random: &mut Random| {
-                Write { family: *random.pick(&present), change: change(random) }
+            let one = |random: &mut Random| Write {
+                family: *random.pick(&present),
+                change: change(random),
             };
             let writes = (0..count).map(|_| one(random)).collect();
             Operation::Batch { writes, is_synced: random.one_in(6) }
@@ -131,8 +132,13 @@ fn ingest(random: &mut Random, family: usize) -> Operation {
         (key(random), value)
     };
     let rows: BTreeMap<Key, Option<Value>> = (0..count).map(|_| row(random)).collect();
-    let ways =
-        [IngestWay::Rows, IngestWay::Rows, IngestWay::LinkedTable, IngestWay::CopiedTable, IngestWay::GivenUp];
+    let ways = [
+        IngestWay::Rows,
+        IngestWay::Rows,
+        IngestWay::LinkedTable,
+        IngestWay::CopiedTable,
+        IngestWay::GivenUp,
+    ];
     Operation::Ingest { family, rows: rows.into_iter().collect(), way: *random.pick(&ways) }
 }
 

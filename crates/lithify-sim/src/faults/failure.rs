@@ -3,8 +3,8 @@
 use lithify::ErrorKind;
 use lithify::fs::{FileCall, FileCallKind, MemoryFileSystem, short_write};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A run that makes so many calls more than without a failure hangs.
 const CALLS_MORE_MAX: u64 = 50_000;
@@ -40,10 +40,7 @@ pub const FAILURES: [Failure; 6] = [
 /// Whether a call takes space on the disk.
 fn takes_space(kind: FileCallKind) -> bool {
     use FileCallKind as K;
-    matches!(
-        kind,
-        K::Create | K::Write | K::Append | K::Preallocate | K::Link | K::CreateDirectory
-    )
+    matches!(kind, K::Create | K::Write | K::Append | K::Preallocate | K::Link | K::CreateDirectory)
 }
 
 impl Failure {

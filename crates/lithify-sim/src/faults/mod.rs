@@ -24,7 +24,7 @@ use lithify::Durability;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The calls of a run are divided among so many cases: a short run takes the first ones.
-const PARTS: u64 = 32;
+const PARTS: u64 = 8;
 
 /// The check; see the module.
 pub struct Faults;
@@ -110,8 +110,7 @@ impl Check for Faults {
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {
         let number = case;
         let case = Case::new(case);
-        case.run(tally).map_err(|what| {
-            Finding::new(self, number, what).with_script(case.script.lines())
-        })
+        case.run(tally)
+            .map_err(|what| Finding::new(self, number, what).with_script(case.script.lines()))
     }
 }

@@ -5,9 +5,7 @@ use super::failure::{Calls, Failure, Fault};
 use super::figures::Outcome;
 use crate::crash::actor::Actor;
 use crate::crash::history::{CrashKind, Digests, History};
-use crate::crash::recover::{
-    read_all, recover, unnamed_files, watched_environment, work_on,
-};
+use crate::crash::recover::{read_all, recover, unnamed_files, watched_environment, work_on};
 use crate::crash::scripts::Script;
 use crate::model::State;
 use crate::operation::{FAMILY_COUNT, Operation};
@@ -61,12 +59,7 @@ pub struct Run {
 
 impl Run {
     /// Prepares the failure of the call of that number, among those of a run without one.
-    pub fn new(
-        options: &Options,
-        calls: &[FileCallKind],
-        at: u64,
-        failure: Failure,
-    ) -> Run {
+    pub fn new(options: &Options, calls: &[FileCallKind], at: u64, failure: Failure) -> Run {
         let files = MemoryFileSystem::new();
         let environment = watched_environment(1);
         let fault = Fault::set(&files, failure, at, calls.len() as u64);
@@ -230,7 +223,8 @@ impl Run {
         ];
         for (keep, kind) in crashes {
             let image = self.files.crash_clone(self.at, keep);
-            let recovered = recover(&image, &options).map_err(|wrong| format!("{kind:?}: {wrong}"))?;
+            let recovered =
+                recover(&image, &options).map_err(|wrong| format!("{kind:?}: {wrong}"))?;
             self.find(kind, &recovered.digests)?;
         }
         self.actor.let_go();

@@ -9,7 +9,6 @@ use lithify::fs::{
     MemoryFileSystem, PosixEnvironment, World,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -106,6 +105,6 @@ impl Disk {
     /// A fingerprint of all files of the database.
     pub(super) fn digest(&self) -> u64 {
         self.files.clear_fault();
-        digest::of_files(&self.files, Path::new(DIRECTORY))
+        self.files.fingerprint()
     }
 }

@@ -220,7 +220,8 @@ impl Namespace {
     pub(super) fn files(&self) -> BTreeMap<u64, Arc<Inode>> {
         let entries = self.directories.iter().flat_map(|directory| directory.entries.values());
         let changes = self.directories.iter().flat_map(|directory| &directory.changes);
-        let before = changes.flat_map(|change| &change.before).filter_map(|(_, node)| node.as_ref());
+        let before =
+            changes.flat_map(|change| &change.before).filter_map(|(_, node)| node.as_ref());
         let files = entries.chain(before).filter_map(|node| match node {
             Node::File(inode) => Some((inode.id, Arc::clone(inode))),
             Node::Directory(_) => None,
