@@ -103,7 +103,7 @@ impl Check for Flips {
 
     fn goal(&self, length: Length) -> Goal {
         match length {
-            Length::Short => Goal::Cases(100_000.min(bit_count())),
+            Length::Short => Goal::Cases(50_000.min(bit_count())),
             Length::Long => Goal::Cases(bit_count()),
         }
     }

@@ -64,6 +64,10 @@ impl Corpus {
                 corpus.add("dump", bytes);
             }
         }
+        for seed in 0..8_u32 {
+            let order = (0..200_u32).map(|at| (at * (2 * seed + 1)) as u8);
+            corpus.add("operations", seed.to_le_bytes().into_iter().chain(order).collect());
+        }
         corpus.encoded()?;
         corpus.options();
         Ok(corpus)

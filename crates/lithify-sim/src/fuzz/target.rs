@@ -50,6 +50,9 @@ impl Target {
     }
 }
 
+/// Longest script, in bytes: one is one operation.
+const OPERATIONS_MAX: usize = 600;
+
 fn unsealed(_: &mut [u8]) {}
 
 /// A private decoder of the engine, by its name there.
@@ -86,7 +89,7 @@ macro_rules! whole {
 }
 
 /// All targets.
-pub static TARGETS: [Target; 18] = [
+pub static TARGETS: [Target; 19] = [
     entry!("current", seal::current, false),
     entry!("witness", seal::witness, false),
     entry!("group", unsealed, false),
@@ -105,6 +108,7 @@ pub static TARGETS: [Target; 18] = [
     whole!("table", 200, true, seal::table, table),
     whole!("dump", 200, true, seal_by_magic, dump_any),
     whole!("database", 40, true, seal_in_database, database),
+    whole!("operations", 4, false, unsealed, operations),
 ];
 
 /// The target of that name.
@@ -265,4 +269,13 @@ fn use_all(db: &Db) -> Result<()> {
         result = result.and(family.compact_range(None, None));
     }
     result
+}
+
+/// Operations against the model.
+fn operations(bytes: &[u8]) -> Result<()> {
+    let bytes = &bytes[..bytes.len().min(OPERATIONS_MAX)];
+    if let Err(what) = crate::metamorphic::run_bytes(bytes) {
+        panic!("{what}");
+    }
+    Ok(())
 }

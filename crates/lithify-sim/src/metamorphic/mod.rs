@@ -86,6 +86,27 @@ impl Case {
     }
 }
 
+/// Operations in one pool of [`run_bytes`].
+const POOL: usize = 256;
+
+/// Runs what a fuzzer wants: the first four bytes choose settings and a pool of operations, every
+/// other byte is the next operation of the pool.
+///
+/// # Errors
+/// What was found.
+pub fn run_bytes(bytes: &[u8]) -> Result<(), String> {
+    let Some((seed, choices)) = bytes.split_first_chunk() else { return Ok(()) };
+    let mut random = Random::new(u64::from(u32::from_le_bytes(*seed)));
+    let seed = random.next();
+    let profile = Profile::random(&mut random, 0);
+    let mut generator = Generator::new(random, profile);
+    let settings = generator.settings();
+    let pool = generator.script(POOL);
+    let script: Vec<_> = choices.iter().map(|at| pool[usize::from(*at)].clone()).collect();
+    let case = Case { seed, settings, script };
+    case.run(&case.script, None, &mut Tally::default()).map(drop)
+}
+
 impl Check for Metamorphic {
     fn name(&self) -> &'static str {
         "metamorphic"

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use display::{Display, print, say};
 use lithify_sim::check::{Check, Goal, Length, Tally, note_panics, run_case};
 use lithify_sim::checks;
+use lithify_sim::fuzz::allocation::CountingAllocator;
 use lithify_sim::runner::{Limit, Plan, Progress, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::PathBuf;
@@ -19,6 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use summary::Summary;
+
+/// Checks judge how much memory the engine asks for.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const FOUND: u8 = 1;
 const USAGE: u8 = 2;
