@@ -8,6 +8,7 @@ mod budget;
 mod key;
 pub(crate) mod pages;
 mod slice;
+pub(crate) mod sync;
 
 pub use budget::{Charge, MemoryBudget, MemoryUse};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};

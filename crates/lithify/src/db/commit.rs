@@ -1,28 +1,28 @@
 //! The write path: group commit with one leader.
 //!
-//! 1. A writer that finds no leader becomes one; the others queue and wait.
+//! 1. A writer leads or queues ([`GroupQueue`]).
 //! 2. The leader is held back by flow control if there is debt; meanwhile the queue fills.
 //! 3. It takes the queue as one group, gives out sequence numbers, appends one record to the log,
 //!    syncs it if anyone in the group asks for it, and writes all memtables.
 //! 4. It publishes the group's last sequence number: the group becomes visible at once.
-//! 5. It hands over to the first of those that came meanwhile and wakes the group, nobody else.
+//! 5. It hands over to the first of those that came meanwhile and wakes the group.
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
 use super::batch::{BatchData, Entries, Entry, GroupHead};
 use super::family::Family;
+use super::group::{Group, GroupQueue, Slot, Turn};
 use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
 use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
-use crate::fs::Event;
 use crate::memtable::MemTableWriter;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 /// A group is closed when its batches reach this size.
 const GROUP_BYTES_MAX: usize = 1 << 20;
@@ -30,64 +30,14 @@ const GROUP_BYTES_MAX: usize = 1 << 20;
 /// A batch of so many entries is timed every time: there are too few of them to be sampled.
 const TIMED_ENTRIES_MIN: u32 = 64;
 
-const WAITING: u8 = 0;
-const LEAD: u8 = 1;
-const DONE: u8 = 2;
-
-/// Where a queued writer waits for its outcome; passes from one writer to the next.
-struct Slot {
-    state: AtomicU8,
-    result: Mutex<Result<()>>,
-    moved: Arc<dyn Event>,
-}
-
-impl Slot {
-    fn has_moved(&self) -> bool {
-        self.state.load(Ordering::Acquire) != WAITING
-    }
-}
-
 /// A batch on its way.
-struct Pending {
+pub(crate) struct Pending {
     data: BatchData,
     sync: bool,
-    slot: Option<Arc<Slot>>,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Pending>,
-    has_leader: bool,
-    /// Slots that nobody waits in.
-    idle_slots: Vec<Arc<Slot>>,
 }
 
 /// The queue in front of the leader.
-#[derive(Default)]
-pub(crate) struct CommitQueue {
-    queue: Mutex<Queue>,
-    leader_rests: AtomicBool,
-}
-
-impl CommitQueue {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        lock(&self.queue)
-    }
-
-    /// Whether the leader is held back or waits for the disk, so that the next commits take longer
-    /// than it is worth looking for them.
-    pub(crate) fn leader_rests(&self) -> bool {
-        self.leader_rests.load(Ordering::Relaxed)
-    }
-
-    /// What the leader does meanwhile.
-    pub(crate) fn rest<R>(&self, wait: impl FnOnce() -> R) -> R {
-        self.leader_rests.store(true, Ordering::Relaxed);
-        let outcome = wait();
-        self.leader_rests.store(false, Ordering::Relaxed);
-        outcome
-    }
-}
+pub(crate) type CommitQueue = GroupQueue<Pending>;
 
 /// What only the leader touches, or whoever stands in for it (a flush, a close).
 pub(crate) struct Writer {
@@ -201,7 +151,7 @@ impl DbInner {
             sample = Some(self.ledger.time_call(Cause::UserWrite, clock));
         }
         stalls.writer_begins(clock.now_us());
-        let result = self.enqueue(Pending { data, sync, slot: None });
+        let result = self.enqueue(Pending { data, sync });
         match &result {
             Ok(()) => stalls.writer_ends(),
             Err(_) => stalls.writer_gives_up(clock.now_us()),
@@ -226,108 +176,49 @@ impl DbInner {
         }
     }
 
-    fn enqueue(self: &Arc<Self>, mut pending: Pending) -> Result<()> {
-        let slot = {
-            let mut queue = self.commits.lock();
-            if !queue.has_leader {
-                queue.has_leader = true;
-                drop(queue);
-                return self.lead(pending);
-            }
-            let slot = queue.idle_slots.pop().unwrap_or_else(|| self.new_slot());
-            slot.state.store(WAITING, Ordering::Relaxed);
-            pending.slot = Some(Arc::clone(&slot));
-            queue.waiting.push(pending);
-            slot
+    fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<()> {
+        let new_slot = || Slot::new(self.world.environment.new_event());
+        let wait = |slot: &Slot| {
+            self.wait_spinning(slot.moved(), None, || slot.has_moved());
         };
-        self.wait_spinning(&slot.moved, None, || slot.has_moved());
-        let result = match slot.state.load(Ordering::Acquire) {
-            LEAD => self.lead_from(&slot),
-            _ => std::mem::replace(&mut *lock(&slot.result), Ok(())),
-        };
-        self.commits.lock().idle_slots.push(slot);
-        result
-    }
-
-    fn new_slot(&self) -> Arc<Slot> {
-        let moved = self.world.environment.new_event();
-        Arc::new(Slot { state: AtomicU8::new(WAITING), result: Mutex::new(Ok(())), moved })
-    }
-
-    /// Leads with the batch that waits in the queue by this slot.
-    fn lead_from(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<()> {
-        let own = {
-            let mut queue = self.commits.lock();
-            let is_own = |p: &Pending| p.slot.as_ref().is_some_and(|own| Arc::ptr_eq(own, slot));
-            queue.waiting.iter().position(is_own).map(|index| queue.waiting.remove(index))
-        };
-        match own {
-            Some(own) => self.lead(Pending { slot: None, ..own }),
-            None => Err(Error::new(ErrorKind::Closed, "a commit lost its place in the queue")),
+        match self.commits.join(pending, new_slot, wait) {
+            Turn::Lead(own) => self.lead(own),
+            Turn::Done(result) => result,
         }
     }
 
     /// Leads one group, with `own` as its first batch, then hands over.
     fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
-        let result_of_flow = self.hold_back(own.data.bytes().len());
+        let mut bytes = own.data.bytes().len();
+        let result_of_flow = self.hold_back(bytes);
         self.pass_ingest_gate();
-        let mut group = vec![own];
-        {
-            let mut queue = self.commits.lock();
-            let mut bytes = group[0].data.bytes().len();
-            let mut taken = 0;
-            for pending in &queue.waiting {
-                bytes += pending.data.bytes().len();
-                if bytes > GROUP_BYTES_MAX {
-                    break;
-                }
-                taken += 1;
-            }
-            group.extend(queue.waiting.drain(..taken));
-        }
+        let group = self.commits.group(own, |pending| {
+            bytes += pending.data.bytes().len();
+            bytes <= GROUP_BYTES_MAX
+        });
         let result = result_of_flow.and_then(|()| {
             let mut writer = self.writer();
             self.apply_group(&mut writer, &group)
         });
-        self.finish_group(group, &result);
+        self.commits.finish(group, &result);
         result
-    }
-
-    /// Gives the queue its next leader and a group its outcome.
-    fn finish_group(&self, group: Vec<Pending>, result: &Result<()>) {
-        let next = {
-            let mut queue = self.commits.lock();
-            let next = queue.waiting.first().and_then(|pending| pending.slot.clone());
-            queue.has_leader = next.is_some();
-            next
-        };
-        // First, as all the others behind it wait for it.
-        if let Some(slot) = next {
-            slot.state.store(LEAD, Ordering::Release);
-            slot.moved.notify_all();
-        }
-        for slot in group.into_iter().filter_map(|pending| pending.slot) {
-            *lock(&slot.result) = result.clone();
-            slot.state.store(DONE, Ordering::Release);
-            slot.moved.notify_all();
-        }
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         lock(&self.writer)
     }
 
-    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &[Pending]) -> Result<()> {
+    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &Group<Pending>) -> Result<()> {
         self.check_writable()?;
         let clock = &*self.world.environment;
-        let count: u64 = group.iter().map(|pending| u64::from(pending.data.count())).sum();
+        let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
         let last_sequence = writer.last_sequence + count;
-        let sync = group.iter().any(|pending| pending.sync);
+        let sync = group.items().any(|pending| pending.sync);
         let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
         let mut sequence = first_sequence;
         let mut touched = Vec::new();
-        for pending in group {
+        for pending in group.items() {
             let entries = pending.data.entries();
             sequence = self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
         }
@@ -343,7 +234,7 @@ impl DbInner {
     fn log_group(
         &self,
         writer: &mut Writer,
-        group: &[Pending],
+        group: &Group<Pending>,
         first_sequence: SequenceNumber,
         count: u32,
         sync: bool,
@@ -356,7 +247,7 @@ impl DbInner {
                 let header = GroupHead { first_sequence, entry_count: count }.encode();
                 let mut pieces = Vec::with_capacity(group.len() + 1);
                 pieces.push(IoSlice::new(&header));
-                pieces.extend(group.iter().map(|pending| IoSlice::new(pending.data.bytes())));
+                pieces.extend(group.items().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
             let is_due = sync && !planted!(CommitSyncSkipped);

@@ -6,6 +6,7 @@ use super::family::Family;
 use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
 use super::stall::Flow;
+use super::transaction_use::TransactionUse;
 pub(crate) use crate::base::lock;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
@@ -28,42 +29,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The column families that are not dropped, by id.
 pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
-
-/// Whether plain writes have to take row locks: only once a transaction was ever begun.
-pub(crate) struct TransactionUse {
-    used: AtomicBool,
-    unlocked_writers: AtomicUsize,
-    drained: Arc<dyn Event>,
-}
-
-impl TransactionUse {
-    pub(crate) fn new(drained: Arc<dyn Event>) -> Self {
-        TransactionUse {
-            used: AtomicBool::new(false),
-            unlocked_writers: AtomicUsize::new(0),
-            drained,
-        }
-    }
-
-    /// Enters a plain write that takes no locks; false if it must take them.
-    pub(crate) fn unlocked_writer_begins(&self) -> bool {
-        // Both sides write first and look then, in one total order: either this write sees the
-        // flag, or the first transaction sees this write and waits for it.
-        self.unlocked_writers.fetch_add(1, Ordering::SeqCst);
-        if self.used.load(Ordering::SeqCst) {
-            self.unlocked_writer_ends();
-            return false;
-        }
-        true
-    }
-
-    pub(crate) fn unlocked_writer_ends(&self) {
-        self.unlocked_writers.fetch_sub(1, Ordering::SeqCst);
-        if self.used.load(Ordering::SeqCst) {
-            self.drained.notify_all();
-        }
-    }
-}
 
 /// A spinning waiter looks so often before it sleeps, 20 to 40 microseconds in all: a commit group
 /// takes a few, and a sleep with its wake-up costs ten. LinkBench's requests switch context a
@@ -294,11 +259,9 @@ impl DbInner {
 
     /// Makes plain writes take row locks from now on, and waits for those under way without.
     pub(crate) fn begin_transactions(&self) {
-        if !self.transactions.used.swap(true, Ordering::SeqCst) {
-            self.wait(&self.transactions.drained, None, || {
-                self.transactions.unlocked_writers.load(Ordering::SeqCst) == 0
-            });
-        }
+        self.transactions.begin(|drained, condition| {
+            self.wait(drained, None, condition);
+        });
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {

@@ -20,12 +20,13 @@
 //! transactions of one thread, still run into the timeout. Locks are taken in the order waits,
 //! stripe. Any thread may call; an owner is used by one thread at a time.
 
-use crate::base::{ColumnFamilyId, lock};
+use crate::base::ColumnFamilyId;
+use crate::base::sync::{AtomicU64, Mutex, MutexGuard, lock};
 use crate::fs::{Environment, Event};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Who holds a lock: a transaction or one plain write.
 pub(crate) type OwnerId = u64;

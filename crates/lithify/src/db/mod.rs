@@ -14,6 +14,7 @@ mod compacting;
 mod cursor;
 mod durability;
 mod family;
+mod group;
 mod ingest;
 mod ingest_install;
 mod ingest_tables;
@@ -22,11 +23,14 @@ mod locks;
 mod multi_get;
 mod open;
 mod read;
+#[cfg(all(test, shuttle))]
+mod shuttle;
 mod snapshot;
 mod stall;
 mod statistics;
 mod table_writer;
 mod transaction;
+mod transaction_use;
 mod wal_set;
 
 pub use batch::Batch;

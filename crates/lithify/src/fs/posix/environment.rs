@@ -2,12 +2,13 @@
 
 use super::machine;
 use crate::base::Clock;
+use crate::base::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, lock};
 use crate::fs::{Environment, Event, Thread};
 use crate::{Error, ErrorKind, Result};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Clocks, threads, waiting and randomness of the operating system.
@@ -101,7 +102,7 @@ impl Event for PosixEvent {
     fn notify_all(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            drop(self.mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+            drop(lock(&self.mutex));
             self.moved.notify_all();
         }
     }
@@ -122,7 +123,7 @@ impl Event for PosixEvent {
 
 impl PosixEvent {
     fn wait_counted(&self, seen: u64, deadline: Option<Instant>) -> bool {
-        let mut guard = self.mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut guard = lock(&self.mutex);
         while self.generation() == seen {
             guard = match deadline {
                 None => self.moved.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner()),

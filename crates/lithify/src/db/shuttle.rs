@@ -1,0 +1,197 @@
+//! What threads wait for each other with, under a concurrency checker that runs every thread's
+//! steps in many orders: the queue of commits, row locks with deadlock detection, the first
+//! transactions against plain writers, and the event that all of them wait at.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p lithify --lib db::shuttle --release`; so many orders
+//! a test: `LITHIFY_ORDERS=1000000`.
+
+use super::group::{GroupQueue, Slot, Turn};
+use super::locks::{Grant, LockTable, RowId};
+use super::transaction_use::TransactionUse;
+use crate::base::sync::{AtomicUsize, Mutex, lock};
+use crate::fs::{Environment, Event, PosixEnvironment};
+use crate::{Error, ErrorKind};
+use ::shuttle::thread;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const ORDERS_DEFAULT: usize = 20_000;
+
+/// Preemptions of one run that the second half of the orders has at most.
+const PREEMPTIONS: usize = 3;
+
+/// Runs it in random orders, then in orders of few preemptions.
+fn check(run: fn()) {
+    let orders = std::env::var("LITHIFY_ORDERS").ok().and_then(|text| text.parse().ok());
+    let orders = orders.unwrap_or(ORDERS_DEFAULT);
+    ::shuttle::check_random(run, orders / 2);
+    ::shuttle::check_pct(run, orders / 2, PREEMPTIONS);
+}
+
+fn wait_at(event: &Arc<dyn Event>, mut condition: impl FnMut() -> bool) {
+    loop {
+        let seen = event.generation();
+        if condition() {
+            return;
+        }
+        event.wait(seen, None);
+    }
+}
+
+fn join_all(threads: Vec<thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Three writers, two commits each, groups of at most two; odd leaders fail.
+fn commits() {
+    let queue: Arc<GroupQueue<usize>> = Arc::default();
+    let (leaders, committed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let writer = |writer: usize| {
+        let (queue, leaders, committed) = (queue.clone(), leaders.clone(), committed.clone());
+        thread::spawn(move || {
+            for item in [writer * 2, writer * 2 + 1] {
+                commit(&queue, &leaders, &committed, item);
+            }
+        })
+    };
+    join_all((0..3).map(writer).collect());
+    let mut committed = lock(&committed).clone();
+    for writer in 0..3 {
+        let own: Vec<_> = committed.iter().filter(|item| **item / 2 == writer).collect();
+        assert!(own.is_sorted(), "a writer's commits keep their order");
+    }
+    committed.sort_unstable();
+    assert_eq!(committed, [0, 1, 2, 3, 4, 5], "each is in one group");
+    assert!(matches!(queue.join(7, || unreachable!(), |_| ()), Turn::Lead(7)), "nobody leads");
+}
+
+fn commit(
+    queue: &GroupQueue<usize>,
+    leaders: &AtomicUsize,
+    committed: &Mutex<Vec<usize>>,
+    item: usize,
+) {
+    let new_slot = || Slot::new(PosixEnvironment.new_event());
+    let wait = |slot: &Slot| wait_at(slot.moved(), || slot.has_moved());
+    let outcome = |leader: usize| match leader % 2 {
+        0 => Ok(()),
+        _ => Err(Error::new(ErrorKind::Io, "on purpose")),
+    };
+    match queue.join(item, new_slot, wait) {
+        Turn::Lead(own) => {
+            assert_eq!(own, item);
+            assert_eq!(leaders.fetch_add(1, Ordering::SeqCst), 0, "one leader at a time");
+            let mut room = 1;
+            let group = queue.group(own, |_| {
+                room -= 1;
+                room >= 0
+            });
+            assert!((1..=2).contains(&group.len()));
+            lock(committed).extend(group.items());
+            leaders.fetch_sub(1, Ordering::SeqCst);
+            queue.finish(group, &outcome(own));
+        }
+        // Whose group it was decides; that it is one of the two is all that can be said here.
+        Turn::Done(result) => {
+            assert!(result.is_ok() || result.is_err_and(|e| e.kind() == ErrorKind::Io))
+        }
+    }
+}
+
+#[test]
+fn commits_are_led_one_group_at_a_time_and_nobody_sleeps_on() {
+    check(commits);
+}
+
+/// Two owners take two rows in opposite orders: one of them may be refused, neither hangs, and
+/// each row has one holder at a time.
+fn opposite_locks() {
+    let locks = Arc::new(LockTable::new(&PosixEnvironment));
+    let rows = [RowId::new(0, b"a"), RowId::new(0, b"b")];
+    let holders: Arc<[AtomicUsize; 2]> = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let refused = Arc::new(AtomicUsize::new(0));
+    let owner = |order: [usize; 2]| {
+        let (locks, holders, refused) = (locks.clone(), holders.clone(), refused.clone());
+        thread::spawn(move || {
+            let owner = locks.new_owner();
+            let mut held = Vec::new();
+            for place in order {
+                let row = rows[place];
+                if locks.try_acquire(owner, row) == Grant::Busy {
+                    let Ok(_wait) = locks.begin_wait(owner, row) else {
+                        refused.fetch_add(1, Ordering::SeqCst);
+                        break;
+                    };
+                    wait_at(locks.freed_event(row), || {
+                        locks.try_acquire(owner, row) != Grant::Busy
+                    });
+                }
+                assert_eq!(holders[place].fetch_add(1, Ordering::SeqCst), 0, "one holder");
+                held.push(place);
+            }
+            for place in held {
+                holders[place].fetch_sub(1, Ordering::SeqCst);
+                locks.release(owner, rows[place]);
+            }
+        })
+    };
+    join_all(vec![owner([0, 1]), owner([1, 0]), owner([0, 1])]);
+    assert_eq!(locks.held(), 0);
+    assert!(refused.load(Ordering::SeqCst) <= 2, "somebody gets through");
+}
+
+#[test]
+fn locks_in_opposite_orders_never_hang() {
+    check(opposite_locks);
+}
+
+/// A plain write that takes no locks is over before any transaction begins, or takes them.
+fn first_transactions() {
+    let transactions = Arc::new(TransactionUse::new(PosixEnvironment.new_event()));
+    let unlocked = Arc::new(AtomicUsize::new(0));
+    let writer = || {
+        let (transactions, unlocked) = (transactions.clone(), unlocked.clone());
+        thread::spawn(move || {
+            if transactions.unlocked_writer_begins() {
+                unlocked.fetch_add(1, Ordering::SeqCst);
+                thread::yield_now();
+                unlocked.fetch_sub(1, Ordering::SeqCst);
+                transactions.unlocked_writer_ends();
+            }
+        })
+    };
+    let transaction = || {
+        let (transactions, unlocked) = (transactions.clone(), unlocked.clone());
+        thread::spawn(move || {
+            transactions.begin(|event, drained| wait_at(event, drained));
+            assert_eq!(unlocked.load(Ordering::SeqCst), 0, "a write without locks is under way");
+        })
+    };
+    join_all(vec![writer(), transaction(), transaction(), writer()]);
+}
+
+#[test]
+fn the_first_transactions_wait_for_writes_without_locks() {
+    check(first_transactions);
+}
+
+/// Waiters of one event: none misses the change that it waits for.
+fn event() {
+    let event = PosixEnvironment.new_event();
+    let state = Arc::new(AtomicUsize::new(0));
+    let waiter = |wanted: usize| {
+        let (event, state) = (event.clone(), state.clone());
+        thread::spawn(move || wait_at(&event, || state.load(Ordering::SeqCst) >= wanted))
+    };
+    let waiters = vec![waiter(1), waiter(2)];
+    for _ in 0..2 {
+        state.fetch_add(1, Ordering::SeqCst);
+        event.notify_all();
+    }
+    join_all(waiters);
+}
+
+#[test]
+fn no_notification_is_lost() {
+    check(event);
+}
