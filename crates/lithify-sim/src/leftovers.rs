@@ -175,3 +175,18 @@ impl Check for Leftovers {
         outcome.map_err(|what| Finding::new(self, case, what))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::run_case;
+
+    #[test]
+    fn directories_hold_what_is_live() {
+        let mut tally = Tally::default();
+        for case in 0..6 {
+            run_case(&Leftovers, case, &mut tally).unwrap();
+        }
+        assert_eq!(tally.get("directories compared"), 6 * ROUNDS);
+    }
+}

@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(long = "check", value_name = "NAMES", value_delimiter = ',')]
     checks: Vec<String>,
     /// Rounds over all checks at most: every round is one case of each, or many of small ones
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     budget_rounds: u64,
     /// Try so many defects at once [default: one for each processor]
     #[arg(long, value_name = "N")]

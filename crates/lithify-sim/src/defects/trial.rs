@@ -7,8 +7,15 @@ use crate::check::{Check, Tally, run_case};
 use serde_json::{Value, json};
 
 /// Checks with small cases have more than one of them in a round.
-const CASES_PER_ROUND: &[(&str, u64)] =
-    &[("crashes", 4), ("faults", 20), ("flips", 100), ("files", 40), ("fuzz", 20)];
+const CASES_PER_ROUND: &[(&str, u64)] = &[
+    ("metamorphic", 4),
+    ("versions", 3),
+    ("crashes", 4),
+    ("faults", 20),
+    ("flips", 100),
+    ("files", 60),
+    ("fuzz", 20),
+];
 
 /// Stands for no defect at all.
 pub(super) const NO_DEFECT: &str = "none";
