@@ -50,9 +50,15 @@ impl Case {
         let length = *random.pick(&[400, 1_500, 1_500, 5_000]);
         let seed = random.next();
         let profile = Profile::random(&mut random, threads);
+        let is_loaded = random.one_in(3);
         let mut generator = Generator::new(random, profile);
         let settings = generator.settings();
-        Case { seed, settings, script: generator.script(length) }
+        let mut script = Vec::new();
+        if is_loaded {
+            script.extend(generator.load());
+        }
+        script.extend(generator.script(length));
+        Case { seed, settings, script }
     }
 
     fn has_threads(&self) -> bool {

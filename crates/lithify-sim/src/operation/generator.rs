@@ -211,6 +211,16 @@ impl Generator {
         (0..length).map(|_| self.next_operation()).collect()
     }
 
+    /// A family with a row for every key: a tree of several levels from the start.
+    pub fn load(&mut self) -> [Operation; 2] {
+        let family = 0;
+        let keys = self.profile.keys;
+        let rows: BTreeMap<Key, Option<Value>> =
+            (0..keys.count).map(|number| (keys.key(number), Some(self.value()))).collect();
+        let rows = rows.into_iter().collect();
+        [self.create_family(family), Operation::Ingest { family, rows, way: IngestWay::Rows }]
+    }
+
     /// Settings for an opening, some of them with direct reads: the file system must have these.
     pub fn settings(&mut self) -> Settings {
         let random = &mut self.random;
