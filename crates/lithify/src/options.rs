@@ -455,7 +455,7 @@ mod tests {
         for row in DATABASE_OPTIONS {
             assert!(stored.iter().any(|field| field == row.name), "{} is no field", row.name);
         }
-        assert_eq!(DATABASE_OPTIONS.len(), 10);
+        assert_eq!(DATABASE_OPTIONS.len(), 11);
         assert_eq!(FAMILY_OPTIONS.len(), 7);
     }
 }

@@ -188,9 +188,13 @@ impl History {
     }
 
     /// What was written to that family was promised to be durable, and with it what came before.
+    /// Writes to an earlier family of that slot are no longer of it.
     pub fn family_durable(&mut self, family: usize) {
         let acknowledged = &self.events[..self.moment.acknowledged];
-        let last = acknowledged.iter().rposition(|event| event.writes_to(family));
+        let is_made = |event: &Event| matches!(event, Event::Create(slot) if *slot == family);
+        let since = acknowledged.iter().rposition(is_made).unwrap_or(0);
+        let last = acknowledged[since..].iter().rposition(|event| event.writes_to(family));
+        let last = last.map(|index| since + index);
         let count = last.map_or(0, |index| index + 1);
         self.moment.power_floor = self.moment.power_floor.max(count);
         self.moment.process_floor = self.moment.process_floor.max(count);

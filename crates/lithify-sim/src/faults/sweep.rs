@@ -11,7 +11,7 @@ use crate::model::State;
 use crate::operation::{FAMILY_COUNT, Operation};
 use lithify::fs::{CrashKeep, FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::FileName;
-use lithify::{Durability, Error, Options};
+use lithify::{Durability, Error, ErrorKind, Options};
 
 /// Operations that fail for want of space before there is some again.
 const FULL_OPERATIONS: u64 = 5;
@@ -108,7 +108,14 @@ impl Run {
     fn close(&mut self) -> Result<(), String> {
         match self.actor.close() {
             Ok(()) => Ok(()),
-            Err(error) => self.note_error(&error),
+            Err(error) => {
+                self.note_error(&error)?;
+                if error.kind() == ErrorKind::Poisoned {
+                    self.is_stopped = true;
+                    self.outcome = self.outcome.max(Outcome::Stopped);
+                }
+                Ok(())
+            }
         }
     }
 
