@@ -288,3 +288,47 @@ fn damage_under_an_open_database_is_an_error_at_that_block_only() {
     }
     assert!(right > 0 && refused > 0, "{right} right, {refused} refused");
 }
+
+/// Once the error was "not found", as if there were no database.
+#[test]
+fn a_missing_table_is_corruption_and_names_it() {
+    let sample = sample(End::Closed);
+    let path = Path::new(PATH).join(&sample.parts.names_ending(".sst")[0]);
+    apply(&sample.parts.files, &path, Damage::Gone);
+    let error = Db::open_in(PATH, small_options(), sample.parts.world()).map(drop).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)), "{error}");
+}
+
+/// Once a log whose last segment was gone, empty or zeros looked like one that had no writes.
+#[test]
+fn the_last_log_segment_is_missed_when_it_is_gone() {
+    let sample = sample(End::Killed);
+    let name = sample.parts.names_ending(".wal").pop().unwrap();
+    for damage in [Damage::Gone, Damage::Cut(0), Damage::Zeros(0)] {
+        let Outcome::Refused(error) = check(&sample, &name, damage) else {
+            panic!("{damage:?} went unnoticed");
+        };
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert_eq!(error.path(), Some(&*Path::new(PATH).join(&name)), "{error}");
+    }
+}
+
+/// Once an ingest, whose rows are in no log, went without a word with the end of the manifest.
+#[test]
+fn a_manifest_cut_at_the_end_of_an_edit_is_corruption() {
+    let parts = Parts::new(1);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let family = db.column_family("rocks", family_options()).unwrap();
+    let mut names = parts.names_ending("").into_iter();
+    let manifest = Path::new(PATH).join(names.find(|name| name.starts_with("MANIFEST")).unwrap());
+    let length = parts.files.length(&manifest).unwrap();
+    let mut ingest = family.ingest().unwrap();
+    ingest.put(b"basalt", b"igneous").unwrap();
+    ingest.commit().unwrap();
+    let files = parts.files.crash_clone(0, lithify::fs::CrashKeep::Everything);
+    let parts = Parts { files, ..parts.clone() };
+    apply(&parts.files, &manifest, Damage::Cut(length as usize));
+    let error = Db::open_in(PATH, small_options(), parts.world()).map(drop).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*manifest)), "{error}");
+    assert_eq!(error.offset(), Some(length));
+}

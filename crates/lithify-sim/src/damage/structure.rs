@@ -7,7 +7,7 @@ use lithify::inspect::{DumpOptions, Item, Value, dump};
 use lithify::manifest::{FileName, LoadedManifest};
 use lithify::wal::{FRAME_SIZE_BYTES, HEADER_SIZE_BYTES};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a structure is called, and the names of its counters.
 #[derive(Debug, PartialEq, Eq)]
@@ -171,7 +171,7 @@ fn anatomy(sample: &Sample, name: String, referred: &[String]) -> Anatomy {
     Anatomy { name, size, structures }
 }
 
-fn items(sample: &Sample, path: &PathBuf) -> Vec<Item> {
+fn items(sample: &Sample, path: &Path) -> Vec<Item> {
     let mut items = Vec::new();
     let options = DumpOptions { blocks: true, ..DumpOptions::default() };
     let mut take = |item: &Item| {

@@ -6,6 +6,9 @@
 use lithify::format::Checksum;
 use std::ops::Range;
 
+/// Puts right checksums over bytes.
+pub type Seal = fn(&mut [u8]);
+
 const LOG_HEADER: usize = 72;
 const FRAME: usize = 32;
 const TRAILER: usize = 16;
@@ -163,7 +166,7 @@ mod tests {
     /// Sealing what is whole changes nothing, and what was broken is whole again.
     #[test]
     fn seals_are_what_the_engine_writes() {
-        let seals: [(&str, fn(&mut [u8])); 6] = [
+        let seals: [(&str, Seal); 6] = [
             ("current", current),
             ("log", log),
             ("manifest", manifest),

@@ -24,7 +24,7 @@ pub struct Target {
     /// Whether inputs keep their length, because they point into themselves.
     pub keeps_size: bool,
     /// Puts right checksums over changed bytes.
-    pub seal: fn(&mut [u8]),
+    pub seal: seal::Seal,
     /// Decodes. An error is fine if it is of a kind that damage may have.
     pub run: fn(&[u8]) -> Result<()>,
     /// Whether it decompresses: then it may take what the format says that codecs make.
