@@ -13,9 +13,7 @@ use crate::cache::BlockCache;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{
-    Change, FileNumbers, Manifest, ManifestState, VersionEdit, WitnessKeeper,
-};
+use crate::manifest::{Change, FileNumbers, Manifest, ManifestState, VersionEdit, WitnessKeeper};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
