@@ -1,8 +1,8 @@
 //! Tests the tests: defects are put into the engine on purpose, one at a time, and the checks have
 //! to catch every one of them.
 //!
-//! 1. Each defect is tried in a process of its own, see [`trial`]: a panic, a hang, or memory
-//!    without end then harms nobody else. See [`watch`] for how a hang is told.
+//! 1. Each defect is tried in a process of its own, see `trial`: a panic, a hang, or memory
+//!    without end then harms nobody else. See `watch` for how a hang is told.
 //! 2. First of all a process without any defect runs the whole budget, and must find nothing.
 //! 3. A defect that no check catches is a missing check.
 //!
