@@ -26,12 +26,13 @@ impl Fault {
         Fault { code: FAILURE, text: text.to_string() }
     }
 
-    /// The engine refused or failed. What is not there, or is no file of the engine, was named
-    /// wrongly; everything else is a failure.
+    /// The engine refused or failed. What is not there, or is no file of the engine, or is there
+    /// already, was named wrongly; everything else is a failure.
     pub fn of_engine(error: lithify::Error) -> Fault {
-        use lithify::ErrorKind::{InvalidArgument, NotFound};
+        use lithify::ErrorKind::{AlreadyExists, Cancelled, InvalidArgument, NotFound};
         match error.kind() {
-            InvalidArgument | NotFound => Fault::usage(error),
+            InvalidArgument | NotFound | AlreadyExists => Fault::usage(error),
+            Cancelled => Fault::interrupted(error),
             _ => Fault::failure(error),
         }
     }

@@ -45,6 +45,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// A failed sync left the state on disk unknown; nothing is written any more: reopen.
     Poisoned,
+    /// The caller stopped it before its end; nothing of it is left.
+    Cancelled,
 }
 
 impl ErrorKind {
@@ -166,6 +168,14 @@ impl Error {
         self
     }
 
+    /// Another error that this one caused, at the same place.
+    #[cold]
+    pub(crate) fn causing(self, kind: ErrorKind, what: impl Into<String>) -> Self {
+        let mut outer = Error::new(kind, what);
+        (outer.0.path, outer.0.offset) = (self.0.path.clone(), self.0.offset);
+        outer.because(self)
+    }
+
     /// What the caller does about it.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -200,6 +210,7 @@ impl fmt::Display for Error {
             ErrorKind::Closed => "closed",
             ErrorKind::ReadOnly => "read-only",
             ErrorKind::Poisoned => "poisoned",
+            ErrorKind::Cancelled => "cancelled",
         };
         write!(f, "{kind}: {}", self.0.what)?;
         if let Some(path) = &self.0.path {

@@ -5,6 +5,7 @@
 #[macro_use]
 pub mod planted;
 
+pub mod backup;
 pub mod base;
 pub mod cache;
 pub mod codec;
@@ -22,18 +23,21 @@ pub mod manifest;
 #[doc(hidden)]
 pub mod memtable;
 mod options;
+pub mod repair;
 pub mod stats;
 pub mod table;
+pub mod verify;
 pub mod wal;
 
 pub use base::Slice;
 pub use codec::Compression;
 pub use compaction::CodecPolicy;
 pub use db::{
-    Batch, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows, ScanRange, Snapshot, TableTransfer,
-    TableWriter, Transaction, WrittenTable,
+    Batch, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows,
+    ScanRange, Snapshot, TableTransfer, TableWriter, Transaction, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use fs::{TransferOptions, TransferProgress};
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
 
 /// The example of the README, compiled and run with the other documentation tests.

@@ -6,7 +6,7 @@
 //! `docs/options.md` and its test are made from.
 
 use crate::compaction::CodecPolicy;
-use crate::manifest::ROTATE_SIZE_BYTES;
+use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
 
@@ -386,6 +386,15 @@ impl CfOptions {
             self.filter_bits_per_key,
             self.prefix_length_bytes
         )
+    }
+
+    /// The options that the manifest keeps of a column family.
+    pub(crate) fn of_family(stored: &FamilyState) -> Result<Self> {
+        let text = std::str::from_utf8(&stored.options).map_err(|error| {
+            let what = format!("the options of column family {:?} are no text", stored.name);
+            Error::corruption(what).because(error)
+        })?;
+        CfOptions::from_text(text)
     }
 
     /// Reads what [`CfOptions::to_text`] wrote. A name that this version does not know is an

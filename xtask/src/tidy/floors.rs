@@ -28,7 +28,10 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("db", TOP),
     ("options", TOP),
     ("inspect", TOP + 1),
-    ("fuzzing", TOP + 2),
+    ("backup", TOP + 1),
+    ("verify", TOP + 2),
+    ("repair", TOP + 3),
+    ("fuzzing", TOP + 4),
 ];
 
 /// Of the engine itself; what looks at it from outside stands above.

@@ -1,8 +1,15 @@
 //! The commands: one file each.
 
+mod backup;
 mod bench;
+mod checkpoint;
+mod copying;
 mod dump;
 mod levels;
+mod repair;
+mod restore;
+mod tool;
+mod verify;
 
 use clap::Subcommand;
 
@@ -19,6 +26,17 @@ pub enum Command {
     Dump(dump::DumpArguments),
     #[command(about = "Print the tree of a database, level by level")]
     Levels(levels::LevelsArguments),
+    #[command(about = "Save what is whole of a damaged database into a new one")]
+    Repair(repair::RepairArguments),
+    #[command(about = "Check every byte of a database")]
+    Verify(verify::VerifyArguments),
+    #[command(about = "Make a second database from one, by links")]
+    Checkpoint(checkpoint::CheckpointArguments),
+    /// Make, list, verify and delete backups
+    #[command(subcommand)]
+    Backup(backup::BackupCommand),
+    #[command(about = "Make a database of a backup")]
+    Restore(restore::RestoreArguments),
 }
 
 /// Does it.
@@ -27,5 +45,10 @@ pub fn run(command: Command) -> Result<(), Fault> {
         Command::Bench(command) => bench::run(command),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Levels(arguments) => levels::run(&arguments),
+        Command::Repair(arguments) => repair::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments),
+        Command::Backup(command) => backup::run(&command),
+        Command::Restore(arguments) => restore::run(&arguments),
     }
 }

@@ -32,6 +32,7 @@ pub fn changes_disk(kind: FileCallKind) -> bool {
             | K::Remove
             | K::Link
             | K::CreateDirectory
+            | K::RemoveDirectory
             | K::SyncDirectory
             | K::Lock
             | K::Write

@@ -122,10 +122,10 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
     }
     let last_record = records[records.len() - 2];
     let mut dropped = 0;
-    for offset in 0..bytes.len() {
+    for (offset, byte) in bytes.iter().enumerate() {
         let image = killed.crash_clone(0, CrashKeep::Everything);
         let file = image.open(&path, OpenMode::ReadWrite).unwrap();
-        file.write_at(&[IoSlice::new(&[!bytes[offset]])], offset as u64).unwrap();
+        file.write_at(&[IoSlice::new(&[!byte])], offset as u64).unwrap();
         let options = last.options.clone().unwrap();
         match open(&image, &watched_environment(1), &options) {
             Err(error) => {

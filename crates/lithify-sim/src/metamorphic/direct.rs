@@ -62,6 +62,10 @@ impl FileSystem for DirectFileSystem {
         self.0.create_directory(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        self.0.remove_directory(path)
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         self.0.sync_directory(path)
     }
@@ -70,6 +74,9 @@ impl FileSystem for DirectFileSystem {
         self.0.lock(path)
     }
 
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        self.0.is_locked(path)
+    }
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.0.free_space(path)
     }

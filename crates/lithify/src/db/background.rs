@@ -19,10 +19,10 @@ use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
     OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
-use crate::manifest::{Change, KeyRange, ManifestState};
+use crate::manifest::{Change, FileName, KeyRange, ManifestState};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};
-use crate::table::TableOptions;
+use crate::table::{TableOptions, TableOrigin};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -392,6 +392,7 @@ impl DbInner {
         let version = Arc::clone(&flush.family.view().version);
         let level_count = version.level_count();
         let is_level0 = level == 0;
+        let origin = flush.family.origin_of_tables(flush.complete_through());
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
@@ -406,7 +407,7 @@ impl DbInner {
                 cause: Cause::Flush,
                 level,
                 compression: options.compression.resolve(level, level_count),
-                table: table_options(&options, level),
+                table: table_options(&options, level, Some(origin)),
                 table_bytes: if is_level0 { u64::MAX } else { options.table_bytes },
                 boundaries: Vec::new(),
             },
@@ -489,8 +490,8 @@ impl DbInner {
 
     /// Takes log segments below a number out of use.
     pub(crate) fn release_segments(self: &Arc<Self>, oldest_needed: FileNumber) {
-        let unneeded = self.writer().wal.release_below(self, oldest_needed);
-        self.remove_files(unneeded);
+        let unneeded = self.writer().wal.release_below(oldest_needed);
+        self.let_go(unneeded);
     }
 
     /// Removes tables whose last reader has gone, in the background.
@@ -508,11 +509,10 @@ impl DbInner {
             numbers
         };
         self.ledger.count(Counter::TablesRemoved, numbers.len() as u64);
-        let path = |number: &FileNumber| self.workshop.table_path(*number);
-        self.remove_files(numbers.iter().map(path).collect());
+        self.let_go(numbers.into_iter().map(FileName::Table).collect());
     }
 
-    fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
+    pub(crate) fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.background().deletions += 1;
             self.scheduler.submit(Box::new(DeletionJob { inner: Arc::clone(self), paths }));
@@ -583,8 +583,14 @@ pub(crate) fn adopt_readers(state: &ManifestState, tables: Vec<(ColumnFamilyId, 
     }
 }
 
-pub(crate) fn table_options(options: &CfOptions, level: usize) -> TableOptions {
+/// `origin` is the column family that the table is made for, if that is known.
+pub(crate) fn table_options(
+    options: &CfOptions,
+    level: usize,
+    origin: Option<TableOrigin>,
+) -> TableOptions {
     TableOptions {
+        origin,
         block_size_bytes: options.block_size_bytes,
         filter_bits_per_key: options.filter_bits_per_key,
         prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),

@@ -272,6 +272,11 @@ impl DbInner {
             }
         }
         self.ledger.book_codecs(Cause::Compaction, target, &meter, 0.0);
+        let mut flushed_through = 0;
+        for table in compaction.inputs.iter().flat_map(|(_, tables)| tables) {
+            flushed_through = flushed_through.max(table.reader()?.properties().flushed_through);
+        }
+        let origin = family.origin_of_tables(flushed_through);
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
@@ -287,7 +292,7 @@ impl DbInner {
                 cause: Cause::Compaction,
                 level: target,
                 compression,
-                table: table_options(&options, target),
+                table: table_options(&options, target, Some(origin)),
                 table_bytes: options.table_bytes,
                 boundaries: compaction.boundaries.iter().map(|b| b.key.clone()).collect(),
             },

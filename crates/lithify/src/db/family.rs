@@ -10,7 +10,7 @@ use crate::manifest::{KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, RangeTombstone};
 use crate::options::CfOptions;
-use crate::table::{FragmentedTombstones, TombstoneFragmenter};
+use crate::table::{FragmentedTombstones, TableOrigin, TombstoneFragmenter};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -155,6 +155,11 @@ impl Family {
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
         })
+    }
+
+    /// What tables say of where they belong; all writes up to `flushed_through` are in tables.
+    pub(crate) fn origin_of_tables(&self, flushed_through: SequenceNumber) -> TableOrigin {
+        TableOrigin { family_id: self.id, family_name: self.name.clone(), flushed_through }
     }
 
     pub(crate) fn options(&self) -> Arc<CfOptions> {

@@ -302,7 +302,7 @@ impl Ingest {
             cause: Cause::Ingest,
             level,
             compression: options.compression.resolve(level, version.level_count()),
-            table: table_options(&options, level),
+            table: table_options(&options, level, Some(self.family.origin_of_tables(0))),
             table_bytes,
             boundaries: Vec::new(),
         };

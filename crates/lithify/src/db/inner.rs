@@ -2,6 +2,7 @@
 
 use super::background::Background;
 use super::commit::{CommitQueue, Writer};
+use super::departing::Departing;
 use super::family::Family;
 use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
@@ -13,7 +14,9 @@ use crate::cache::BlockCache;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
 use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{Change, FileNumbers, Manifest, ManifestState, VersionEdit, WitnessKeeper};
+use crate::manifest::{
+    Change, FileNumbers, Manifest, ManifestState, ReaderRegistration, VersionEdit, WitnessKeeper,
+};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
@@ -106,6 +109,12 @@ pub(crate) struct DbInner {
     /// What opening found in the log.
     pub(crate) recovery: OnceLock<Vec<RecoveryReport>>,
     pub(crate) closed: AtomicBool,
+    /// Whether it was opened for reading only: nothing is written to the directory then.
+    pub(crate) is_read_only: bool,
+    /// As a reader: what keeps the files of its state where they are.
+    pub(crate) registration: Mutex<Option<ReaderRegistration>>,
+    /// As a writer: files that readers may still need.
+    pub(crate) departing: Mutex<Departing>,
     pub(crate) failure: Mutex<Option<Error>>,
     pub(crate) has_failed: AtomicBool,
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
@@ -128,6 +137,10 @@ impl DbInner {
     /// state on disk unknown.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        if self.is_read_only {
+            let what = "the database was opened for reading only";
+            return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
+        }
         if self.has_failed()
             && let Some(failure) = &*lock(&self.failure)
         {

@@ -9,11 +9,14 @@
 
 mod background;
 mod batch;
+mod checkpoint;
 mod commit;
 mod compacting;
 mod cursor;
+mod departing;
 mod durability;
 mod family;
+mod frozen;
 mod group;
 mod ingest;
 mod ingest_install;
@@ -23,6 +26,7 @@ mod locks;
 mod multi_get;
 mod open;
 mod read;
+mod reader;
 #[cfg(all(test, shuttle))]
 mod shuttle;
 mod snapshot;
@@ -35,9 +39,12 @@ mod wal_set;
 
 pub use batch::Batch;
 pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
+pub use checkpoint::{Checkpoint, CheckpointOptions};
+pub(crate) use checkpoint::{not_made, whole_length};
 pub(crate) use compacting::tree_shape;
 pub use cursor::{Cursor, Rows, ScanRange};
 pub use family::ColumnFamily;
+pub(crate) use frozen::Frozen;
 pub use ingest::{Ingest, Ingested};
 pub use ingest_tables::TableTransfer;
 pub use snapshot::Snapshot;
@@ -96,7 +103,13 @@ impl Db {
     /// # Errors
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
+        open::check_complete(path.as_ref(), &world)?;
         open::open(path.as_ref(), options, world).map(|inner| Db { inner })
+    }
+
+    /// Opens a database in a directory that is marked as incomplete, for who makes it.
+    pub(crate) fn open_unfinished(path: &Path, options: Options, world: World) -> Result<Db> {
+        open::open(path, options, world).map(|inner| Db { inner })
     }
 
     /// Closes the database: ends background work where it stands, makes the end of the log
@@ -220,6 +233,12 @@ impl Drop for Db {
 
 impl DbInner {
     fn open_family(self: &Arc<Self>, name: &str, options: CfOptions) -> Result<Arc<Family>> {
+        if self.is_read_only
+            && let Some(family) = self.families.load().values().find(|family| family.name == name)
+            && *family.options() == options
+        {
+            return Ok(Arc::clone(family));
+        }
         self.check_writable()?;
         let mut writer = self.writer();
         let mut manifest = self.manifest();

@@ -17,23 +17,26 @@ use super::snapshot::SnapshotList;
 use super::stall::Flow;
 use super::transaction_use::TransactionUse;
 use super::wal_set::WalSet;
-use crate::base::{MemoryBudget, SequenceNumber};
+use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
-use crate::fs::{Environment, FileLock, FileSystem, World};
+use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
 use crate::manifest::{
-    Change, CleanClose, DirectoryListing, FileName, Manifest, ManifestState, VersionEdit,
+    Change, CleanClose, DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState,
+    VersionEdit,
 };
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::{CfOptions, Durability, Options};
 use crate::stats::{Cause, Ledger, WorkMeter};
+use crate::table::TableReader;
 use crate::wal::{
     LogKind, LogRecord, Recovery, RecoveryOptions, SegmentFile, WalReader, recover_segments,
 };
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -48,14 +51,12 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let mut manifest = open_manifest(path, &options, &world, &listing)?;
     manifest.set_rotate_size_bytes(options.manifest_bytes_max);
     check_never_empty(path, manifest.state(), &listing)?;
-    let inner = assemble(path, options, world, manifest, file_lock)?;
+    let inner = assemble(path, options, world, manifest, Access::Write(file_lock))?;
     let state = Arc::clone(inner.manifest().state());
     let manifest_number = inner.manifest().number();
-    let started = open_families(&inner, &state).and_then(|()| {
+    let started = open_families(&inner, &state, None).and_then(|()| {
         let recovery = recover_log(&inner, &state, &listing)?;
-        for orphan in listing.orphans(&state, manifest_number) {
-            inner.world.files.remove(&orphan.path(path))?;
-        }
+        inner.remove_orphans(listing.orphans(&state, manifest_number))?;
         let _ = inner.recovery.set(recovery.reports);
         inner.update_flow();
         inner.start_background()
@@ -68,7 +69,18 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     Ok(inner)
 }
 
-fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
+/// Refuses a directory in which a database is still being made, or was not made to the end.
+pub(super) fn check_complete(path: &Path, world: &World) -> Result<()> {
+    let mark = path.join(INCOMPLETE);
+    if world.files.exists(&mark)? {
+        let what =
+            "a repair into this directory has not ended: run it again, or remove the directory";
+        return Err(Error::invalid(what).in_file(mark));
+    }
+    Ok(())
+}
+
+pub(super) fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
     if world.files.exists(path)? {
         if !world.files.is_directory(path)? {
             return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
@@ -79,32 +91,6 @@ fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()
         return Err(no_database(path));
     }
     make_directory(path, &*world.files)
-}
-
-/// Makes a directory and those above it, each name durable before the next one is made. The
-/// deepest one that is there may be what a process left that was killed in here: its name is
-/// made durable too.
-fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> {
-    if path.as_os_str().is_empty() || files.exists(path)? {
-        return sync_name(path, files);
-    }
-    let parent = path.parent().unwrap_or(Path::new(""));
-    make_directory(parent, files)?;
-    files.create_directory(path)?;
-    if planted!(NewDirectoryUnsynced) { Ok(()) } else { files.sync_directory(parent) }
-}
-
-/// Makes the name of a directory that was there durable, where its parent may be opened.
-fn sync_name(path: &Path, files: &dyn FileSystem) -> Result<()> {
-    let Some(parent) = path.parent() else { return Ok(()) };
-    files.sync_directory(parent).or_else(|error| {
-        let source = std::error::Error::source(&error);
-        let cause = source.and_then(|source| source.downcast_ref::<std::io::Error>());
-        match cause.map(std::io::Error::kind) {
-            Some(std::io::ErrorKind::PermissionDenied) => Ok(()),
-            _ => Err(error),
-        }
-    })
 }
 
 /// Refuses a directory that holds no database and is no place for a new one, before anything is
@@ -122,7 +108,10 @@ fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
     }
     let is_strange = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        FileName::of_path(path).is_none() && !name.starts_with('.') && name != "lost+found"
+        FileName::of_path(path).is_none()
+            && !name.starts_with('.')
+            && name != "lost+found"
+            && name != INCOMPLETE
     };
     match found.iter().find(is_strange) {
         Some(other) => Err(Error::invalid(
@@ -147,7 +136,7 @@ fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryList
     }
 }
 
-fn no_database(path: &Path) -> Error {
+pub(super) fn no_database(path: &Path) -> Error {
     Error::new(ErrorKind::NotFound, "there is no database, and create_if_missing is off")
         .in_file(path)
 }
@@ -193,29 +182,54 @@ fn open_manifest(
     Manifest::create(Arc::clone(files), path, world.environment.random_u128())
 }
 
-fn assemble(
+/// As what a database is opened.
+pub(super) enum Access<'a> {
+    /// For writing, under the lock.
+    Write(Box<dyn FileLock>),
+    /// For reading; with the memory of the state before, if there was one.
+    Read(Option<&'a DbInner>),
+}
+
+/// A workshop with a memory budget of its own, for a database that is opened anew.
+fn new_workshop(
+    path: &Path,
+    options: &Options,
+    world: &World,
+    manifest: &Manifest,
+) -> Arc<Workshop> {
+    let budget = MemoryBudget::new(options.memory_budget_bytes);
+    Arc::new(Workshop {
+        world: world.clone(),
+        directory: path.to_path_buf(),
+        file_numbers: Arc::clone(manifest.file_numbers()),
+        pool: ContextPool::new(Arc::clone(&budget)),
+        cache: BlockCache::new(Arc::clone(&budget), options.memory_budget_bytes / 16),
+        budget,
+        ledger: Ledger::new(&*world.environment),
+        direct_reads: options.direct_reads,
+    })
+}
+
+pub(super) fn assemble(
     path: &Path,
     options: Options,
     world: World,
     manifest: Manifest,
-    file_lock: Box<dyn FileLock>,
+    access: Access<'_>,
 ) -> Result<Arc<DbInner>> {
     let environment = Arc::clone(&world.environment);
-    let ledger = Ledger::new(&*environment);
-    let budget = MemoryBudget::new(options.memory_budget_bytes);
-    let cache = BlockCache::new(Arc::clone(&budget), options.memory_budget_bytes / 16);
-    let pool = ContextPool::new(Arc::clone(&budget));
+    let (file_lock, before) = match access {
+        Access::Write(file_lock) => (Some(file_lock), None),
+        Access::Read(before) => (None, before),
+    };
+    let is_read_only = file_lock.is_none();
+    let workshop = match before {
+        Some(before) => Arc::clone(&before.workshop),
+        None => new_workshop(path, &options, &world, &manifest),
+    };
+    let (ledger, budget) = (Arc::clone(&workshop.ledger), Arc::clone(&workshop.budget));
+    let cache = Arc::clone(&workshop.cache);
     let file_numbers = Arc::clone(manifest.file_numbers());
-    let workshop = Arc::new(Workshop {
-        world: world.clone(),
-        directory: path.to_path_buf(),
-        file_numbers: Arc::clone(&file_numbers),
-        budget: Arc::clone(&budget),
-        pool,
-        cache: Arc::clone(&cache),
-        ledger: Arc::clone(&ledger),
-        direct_reads: options.direct_reads,
-    });
     let myself = Arc::default();
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let inner = Arc::new(DbInner {
@@ -246,9 +260,12 @@ fn assemble(
         state_changed: environment.new_event(),
         recovery: OnceLock::new(),
         closed: AtomicBool::new(false),
+        is_read_only,
+        registration: Mutex::new(None),
+        departing: Mutex::default(),
         failure: Mutex::new(None),
         has_failed: AtomicBool::new(false),
-        lock: Mutex::new(Some(file_lock)),
+        lock: Mutex::new(file_lock),
         stop_syncing: environment.new_event(),
         syncer: Mutex::new(None),
         manifest_booked_bytes: AtomicU64::new(0),
@@ -279,19 +296,35 @@ fn start_scheduler(
 }
 
 /// Makes the column families of a state and opens all of their tables.
-fn open_families(inner: &Arc<DbInner>, state: &ManifestState) -> Result<()> {
+/// Tables that the state `before` has open already are not opened again.
+pub(super) fn open_families(
+    inner: &Arc<DbInner>,
+    state: &ManifestState,
+    before: Option<&DbInner>,
+) -> Result<()> {
+    let mut open: BTreeMap<FileNumber, Arc<TableReader>> = BTreeMap::new();
+    for family in before
+        .iter()
+        .flat_map(|before| before.families.load_full().values().cloned().collect::<Vec<_>>())
+    {
+        let version = Arc::clone(&family.view().version);
+        for (_, table) in version.tables() {
+            open.insert(table.metadata.number, Arc::clone(table.reader()?));
+        }
+    }
     let mut families = Families::new();
     let mut meter = WorkMeter::default();
     for (id, stored) in &state.families {
-        let text = std::str::from_utf8(&stored.options).map_err(|error| {
-            Error::corruption(format!("the options of column family {:?} are no text", stored.name))
-                .because(error)
-        })?;
-        let options = CfOptions::from_text(text)?;
+        let options = CfOptions::of_family(stored)?;
         for (_, table) in stored.version.tables() {
             let metadata = &table.metadata;
-            let opened = inner.workshop.open_table(metadata.number, &mut meter);
-            let reader = opened.map_err(missing_table)?;
+            let reader = match open.remove(&metadata.number) {
+                Some(reader) => reader,
+                None => {
+                    let opened = inner.workshop.open_table(metadata.number, &mut meter);
+                    opened.map_err(missing_table)?
+                }
+            };
             let is_the_one = reader.table_id() == metadata.table_id
                 && reader.size_bytes() == metadata.size_bytes;
             if !is_the_one && !planted!(ForeignTableAccepted) {
@@ -319,7 +352,7 @@ fn missing_table(error: Error) -> Error {
 }
 
 /// Replays the log into the memtables.
-fn recover_log(
+pub(super) fn recover_log(
     inner: &Arc<DbInner>,
     state: &ManifestState,
     listing: &DirectoryListing,
@@ -335,7 +368,7 @@ fn recover_log(
         database_id: inner.database_id,
         oldest_needed: state.oldest_log_needed(),
         clean_close: state.clean_close.map(|close| close.log_end),
-        read_only: false,
+        read_only: inner.is_read_only,
     };
     let tables = state.families.values().flat_map(|family| family.version.tables());
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();
@@ -458,6 +491,10 @@ impl DbInner {
     }
 
     fn end_log(&self) -> Result<()> {
+        if self.is_read_only {
+            lock(&self.registration).take();
+            return Ok(());
+        }
         if self.has_failed() {
             return lock(&self.failure).clone().map_or(Ok(()), Err);
         }

@@ -39,7 +39,9 @@ fn wait_at(event: &Arc<dyn Event>, mut condition: impl FnMut() -> bool) {
 }
 
 fn join_all(threads: Vec<thread::JoinHandle<()>>) {
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        assert!(thread.join().is_ok());
+    }
 }
 
 /// Three writers, two commits each, groups of at most two; odd leaders fail.

@@ -1,6 +1,6 @@
 //! The statistics page: the ledger with the shape of the tree, the cache and the memory.
 
-use super::inner::DbInner;
+use super::inner::{DbInner, lock};
 use crate::base::Level;
 use crate::codec::Compression;
 use crate::compaction::levels::level_sizes;
@@ -23,6 +23,11 @@ impl DbInner {
         };
         snapshot.row_locks_held = self.locks.held() as u64;
         snapshot.snapshots_held = self.snapshots.len() as u64;
+        {
+            let departing = lock(&self.departing);
+            snapshot.readers = departing.readers;
+            snapshot.files_held_for_readers = departing.len() as u64;
+        }
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];

@@ -90,7 +90,7 @@ impl TableWriter {
         let compression = options.compression.resolve(LEVEL_COUNT - 1, LEVEL_COUNT);
         let compressor = pool.compressor(compression)?;
         let table_id = world.environment.random_u128().to_le_bytes();
-        let table = table_options(options, LEVEL_COUNT - 1);
+        let table = table_options(options, LEVEL_COUNT - 1, None);
         let file = world.files.open(&path, OpenMode::CreateNew)?;
         Ok(TableWriter {
             world,

@@ -112,6 +112,17 @@ pub(crate) struct WalSet {
     written_back_through: u64,
     /// When everything appended by then was made durable, by the environment's clock.
     synced_at_us: u64,
+    /// Segments from each of these on are being copied, and must stay as they are.
+    pins: Vec<FileNumber>,
+}
+
+/// The log at one moment: what was in it then does not change while it is pinned.
+pub(crate) struct PinnedLog {
+    /// The segments from the oldest one needed on, with the bytes that they held, ascending.
+    pub(crate) segments: Vec<(FileNumber, u64)>,
+    /// Where the log ended.
+    pub(crate) end: Option<SegmentEnd>,
+    pin: FileNumber,
 }
 
 impl WalSet {
@@ -128,6 +139,16 @@ impl WalSet {
     /// The number of the segment being written; 0 before the first append.
     pub(crate) fn current_number(&self) -> FileNumber {
         self.current.as_ref().map_or(0, WalWriter::log_number)
+    }
+
+    /// The segments that are needed, oldest first, and how far each has been written.
+    pub(crate) fn ends(&self) -> Vec<SegmentEnd> {
+        let closed = self.closed.iter();
+        let closed = closed.map(|s| SegmentEnd { log_number: s.number, end_offset: s.bytes });
+        let current = self.current.as_ref();
+        let current = current
+            .map(|wal| SegmentEnd { log_number: wal.log_number(), end_offset: wal.end_offset() });
+        closed.chain(current).filter(|end| end.end_offset > 0).collect()
     }
 
     /// Bytes in all segments that are needed.
@@ -259,30 +280,48 @@ impl WalSet {
         Ok(self.previous)
     }
 
-    /// Takes the segments below `oldest_needed` out of the log: some are kept for recycling, the
-    /// others are given back to be removed.
-    pub(crate) fn release_below(
-        &mut self,
-        inner: &DbInner,
-        oldest_needed: FileNumber,
-    ) -> Vec<PathBuf> {
+    /// Keeps what is in the log now from `oldest_needed` on as it is, until [`WalSet::unpin`].
+    pub(crate) fn pin(&mut self, oldest_needed: FileNumber) -> PinnedLog {
+        let closed = self.closed.iter().map(|segment| (segment.number, segment.bytes));
+        let current = self.current.as_ref().map(|wal| (wal.log_number(), wal.end_offset()));
+        // A segment of no bytes was being created when the machine stopped; nothing names it.
+        let is_needed =
+            |(number, bytes): &(FileNumber, u64)| *number >= oldest_needed && *bytes > 0;
+        let segments = closed.chain(current).filter(is_needed).collect();
+        let end = current.map(|(log_number, end_offset)| SegmentEnd { log_number, end_offset });
+        self.pins.push(oldest_needed);
+        PinnedLog { segments, end: end.or(self.previous), pin: oldest_needed }
+    }
+
+    /// Lets go of what was pinned. The caller asks then what may be released.
+    pub(crate) fn unpin(&mut self, log: &PinnedLog) {
+        if let Some(index) = self.pins.iter().position(|pin| *pin == log.pin) {
+            self.pins.swap_remove(index);
+        }
+    }
+
+    /// Takes the segments below `oldest_needed` out of the log, but for pinned ones.
+    pub(crate) fn release_below(&mut self, oldest_needed: FileNumber) -> Vec<FileName> {
+        let oldest_needed = self.pins.iter().fold(oldest_needed, |oldest, pin| oldest.min(*pin));
         let mut unneeded = Vec::new();
         if planted!(SegmentsLeaked) {
             return unneeded;
         }
         let oldest_needed = oldest_needed.saturating_add(planted!(SegmentReleasedEarly).into());
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
-            if let Some(segment) = self.closed.pop_front() {
-                let path = FileName::Wal(segment.number).path(&inner.path);
-                let mut recyclable = lock(&self.pool.recyclable);
-                if recyclable.len() < RECYCLED_MAX {
-                    recyclable.push(path);
-                } else {
-                    unneeded.push(path);
-                }
-            }
+            unneeded.extend(self.closed.pop_front().map(|segment| FileName::Wal(segment.number)));
         }
         unneeded
+    }
+
+    /// Takes a segment that nobody needs to be used again; false if there are enough of them.
+    pub(crate) fn recycle(&self, path: &Path) -> bool {
+        let mut recyclable = lock(&self.pool.recyclable);
+        let has_room = recyclable.len() < RECYCLED_MAX;
+        if has_room {
+            recyclable.push(path.to_path_buf());
+        }
+        has_room
     }
 }
 

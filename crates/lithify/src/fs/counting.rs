@@ -161,6 +161,10 @@ impl FileSystem for CountingFileSystem {
         self.inner.create_directory(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        self.inner.remove_directory(path)
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         self.inner.sync_directory(path)?;
         self.directory_syncs.fetch_add(1, Ordering::Relaxed);
@@ -169,6 +173,10 @@ impl FileSystem for CountingFileSystem {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         self.inner.lock(path)
+    }
+
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        self.inner.is_locked(path)
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

@@ -1,25 +1,31 @@
 //! Floor 1: the only room that touches files, clocks and threads.
 //!
 //! Owns: the [`FileSystem`], [`File`], [`Environment`] and [`Event`] traits and their
-//! implementations. Everything above reads, writes, waits, sleeps and starts threads through
-//! them, so that a simulator can own every one of these.
+//! implementations; copying whole files, and directories that appear whole or not at all.
+//! Everything above reads, writes, waits, sleeps and starts threads through them, so that a
+//! simulator can own every one of these.
 //!
 //! Promises: calls are safe from any thread; errors name the path. It never maps files into
 //! memory (an I/O error would arrive as a signal) and never retries.
 
 mod counting;
+mod directory;
 mod memory;
 mod posix;
+mod transfer;
 
 #[cfg(test)]
 mod tests;
 
 pub use counting::{CountingFileSystem, FileCounts};
+pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
 pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
     Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
+pub use transfer::{PIECE_BYTES, TransferListener, TransferOptions, TransferProgress};
+pub(crate) use transfer::{Pieces, Transfer};
 
 use crate::base::Clock;
 use crate::{Error, Result};
@@ -206,7 +212,8 @@ pub trait FileSystem: Send + Sync {
     fn is_directory(&self, path: &Path) -> Result<bool>;
     /// The length of a file in bytes.
     fn length(&self, path: &Path) -> Result<u64>;
-    /// Renames a file, replacing what was there.
+    /// Renames a file, replacing a file that was there; or a directory with all that is in it,
+    /// whose new name must be free.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> Result<()>;
@@ -216,10 +223,16 @@ pub trait FileSystem: Send + Sync {
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
     /// Makes a directory and its parents; fine if it is there.
     fn create_directory(&self, path: &Path) -> Result<()>;
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &Path) -> Result<()>;
     /// Makes the names in a directory durable.
     fn sync_directory(&self, path: &Path) -> Result<()>;
     /// Takes an exclusive lock on a file, made if absent. [`crate::ErrorKind::Locked`] if held.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+    /// Whether somebody holds the lock on a file. Changes nothing, so it works on a read-only file
+    /// system too; a file that is not there is not locked. For a moment it may keep another one
+    /// from taking the lock.
+    fn is_locked(&self, path: &Path) -> Result<bool>;
     /// Bytes that can still be written to the file system that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
 }

@@ -390,3 +390,59 @@ fn counting_passes_submissions_through() {
     let counts = counting.counts("sst");
     assert_eq!((counts.written_bytes, counts.read_bytes, counts.syncs), (3, 2, 1));
 }
+
+#[test]
+fn directories_are_renamed_with_what_is_in_them_and_removed_when_empty() {
+    everywhere(|files, root| {
+        let (old, new) = (root.join("old"), root.join("new"));
+        files.create_directory(&old.join("below")).unwrap();
+        create(files, &old.join("a"), b"content");
+        files.rename(&old, &new).unwrap();
+        assert!(!files.exists(&old).unwrap() && files.exists(&new.join("below")).unwrap());
+        assert_eq!(content(&*files.open(&new.join("a"), OpenMode::Read).unwrap()), b"content");
+        // Its new name must be free, and it cannot be put into itself.
+        files.create_directory(&old.join("other")).unwrap();
+        assert!(files.rename(&old, &new).is_err());
+        assert!(files.rename(&new, &new.join("below/deeper")).is_err());
+        create(files, &root.join("file"), b"");
+        assert!(files.rename(&root.join("file"), &new).is_err());
+        assert!(files.remove_directory(&new).is_err(), "not empty");
+        assert!(files.remove_directory(&root.join("file")).is_err(), "a file");
+        assert_eq!(kind(files.remove_directory(&root.join("missing"))), ErrorKind::NotFound);
+        files.remove(&new.join("a")).unwrap();
+        files.remove_directory(&new.join("below")).unwrap();
+        files.remove_directory(&new).unwrap();
+        assert_eq!(files.list(root).unwrap(), [PathBuf::from("file"), PathBuf::from("old")]);
+        files.create_directory(&new).unwrap();
+        assert!(files.list(&new).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_staged_directory_appears_whole_and_clears_what_a_crash_left() {
+    everywhere(|files, root| {
+        let (target, staged) = (root.join("target"), root.join("target.unfinished"));
+        let begin = || StagedDirectory::begin(files, &target, &|name| name != Path::new("mine"));
+        let first = begin().unwrap();
+        assert_eq!(first.path(), staged);
+        create(files, &staged.join("half"), b"written");
+        assert_eq!(kind(begin()), ErrorKind::Locked);
+        drop(first);
+        assert!(files.list(root).unwrap().is_empty(), "nothing is left");
+        // As a crash leaves it: no lock is held.
+        files.create_directory(&staged).unwrap();
+        create(files, &staged.join("half"), b"written");
+        create(files, &staged.join("mine"), b"a stranger's");
+        assert_eq!(kind(begin()), ErrorKind::AlreadyExists);
+        assert!(files.exists(&staged.join("half")).unwrap(), "not touched");
+        files.remove(&staged.join("mine")).unwrap();
+        let second = begin().unwrap();
+        assert!(!files.exists(&staged.join("half")).unwrap());
+        create(files, &staged.join("all"), b"of it").sync_data().unwrap();
+        second.finish().unwrap();
+        let names = [PathBuf::from("LOCK"), PathBuf::from("all")];
+        assert_eq!(files.list(&target).unwrap(), names);
+        assert_eq!(kind(begin()), ErrorKind::AlreadyExists);
+        assert_eq!(files.list(root).unwrap(), [PathBuf::from("target")]);
+    });
+}

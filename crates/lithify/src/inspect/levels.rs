@@ -277,20 +277,12 @@ fn read_once(files: &dyn FileSystem, directory: &Path, options: &LevelsOptions) 
         damage: Vec::new(),
     };
     for (id, state) in &loaded.state.families {
-        let options = family_options(state)
+        let options = CfOptions::of_family(state)
             .map_err(|error| error.in_file(FileName::Manifest(loaded.number).path(directory)))?;
         levels.families.push(inspector.family(*id, state, &options));
     }
     levels.damage = inspector.damage;
     Ok(levels)
-}
-
-fn family_options(state: &FamilyState) -> Result<CfOptions> {
-    let text = std::str::from_utf8(&state.options).map_err(|error| {
-        let what = format!("the options of column family {:?} are no text", state.name);
-        Error::corruption(what).because(error)
-    })?;
-    CfOptions::from_text(text)
 }
 
 /// Opens tables one after the other and collects what is damaged.
@@ -367,7 +359,9 @@ impl Inspector<'_> {
             *line.blocks.entry(record.codec).or_default() += 1;
             line.fallback_blocks += u64::from(record.flags & FLAG_RAW_FALLBACK != 0);
         })?;
-        compare(&line.metadata, &table).map_err(|error| error.in_file(&path))?;
+        if let Some(error) = line.metadata.differences(&table).into_iter().next() {
+            return Err(error.in_file(&path));
+        }
         if self.check {
             table.verify(&mut ReadContext::new(&NoClock))?;
         }
@@ -389,26 +383,5 @@ fn written_with(properties: &TableProperties) -> String {
             Compression { codec, effort, encoder }.to_string()
         }
         _ => format!("unknown codec {}", properties.codec),
-    }
-}
-
-/// Whether the table is the one that the manifest means, and says the same of itself.
-fn compare(metadata: &FileMetadata, table: &TableReader) -> Result<()> {
-    let properties = table.properties();
-    if table.table_id() != metadata.table_id {
-        return Err(Error::corruption("this is another table than the manifest names"));
-    }
-    let pairs = [
-        ("size", metadata.size_bytes, table.size_bytes()),
-        ("raw size", metadata.raw_bytes, properties.data_raw_bytes),
-        ("entry count", metadata.entries, properties.entries),
-        ("codec", metadata.compression.codec as u64, properties.codec),
-    ];
-    match pairs.into_iter().find(|(_, expected, found)| expected != found) {
-        Some((what, expected, found)) => {
-            let what = format!("manifest and table differ in the {what}");
-            Err(Error::corruption(what).expected(expected, found))
-        }
-        None => Ok(()),
     }
 }

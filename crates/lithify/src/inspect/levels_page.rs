@@ -82,7 +82,7 @@ fn cells(header: &[&str]) -> Vec<String> {
 }
 
 /// A size for people, to three digits.
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes as f64;
     let mut unit = 0;

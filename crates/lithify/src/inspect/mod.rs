@@ -22,6 +22,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use table::{NoClock, context_pool};
+
 pub use dump::{DumpOptions, dump};
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
+pub use levels_page::size;

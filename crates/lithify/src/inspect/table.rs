@@ -20,7 +20,7 @@ use std::sync::Arc;
 const CONTEXT_BYTES: usize = 16 << 20;
 
 /// Reads are not timed here, and nothing asks for the time.
-pub(super) struct NoClock;
+pub(crate) struct NoClock;
 
 impl Clock for NoClock {
     fn now_us(&self) -> u64 {
@@ -38,7 +38,7 @@ impl Clock for NoClock {
 }
 
 /// A pool for one inspection.
-pub(super) fn context_pool() -> Arc<ContextPool> {
+pub(crate) fn context_pool() -> Arc<ContextPool> {
     ContextPool::new(MemoryBudget::new(CONTEXT_BYTES))
 }
 

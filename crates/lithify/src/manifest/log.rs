@@ -11,6 +11,7 @@ use super::current::{self, Current};
 use super::edit::{Change, NEXT_FILE_NUMBER_MAX, VersionEdit};
 use super::lifetimes::{DirectoryListing, ObsoleteTables};
 use super::names::FileName;
+use super::readers::ManifestPosition;
 use super::state::ManifestState;
 use super::witness::{Witness, WitnessKeeper};
 use crate::base::FileNumber;
@@ -111,6 +112,11 @@ impl LoadedManifest {
         Ok(LoadedManifest { database_id, number, header, state, edits, stop, log_number })
     }
 
+    /// How far it was read.
+    pub fn position(&self) -> ManifestPosition {
+        ManifestPosition { number: self.number, offset: self.stop.offset }
+    }
+
     /// Whether bytes of an edit that was not finished were dropped.
     pub fn dropped_an_edit(&self) -> bool {
         !matches!(self.stop.reason, StopReason::EndOfFile | StopReason::Zeros)
@@ -133,7 +139,8 @@ pub struct Manifest {
     directory: PathBuf,
     database_id: u128,
     number: FileNumber,
-    writer: WalWriter,
+    /// `None` if it is only read.
+    writer: Option<WalWriter>,
     rotate_size_bytes: u64,
     rotate_at_bytes: u64,
     finished_bytes: u64,
@@ -189,6 +196,30 @@ impl Manifest {
         Ok(OpenedManifest { manifest, loaded, listing })
     }
 
+    /// A manifest as it was read, to which nothing can be added: [`ErrorKind::ReadOnly`].
+    pub fn read_only(
+        file_system: Arc<dyn FileSystem>,
+        directory: &Path,
+        loaded: &LoadedManifest,
+    ) -> Self {
+        let state = loaded.state.clone();
+        Manifest {
+            file_system,
+            directory: directory.to_path_buf(),
+            database_id: loaded.database_id,
+            number: loaded.number,
+            writer: None,
+            witness: Arc::new(WitnessKeeper::none(loaded.database_id, loaded.log_number)),
+            rotate_size_bytes: ROTATE_SIZE_BYTES,
+            rotate_at_bytes: u64::MAX,
+            finished_bytes: 0,
+            numbers: Arc::new(FileNumbers::starting_at(state.next_file_number)),
+            state: Arc::new(state),
+            obsolete: ObsoleteTables::default(),
+            poison: Some(Error::new(ErrorKind::ReadOnly, "the manifest was opened for reading")),
+        }
+    }
+
     /// Writes a manifest with that state and puts it into force. Segments up to `log_number` have
     /// begun.
     fn start(
@@ -217,7 +248,7 @@ impl Manifest {
             directory: directory.to_path_buf(),
             database_id,
             number,
-            writer,
+            writer: Some(writer),
             rotate_size_bytes: ROTATE_SIZE_BYTES,
             rotate_at_bytes: 0,
             finished_bytes: current::SIZE_BYTES as u64,
@@ -231,6 +262,21 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Writes a manifest with that state into a directory that has none, and puts it into force: the
+    /// manifest of a copy. It takes the state's next file number. Gives the bytes written.
+    pub fn export(
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        database_id: u128,
+        state: &ManifestState,
+    ) -> Result<u64> {
+        let number = state.next_file_number;
+        let state = ManifestState { next_file_number: number + 1, ..state.clone() };
+        let writer = write_snapshot(file_system, directory, database_id, number, &state)?;
+        put_into_force(file_system, directory, database_id, number)?;
+        Ok(writer.end_offset() + current::SIZE_BYTES as u64)
+    }
+
     /// Checks an edit, makes it durable, and gives the state that it leads to. An error of
     /// [`ManifestState::apply`] or a full disk leaves everything as it was. After a failed write
     /// or sync it is unknown what is durable: [`ErrorKind::Poisoned`] from then on.
@@ -238,18 +284,19 @@ impl Manifest {
     /// The next file number is recorded with every edit, before its changes.
     pub fn append(&mut self, edit: VersionEdit) -> Result<Arc<ManifestState>> {
         self.check_usable()?;
-        if self.writer.end_offset() > self.rotate_at_bytes {
+        if self.end_offset() > self.rotate_at_bytes {
             self.rotate()?;
         }
         let mut changes = vec![Change::NextFileNumber(self.numbers.next())];
         changes.extend(edit.changes);
         let edit = VersionEdit { changes };
         let applied = self.state.apply(&edit)?;
-        let written = self.writer.append(&[IoSlice::new(&edit.encode())]);
-        let durable =
-            written.and_then(|_| if planted!(EditUnsynced) { Ok(()) } else { self.writer.sync() });
+        let durable = self.writer.as_mut().map_or(Ok(()), |writer| {
+            writer.append(&[IoSlice::new(&edit.encode())])?;
+            if planted!(EditUnsynced) { Ok(()) } else { writer.sync() }
+        });
         self.poison_if_unknown(durable)?;
-        self.witness.manifest_is_durable(self.number, self.writer.end_offset());
+        self.witness.manifest_is_durable(self.number, self.end_offset());
         self.obsolete.retire(applied.removed);
         self.state = Arc::new(applied.state);
         Ok(Arc::clone(&self.state))
@@ -269,10 +316,10 @@ impl Manifest {
             });
         let writer = self.poison_if_unknown(replaced)?;
         let old_path = FileName::Manifest(self.number).path(&self.directory);
-        self.finished_bytes += self.writer.end_offset() + current::SIZE_BYTES as u64;
+        self.finished_bytes += self.end_offset() + current::SIZE_BYTES as u64;
         self.number = number;
-        self.writer = writer;
-        self.witness.manifest_is_durable(number, self.writer.end_offset());
+        self.witness.manifest_is_durable(number, writer.end_offset());
+        self.writer = Some(writer);
         self.state = Arc::new(state);
         self.set_rotate_size_bytes(self.rotate_size_bytes);
         // The new manifest is in force; an old one that cannot be removed now is an orphan that
@@ -296,7 +343,7 @@ impl Manifest {
     /// Sets the length in bytes over which the manifest is replaced.
     pub fn set_rotate_size_bytes(&mut self, rotate_size_bytes: u64) {
         self.rotate_size_bytes = rotate_size_bytes;
-        self.rotate_at_bytes = rotate_size_bytes.max(2 * self.writer.end_offset());
+        self.rotate_at_bytes = rotate_size_bytes.max(2 * self.end_offset());
     }
 
     /// The present state.
@@ -326,12 +373,21 @@ impl Manifest {
 
     /// Bytes written so far to manifests, `CURRENT` and `WITNESS`.
     pub fn written_bytes(&self) -> u64 {
-        self.finished_bytes + self.writer.end_offset() + self.witness.written_bytes()
+        self.finished_bytes + self.end_offset() + self.witness.written_bytes()
     }
 
     /// What keeps how far manifest and log are durable.
     pub(crate) fn witness(&self) -> &Arc<WitnessKeeper> {
         &self.witness
+    }
+
+    /// Behind the newest edit.
+    pub fn position(&self) -> ManifestPosition {
+        ManifestPosition { number: self.number, offset: self.end_offset() }
+    }
+
+    fn end_offset(&self) -> u64 {
+        self.writer.as_ref().map_or(0, WalWriter::end_offset)
     }
 }
 

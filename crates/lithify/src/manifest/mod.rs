@@ -16,6 +16,7 @@ mod edit;
 mod lifetimes;
 mod log;
 mod names;
+mod readers;
 mod state;
 mod version;
 mod witness;
@@ -36,6 +37,9 @@ pub use edit::{
 pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};
 pub use names::FileName;
+pub(crate) use names::INCOMPLETE;
+pub use readers::ManifestPosition;
+pub(crate) use readers::{ReaderRegistration, Readers};
 pub use state::{Applied, FamilyState, ManifestState};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};
 pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};

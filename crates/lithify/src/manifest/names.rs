@@ -4,6 +4,10 @@ use crate::base::FileNumber;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// A file of this name marks a directory as one that does not hold a database yet: somebody is
+/// making one there, or did not end.
+pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
+
 /// The name of a file of the engine. Its `Display` is the name in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileName {

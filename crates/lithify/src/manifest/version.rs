@@ -104,6 +104,47 @@ pub struct FileMetadata {
     pub newest_obsolete_sequence: SequenceNumber,
 }
 
+impl FileMetadata {
+    /// What a table says of itself against this: one error for each difference, none if it is the
+    /// table that is meant.
+    pub fn differences(&self, table: &TableReader) -> Vec<Error> {
+        if table.table_id() != self.table_id {
+            return vec![Error::corruption("this is another table than the manifest names")];
+        }
+        let properties = table.properties();
+        let sequences = match self.ingested {
+            // Its entries have no sequence numbers of their own.
+            true => (self.smallest_sequence, self.largest_sequence),
+            false => (properties.smallest_sequence, properties.largest_sequence),
+        };
+        let tombstones = properties.deletes.saturating_add(properties.single_deletes);
+        let pairs = [
+            ("size", self.size_bytes, table.size_bytes()),
+            ("raw size", self.raw_bytes, properties.data_raw_bytes),
+            ("entry count", self.entries, properties.entries),
+            ("tombstone count", self.tombstones, tombstones),
+            ("range tombstone count", self.range_tombstones, properties.range_tombstones),
+            ("smallest sequence number", self.smallest_sequence, sequences.0),
+            ("largest sequence number", self.largest_sequence, sequences.1),
+            ("codec", self.compression.codec as u64, properties.codec),
+        ];
+        let differ =
+            |what: &str| Error::corruption(format!("manifest and table differ in the {what}"));
+        let of_pair = |(what, said, found): (&str, u64, u64)| {
+            (said != found).then(|| differ(what).expected(said, found))
+        };
+        let mut differences: Vec<Error> = pairs.into_iter().filter_map(of_pair).collect();
+        let range = &self.range;
+        let is_same_range = range.smallest[..] == properties.smallest_key[..]
+            && range.largest[..] == properties.largest_key[..]
+            && range.largest_exclusive == (properties.largest_key_exclusive != 0);
+        if !is_same_range {
+            differences.push(differ("range of keys"));
+        }
+        differences
+    }
+}
+
 /// A live table: its metadata, shared by all versions that hold it. When the last of them goes,
 /// the file can be removed.
 #[derive(Debug)]

@@ -131,6 +131,17 @@ impl WitnessKeeper {
         }
     }
 
+    /// Keeps nothing: for a database that is only read.
+    pub fn none(database_id: u128, log_number: FileNumber) -> Self {
+        let known = Witness { log_number, ..Witness::default() };
+        WitnessKeeper {
+            file: None,
+            database_id,
+            written_bytes: AtomicU64::new(0),
+            known: Mutex::new((known, 0)),
+        }
+    }
+
     /// Notes that a manifest is in force and durable up to an offset.
     pub fn manifest_is_durable(&self, manifest_number: FileNumber, end_offset: u64) {
         let bytes = self.note(|known| {

@@ -96,6 +96,10 @@ pub struct StatisticsSnapshot {
     pub row_locks_held: u64,
     /// Snapshots held, those of transactions among them.
     pub snapshots_held: u64,
+    /// Readers beside this writer that were registered at the last look.
+    pub readers: u64,
+    /// Files that nothing here needs any more and that are kept for those readers.
+    pub files_held_for_readers: u64,
     /// An earlier snapshot: the page then shows the interval since it, too.
     pub previous: Option<Box<StatisticsSnapshot>>,
 }
@@ -122,6 +126,8 @@ impl StatisticsSnapshot {
             cache: CacheFigures::default(),
             row_locks_held: 0,
             snapshots_held: 0,
+            readers: 0,
+            files_held_for_readers: 0,
             previous: None,
         }
     }
@@ -202,6 +208,8 @@ impl StatisticsSnapshot {
             json.key("wal_live_bytes").number(self.wal_live_bytes);
             json.key("row_locks_held").number(self.row_locks_held);
             json.key("snapshots_held").number(self.snapshots_held);
+            json.key("readers").number(self.readers);
+            json.key("files_held_for_readers").number(self.files_held_for_readers);
             json.key("counters").object(|json| {
                 for counter in Counter::ALL {
                     json.key(counter.name()).number(self.figures.counter(*counter));

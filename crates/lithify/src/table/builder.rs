@@ -14,8 +14,8 @@ use super::properties::TableProperties;
 use super::stored_block::{StoredBlock, Survey};
 use super::tombstones::TombstoneFragmenter;
 use crate::base::{
-    Clock, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer, VALUE_SIZE_MAX,
-    ValueKind,
+    Clock, ColumnFamilyId, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer,
+    VALUE_SIZE_MAX, ValueKind,
 };
 use crate::codec::{CodecId, PooledCompressor};
 use crate::stats::{Part, WorkMeter};
@@ -35,6 +35,19 @@ pub struct TableOptions {
     pub prefix_length: Option<usize>,
     /// The level that the table is made for; a property only.
     pub level: Level,
+    /// Whose it is; properties only. Default unknown.
+    pub origin: Option<TableOrigin>,
+}
+
+/// Which column family a table is made for: for a repair without a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOrigin {
+    /// The id of the column family.
+    pub family_id: ColumnFamilyId,
+    /// Its name.
+    pub family_name: String,
+    /// All of the family's writes up to here are in this table and others; 0 if not known.
+    pub flushed_through: SequenceNumber,
 }
 
 impl Default for TableOptions {
@@ -45,6 +58,7 @@ impl Default for TableOptions {
             filter_bits_per_key: 10,
             prefix_length: None,
             level: 0,
+            origin: None,
         }
     }
 }
@@ -222,7 +236,11 @@ impl TableBuilder {
     pub fn new(options: TableOptions, table_id: TableId, compressor: PooledCompressor) -> Self {
         let compression = compressor.compression();
         let prefix_length = options.prefix_length.unwrap_or(0);
+        let origin = options.origin.as_ref();
         let properties = TableProperties {
+            family_id: origin.map_or(0, |origin| u64::from(origin.family_id)),
+            family_name: origin.map_or(Vec::new(), |o| o.family_name.clone().into_bytes()),
+            flushed_through: origin.map_or(0, |origin| origin.flushed_through),
             codec: compression.codec as u64,
             effort: i64::from(compression.effort),
             encoder: compression.encoder as u64,

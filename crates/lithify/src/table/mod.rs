@@ -51,7 +51,7 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
-pub use builder::{TableBuilder, TableOptions, TableSummary};
+pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};
 pub(crate) use footer::{FOOTER_SIZE, Footer, MAGIC as TABLE_MAGIC};
@@ -63,6 +63,7 @@ pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use stored_block::StoredBlock;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
+pub(crate) use verify::{TableExaminer, TableFinding, TablePart, examine_table};
 
 /// The newest version of the format that this program writes.
 pub const TABLE_FORMAT_VERSION: u32 = 2;

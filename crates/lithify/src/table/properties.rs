@@ -31,8 +31,14 @@ pub struct TableProperties {
     pub entries: u64,
     /// Data blocks stored raw because they did not shrink enough.
     pub fallback_blocks: u64,
+    /// The id of the column family that it was made for, if it has a name.
+    pub family_id: u64,
+    /// Its name; empty if it is not known.
+    pub family_name: Vec<u8>,
     /// Bits per key of the filter; 0: no filter.
     pub filter_bits_per_key: u64,
+    /// All of the family's writes up to here are in this table and others; 0: not known.
+    pub flushed_through: SequenceNumber,
     /// Bytes of all user keys.
     pub key_bytes: u64,
     /// The largest user key, or the exclusive end of the last range tombstone.
@@ -67,6 +73,9 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
+/// Properties that a table has only if it was made for a column family that was known.
+const OF_ORIGIN: [&str; 3] = ["family_id", "family_name", "flushed_through"];
+
 enum Slot<'a> {
     Unsigned(&'a mut u64),
     Signed(&'a mut i64),
@@ -82,7 +91,7 @@ impl TableProperties {
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
-    fn slots(&mut self) -> [(&'static str, Slot<'_>); 24] {
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 27] {
         use Slot::{Bytes, Signed, Unsigned};
         [
             ("codec", Unsigned(&mut self.codec)),
@@ -96,7 +105,10 @@ impl TableProperties {
             ("encoder", Unsigned(&mut self.encoder)),
             ("entries", Unsigned(&mut self.entries)),
             ("fallback_blocks", Unsigned(&mut self.fallback_blocks)),
+            ("family_id", Unsigned(&mut self.family_id)),
+            ("family_name", Bytes(&mut self.family_name)),
             ("filter_bits_per_key", Unsigned(&mut self.filter_bits_per_key)),
+            ("flushed_through", Unsigned(&mut self.flushed_through)),
             ("key_bytes", Unsigned(&mut self.key_bytes)),
             ("largest_key", Bytes(&mut self.largest_key)),
             ("largest_key_exclusive", Unsigned(&mut self.largest_key_exclusive)),
@@ -112,9 +124,13 @@ impl TableProperties {
         ]
     }
 
-    /// Hands out every property, by name.
+    /// Hands out every property that the table has, by name.
     pub(crate) fn visit(&self, visitor: &mut dyn FnMut(&'static str, Value<'_>)) {
+        let has_origin = !self.family_name.is_empty();
         for (name, slot) in self.clone().slots() {
+            if !has_origin && OF_ORIGIN.contains(&name) {
+                continue;
+            }
             let value = match &slot {
                 Slot::Unsigned(value) => Value::Unsigned(**value),
                 Slot::Signed(value) => Value::Signed(**value),
@@ -147,6 +163,7 @@ impl TableProperties {
                 (Slot::Unsigned(target), Some(Value::Unsigned(value))) => *target = value,
                 (Slot::Signed(target), Some(Value::Signed(value))) => *target = value,
                 (Slot::Bytes(target), Some(Value::Bytes(value))) => *target = value.to_vec(),
+                (_, None) if OF_ORIGIN.contains(&name) => {}
                 _ => {
                     let what = format!("property {name} is missing or of another kind");
                     return Err(Error::corruption(what));
@@ -204,6 +221,7 @@ mod tests {
                 *value = index as u64;
             }
         }
+        properties.family_name = b"rocks".to_vec();
         let bytes = properties.encode();
         assert_eq!(TableProperties::decode(&bytes).unwrap(), properties);
 
@@ -219,5 +237,12 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Corruption);
         let unordered = [&bytes[..], &bytes[..]].concat();
         assert!(TableProperties::decode(&unordered).is_err());
+
+        // Tables of no known family, as all were once, have none of it.
+        let anonymous = TableProperties { family_name: Vec::new(), ..properties };
+        let bytes = anonymous.encode();
+        assert!(!bytes.windows(6).any(|part| part == b"family"));
+        let found = TableProperties::decode(&bytes).unwrap();
+        assert_eq!((found.family_id, found.flushed_through), (0, 0));
     }
 }

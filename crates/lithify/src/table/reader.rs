@@ -115,6 +115,27 @@ impl TableReader {
         pool: Arc<ContextPool>,
         meter: &mut WorkMeter,
     ) -> Result<Arc<Self>> {
+        match TableReader::open_parts(file, cache, pool, meter)? {
+            (table, None) => Ok(table),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// A table of which the footer is whole; beside it what is wrong with the properties, which
+    /// are empty then.
+    pub(super) fn open_as_far_as_whole(
+        file: Arc<dyn File>,
+        pool: Arc<ContextPool>,
+    ) -> Result<(Arc<Self>, Option<Error>)> {
+        TableReader::open_parts(file, None, pool, &mut WorkMeter::default())
+    }
+
+    fn open_parts(
+        file: Arc<dyn File>,
+        cache: Option<Arc<BlockCache>>,
+        pool: Arc<ContextPool>,
+        meter: &mut WorkMeter,
+    ) -> Result<(Arc<Self>, Option<Error>)> {
         let file_size = file.length()?;
         if file_size < TABLE_SIZE_MIN {
             return Err(Error::corruption("table is too short")
@@ -144,19 +165,19 @@ impl TableReader {
                 Some(stored)
             }
         };
-        let properties = block::open(
-            &stored.unwrap_or_default(),
-            Layout::Properties,
-            (&footer.table_id, handle.offset),
-        )
-        .and_then(|block| decode(&pool, block, Vec::new()))
-        .and_then(|raw| TableProperties::decode(&raw))
-        .map_err(|error| error.at(file.path(), handle.offset))?;
+        let place = (&footer.table_id, handle.offset);
+        let decoded = block::open(&stored.unwrap_or_default(), Layout::Properties, place)
+            .and_then(|block| decode(&pool, block, Vec::new()))
+            .and_then(|raw| TableProperties::decode(&raw));
+        let (properties, damage) = match decoded {
+            Ok(properties) => (properties, None),
+            Err(error) => (TableProperties::default(), Some(error.at(file.path(), handle.offset))),
+        };
         let tombstones = OnceLock::new();
         if footer.tombstones.is_none() {
             let _ = tombstones.set(Arc::default());
         }
-        Ok(Arc::new(TableReader {
+        let table = Arc::new(TableReader {
             file,
             footer,
             properties,
@@ -170,7 +191,8 @@ impl TableReader {
             partitions: OnceLock::new(),
             tombstones,
             assigned_sequence: AtomicU64::new(0),
-        }))
+        });
+        Ok((table, damage))
     }
 
     /// Lets all entries, which have sequence number 0 in the file, count as at `sequence`. To be

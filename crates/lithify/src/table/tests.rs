@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 mod damage;
+mod examine;
 mod model;
 mod scan;
 mod two_levels;

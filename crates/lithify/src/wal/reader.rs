@@ -213,6 +213,28 @@ impl WalReader {
         Ok(LogStop { offset: start, reason, records_behind, watermark, dropped_bytes })
     }
 
+    /// Goes to the next whole record behind the place where [`WalReader::next_record`] found none.
+    /// False, and nothing has changed, if there is none. What lies between is lost, and with it
+    /// that the records are a prefix of what was written.
+    pub fn skip_damage(&mut self) -> Result<bool> {
+        let mut claimed_bytes = 0;
+        let mut offset = self.offset + ALIGNMENT;
+        while offset < self.length {
+            if let Some(frame) = self.claimed_frame(offset)? {
+                claimed_bytes += stored_size_bytes(frame.payload_length as usize);
+                if claimed_bytes / CLAIMED_SHARE_MAX > self.length {
+                    return Ok(false);
+                }
+                if self.verified_frame(offset)?.is_some() {
+                    self.offset = offset;
+                    return Ok(true);
+                }
+            }
+            offset += ALIGNMENT;
+        }
+        Ok(false)
+    }
+
     /// Whether any record of this log can be found anywhere in the file.
     pub fn holds_a_record(&mut self) -> Result<bool> {
         if self.verified_frame(self.offset)?.is_some() {

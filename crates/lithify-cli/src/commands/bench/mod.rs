@@ -7,7 +7,7 @@ mod engines;
 mod list;
 mod loops;
 mod overwrite;
-mod process;
+pub mod process;
 mod run;
 mod setup;
 mod show;

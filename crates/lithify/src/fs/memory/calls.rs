@@ -20,7 +20,7 @@ pub enum FileCallKind {
     IsDirectory,
     /// Reads the length of a file, by name or by handle.
     Length,
-    /// Renames a file.
+    /// Renames a file or a directory.
     Rename,
     /// Removes a file.
     Remove,
@@ -30,6 +30,8 @@ pub enum FileCallKind {
     List,
     /// Makes a directory.
     CreateDirectory,
+    /// Removes an empty directory.
+    RemoveDirectory,
     /// Syncs a directory.
     SyncDirectory,
     /// Takes a lock.
@@ -71,6 +73,7 @@ impl FileCallKind {
             K::Link,
             K::List,
             K::CreateDirectory,
+            K::RemoveDirectory,
             K::SyncDirectory,
             K::Lock,
             K::FreeSpace,
@@ -95,6 +98,7 @@ impl FileCallKind {
                 | K::Remove
                 | K::Link
                 | K::CreateDirectory
+                | K::RemoveDirectory
                 | K::Lock
                 | K::Write
                 | K::Append

@@ -380,6 +380,12 @@ impl FileSystem for MemoryFileSystem {
             .map_err(|e| Error::io("cannot create the directory", path, e))
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        self.disk
+            .change_names(FileCallKind::RemoveDirectory, path, |names| names.remove_directory(path))
+            .map_err(|e| Error::io("cannot remove the directory", path, e))
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         self.disk
             .change_names(FileCallKind::SyncDirectory, path, |names| names.sync(path))
@@ -402,6 +408,15 @@ impl FileSystem for MemoryFileSystem {
             return Err(Error::new(ErrorKind::Locked, what).in_file(path));
         }
         Ok(Box::new(MemoryLock { disk: Arc::clone(&self.disk), inode: inode.id }))
+    }
+
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        let found = self.disk.look(FileCallKind::Exists, path, |names| match names.file(path) {
+            Ok(inode) => Ok(self.disk.locked().contains(&inode.id)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        });
+        found.map_err(|e| Error::io("cannot ask for the lock", path, e))
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

@@ -34,7 +34,8 @@ struct Directory {
     changes: Vec<Change>,
 }
 
-/// All directories; the first is the root, which always exists. A directory is never removed.
+/// All directories; the first is the root, which always exists. One that was removed stays in the
+/// list, where no name leads to it: a power cut may give it back.
 #[derive(Clone)]
 pub(super) struct Namespace {
     directories: Vec<Directory>,
@@ -144,17 +145,35 @@ impl Namespace {
         Ok(())
     }
 
+    pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        let id = self.directory(path)?;
+        if !self.directories[id].entries.is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let (parent, name) = self.place(path)?;
+        self.change(parent, vec![(name, None)], None);
+        Ok(())
+    }
+
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        let inode = self.file(from)?;
+        let node = self.find(from)?;
         let (source, old_name) = self.place(from)?;
         let (target, new_name) = self.place(to)?;
-        match self.directories[target].entries.get(&new_name) {
-            Some(Node::Directory(_)) => return Err(io::ErrorKind::IsADirectory.into()),
+        match (&node, self.directories[target].entries.get(&new_name)) {
+            (Node::Directory(_), _) if names(to).starts_with(&names(from)) => {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            (Node::Directory(_), Some(_)) => {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+            (_, Some(Node::Directory(_))) => return Err(io::ErrorKind::IsADirectory.into()),
             // Two names of one file: nothing is done, as in posix.
-            Some(Node::File(other)) if Arc::ptr_eq(other, &inode) => return Ok(()),
+            (Node::File(file), Some(Node::File(other))) if Arc::ptr_eq(other, file) => {
+                return Ok(());
+            }
             _ => {}
         }
-        let arrival = (new_name, Some(Node::File(inode)));
+        let arrival = (new_name, Some(node));
         let departure = (old_name, None);
         if source == target {
             self.change(source, vec![arrival, departure], None);
@@ -265,7 +284,27 @@ impl Namespace {
             }
             directory.changes.clear();
         }
+        survivor.empty_the_unreachable();
         survivor
+    }
+
+    /// What is in a removed directory is gone, also where its own changes did not survive.
+    fn empty_the_unreachable(&mut self) {
+        let mut reachable = BTreeSet::new();
+        let mut waiting = vec![0];
+        while let Some(id) = waiting.pop() {
+            if reachable.insert(id) {
+                let nodes = self.directories[id].entries.values();
+                waiting.extend(nodes.filter_map(|node| match node {
+                    Node::Directory(id) => Some(*id),
+                    Node::File(_) => None,
+                }));
+            }
+        }
+        let directories = self.directories.iter_mut().enumerate();
+        for (_, directory) in directories.filter(|(id, _)| !reachable.contains(id)) {
+            directory.entries.clear();
+        }
     }
 
     /// Shortens what survives until no rename between directories survives in one half only.

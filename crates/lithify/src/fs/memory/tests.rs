@@ -519,3 +519,32 @@ fn the_same_seed_gives_the_same_randomness() {
     assert_ne!(draw(1), draw(2));
     assert_ne!(draw(1)[0], draw(1)[1]);
 }
+
+#[test]
+fn a_power_cut_takes_renames_and_removals_of_directories_back_whole() {
+    let mut outcomes = BTreeSet::new();
+    for seed in SEEDS {
+        let files = MemoryFileSystem::new();
+        for name in ["a", "gone"] {
+            files.create_directory(Path::new(name)).unwrap();
+            create_durable(&files, &format!("{name}/file"), b"content");
+            files.sync_directory(Path::new(name)).unwrap();
+        }
+        files.sync_directory(Path::new("")).unwrap();
+        let free_bytes = files.free_space(Path::new("")).unwrap();
+        files.rename(Path::new("a"), Path::new("b")).unwrap();
+        files.remove(Path::new("gone/file")).unwrap();
+        files.remove_directory(Path::new("gone")).unwrap();
+        let image = files.crash_clone(seed, CrashKeep::Random);
+        let names = image.list(Path::new("")).unwrap();
+        let names: Vec<_> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        let renamed = if names.contains(&"b".to_string()) { "b" } else { "a" };
+        assert_eq!(content(&image, &format!("{renamed}/file")).unwrap(), b"content");
+        if !names.contains(&"gone".to_string()) {
+            // What was in it is gone with it, though its own removal did not survive.
+            assert!(image.free_space(Path::new("")).unwrap() > free_bytes, "seed {seed}");
+        }
+        outcomes.insert(names.join(" "));
+    }
+    assert_eq!(outcomes, BTreeSet::from(["a gone", "b gone", "b"].map(String::from)));
+}

@@ -58,6 +58,31 @@ impl PosixLock {
     }
 }
 
+/// Whether a process, this one or another, holds the lock on a file.
+pub(super) fn is_locked(path: &Path) -> Result<bool> {
+    let failed = |e| Error::io("cannot ask for the lock", path, e);
+    let held = held();
+    let file = match File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.map_err(failed)?,
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if held.contains(&(metadata.dev(), metadata.ino())) {
+        return Ok(true);
+    }
+    // A shared lock needs no file that can be written, and goes when the file is closed.
+    match rustix::io::retry_on_intr(|| {
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared)
+    }) {
+        Ok(()) => {
+            let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+            Ok(false)
+        }
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+        Err(e) => Err(failed(e.into())),
+    }
+}
+
 impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut held = held();

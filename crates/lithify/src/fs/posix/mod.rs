@@ -159,6 +159,10 @@ impl FileSystem for PosixFileSystem {
             .map_err(|e| Error::io("cannot create the directory", path, e))
     }
 
+    fn remove_directory(&self, path: &Path) -> Result<()> {
+        std::fs::remove_dir(path).map_err(|e| Error::io("cannot remove the directory", path, e))
+    }
+
     fn sync_directory(&self, path: &Path) -> Result<()> {
         let failed = |e| Error::io("cannot sync the directory", path, e);
         let mut options = OpenOptions::new();
@@ -168,6 +172,10 @@ impl FileSystem for PosixFileSystem {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         Ok(Box::new(lock::PosixLock::acquire(path)?))
+    }
+
+    fn is_locked(&self, path: &Path) -> Result<bool> {
+        lock::is_locked(path)
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

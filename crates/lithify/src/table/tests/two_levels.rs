@@ -10,7 +10,7 @@ use super::*;
 use crate::base::MemoryUse;
 use crate::format::Features;
 
-fn footer_of(bytes: &[u8]) -> Footer {
+pub(super) fn footer_of(bytes: &[u8]) -> Footer {
     Footer::decode(bytes.last_chunk().unwrap(), bytes.len() as u64).unwrap()
 }
 
@@ -187,7 +187,12 @@ fn blocks_are_copied_out_of_it_and_into_it() {
 }
 
 /// The bytes of a block and its payload put into `bytes`, with a checksum that fits.
-fn reseal(bytes: &mut [u8], handle: BlockHandle, layout: Layout, change: impl FnOnce(&mut [u8])) {
+pub(super) fn reseal(
+    bytes: &mut [u8],
+    handle: BlockHandle,
+    layout: Layout,
+    change: impl FnOnce(&mut [u8]),
+) {
     let start = handle.offset as usize;
     let stored = &mut bytes[start..start + handle.stored_size as usize];
     let size = stored.len() - TRAILER_SIZE;

@@ -1,0 +1,344 @@
+//! `lithify backup`: makes, lists, verifies and deletes backups.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use lithify::backup::{BackupInfo, BackupOptions, BackupStore, BackupVerdict};
+use lithify::inspect::size;
+use serde_json::{Value, json};
+
+use super::copying::{RATE_MAX, Watch, open_database, table, transfer, utc};
+use crate::fault::{Fault, print};
+
+/// `backup`
+#[derive(Debug, Subcommand)]
+pub enum BackupCommand {
+    /// Make a backup of a database in a store
+    Create(CreateArguments),
+    /// List the backups of a store
+    List(ListArguments),
+    /// Read every byte of backups and compare it with what was written
+    Verify(VerifyArguments),
+    /// Delete backups
+    Delete(DeleteArguments),
+    /// Delete all backups but the newest
+    Purge(PurgeArguments),
+}
+
+/// `backup create`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Tables that an earlier backup has are not copied again. The backup is there as a whole and durable,
+or not at all. The database must not be open; a process that has it open makes backups while it writes,
+by BackupStore::create.
+
+Examples:
+  lithify backup create /mnt/backups graph.db
+  lithify backup create /mnt/backups graph.db --note \"before the move\" --rate 50
+
+Exit codes:
+  0    done
+  1    failed, or the database is damaged or open elsewhere: nothing of the backup is left
+  2    used wrongly: no database, or a directory that is no store
+  130  stopped by Ctrl-C or SIGTERM: nothing of the backup is left")]
+pub struct CreateArguments {
+    /// The directory of the store, made if it is not there
+    store: PathBuf,
+    /// The directory of the database
+    directory: PathBuf,
+    /// A note for the list
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    /// Write memtables to tables first, so that no log has to be copied
+    #[arg(long)]
+    flush: bool,
+    /// Read tables that are in the store already again, and replace damaged ones
+    #[arg(long)]
+    check_shared: bool,
+    /// Copy without looking for damage in the database
+    #[arg(long)]
+    no_check: bool,
+    /// Copy at most so many MB (10^6 bytes) in a second
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    rate: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `backup list`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Columns: number; when it was made; the last sequence number in it, and the first one that it can be
+restored to; files; size of all of them; OWN: what no other backup needs; the note.
+
+Exit codes:
+  0  done
+  1  a backup cannot be read: the error says which and why, the others are listed
+  2  there is no store")]
+pub struct ListArguments {
+    /// The directory of the store
+    store: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `backup verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lithify backup verify /mnt/backups
+  lithify backup verify /mnt/backups 3 --rate 50
+
+Exit codes:
+  0    all of them are whole
+  1    damage: the lines above the error say what is wrong and where
+  2    used wrongly: no store, no such backup
+  130  stopped by Ctrl-C or SIGTERM")]
+pub struct VerifyArguments {
+    /// The directory of the store
+    store: PathBuf,
+    /// The number of a backup; all of them when not given
+    id: Option<u64>,
+    /// Read at most so many MB (10^6 bytes) in a second
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    rate: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `backup delete`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files that another backup needs stay.
+
+Exit codes:
+  0  done
+  1  failed
+  2  used wrongly: no store, no such backup; nothing was deleted")]
+pub struct DeleteArguments {
+    /// The directory of the store
+    store: PathBuf,
+    /// Numbers of backups
+    #[arg(required = true)]
+    ids: Vec<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `backup purge`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lithify backup purge /mnt/backups --keep 7
+
+Exit codes:
+  0  done
+  1  failed
+  2  used wrongly: no store")]
+pub struct PurgeArguments {
+    /// The directory of the store
+    store: PathBuf,
+    /// How many of the newest backups stay
+    #[arg(long, value_name = "N")]
+    keep: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(command: &BackupCommand) -> Result<(), Fault> {
+    match command {
+        BackupCommand::Create(arguments) => create(arguments),
+        BackupCommand::List(arguments) => list(arguments),
+        BackupCommand::Verify(arguments) => verify(arguments),
+        BackupCommand::Delete(arguments) => delete(arguments),
+        BackupCommand::Purge(arguments) => purge(arguments),
+    }
+}
+
+/// Opens a store for reading.
+pub fn open_store(path: &Path) -> Result<BackupStore, Fault> {
+    BackupStore::open_read_only(path).map_err(Fault::of_engine)
+}
+
+/// Opens a store that is there, for changing it.
+fn open_store_for_writing(path: &Path) -> Result<BackupStore, Fault> {
+    drop(open_store(path)?);
+    BackupStore::open(path).map_err(Fault::of_engine)
+}
+
+fn object_of(info: &BackupInfo) -> Value {
+    json!({
+        "id": info.id,
+        "unix_time_s": info.unix_time_s,
+        "sequence": info.sequence,
+        "oldest_sequence": info.oldest_sequence,
+        "database_id": format!("{:032x}", info.database_id),
+        "note": info.note,
+        "files": info.files,
+        "bytes": info.bytes,
+        "log_bytes": info.log_bytes,
+        "copied_bytes": info.copied_bytes,
+        "own_bytes": info.own_bytes,
+    })
+}
+
+fn create(arguments: &CreateArguments) -> Result<(), Fault> {
+    // First the database: a store is not made for one that is not there.
+    let db = open_database(&arguments.directory)?;
+    let mut store = BackupStore::open(&arguments.store).map_err(Fault::of_engine)?;
+    let watch = Watch::begin("backup")?;
+    let listener = |progress: &_| watch.hear(progress);
+    let options = BackupOptions {
+        flush: arguments.flush,
+        check: !arguments.no_check,
+        check_shared: arguments.check_shared,
+        note: arguments.note.clone(),
+        transfer: transfer(arguments.rate, &listener),
+    };
+    let report = store.create(&db, &options).map_err(Fault::of_engine)?;
+    drop(watch);
+    db.close().map_err(Fault::of_engine)?;
+    let info = &report.backup;
+    if arguments.json {
+        let object = json!({
+            "backup": object_of(info),
+            "copied_files": report.copied_files,
+            "shared_files": report.shared_files,
+            "shared_bytes": report.shared_bytes,
+            "mended_files": report.mended_files,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let mut text = format!(
+        "backup {}, through sequence {}: {} files copied ({}), {} tables were there ({})\n",
+        info.id,
+        info.sequence,
+        report.copied_files,
+        size(info.copied_bytes),
+        report.shared_files,
+        size(report.shared_bytes),
+    );
+    if report.mended_files > 0 {
+        text.push_str(&format!(
+            "{} tables were damaged in the store and were replaced\n",
+            report.mended_files
+        ));
+    }
+    print(&text)
+}
+
+fn list(arguments: &ListArguments) -> Result<(), Fault> {
+    let list = open_store(&arguments.store)?.list().map_err(Fault::of_engine)?;
+    if arguments.json {
+        let backups: Vec<_> = list.backups.iter().map(object_of).collect();
+        let unreadable = list.unreadable.iter();
+        let unreadable: Vec<_> =
+            unreadable.map(|(id, error)| json!({ "id": id, "error": error.to_string() })).collect();
+        let object = json!({ "backups": backups, "unreadable": unreadable });
+        print(&format!("{object}\n"))?;
+    } else {
+        let head = ["ID", "MADE (UTC)", "SEQUENCE", "FROM", "FILES", "SIZE", "OWN", "NOTE"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows.extend(list.backups.iter().map(|info| {
+            vec![
+                info.id.to_string(),
+                utc(info.unix_time_s),
+                info.sequence.to_string(),
+                info.oldest_sequence.to_string(),
+                info.files.to_string(),
+                size(info.bytes),
+                size(info.own_bytes),
+                info.note.clone(),
+            ]
+        }));
+        print(&table(&rows, &[0, 2, 3, 4, 5, 6]))?;
+    }
+    match list.unreadable.into_iter().next() {
+        Some((id, error)) => Err(Fault::failure(format!("backup {id} cannot be read: {error}"))),
+        None => Ok(()),
+    }
+}
+
+fn verify(arguments: &VerifyArguments) -> Result<(), Fault> {
+    let store = open_store(&arguments.store)?;
+    let watch = Watch::begin("verify")?;
+    let listener = |progress: &_| watch.hear(progress);
+    let options = transfer(arguments.rate, &listener);
+    let found = store.verify(arguments.id, &options).map_err(Fault::of_engine)?;
+    drop(watch);
+    if arguments.json {
+        let verdict = |verdict: &BackupVerdict| {
+            let damage: Vec<_> = verdict.damage.iter().map(ToString::to_string).collect();
+            json!({
+                "id": verdict.id,
+                "whole": verdict.is_whole(),
+                "files": verdict.files,
+                "bytes": verdict.bytes,
+                "damage": damage,
+            })
+        };
+        let backups: Vec<_> = found.backups.iter().map(verdict).collect();
+        let object = json!({
+            "backups": backups,
+            "read_files": found.read_files,
+            "read_bytes": found.read_bytes,
+        });
+        print(&format!("{object}\n"))?;
+    } else {
+        let mut text = String::new();
+        for verdict in &found.backups {
+            let (id, files, bytes) = (verdict.id, verdict.files, size(verdict.bytes));
+            match verdict.is_whole() {
+                true => text.push_str(&format!("backup {id}: whole, {files} files, {bytes}\n")),
+                false => text.push_str(&format!("backup {id}: damaged\n")),
+            }
+            verdict.damage.iter().for_each(|damage| text.push_str(&format!("  {damage}\n")));
+        }
+        text.push_str(&format!("{} files read, {}\n", found.read_files, size(found.read_bytes)));
+        print(&text)?;
+    }
+    let damaged: Vec<_> = found.backups.iter().filter(|verdict| !verdict.is_whole()).collect();
+    match damaged.first().and_then(|verdict| verdict.damage.first()) {
+        Some(first) => Err(Fault::failure(format!(
+            "{} of {} backups are damaged: {first}",
+            damaged.len(),
+            found.backups.len()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn delete(arguments: &DeleteArguments) -> Result<(), Fault> {
+    let mut store = open_store_for_writing(&arguments.store)?;
+    let there = store.ids();
+    if let Some(missing) = arguments.ids.iter().find(|id| !there.contains(id)) {
+        return Err(Fault::usage(format!("there is no backup {missing}; nothing was deleted")));
+    }
+    let mut ids = arguments.ids.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    for id in &ids {
+        store.delete(*id).map_err(Fault::of_engine)?;
+    }
+    report_deleted(&store, &ids, arguments.json)
+}
+
+fn purge(arguments: &PurgeArguments) -> Result<(), Fault> {
+    let mut store = open_store_for_writing(&arguments.store)?;
+    let deleted = store.purge(arguments.keep).map_err(Fault::of_engine)?;
+    report_deleted(&store, &deleted, arguments.json)
+}
+
+fn report_deleted(store: &BackupStore, deleted: &[u64], json: bool) -> Result<(), Fault> {
+    let left = store.ids();
+    if json {
+        return print(&format!("{}\n", json!({ "deleted": deleted, "left": left })));
+    }
+    print(&format!("{} backups deleted, {} left\n", deleted.len(), left.len()))
+}

@@ -1,0 +1,138 @@
+//! What the commands share that copy databases: opening one, progress, Ctrl-C, and how figures and
+//! times are printed.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, stderr};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use lithify::{Db, ErrorKind, Options, TransferOptions, TransferProgress};
+use lithify_lab::run::cell::ProgressLine;
+use lithify_lab::run::progress::{Announcer, Terminal};
+
+use super::bench::process::watch_signals;
+use crate::fault::Fault;
+
+/// Most bytes a second that may be asked for, in MB.
+pub const RATE_MAX: u64 = 1_000_000;
+
+/// Opens a database that nobody has open, to be copied: nothing is compacted.
+pub fn open_database(path: &Path) -> Result<Db, Fault> {
+    let options = Options { create_if_missing: false, background_threads: 0, ..Options::default() };
+    Db::open(path, options).map_err(|error| match error.kind() {
+        ErrorKind::Locked => Fault::failure(format!(
+            "{error}; or let that process make the copy: Db::checkpoint and BackupStore::create \
+             work while it writes"
+        )),
+        _ => Fault::of_engine(error),
+    })
+}
+
+/// Shows how far a transfer is, as a bar on a terminal and as plain lines elsewhere, and stops it
+/// at Ctrl-C.
+pub struct Watch {
+    terminal: RefCell<Terminal>,
+    stage: &'static str,
+    started: Instant,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// Watches from now on.
+    pub fn begin(stage: &'static str) -> Result<Watch, Fault> {
+        let interrupt = watch_signals()?;
+        let terminal = RefCell::new(Terminal::new(stderr().is_terminal()));
+        Ok(Watch { terminal, stage, started: Instant::now(), interrupt })
+    }
+
+    /// Takes note of progress.
+    pub fn hear(&self, progress: &TransferProgress) -> ControlFlow<()> {
+        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
+        let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+        self.terminal.borrow_mut().progress(&ProgressLine {
+            stage: self.stage.to_owned(),
+            done: megabytes(progress.done_bytes),
+            total: megabytes(progress.total_bytes),
+            unit: "MB".to_owned(),
+            rate: (progress.done_bytes as f64 / seconds / 1e6) as u64,
+        });
+        match self.interrupt.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// How to copy: at most so many MB a second, watched by `listener`.
+pub fn transfer<'a>(
+    rate: Option<u64>,
+    listener: &'a dyn Fn(&TransferProgress) -> ControlFlow<()>,
+) -> TransferOptions<'a> {
+    TransferOptions { bytes_per_second: rate.unwrap_or(0) * 1_000_000, listener: Some(listener) }
+}
+
+/// A time in seconds since 1970 as `2020-01-31 23:59:59`, in UTC.
+pub fn utc(unix_time_s: u64) -> String {
+    let (days, seconds) = (unix_time_s / 86_400, unix_time_s % 86_400);
+    // Years that begin in March, so that the day that is sometimes there is the last one.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// Rows with their columns aligned to the left, but for those in `right`.
+pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            match right.contains(&column) {
+                true => line.push_str(&format!("{cell:>width$}  ")),
+                false => line.push_str(&format!("{cell:<width$}  ")),
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates() {
+        for (seconds, date) in [
+            (0, "1970-01-01 00:00:00"),
+            (951_782_400, "2000-02-29 00:00:00"),
+            (951_868_800, "2000-03-01 00:00:00"),
+            (1_577_836_799, "2019-12-31 23:59:59"),
+            (4_107_542_399, "2100-02-28 23:59:59"),
+            (4_107_542_400, "2100-03-01 00:00:00"),
+        ] {
+            assert_eq!(utc(seconds), date);
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        assert_eq!(table(&[row(["ID", "SIZE"]), row(["1", "12 B"])], &[1]), "ID  SIZE\n1   12 B\n");
+    }
+}

@@ -1,0 +1,70 @@
+//! `lithify repair`: saves what is whole of a damaged database.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lithify::repair::{self, RepairOptions};
+
+use super::tool::{Watch, listed, write_json};
+use crate::fault::{Fault, print};
+
+/// `repair`
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Save what is whole of a damaged database into a new directory.
+
+The damaged directory is only read. Tables that are whole are taken, of damaged ones the blocks that
+are whole; without CURRENT or a manifest the tables themselves tell which column family they belong
+to. The log is replayed up to the first damage. What was lost is listed: files, offsets, ranges of
+keys, and where rows may be older than the last write. The result is verified at the end; until then
+the new directory does not open as a database, and the same command begins again.",
+    after_help = "\
+Examples:
+  lithify repair graph.db --to repaired.db
+  lithify repair graph.db --to repaired.db --json report.json
+  lithify repair graph.db --to repaired.db --beyond-damage
+
+Exit codes:
+  0    repaired and verified, nothing is lost
+  1    repaired and verified, but something is lost: the lines above say what; or it failed
+  2    used wrongly: no such directory, no database in it, a target inside of it
+  130  stopped by Ctrl-C or SIGTERM"
+)]
+pub struct RepairArguments {
+    /// The directory of the damaged database
+    directory: PathBuf,
+    /// The directory for the repaired one: new, empty, or of a repair that did not end
+    #[arg(long = "to", value_name = "NEWDIR")]
+    target: PathBuf,
+    /// Replay what the log has behind damage too: commits are then missing before others
+    #[arg(long)]
+    beyond_damage: bool,
+    /// Write what was saved, lost and found into a file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Repairs it.
+pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
+    let options =
+        RepairOptions { beyond_damage: arguments.beyond_damage, ..RepairOptions::default() };
+    let mut watch = Watch::begin("repair")?;
+    let report =
+        repair::repair(&arguments.directory, &arguments.target, &options, &mut |progress| {
+            watch.hear(progress)
+        })
+        .map_err(Fault::of_engine)?;
+    drop(watch);
+    if let Some(path) = &arguments.json {
+        write_json(path, &report.to_json())?;
+    }
+    print(&format!("{}{}{report}", listed(&report.findings), listed(&report.lost)))?;
+    if report.is_cancelled {
+        return Err(Fault::interrupted("stopped; the same command begins again"));
+    }
+    match report.is_lossless() {
+        true => Ok(()),
+        false => Err(Fault::failure("not everything was saved")),
+    }
+}

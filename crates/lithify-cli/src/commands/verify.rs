@@ -1,0 +1,71 @@
+//! `lithify verify`: checks every byte of a database.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lithify::verify::{self, VerifyOptions};
+
+use super::tool::{Watch, listed, write_json};
+use crate::fault::{Fault, print};
+
+/// `verify`
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Check every byte of a database: all checksums, the order of rows in blocks, between blocks and
+between tables, indexes, filters, range deletes, properties, log segments, the manifest, and that
+every file that is named is there and every file that is there is named.
+
+A database that a process has open is verified as it was on disk when the command began; the files
+stay there until it ends. Damage does not end it: everything that is wrong is listed, with file, offset, what was expected
+and what to do. Only reads. What a crash leaves and the next opening clears up is a notice and no
+damage.",
+    after_help = "\
+Examples:
+  lithify verify graph.db
+  lithify verify graph.db --family links --family nodes
+  lithify verify graph.db --rate 50 --json report.json
+
+Exit codes:
+  0    everything is sound
+  1    damage: the lines above the error say what and where
+  2    used wrongly: no such directory, a file, a directory without a database, no such family
+  130  stopped by Ctrl-C or SIGTERM"
+)]
+pub struct VerifyArguments {
+    /// The directory of the database
+    directory: PathBuf,
+    /// Read the tables of this column family only; may be given several times
+    #[arg(long = "family", value_name = "NAME")]
+    families: Vec<String>,
+    /// Read at most so many MB (10^6 bytes) in a second
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: Option<u64>,
+    /// Write what was checked and found into a file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Checks it.
+pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
+    let options = VerifyOptions {
+        families: arguments.families.clone(),
+        rate_bytes_per_s: arguments.rate.unwrap_or(0) * 1_000_000,
+    };
+    let mut watch = Watch::begin("verify")?;
+    let report =
+        verify::verify(&arguments.directory, &options, &mut |progress| watch.hear(progress))
+            .map_err(Fault::of_engine)?;
+    drop(watch);
+    if let Some(path) = &arguments.json {
+        write_json(path, &report.to_json())?;
+    }
+    print(&format!("{}{report}", listed(&report.findings)))?;
+    if report.is_cancelled {
+        return Err(Fault::interrupted("stopped before everything was checked"));
+    }
+    match report.damage().next() {
+        Some(first) => Err(Fault::failure(&first.error)),
+        None => Ok(()),
+    }
+}

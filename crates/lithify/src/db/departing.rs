@@ -1,0 +1,75 @@
+//! Files that the database has let go and readers beside it may still need.
+//!
+//! A file is noted with the position of the manifest behind the edit that let it go, and stays until
+//! no registered reader holds a state from before. The protocol is described in
+//! docs/format/readers.md.
+
+use super::inner::{DbInner, lock};
+use crate::Result;
+use crate::manifest::{FileName, ManifestPosition, Readers};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Departing {
+    files: Vec<(FileName, ManifestPosition)>,
+    /// What was found at the last look.
+    pub(crate) readers: u64,
+}
+
+impl Departing {
+    /// Files that wait for readers.
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+}
+
+impl DbInner {
+    /// Removes files that nothing needs, or uses them again, once no reader can need them. The edit
+    /// that let them go has been made.
+    pub(crate) fn let_go(self: &Arc<Self>, names: Vec<FileName>) {
+        if names.is_empty() && lock(&self.departing).len() == 0 {
+            return;
+        }
+        let position = self.manifest().position();
+        let free = {
+            let mut departing = lock(&self.departing);
+            departing.files.extend(names.into_iter().map(|name| (name, position)));
+            // Behind the edits: a reader that is not found here reads them.
+            let readers = Readers::look(&*self.world.files, &self.path);
+            let holds = |released| readers.as_ref().map_or(true, |readers| readers.hold(released));
+            departing.readers = readers.as_ref().map_or(departing.readers, |found| found.count);
+            let files = std::mem::take(&mut departing.files);
+            let (held, free) = files.into_iter().partition(|(_, released)| holds(*released));
+            departing.files = held;
+            let free: Vec<(FileName, ManifestPosition)> = free;
+            free
+        };
+        let mut unneeded: Vec<PathBuf> = Vec::new();
+        for (name, _) in free {
+            let path = name.path(&self.path);
+            let is_recycled = matches!(name, FileName::Wal(_)) && self.writer().wal.recycle(&path);
+            if !is_recycled {
+                unneeded.push(path);
+            }
+        }
+        self.remove_files(unneeded);
+    }
+
+    /// Removes what an earlier run left; what readers need stays until they are gone.
+    pub(crate) fn remove_orphans(&self, orphans: Vec<FileName>) -> Result<()> {
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        let position = self.manifest().position();
+        let readers = Readers::look(&*self.world.files, &self.path)?;
+        if readers.hold(position) {
+            let mut departing = lock(&self.departing);
+            departing.readers = readers.count;
+            departing.files.extend(orphans.into_iter().map(|orphan| (orphan, position)));
+            return Ok(());
+        }
+        orphans.iter().try_for_each(|orphan| self.world.files.remove(&orphan.path(&self.path)))
+    }
+}
