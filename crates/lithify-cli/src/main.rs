@@ -14,6 +14,9 @@ use clap::error::ErrorKind;
 
 use fault::Fault;
 
+// What people run has no bugs on purpose, whatever else was built in the same call.
+const _: () = assert!(!lithify::planted::IS_BUILT_IN);
+
 /// Exit codes, for the help.
 const EXIT_CODES: &str = "\
 Exit codes:

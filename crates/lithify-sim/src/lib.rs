@@ -11,24 +11,30 @@
 pub mod check;
 pub mod crash;
 pub mod damage;
+#[cfg(feature = "planted-defects")]
+pub mod defects;
 pub mod digest;
 pub mod faults;
 pub mod fuzz;
+pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod random;
 pub mod runner;
+pub mod versions;
 
 use check::Check;
 
 /// All checks, in the order in which they are run.
 pub fn checks() -> Vec<&'static dyn Check> {
     vec![
+        &metamorphic::Metamorphic,
+        &leftovers::Leftovers,
+        &versions::Versions,
         &crash::CrashPoints,
         &crash::Crashes,
         &faults::Faults,
-        &metamorphic::Metamorphic,
         &damage::Flips,
         &damage::Files,
         &fuzz::Fuzz,

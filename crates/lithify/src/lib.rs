@@ -1,6 +1,10 @@
 //! Lithify: an embedded log-structured-merge key-value store whose compression is set per level
 //! and whose every byte and CPU microsecond is booked where it arises.
 
+#[doc(hidden)]
+#[macro_use]
+pub mod planted;
+
 pub mod backup;
 pub mod base;
 pub mod cache;

@@ -13,6 +13,7 @@ const ENGINE: &str = "crates/lithify/src/";
 pub(super) const FLOORS: &[(&str, u32)] = &[
     ("base", 0),
     ("format", 0),
+    ("planted", 0),
     ("fs", 1),
     ("codec", 1),
     ("stats", 1),

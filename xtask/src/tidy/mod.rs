@@ -3,6 +3,7 @@
 //! Owns: the [`Tree`] and the list of rules. Every rule is a pure function over the tree, so that a
 //! test can hand it a tree with a fault in it: a checker that cannot fail checks nothing.
 
+mod defects;
 mod floors;
 mod forbidden;
 mod house;
@@ -106,6 +107,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         size::check(source, &mut complaints);
     }
     house::check(tree, &sources, &mut complaints);
+    defects::check(tree, &mut complaints);
     complaints.sort();
     complaints
 }

@@ -176,3 +176,17 @@ fn the_repository_itself_is_read() {
     assert!(tree.files.iter().any(|file| file.path == "xtask/src/main.rs"));
     assert!(tree.files.iter().all(|file| !file.path.starts_with("target/")));
 }
+
+#[test]
+fn nothing_turns_planted_defects_on() {
+    let found = |path: &str, line: &str| {
+        let text = format!("[features]\n{line}\n");
+        check(&tree(vec![file(path, &text)])).len()
+    };
+    assert_eq!(found("crates/lithify/Cargo.toml", "planted-defects = []"), 0);
+    assert_eq!(found("crates/lithify/Cargo.toml", "default = [\"planted-defects\"]"), 1);
+    let turned_on = "lithify = { workspace = true, features = [\"planted-defects\"] }";
+    for path in ["crates/lithify-sim/Cargo.toml", "crates/lithify-cli/Cargo.toml", "Cargo.toml"] {
+        assert_eq!(found(path, turned_on), 1, "{path}");
+    }
+}

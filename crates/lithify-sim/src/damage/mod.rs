@@ -151,11 +151,22 @@ fn tasks() -> &'static [Task] {
                 tasks.extend(changes.into_iter().map(|change| Task { subject, anatomy, change }));
             }
         }
+        // First what happens to whole files: the lengths to cut at are most of all.
+        tasks.sort_by_key(Task::is_of_a_part);
         tasks
     })
 }
 
+/// The changes to whole files, which come first.
+fn whole_count() -> u64 {
+    tasks().partition_point(|task| !task.is_of_a_part()) as u64
+}
+
 impl Task {
+    fn is_of_a_part(&self) -> bool {
+        matches!(self.change, Change::Cut(_) | Change::ZeroPage(..))
+    }
+
     /// Whether the database may not notice, and whether it may then have lost the end of its log.
     fn excuse(&self) -> Option<MayLose> {
         let Task { subject, anatomy, change } = self;
@@ -240,7 +251,12 @@ impl Check for Files {
     }
 
     fn run_case(&self, case: u64, tally: &mut Tally) -> Result<(), Finding> {
-        let task = &tasks()[spread(case, tasks().len() as u64) as usize];
+        let (whole, all) = (whole_count(), tasks().len() as u64);
+        let index = match case.checked_sub(whole) {
+            None => spread(case, whole),
+            Some(case) => whole + spread(case, all - whole),
+        };
+        let task = &tasks()[index as usize];
         let Task { subject, anatomy, change } = task;
         let (sample, name) = (subject.sample, anatomy.name.as_str());
         let found = |what: String| {

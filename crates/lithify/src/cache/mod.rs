@@ -194,7 +194,7 @@ impl BlockCache {
     /// The block at `offset` of a file, if it is in the cache.
     #[inline]
     pub fn get(&self, file_id: u64, offset: u64) -> Option<Bytes> {
-        let key = Key { file_id, offset };
+        let key = Key::new(file_id, offset);
         self.shard(self.shard_of(key)).get(key)
     }
 
@@ -222,7 +222,7 @@ impl BlockCache {
     /// bytes are handed out and `buffer` is freed. A block that is larger than the whole cache is
     /// not taken in, and merely pinned.
     pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, buffer: Vec<u8>) -> Bytes {
-        self.insert_as(Key { file_id, offset }, kind, buffer, false)
+        self.insert_as(Key::new(file_id, offset), kind, buffer, false)
     }
 
     /// Like [`BlockCache::insert`] for a block that is read in passing: it leaves again before
@@ -234,7 +234,7 @@ impl BlockCache {
         kind: BlockKind,
         buffer: Vec<u8>,
     ) -> Bytes {
-        self.insert_as(Key { file_id, offset }, kind, buffer, true)
+        self.insert_as(Key::new(file_id, offset), kind, buffer, true)
     }
 
     fn insert_as(&self, key: Key, kind: BlockKind, buffer: Vec<u8>, is_scan: bool) -> Bytes {

@@ -40,6 +40,10 @@ pub(super) struct Key {
 }
 
 impl Key {
+    pub(super) fn new(file_id: u64, offset: u64) -> Self {
+        Key { file_id: if planted!(CacheKeyWithoutFile) { 0 } else { file_id }, offset }
+    }
+
     /// Mixes both numbers into all bits. The same in every process, so that runs repeat.
     #[inline]
     pub(super) fn hash(self) -> u64 {

@@ -76,6 +76,9 @@ impl Deeper {
 
     fn nothing_in(&self, start: &[u8], end: &[u8]) -> bool {
         let Deeper::Levels { version, first_level, .. } = self else { return false };
+        if planted!(RangeTombstoneDroppedEarly) {
+            return true;
+        }
         (*first_level..version.level_count()).flat_map(|level| version.level(level)).all(|table| {
             let range = &table.metadata.range;
             range.ends_before(start) || range.smallest[..] >= *end
@@ -237,7 +240,8 @@ impl MergeJob {
                 }
                 MergePoll::Ready => {}
             }
-            if !self.has_key || self.merge.key() != &self.key[..] {
+            let is_same_key = self.has_key && self.merge.key() == &self.key[..];
+            if !is_same_key || planted!(KeyEndsAtEveryEntry) {
                 self.end_key(context.meter)?;
                 if self.sink.should_cut(self.merge.key()) {
                     let upper = self.merge.key().to_vec();
@@ -278,7 +282,7 @@ impl MergeJob {
             || self.deeper.overlaps(first, last)
             || self.rules.stripe(block.smallest_sequence()) > 0;
         if !keeps_sequences
-            || self.tombstones.overlaps(first, last)
+            || (self.tombstones.overlaps(first, last) && !planted!(CopiedUnderTombstone))
             || !self.sink.add_block(&block, context.meter)?
         {
             return Ok(false);

@@ -234,7 +234,7 @@ impl Merge {
         let mut others = self.heap.iter().skip(1).take(2);
         let is_alone =
             others.all(|head| self.inputs[head.input as usize].key() > block.separator());
-        Ok(is_alone.then_some(block))
+        Ok((is_alone || planted!(CopiedBesideOthers)).then_some(block))
     }
 
     /// Leaves the block that begins under the merge; call [`Merge::poll`] for the next entry.

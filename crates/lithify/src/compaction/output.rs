@@ -314,7 +314,7 @@ impl TableSink {
         if open.builder.output_bytes() > 0 {
             return self.write(meter).map(CloseProgress::of);
         }
-        if !open.sync_submitted {
+        if !open.sync_submitted && !planted!(TableUnsynced) {
             open.sync_submitted = true;
             let clock = &*self.workshop.world.environment;
             let submission = meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
@@ -345,6 +345,10 @@ impl TableSink {
     /// Removes every file that this sink has made; a failure to do so leaves an orphan, which the
     /// next open removes.
     pub(crate) fn abandon(&mut self) {
+        if planted!(FailedJobLeavesFiles) {
+            self.open = None;
+            return;
+        }
         let open = self.open.take().map(|open| open.number);
         let finished = self.take_finished().into_iter().map(|table| table.metadata.number);
         remove_tables(&self.workshop, finished.chain(open));
@@ -388,7 +392,10 @@ pub(crate) fn metadata_of(
         raw_bytes: properties.data_raw_bytes,
         range: KeyRange {
             smallest: properties.smallest_key.as_slice().into(),
-            largest: properties.largest_key.as_slice().into(),
+            largest: match planted!(LargestKeyTooSmall) {
+                true => properties.smallest_key.as_slice().into(),
+                false => properties.largest_key.as_slice().into(),
+            },
             largest_exclusive: properties.largest_key_exclusive != 0,
         },
         smallest_sequence: properties.smallest_sequence,

@@ -58,7 +58,11 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(snapshots: Vec<SequenceNumber>) -> Self {
-        let snapshots = if snapshots.is_empty() { vec![SEQUENCE_MAX] } else { snapshots };
+        let snapshots = match snapshots.last() {
+            Some(newest) if planted!(SnapshotsIgnored) => vec![*newest],
+            Some(_) => snapshots,
+            None => vec![SEQUENCE_MAX],
+        };
         Rules {
             snapshots,
             shadowing_stripe: None,
@@ -110,7 +114,9 @@ impl Rules {
         let newer = self.newer_sequence.replace(sequence);
         let mut released = None;
         if let Some(held) = self.held {
-            if kind == ValueKind::Put && self.stripe(held.sequence()) == stripe {
+            if kind == ValueKind::Put
+                && (self.stripe(held.sequence()) == stripe || planted!(SingleDeleteAcrossSnapshot))
+            {
                 self.held = None;
                 self.settled_stripe = Some(stripe);
                 return Ok(Decision { released: None, verdict: Verdict::Drop });
@@ -138,14 +144,19 @@ impl Rules {
                 self.held = Some(trailer);
                 Verdict::Hold
             }
-            ValueKind::Delete if stripe == 0 && nothing_deeper => Verdict::Drop,
+            ValueKind::Delete
+                if stripe == 0 && (nothing_deeper || planted!(DeleteDroppedEarly)) =>
+            {
+                Verdict::Drop
+            }
             ValueKind::Put => {
                 let obsolete_since = newer.unwrap_or(0).max(covering(SEQUENCE_MAX));
                 if obsolete_since > sequence {
                     self.newest_obsolete_sequence =
                         self.newest_obsolete_sequence.max(obsolete_since);
                 }
-                let is_oldest = stripe == 0 && nothing_deeper && newer.is_none();
+                let seen_by_all = stripe == 0 || planted!(SequenceZeroedEarly);
+                let is_oldest = seen_by_all && nothing_deeper && newer.is_none();
                 let zeroed = is_oldest && covering(sequence) == 0;
                 Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })
             }

@@ -246,6 +246,7 @@ impl DbInner {
     pub(crate) fn check_refusals(&self, before: u64) -> Result<()> {
         let background = self.background();
         match &background.refusal {
+            _ if planted!(RefusalNotReported) => Ok(()),
             Some(refusal) if background.refusals != before => Err(refusal.clone()),
             _ => Ok(()),
         }
@@ -301,7 +302,7 @@ impl DbInner {
         let mut due = Vec::new();
         {
             let mut background = self.background();
-            let is_atomic = self.options.durability == Durability::None;
+            let is_atomic = self.flushes_all_at_once();
             if is_atomic && !background.flushing.is_empty() {
                 return;
             }
@@ -322,11 +323,16 @@ impl DbInner {
         if due.is_empty() {
             return;
         }
-        if self.options.durability == Durability::None {
+        if self.flushes_all_at_once() {
             self.submit_flush(due);
         } else {
             due.into_iter().for_each(|flush| self.submit_flush(vec![flush]));
         }
+    }
+
+    /// Whether one edit makes the memtables of all families live: without a log.
+    fn flushes_all_at_once(&self) -> bool {
+        self.options.durability == Durability::None && !planted!(FamiliesFlushedApart)
     }
 
     fn submit_flush(self: &Arc<Self>, mut flushes: Vec<FamilyFlush>) {
@@ -379,7 +385,9 @@ impl DbInner {
             let mut cursor = memory.table.cursor();
             cursor.seek_to_first();
             inputs.push(Input::Memory(cursor));
-            tombstones.push(memory.tombstones());
+            if !planted!(RangeTombstonesLostInFlush) {
+                tombstones.push(memory.tombstones());
+            }
         }
         let version = Arc::clone(&flush.family.view().version);
         let level_count = version.level_count();
@@ -412,7 +420,9 @@ impl DbInner {
         flush: &FlushReceiver,
         tables: Vec<(ColumnFamilyId, NewTable)>,
     ) -> Result<()> {
-        self.sync_log_beside_appends()?;
+        if !planted!(LogUnsyncedBeforeTable) {
+            self.sync_log_beside_appends()?;
+        }
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
         let wal_number = self.wal_number.load(Ordering::Acquire);
@@ -438,14 +448,19 @@ impl DbInner {
             let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
             let taken = part.map_or(&[][..], |part| &part.memories);
             let log_number = oldest_segment_without(&family.view(), taken).min(wal_number);
-            let sequence = part.map_or(before.0, |part| part.complete_through().max(before.0));
+            let sequence = match part {
+                Some(part) => part.complete_through().max(before.0),
+                None if planted!(FlushClaimsAllFamilies) => last_sequence.max(before.0),
+                None => before.0,
+            };
             let log_number = log_number.max(before.1);
             if (sequence, log_number) != before {
                 changes.push(Change::FlushedThrough { family: *id, sequence, log_number });
             }
         }
-        let files = &self.world.files;
-        files.sync_directory(&self.path)?;
+        if !planted!(TableNameUnsynced) {
+            self.world.files.sync_directory(&self.path)?;
+        }
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         for part in &flush.flushes {

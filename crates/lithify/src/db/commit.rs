@@ -242,7 +242,7 @@ impl DbInner {
         if self.options.durability == Durability::None {
             return Ok(u64::MAX);
         }
-        let logged = (|| {
+        let logged: Result<u64> = (|| {
             if count > 0 {
                 let header = GroupHead { first_sequence, entry_count: count }.encode();
                 let mut pieces = Vec::with_capacity(group.len() + 1);
@@ -250,13 +250,17 @@ impl DbInner {
                 pieces.extend(group.items().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
-            if sync || self.interval_is_over(writer) {
+            let is_due = sync && !planted!(CommitSyncSkipped);
+            if is_due || self.interval_is_over(writer) {
                 self.commits.rest(|| writer.wal.sync(self))?;
             }
             Ok(writer.wal.current_number())
         })();
+        if planted!(LogErrorSwallowed) && logged.is_err() {
+            return Ok(writer.wal.current_number());
+        }
         // A full disk leaves the log as it was; free space is all it needs to go on.
-        logged.inspect_err(|error: &Error| {
+        logged.inspect_err(|error| {
             if error.kind() != ErrorKind::NoSpace {
                 self.poison(error);
             }

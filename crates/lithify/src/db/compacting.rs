@@ -265,7 +265,8 @@ impl DbInner {
                 tombstones.push(table.reader()?.range_tombstones(&mut context)?);
             }
             if *level == 0 {
-                inputs.extend(tables.iter().map(|table| run(vec![Arc::clone(table)])));
+                let runs = tables.iter().skip(usize::from(planted!(RunLeftOut)));
+                inputs.extend(runs.map(|table| run(vec![Arc::clone(table)])));
             } else {
                 inputs.push(run(tables.clone()));
             }
@@ -348,7 +349,9 @@ impl DbInner {
         tables: Vec<(u32, NewTable)>,
     ) -> Result<()> {
         let (family, compaction) = (&receiver.family, &receiver.compaction);
-        self.world.files.sync_directory(&self.path)?;
+        if !planted!(TableNameUnsynced) {
+            self.world.files.sync_directory(&self.path)?;
+        }
         let mut manifest = self.manifest();
         if family.is_dropped() {
             let numbers = tables.iter().map(|(_, table)| table.metadata.number);
@@ -361,6 +364,9 @@ impl DbInner {
         let mut changes = Vec::new();
         for (level, table) in compaction.input_tables() {
             let number = table.metadata.number;
+            if planted!(InputsRemovedBeforeEdit) {
+                remove_tables(&self.workshop, std::iter::once(number));
+            }
             changes.push(Change::RemoveFile { family: family.id, level, number });
         }
         for (_, table) in &tables {

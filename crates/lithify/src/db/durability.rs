@@ -17,12 +17,18 @@ impl DbInner {
     /// one family, or a family made or dropped, would otherwise survive a power cut that takes
     /// earlier writes of the others, or the other half of a batch.
     pub(crate) fn sync_log(&self, writer: &mut Writer) -> Result<()> {
+        if planted!(LogUnsyncedBeforeFamilyEdit) {
+            return Ok(());
+        }
         writer.wal.sync(self).inspect_err(|error| self.poison(error))
     }
 
     /// Whether a commit has to sync because the interval is over and no thread does it.
     pub(crate) fn interval_is_over(&self, writer: &Writer) -> bool {
         let Durability::Interval { milliseconds } = self.options.durability else { return false };
+        if planted!(IntervalSyncSkipped) {
+            return false;
+        }
         let age_us = self.world.environment.now_us().saturating_sub(writer.wal.synced_at_us());
         self.options.background_threads == 0 && age_us >= u64::from(milliseconds) * 1000
     }

@@ -131,8 +131,10 @@ impl DbInner {
             });
         }
         let view = family.view();
-        view.memories()
-            .any(|memory| tables.iter().any(|table| memory.touches(&table.metadata.range)))
+        !planted!(IngestUnderMemtable)
+            && view
+                .memories()
+                .any(|memory| tables.iter().any(|table| memory.touches(&table.metadata.range)))
     }
 
     fn make_live(
@@ -194,6 +196,7 @@ impl DbInner {
         for (table, level) in tables.iter_mut().zip(levels) {
             let metadata = &mut table.metadata;
             metadata.ingested = true;
+            let sequence = sequence - SequenceNumber::from(planted!(IngestedTooOld));
             metadata.smallest_sequence = sequence;
             metadata.largest_sequence = sequence;
             metadata.codec_debt = metadata.compression != policy.resolve(*level, level_count);

@@ -155,6 +155,9 @@ impl DbInner {
 
     /// Stops all writing because of `cause`; the first cause stays.
     pub(crate) fn poison(&self, cause: &Error) {
+        if planted!(PoisonNotSet) {
+            return;
+        }
         let mut failure = lock(&self.failure);
         if failure.is_none() {
             let what = "writing stopped after a failure; close the database and open it again";
@@ -273,7 +276,9 @@ impl DbInner {
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
-        let sequence = self.snapshots.register(|| self.visible.load(Ordering::Acquire));
+        let sequence = self.snapshots.register(|| {
+            self.visible.load(Ordering::Acquire) + SequenceNumber::from(planted!(SnapshotTooNew))
+        });
         Snapshot { inner: Arc::clone(self), sequence }
     }
 

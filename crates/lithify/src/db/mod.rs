@@ -320,7 +320,9 @@ impl DbInner {
             ));
         };
         self.sync_log(&mut writer)?;
-        let state = self.append_edit(&mut manifest, vec![Change::DropFamily { id: family.id }])?;
+        let drop_family = vec![Change::DropFamily { id: family.id }];
+        let changes = if planted!(DroppedFamilyComesBack) { Vec::new() } else { drop_family };
+        let state = self.append_edit(&mut manifest, changes)?;
         family.mark_dropped();
         let mut next = (*families).clone();
         next.remove(&family.id);

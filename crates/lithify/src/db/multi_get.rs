@@ -57,6 +57,7 @@ impl<'k> Batch<'k> {
         let mut sorted: Vec<_> = keys.map(HashedKey::new).zip(0..).collect();
         sorted.sort_unstable_by(|(a, _), (b, _)| a.bytes.cmp(b.bytes));
         let (keys, places) = sorted.into_iter().unzip();
+        let places = if planted!(MultiGetMisplaced) { (0..count).collect() } else { places };
         Batch {
             sequence,
             keys,

@@ -5,7 +5,9 @@ use super::family::{Family, View};
 use super::inner::DbInner;
 use crate::Result;
 use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
-use crate::iter::{Bounds, LevelCursor, MergingCursor, RowCursor, Source, TombstoneSet};
+use crate::iter::{
+    Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
+};
 use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
@@ -171,7 +173,11 @@ impl DbInner {
         self.check_open()?;
         family.check_alive()?;
         let view = family.view_full();
-        let snapshot = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        let snapshot = match sequence {
+            None if planted!(CursorSeesLaterWrites) => OWN_SEQUENCE_MIN - 1,
+            None => self.visible.load(Ordering::Acquire),
+            Some(sequence) => sequence,
+        };
         let bounds = Bounds { lower: range.lower, upper: range.upper };
         let mut tombstones = TombstoneSet::default();
         let mut sources = overlay;
@@ -213,7 +219,11 @@ fn get_in_table(
     } else {
         reader.range_tombstones(context)?.covering_sequence(key.bytes, sequence)
     };
-    Ok(match reader.get_hashed(key, sequence, context)? {
+    let entry = match reader.get_hashed(key, sequence, context) {
+        Err(_) if planted!(ReadErrorTakenForMiss) => None,
+        entry => entry?,
+    };
+    Ok(match entry {
         Some((trailer, value))
             if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
         {
@@ -241,8 +251,11 @@ impl SourceFinder<'_> {
             if !self.bounds.may_overlap(&table.metadata.range) {
                 continue;
             }
-            self.push_tombstones(table)?;
-            if !self.is_excluded(table)? {
+            let is_excluded = self.is_excluded(table)?;
+            if !(is_excluded && planted!(PrefixHidesTombstones)) {
+                self.push_tombstones(table)?;
+            }
+            if !is_excluded {
                 self.sources.push(Source::Table(table.reader()?.cursor()));
             }
         }

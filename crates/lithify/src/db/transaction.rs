@@ -177,7 +177,9 @@ impl Transaction {
         let Some(savepoint) = self.savepoints.pop() else {
             return Err(Error::invalid("the transaction has no savepoint to roll back to"));
         };
-        self.data.truncate(savepoint.batch);
+        if !planted!(SavepointKeepsWrites) {
+            self.data.truncate(savepoint.batch);
+        }
         for row in self.locks.drain(savepoint.locks..) {
             self.inner.locks.release(self.owner, row);
         }
@@ -264,7 +266,12 @@ impl Transaction {
         let row = RowId::new(family.id(), key);
         let (inner, clock) = (&self.inner, &*self.inner.world.environment);
         let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
-        let grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
+        let grant = match planted!(RowLockSkipped) {
+            true => Grant::Held,
+            false => {
+                inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?
+            }
+        };
         inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         match grant {
             Grant::New => self.locks.push(row),
@@ -272,7 +279,7 @@ impl Transaction {
         }
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
         let newest = self.inner.newest_sequence(&family.family, key)?;
-        if newest > snapshot.sequence {
+        if newest > snapshot.sequence && !planted!(ConflictOverlooked) {
             self.inner.ledger.count(Counter::Conflicts, 1);
             return Err(Error::new(
                 ErrorKind::Conflict,
@@ -291,6 +298,9 @@ impl Drop for Transaction {
             false => Counter::TransactionRollbacks,
         };
         self.inner.ledger.count(counter, 1);
+        if planted!(RollbackKeepsLocks) && !self.is_committed {
+            return;
+        }
         for row in self.locks.drain(..) {
             self.inner.locks.release(self.owner, row);
         }

@@ -165,7 +165,11 @@ impl WalSet {
         let Some(wal) = &mut self.current else { return Ok(()) };
         let before = wal.end_offset();
         let position = wal.append(pieces)?;
-        inner.ledger.book_written(Cause::Wal, 0, 0, position.end_offset - before);
+        let written_bytes = position.end_offset - before;
+        inner.ledger.book_written(Cause::Wal, 0, 0, written_bytes);
+        if planted!(LogBytesBookedTwice) {
+            inner.ledger.book_written(Cause::Wal, 0, 0, written_bytes);
+        }
         inner.ledger.count(Counter::WalWrites, 1);
         Ok(())
     }
@@ -265,7 +269,9 @@ impl WalSet {
 
     /// Syncs and ends the current segment; gives the end of the log.
     pub(crate) fn finish(&mut self, inner: &DbInner) -> Result<Option<SegmentEnd>> {
-        self.sync(inner)?;
+        if !planted!(SegmentEndUnsynced) {
+            self.sync(inner)?;
+        }
         if let Some(mut wal) = self.current.take() {
             let end = wal.finish()?;
             self.closed.push_back(Closed { number: end.log_number, bytes: end.end_offset });
@@ -298,6 +304,10 @@ impl WalSet {
     pub(crate) fn release_below(&mut self, oldest_needed: FileNumber) -> Vec<FileName> {
         let oldest_needed = self.pins.iter().fold(oldest_needed, |oldest, pin| oldest.min(*pin));
         let mut unneeded = Vec::new();
+        if planted!(SegmentsLeaked) {
+            return unneeded;
+        }
+        let oldest_needed = oldest_needed.saturating_add(planted!(SegmentReleasedEarly).into());
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
             unneeded.extend(self.closed.pop_front().map(|segment| FileName::Wal(segment.number)));
         }

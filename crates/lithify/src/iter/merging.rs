@@ -227,7 +227,10 @@ impl MergingCursor {
 
     fn precedes(&self, a: u32, b: u32) -> bool {
         let (a, b) = (&self.sources[a as usize], &self.sources[b as usize]);
-        let order = compare_internal((a.key(), a.trailer()), (b.key(), b.trailer()));
+        let order = match planted!(MergeTieBroken) {
+            true => a.key().cmp(b.key()),
+            false => compare_internal((a.key(), a.trailer()), (b.key(), b.trailer())),
+        };
         match self.direction {
             Direction::Forward => order == Ordering::Less,
             Direction::Backward => order == Ordering::Greater,

@@ -37,6 +37,9 @@ impl ObsoleteTables {
 
     /// The numbers of tables that nobody holds any more, each once; their files are to be deleted.
     pub fn collect(&mut self) -> Vec<FileNumber> {
+        if planted!(DeadTablesLeaked) {
+            return Vec::new();
+        }
         // The last holder is gone for good: only a holder can make another one.
         let dead = self.retired.extract_if(.., |retired| retired.life.strong_count() == 0);
         dead.map(|retired| retired.number).collect()
@@ -87,6 +90,9 @@ impl DirectoryListing {
         let live: std::collections::HashSet<FileNumber> = state.table_numbers().collect();
         let oldest_log = state.oldest_log_needed();
         let is_orphan = |name: &&FileName| match **name {
+            FileName::Table(number) if planted!(LiveTableTakenForOrphan) => {
+                Some(&number) == live.iter().max()
+            }
             FileName::Table(number) => !live.contains(&number),
             FileName::Wal(number) => number < oldest_log,
             FileName::Manifest(number) => number != manifest_number,

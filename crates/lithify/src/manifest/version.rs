@@ -227,6 +227,9 @@ impl Version {
                     let metadata = &table.metadata;
                     std::cmp::Reverse((metadata.largest_sequence, metadata.number))
                 });
+                if planted!(Level0OldestFirst) {
+                    tables.reverse();
+                }
             } else {
                 tables.sort_by(|a, b| a.metadata.range.smallest.cmp(&b.metadata.range.smallest));
             }

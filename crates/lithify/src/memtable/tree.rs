@@ -125,6 +125,9 @@ fn split_leaf(arena: &mut Arena, leaf: &Leaf, gap: &Gap, entry: EntryPointer) ->
         return Split { left: None, separator: entry, right };
     }
     let mut items = leaf.items_with(gap, entry);
+    if planted!(LeafSplitLosesEntry) {
+        items.pop();
+    }
     let (left, right) = items.split_at_mut(LEAF_CAPACITY.div_ceil(2));
     let separator = right.first().map_or(entry, |item| item.entry);
     let left = Some(leaf.place_part(arena, left));

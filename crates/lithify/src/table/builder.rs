@@ -227,7 +227,7 @@ fn encode_block(
     codecs.compressed_raw_bytes[number] += raw.len() as u64;
     // A block that stays raw counts with what it takes: that is what trying the codec gained.
     codecs.compressed_stored_bytes[number] += stored_size as u64;
-    Ok(if shrinks { codec } else { CodecId::None })
+    Ok(if shrinks || planted!(CodecMarkerWrong) { codec } else { CodecId::None })
 }
 
 impl TableBuilder {
@@ -288,6 +288,8 @@ impl TableBuilder {
             return Err(out_of_order(self.is_finished));
         }
         check_sizes(key, value)?;
+        let kept_size = value.len().min(self.options.block_size_bytes);
+        let value = if planted!(LongValueCut) { &value[..kept_size] } else { value };
         match trailer.kind() {
             Some(ValueKind::Put) => {}
             Some(ValueKind::Delete) => self.properties.deletes += 1,

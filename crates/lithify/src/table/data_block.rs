@@ -308,6 +308,9 @@ impl<'a> DataBlock<'a> {
             };
             if order == Ordering::Less { low = middle } else { high = middle }
         }
+        if planted!(RestartSkipped) && low + 1 < self.restart_count() {
+            low += 1;
+        }
         Ok(low)
     }
 
@@ -425,6 +428,7 @@ impl<'a> DataBlock<'a> {
     /// The entry before `place`. Walks up to a restart interval of entries.
     pub(super) fn previous(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
         match place.index.checked_sub(1) {
+            Some(0) if planted!(BlockStartSkipped) => Ok(None),
             Some(index) => self.at(index, built).map(Some),
             None => Ok(None),
         }

@@ -101,6 +101,9 @@ impl FilterBuilder {
 
     /// Appends the filter of all hashes to `target`, and starts anew.
     pub fn finish(&mut self, target: &mut Vec<u8>) {
+        if planted!(FilterWithoutLastKey) {
+            self.hashes.pop();
+        }
         let block_count = self.block_count();
         let probe_count = self.probe_count();
         let start = target.len();

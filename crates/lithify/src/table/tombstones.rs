@@ -242,7 +242,8 @@ impl FragmentedTombstones {
             if self.fragment(middle).start <= key { low = middle + 1 } else { high = middle }
         }
         let fragment = self.fragment(low.checked_sub(1)?);
-        (key < fragment.end).then_some(fragment)
+        let is_inside = key < fragment.end || (key == fragment.end && planted!(RangeEndInclusive));
+        is_inside.then_some(fragment)
     }
 
     /// Whether a fragment covers any key from `first` to `last`, both included.

@@ -61,7 +61,7 @@ impl Frame {
             offset: decoder.u64().ok()?,
             synced_through: decoder.u64().ok()?,
         };
-        let plausible = frame.log_number == log_number
+        let plausible = (frame.log_number == log_number || planted!(FormerLifeAccepted))
             && frame.offset == offset
             && frame.synced_through <= offset
             && frame.payload_length as usize <= PAYLOAD_SIZE_MAX;
@@ -74,5 +74,6 @@ impl Frame {
             return false;
         };
         identity.bytes(covered).value() == u32::from_le_bytes(*stored)
+            || planted!(RecordChecksumIgnored)
     }
 }

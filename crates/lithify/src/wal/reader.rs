@@ -100,7 +100,7 @@ impl WalReader {
         let mut other_number = None;
         let header = match header {
             Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-            Ok(header) if header.database_id != database_id => {
+            Ok(header) if header.database_id != database_id && !planted!(ForeignLogAccepted) => {
                 return Err(Error::corruption("file of another database").at(path, 24).expected(
                     format_args!("{database_id:032x}"),
                     format_args!("{:032x}", header.database_id),

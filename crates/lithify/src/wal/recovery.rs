@@ -138,7 +138,7 @@ pub fn recover_segments(
         recovery.end = Some(SegmentEnd { log_number, end_offset });
         recovery.reports.push(report);
     }
-    if !options.read_only {
+    if !options.read_only && !planted!(RecoveredEndUnsynced) {
         recovery.rewritten_bytes = make_end_durable(file_system, &recovery)?;
     }
     Ok(recovery)
@@ -291,7 +291,9 @@ fn recover_open_end(
     let mut durable_through = 0;
     while let Some(record) = reader.next_record()? {
         durable_through = record.synced_through;
-        on_record(record)?;
+        if !(planted!(RecordPassedOver) && records == 2) {
+            on_record(record)?;
+        }
         records += 1;
     }
     let stop = reader.stop()?;

@@ -73,6 +73,10 @@ impl SyncTurns {
         if let Some(failure) = &*failure {
             return Err(failure.clone());
         }
+        if planted!(FailedSyncForgotten) {
+            let _ = file.sync_data();
+            return Ok(());
+        }
         file.sync_data().inspect_err(|error| *failure = Some(error.clone()))
     }
 }
@@ -129,7 +133,9 @@ impl PreparedFile {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         // The name first: a durable header under a recycled segment's old name would make that
         // name's number a lie.
-        file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
+        if !planted!(LogNameUnsynced) {
+            file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
+        }
         let present_bytes = file.length()?;
         let mut preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
         if preallocated_bytes > 0 {
@@ -179,7 +185,9 @@ impl WalWriter {
             previous: options.previous,
         };
         file.write_at(&[IoSlice::new(&header.encode())], 0)?;
-        file.sync_data().map_err(|error| poisoned(&*file, 0, &error))?;
+        if !planted!(LogHeaderUnsynced) {
+            file.sync_data().map_err(|error| poisoned(&*file, 0, &error))?;
+        }
         Ok(WalWriter {
             file,
             identity: identity(options.database_id),
@@ -216,12 +224,15 @@ impl WalWriter {
                 .expected(format_args!("at most {PAYLOAD_SIZE_MAX} bytes"), payload_size));
         }
         let offset = self.end_offset;
-        let frame = Frame {
+        let mut frame = Frame {
             payload_length: payload_size as u32,
             log_number: self.log_number,
             offset,
             synced_through: self.synced_through,
         };
+        if planted!(SyncedThroughTooFar) {
+            frame.synced_through = offset;
+        }
         let stored_bytes = stored_size_bytes(payload_size);
         let written = if stored_bytes as usize <= GATHERED_BYTES_MAX {
             self.write_gathered(frame, pieces, stored_bytes as usize)
@@ -234,7 +245,12 @@ impl WalWriter {
         };
         match written {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                if planted!(NoSpaceMovesLogEnd) {
+                    self.end_offset += stored_bytes;
+                }
+                return Err(error);
+            }
             Err(error) => return Err(self.poison(&error)),
         }
         self.end_offset += stored_bytes;
@@ -307,7 +323,9 @@ impl WalWriter {
     /// Syncs the log and gives its end, which the next segment's header or the clean close names.
     /// Nothing can be appended behind an end that was given out: [`ErrorKind::Closed`].
     pub fn finish(&mut self) -> Result<SegmentEnd> {
-        self.sync()?;
+        if !planted!(SegmentEndUnsynced) {
+            self.sync()?;
+        }
         self.finished = true;
         Ok(SegmentEnd { log_number: self.log_number, end_offset: self.end_offset })
     }

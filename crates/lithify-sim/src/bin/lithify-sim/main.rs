@@ -76,6 +76,9 @@ enum Command {
         /// The number of the case
         case: u64,
     },
+    /// Put defects into the engine, one at a time, and see which check catches each
+    #[cfg(feature = "planted-defects")]
+    Defects(lithify_sim::defects::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +116,11 @@ fn main() -> ExitCode {
         Command::List => list(),
         Command::Run(arguments) => run_checks(&arguments),
         Command::Replay { check, case } => replay(&check, case),
+        #[cfg(feature = "planted-defects")]
+        Command::Defects(arguments) => {
+            let all_caught = lithify_sim::defects::run(&arguments, &checks(), &print);
+            all_caught.map(|all_caught| if all_caught { 0 } else { FOUND })
+        }
     };
     done.map_or_else(|error| fail(&error), ExitCode::from)
 }

@@ -1,0 +1,139 @@
+//! Tests the tests: defects are put into the engine on purpose, one at a time, and the checks have
+//! to catch every one of them.
+//!
+//! 1. Each defect is tried in a process of its own, see `trial`: a panic, a hang, or memory
+//!    without end then harms nobody else. See `watch` for how a hang is told.
+//! 2. First of all a process without any defect runs the whole budget, and must find nothing.
+//! 3. A defect that no check catches is a missing check.
+//!
+//! Only in a build with the feature `planted-defects`.
+
+mod report;
+mod trial;
+mod watch;
+
+use crate::check::Check;
+use lithify::planted::Defect;
+use report::Outcome;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use trial::Verdict;
+
+/// What `lithify-sim defects` is told.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Only the defects whose name contains this
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Try only these checks
+    #[arg(long = "check", value_name = "NAMES", value_delimiter = ',')]
+    checks: Vec<String>,
+    /// Rounds over all checks at most: every round is one case of each, or many of small ones
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    budget_rounds: u64,
+    /// Try so many defects at once [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Also write the outcome as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Try one defect in this process ("none" for none), for the process that watches it
+    #[arg(long, hide = true)]
+    trial: Option<String>,
+}
+
+/// Where text goes.
+type Print<'p> = dyn Fn(&str) + Sync + 'p;
+
+/// Tries all defects and prints which check caught which; whether all were caught.
+///
+/// # Errors
+/// A wrong argument, or a file that cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    checks: &[&dyn Check],
+    print: &Print<'_>,
+) -> Result<bool, String> {
+    let is_wanted = |check: &&&dyn Check| {
+        arguments.checks.is_empty() || arguments.checks.iter().any(|name| name == check.name())
+    };
+    let checks: Vec<&dyn Check> = checks.iter().filter(is_wanted).copied().collect();
+    if checks.is_empty() {
+        return Err(format!("there is no check of {:?}", arguments.checks));
+    }
+    if let Some(name) = &arguments.trial {
+        return run_trial(name, arguments.budget_rounds, &checks, print);
+    }
+    let only = arguments.only.as_deref().unwrap_or_default();
+    let chosen: Vec<Defect> =
+        Defect::ALL.iter().copied().filter(|defect| defect.name().contains(only)).collect();
+    if chosen.is_empty() {
+        return Err(format!("no defect has a name with {only:?} in it"));
+    }
+    let none = try_one(None, arguments);
+    print(&format!("{}\n{none}\n", report::HEAD));
+    let mut outcomes = vec![none];
+    if outcomes[0].is_as_it_should_be() {
+        outcomes.extend(try_all(&chosen, arguments, print));
+    }
+    print(&format!("\n{}\n", report::summary(&outcomes)));
+    if let Some(path) = &arguments.json {
+        let text = report::json(&outcomes);
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(outcomes.iter().all(Outcome::is_as_it_should_be))
+}
+
+fn run_trial(
+    name: &str,
+    budget_rounds: u64,
+    checks: &[&dyn Check],
+    print: &Print<'_>,
+) -> Result<bool, String> {
+    let defect = Defect::ALL.iter().copied().find(|defect| defect.name() == name);
+    if defect.is_none() && name != trial::NO_DEFECT {
+        return Err(format!("there is no defect {name}"));
+    }
+    lithify::planted::select(defect);
+    trial::run(checks, budget_rounds, &mut |line| print(&format!("{line}\n")));
+    // Without waiting for threads that a defect may have left behind.
+    std::process::exit(0)
+}
+
+fn try_one(defect: Option<Defect>, arguments: &Arguments) -> Outcome {
+    let name = defect.map_or(trial::NO_DEFECT, Defect::name);
+    let rounds = arguments.budget_rounds.to_string();
+    let mut words = vec!["defects", "--trial", name, "--budget-rounds", &rounds];
+    arguments.checks.iter().for_each(|check| words.extend(["--check", check]));
+    let verdict = watch::try_in_process(&words)
+        .unwrap_or_else(|error| Verdict::Failed { what: error.to_string() });
+    Outcome { defect, verdict }
+}
+
+/// Tries defects side by side; prints each in its turn.
+fn try_all(chosen: &[Defect], arguments: &Arguments, print: &Print<'_>) -> Vec<Outcome> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.unwrap_or(processors).clamp(1, chosen.len());
+    let todo: Mutex<VecDeque<usize>> = Mutex::new((0..chosen.len()).collect());
+    let done: Mutex<Vec<Option<Outcome>>> = Mutex::new(chosen.iter().map(|_| None).collect());
+    let printed = Mutex::new(0);
+    let next = || todo.lock().ok()?.pop_front();
+    let work = || {
+        while let Some(index) = next() {
+            let outcome = try_one(Some(chosen[index]), arguments);
+            let (Ok(mut done), Ok(mut printed)) = (done.lock(), printed.lock()) else { return };
+            done[index] = Some(outcome);
+            while let Some(Some(outcome)) = done.get(*printed) {
+                print(&format!("{outcome}\n"));
+                *printed += 1;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(work);
+        }
+    });
+    done.into_inner().unwrap_or_default().into_iter().flatten().collect()
+}

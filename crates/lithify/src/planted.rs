@@ -1,0 +1,276 @@
+//! Floor 0: defects put into the engine on purpose, so that the harness which has to find defects
+//! is tested itself.
+//!
+//! Owns: the list of them, which one is in force, and `planted!`, by which a site asks. Without
+//! the cargo feature `planted-defects` all that is left of this room is that `planted!(Name)` is
+//! the constant `false`: no code and no cost. With it one defect, or none, is in force in the whole
+//! process at a time; any thread may ask, and one chooses while no database is open.
+//!
+//! A defect is one that could be made by mistake: a call forgotten, a bound that is off by one, an
+//! error passed over. Each says what it breaks; which check finds it is what
+//! `lithify-sim defects` prints.
+
+/// Whether this build has defects to choose from.
+pub const IS_BUILT_IN: bool = cfg!(feature = "planted-defects");
+
+/// Whether a defect is in force: `if planted!(LogNameUnsynced) { ... }`.
+#[cfg(feature = "planted-defects")]
+macro_rules! planted {
+    ($defect:ident) => {
+        $crate::planted::is_in_force($crate::planted::Defect::$defect)
+    };
+}
+
+/// Whether a defect is in force: never in a build without them.
+#[cfg(not(feature = "planted-defects"))]
+macro_rules! planted {
+    ($defect:ident) => {
+        false
+    };
+}
+
+#[cfg(feature = "planted-defects")]
+pub use list::{Defect, is_in_force, select, times_reached};
+
+#[cfg(feature = "planted-defects")]
+mod list {
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+    /// No defect is in force.
+    const NONE: usize = usize::MAX;
+
+    static SELECTED: AtomicUsize = AtomicUsize::new(NONE);
+    static REACHED: AtomicU64 = AtomicU64::new(0);
+
+    /// Puts one defect into force, or none.
+    pub fn select(defect: Option<Defect>) {
+        SELECTED.store(defect.map_or(NONE, |defect| defect as usize), Ordering::SeqCst);
+        REACHED.store(0, Ordering::SeqCst);
+    }
+
+    /// Whether a defect is in force.
+    pub fn is_in_force(defect: Defect) -> bool {
+        let selected = SELECTED.load(Ordering::Relaxed) == defect as usize;
+        if selected {
+            REACHED.fetch_add(1, Ordering::Relaxed);
+        }
+        selected
+    }
+
+    /// How often a site of the defect in force was come by since it was selected: a defect that
+    /// nothing comes by cannot be caught.
+    pub fn times_reached() -> u64 {
+        REACHED.load(Ordering::SeqCst)
+    }
+
+    macro_rules! defects {
+        ($($(#[doc = $line:literal])+ $name:ident,)+) => {
+            /// A defect that can be put into force; the text says what it breaks.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum Defect {
+                $($(#[doc = $line])+ $name,)+
+            }
+
+            impl Defect {
+                /// All of them, the rooms from the log upwards.
+                pub const ALL: &[Defect] = &[$(Defect::$name,)+];
+
+                /// Its name, as in the source.
+                pub fn name(self) -> &'static str {
+                    match self {
+                        $(Defect::$name => stringify!($name),)+
+                    }
+                }
+
+                /// What it breaks.
+                pub fn breaks(self) -> &'static str {
+                    match self {
+                        $(Defect::$name => concat!($($line),+).trim_ascii(),)+
+                    }
+                }
+            }
+        };
+    }
+
+    defects! {
+        /// The header of a log segment is not synced before records follow it.
+        LogHeaderUnsynced,
+        /// The name of a new log segment is not made durable.
+        LogNameUnsynced,
+        /// The end of a log segment is handed out before the segment is synced.
+        SegmentEndUnsynced,
+        /// A record claims that everything before it is durable.
+        SyncedThroughTooFar,
+        /// After a full disk the end of the log moves on as if the record had been written.
+        NoSpaceMovesLogEnd,
+        /// A sync of the log that failed counts as done.
+        FailedSyncForgotten,
+        /// The checksums of log records and manifest edits are not compared.
+        RecordChecksumIgnored,
+        /// Records that a recycled log segment holds from its former life are accepted.
+        FormerLifeAccepted,
+        /// A log segment or manifest of another database is accepted.
+        ForeignLogAccepted,
+        /// Recovery passes over the third record of the last log segment.
+        RecordPassedOver,
+        /// What recovery read from the end of the log is not written again and synced.
+        RecoveredEndUnsynced,
+        /// Log segments are released one too early.
+        SegmentReleasedEarly,
+        /// Log segments that nobody needs are never released.
+        SegmentsLeaked,
+        /// The bytes of a log record are booked twice.
+        LogBytesBookedTwice,
+
+        /// An edit of the manifest is not synced.
+        EditUnsynced,
+        /// The new CURRENT is not synced before it is renamed.
+        CurrentUnsynced,
+        /// The renamed CURRENT is not made durable.
+        CurrentNameUnsynced,
+        /// Opening removes the newest live table as an orphan.
+        LiveTableTakenForOrphan,
+        /// Tables that nobody holds any more are not removed.
+        DeadTablesLeaked,
+        /// The runs of level 0 are searched oldest first.
+        Level0OldestFirst,
+        /// Files with features that this version does not know are read.
+        UnknownFeaturesAccepted,
+
+        /// A commit that asked for a sync is acknowledged without it.
+        CommitSyncSkipped,
+        /// The sync that is due at the end of an interval is not done.
+        IntervalSyncSkipped,
+        /// A commit that could not be logged is acknowledged.
+        LogErrorSwallowed,
+        /// A failure does not stop writing.
+        PoisonNotSet,
+        /// A flush or compaction that a full disk refused is reported as done.
+        RefusalNotReported,
+        /// The name of a new database's directory is not made durable.
+        NewDirectoryUnsynced,
+        /// Opening accepts a table that is not the one the manifest names.
+        ForeignTableAccepted,
+        /// Of a batch that writes to several families, only the first one's part is replayed.
+        BatchReplayedInPart,
+        /// Writes that are in tables already are replayed from the log too.
+        FlushedWritesReplayed,
+        /// After opening, sequence numbers go on below those in use.
+        RecoveredSequenceTooLow,
+        /// A flushed table goes live before the log is synced.
+        LogUnsyncedBeforeTable,
+        /// A column family is made or dropped before the log is synced.
+        LogUnsyncedBeforeFamilyEdit,
+        /// The names of new tables are not made durable before the manifest names them.
+        TableNameUnsynced,
+        /// A flush claims the writes of families that it did not take.
+        FlushClaimsAllFamilies,
+        /// A flush leaves out range tombstones.
+        RangeTombstonesLostInFlush,
+        /// Without a log, the families are flushed by one edit each instead of one for all.
+        FamiliesFlushedApart,
+        /// The drop of a column family is not recorded.
+        DroppedFamilyComesBack,
+        /// Inputs of a compaction are removed before the edit that replaces them.
+        InputsRemovedBeforeEdit,
+        /// Ingested rows go live although a memtable holds older ones of their keys.
+        IngestUnderMemtable,
+        /// Ingested rows count as one sequence number older than they are.
+        IngestedTooOld,
+        /// A snapshot sees one write too many.
+        SnapshotTooNew,
+        /// Of two snapshots at one moment, releasing one releases both.
+        TwinSnapshotReleased,
+        /// A cursor sees writes that came after it was opened.
+        CursorSeesLaterWrites,
+        /// The answers of a multi-get come in the order of the keys, not of the question.
+        MultiGetMisplaced,
+        /// A table that cannot be read counts as one without the key.
+        ReadErrorTakenForMiss,
+        /// A table whose filter excludes a prefix keeps its range tombstones to itself.
+        PrefixHidesTombstones,
+        /// A transaction writes rows without locking them.
+        RowLockSkipped,
+        /// A transaction that is rolled back keeps its locks.
+        RollbackKeepsLocks,
+        /// A row that was changed after a transaction's snapshot is no conflict.
+        ConflictOverlooked,
+        /// Rolling back to a savepoint keeps the writes behind it.
+        SavepointKeepsWrites,
+
+        /// A delete is dropped although a deeper level holds its key.
+        DeleteDroppedEarly,
+        /// A range tombstone is dropped although deeper levels hold its keys.
+        RangeTombstoneDroppedEarly,
+        /// A single delete takes a put with it that a snapshot still sees.
+        SingleDeleteAcrossSnapshot,
+        /// Compactions keep nothing for snapshots.
+        SnapshotsIgnored,
+        /// A put that not every snapshot sees loses its sequence number.
+        SequenceZeroedEarly,
+        /// Every entry of a merge is taken for the first one of its key.
+        KeyEndsAtEveryEntry,
+        /// A block is copied as it is stored although a range tombstone covers it.
+        CopiedUnderTombstone,
+        /// A block is copied as it is stored although other inputs have keys within it.
+        CopiedBesideOthers,
+        /// A compaction leaves out the newest run of level 0 and removes it.
+        RunLeftOut,
+        /// A table is not synced before the manifest names it.
+        TableUnsynced,
+        /// The manifest has the smallest key of a table as its largest.
+        LargestKeyTooSmall,
+        /// A job that fails leaves the files it wrote.
+        FailedJobLeavesFiles,
+
+        /// A table's filter lacks the last key.
+        FilterWithoutLastKey,
+        /// A search in a data block begins one restart too late.
+        RestartSkipped,
+        /// Going back, a cursor passes over the first entry of each block.
+        BlockStartSkipped,
+        /// A range tombstone covers its end too.
+        RangeEndInclusive,
+        /// A block that did not shrink is marked as compressed.
+        CodecMarkerWrong,
+        /// A value larger than a block is cut to the size of one.
+        LongValueCut,
+        /// The checksums of data blocks are not compared.
+        DataChecksumIgnored,
+        /// The checksums of filters are not compared.
+        FilterChecksumIgnored,
+        /// The checksums of index blocks are not compared.
+        IndexChecksumIgnored,
+        /// Bytes read from tables are not booked.
+        ReadsNotBooked,
+        /// The upper bound of a cursor is shown.
+        UpperBoundInclusive,
+        /// Entries of one key in several runs come in any order.
+        MergeTieBroken,
+        /// A memtable leaf loses its last entry when it is split.
+        LeafSplitLosesEntry,
+        /// Cached blocks are known by their offset alone, not by their file.
+        CacheKeyWithoutFile,
+    }
+}
+
+#[cfg(all(test, not(feature = "planted-defects")))]
+mod tests {
+    use super::*;
+
+    // A constant of the compiler: no site leaves a trace.
+    const _: () = assert!(!planted!(LogNameUnsynced) && !IS_BUILT_IN);
+}
+
+#[cfg(all(test, feature = "planted-defects"))]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_different_and_texts_are_sentences() {
+        let names: BTreeSet<_> = Defect::ALL.iter().map(|defect| defect.name()).collect();
+        assert_eq!(names.len(), Defect::ALL.len());
+        assert!(Defect::ALL.iter().all(|defect| defect.breaks().ends_with('.')));
+    }
+}
