@@ -7,7 +7,8 @@ use lithify::backup::{BackupInfo, BackupOptions, BackupStore, BackupVerdict};
 use lithify::inspect::size;
 use serde_json::{Value, json};
 
-use super::copying::{RATE_MAX, Watch, open_database, table, transfer, utc};
+use super::copying::{RATE_MAX, heard_by, open_database, table, transfer, utc};
+use super::tool::Watch;
 use crate::fault::{Fault, print};
 
 /// `backup`
@@ -192,8 +193,7 @@ fn create(arguments: &CreateArguments) -> Result<(), Fault> {
     // First the database: a store is not made for one that is not there.
     let db = open_database(&arguments.directory)?;
     let mut store = BackupStore::open(&arguments.store).map_err(Fault::of_engine)?;
-    let watch = Watch::begin("backup")?;
-    let listener = |progress: &_| watch.hear(progress);
+    let listener = heard_by(Watch::begin("backup")?);
     let options = BackupOptions {
         flush: arguments.flush,
         check: !arguments.no_check,
@@ -202,7 +202,7 @@ fn create(arguments: &CreateArguments) -> Result<(), Fault> {
         transfer: transfer(arguments.rate, &listener),
     };
     let report = store.create(&db, &options).map_err(Fault::of_engine)?;
-    drop(watch);
+    drop(listener);
     db.close().map_err(Fault::of_engine)?;
     let info = &report.backup;
     if arguments.json {
@@ -267,11 +267,10 @@ fn list(arguments: &ListArguments) -> Result<(), Fault> {
 
 fn verify(arguments: &VerifyArguments) -> Result<(), Fault> {
     let store = open_store(&arguments.store)?;
-    let watch = Watch::begin("verify")?;
-    let listener = |progress: &_| watch.hear(progress);
+    let listener = heard_by(Watch::begin("verify")?);
     let options = transfer(arguments.rate, &listener);
     let found = store.verify(arguments.id, &options).map_err(Fault::of_engine)?;
-    drop(watch);
+    drop(listener);
     if arguments.json {
         let verdict = |verdict: &BackupVerdict| {
             let damage: Vec<_> = verdict.damage.iter().map(ToString::to_string).collect();

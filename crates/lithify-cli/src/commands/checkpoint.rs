@@ -7,7 +7,8 @@ use lithify::inspect::size;
 use lithify::{CheckpointOptions, TableTransfer};
 use serde_json::json;
 
-use super::copying::{RATE_MAX, Watch, open_database, transfer};
+use super::copying::{RATE_MAX, heard_by, open_database, transfer};
+use super::tool::Watch;
 use crate::fault::{Fault, print};
 
 /// `checkpoint`
@@ -53,15 +54,14 @@ pub struct CheckpointArguments {
 /// Makes it.
 pub fn run(arguments: &CheckpointArguments) -> Result<(), Fault> {
     let db = open_database(&arguments.directory)?;
-    let watch = Watch::begin("checkpoint")?;
-    let listener = |progress: &_| watch.hear(progress);
+    let listener = heard_by(Watch::begin("checkpoint")?);
     let options = CheckpointOptions {
         flush: arguments.flush,
         tables: if arguments.copy { TableTransfer::Copy } else { TableTransfer::Link },
         transfer: transfer(arguments.rate, &listener),
     };
     let made = db.checkpoint_with(&arguments.to, &options).map_err(Fault::of_engine)?;
-    drop(watch);
+    drop(listener);
     db.close().map_err(Fault::of_engine)?;
     let refusal = made.link_refusal.as_ref().map(ToString::to_string);
     if arguments.json {

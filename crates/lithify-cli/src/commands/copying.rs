@@ -1,19 +1,12 @@
-//! What the commands share that copy databases: opening one, progress, Ctrl-C, and how figures and
-//! times are printed.
+//! What the commands share that copy databases: opening one, progress, and how figures and times are
+//! printed.
 
-use std::cell::RefCell;
-use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use lithify::{Db, ErrorKind, Options, TransferOptions, TransferProgress};
-use lithify_lab::run::cell::ProgressLine;
-use lithify_lab::run::progress::{Announcer, Terminal};
 
-use super::bench::process::watch_signals;
+use super::tool::Watch;
 use crate::fault::Fault;
 
 /// Most bytes a second that may be asked for, in MB.
@@ -31,39 +24,9 @@ pub fn open_database(path: &Path) -> Result<Db, Fault> {
     })
 }
 
-/// Shows how far a transfer is, as a bar on a terminal and as plain lines elsewhere, and stops it
-/// at Ctrl-C.
-pub struct Watch {
-    terminal: RefCell<Terminal>,
-    stage: &'static str,
-    started: Instant,
-    interrupt: Arc<AtomicBool>,
-}
-
-impl Watch {
-    /// Watches from now on.
-    pub fn begin(stage: &'static str) -> Result<Watch, Fault> {
-        let interrupt = watch_signals()?;
-        let terminal = RefCell::new(Terminal::new(stderr().is_terminal()));
-        Ok(Watch { terminal, stage, started: Instant::now(), interrupt })
-    }
-
-    /// Takes note of progress.
-    pub fn hear(&self, progress: &TransferProgress) -> ControlFlow<()> {
-        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
-        let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
-        self.terminal.borrow_mut().progress(&ProgressLine {
-            stage: self.stage.to_owned(),
-            done: megabytes(progress.done_bytes),
-            total: megabytes(progress.total_bytes),
-            unit: "MB".to_owned(),
-            rate: (progress.done_bytes as f64 / seconds / 1e6) as u64,
-        });
-        match self.interrupt.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
+/// Tells a watch how far a transfer is.
+pub fn heard_by(watch: Watch) -> impl Fn(&TransferProgress) -> ControlFlow<()> {
+    move |progress| watch.hear(progress.done_bytes, progress.total_bytes)
 }
 
 /// How to copy: at most so many MB a second, watched by `listener`.

@@ -49,10 +49,10 @@ pub struct RepairArguments {
 pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
     let options =
         RepairOptions { beyond_damage: arguments.beyond_damage, ..RepairOptions::default() };
-    let mut watch = Watch::begin("repair")?;
+    let watch = Watch::begin("repair")?;
     let report =
         repair::repair(&arguments.directory, &arguments.target, &options, &mut |progress| {
-            watch.hear(progress)
+            watch.hear(progress.done_bytes, progress.total_bytes)
         })
         .map_err(Fault::of_engine)?;
     drop(watch);

@@ -8,7 +8,8 @@ use lithify::inspect::size;
 use serde_json::json;
 
 use super::backup::open_store;
-use super::copying::{RATE_MAX, Watch, transfer};
+use super::copying::{RATE_MAX, heard_by, transfer};
+use super::tool::Watch;
 use crate::fault::{Fault, print};
 
 /// `restore`
@@ -77,14 +78,13 @@ pub fn run(arguments: &RestoreArguments) -> Result<(), Fault> {
             Fault::usage(format!("{} holds no backup", arguments.store.display()))
         })?,
     };
-    let watch = Watch::begin("restore")?;
-    let listener = |progress: &_| watch.hear(progress);
+    let listener = heard_by(Watch::begin("restore")?);
     let options = RestoreOptions {
         up_to_sequence: arguments.up_to_sequence,
         transfer: transfer(arguments.rate, &listener),
     };
     let restored = store.restore(id, &arguments.to, &options).map_err(Fault::of_engine)?;
-    drop(watch);
+    drop(listener);
     if arguments.json {
         let object = json!({
             "path": restored.path,

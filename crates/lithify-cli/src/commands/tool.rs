@@ -1,5 +1,6 @@
 //! What the tools on whole databases share: progress on standard error, Ctrl-C, a JSON file.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use lithify::verify::Progress;
 use lithify_lab::run::cell::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
@@ -18,7 +18,7 @@ use crate::fault::Fault;
 /// Shows how far a tool is, as a bar on a terminal and as plain lines elsewhere, and ends it at
 /// Ctrl-C.
 pub struct Watch {
-    terminal: Terminal,
+    terminal: RefCell<Terminal>,
     stage: &'static str,
     started: Instant,
     interrupt: Arc<AtomicBool>,
@@ -28,20 +28,20 @@ impl Watch {
     /// Watches from now on.
     pub fn begin(stage: &'static str) -> Result<Watch, Fault> {
         let interrupt = watch_signals()?;
-        let terminal = Terminal::new(stderr().is_terminal());
+        let terminal = RefCell::new(Terminal::new(stderr().is_terminal()));
         Ok(Watch { terminal, stage, started: Instant::now(), interrupt })
     }
 
-    /// Takes note of progress.
-    pub fn hear(&mut self, progress: &Progress) -> ControlFlow<()> {
+    /// Takes note of progress: bytes done, and bytes in all as far as is known.
+    pub fn hear(&self, done_bytes: u64, total_bytes: u64) -> ControlFlow<()> {
         let seconds = self.started.elapsed().as_secs_f64().max(0.001);
         let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
-        self.terminal.progress(&ProgressLine {
+        self.terminal.borrow_mut().progress(&ProgressLine {
             stage: self.stage.to_owned(),
-            done: megabytes(progress.done_bytes),
-            total: megabytes(progress.total_bytes),
+            done: megabytes(done_bytes),
+            total: megabytes(total_bytes),
             unit: "MB".to_owned(),
-            rate: (progress.done_bytes as f64 / seconds / 1e6) as u64,
+            rate: (done_bytes as f64 / seconds / 1e6) as u64,
         });
         match self.interrupt.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),

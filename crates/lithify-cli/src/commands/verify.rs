@@ -52,10 +52,11 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
         families: arguments.families.clone(),
         rate_bytes_per_s: arguments.rate.unwrap_or(0) * 1_000_000,
     };
-    let mut watch = Watch::begin("verify")?;
-    let report =
-        verify::verify(&arguments.directory, &options, &mut |progress| watch.hear(progress))
-            .map_err(Fault::of_engine)?;
+    let watch = Watch::begin("verify")?;
+    let report = verify::verify(&arguments.directory, &options, &mut |progress| {
+        watch.hear(progress.done_bytes, progress.total_bytes)
+    })
+    .map_err(Fault::of_engine)?;
     drop(watch);
     if let Some(path) = &arguments.json {
         write_json(path, &report.to_json())?;

@@ -12,6 +12,7 @@ mod counting;
 mod directory;
 mod memory;
 mod posix;
+mod rate;
 mod transfer;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use memory::{
     Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
+pub(crate) use rate::RateLimit;
 pub use transfer::{PIECE_BYTES, TransferListener, TransferOptions, TransferProgress};
 pub(crate) use transfer::{Pieces, Transfer};
 

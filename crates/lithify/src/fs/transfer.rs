@@ -4,19 +4,16 @@
 //! Memory is one piece. The caller's function is called on the caller's thread, between pieces,
 //! with no lock held: it may do anything but keep the transfer waiting.
 
-use super::{Environment, Event, File};
+use super::rate::RateLimit;
+use super::{Environment, File};
 use crate::format::Checksum;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Files are read, written and checked in pieces of so many bytes.
 pub const PIECE_BYTES: u64 = 1 << 20;
-
-/// A bounded rate is kept by waiting, at most so long between two calls of the caller's function.
-const WAIT_US_MAX: u64 = 100_000;
 
 /// How far a transfer has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,9 +68,8 @@ impl Pieces {
 pub(crate) struct Transfer<'a> {
     environment: &'a dyn Environment,
     options: TransferOptions<'a>,
-    started_us: u64,
+    rate: RateLimit,
     paced_bytes: u64,
-    event: Arc<dyn Event>,
     progress: TransferProgress,
     piece: Vec<u8>,
 }
@@ -83,9 +79,8 @@ impl<'a> Transfer<'a> {
         Transfer {
             environment,
             options,
-            started_us: environment.now_us(),
+            rate: RateLimit::new(environment, options.bytes_per_second),
             paced_bytes: 0,
-            event: environment.new_event(),
             progress: TransferProgress::default(),
             piece: Vec::new(),
         }
@@ -168,20 +163,7 @@ impl<'a> Transfer<'a> {
     fn keep_pace(&mut self, bytes: u64) -> Result<()> {
         self.paced_bytes = self.paced_bytes.saturating_add(bytes);
         self.listen()?;
-        if self.options.bytes_per_second == 0 {
-            return Ok(());
-        }
-        let rate = u128::from(self.options.bytes_per_second);
-        let due_us = (u128::from(self.paced_bytes) * 1_000_000 / rate) as u64;
-        loop {
-            let elapsed_us = self.environment.now_us().saturating_sub(self.started_us);
-            if elapsed_us >= due_us {
-                return Ok(());
-            }
-            let wait_us = (due_us - elapsed_us).min(WAIT_US_MAX);
-            self.event.wait(self.event.generation(), Some(wait_us));
-            self.listen()?;
-        }
+        self.rate.wait(self.environment, self.paced_bytes, || self.listen())
     }
 
     fn listen(&self) -> Result<()> {

@@ -1,15 +1,12 @@
 //! How far reading has come, at most how fast it goes, and whether it is to end.
 
 use super::OnProgress;
-use crate::fs::{Environment, Event, World};
+use crate::fs::{Environment, RateLimit, World};
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 /// The caller hears of progress whenever so many bytes have been read.
 const REPORT_BYTES: u64 = 256 << 10;
-
-/// A wait is cut into pieces of this length, so that the caller can end it.
-const WAIT_US_MAX: u64 = 100_000;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +20,7 @@ pub struct Progress {
 /// See the module.
 pub(crate) struct Pace<'a> {
     environment: Arc<dyn Environment>,
-    event: Arc<dyn Event>,
-    rate_bytes_per_s: u64,
-    started_us: u64,
+    rate: RateLimit,
     progress: Progress,
     reported_bytes: u64,
     is_cancelled: bool,
@@ -40,9 +35,7 @@ impl<'a> Pace<'a> {
     ) -> Pace<'a> {
         Pace {
             environment: Arc::clone(&world.environment),
-            event: world.environment.new_event(),
-            rate_bytes_per_s,
-            started_us: world.environment.now_us(),
+            rate: RateLimit::new(&*world.environment, rate_bytes_per_s),
             progress: Progress::default(),
             reported_bytes: 0,
             is_cancelled: false,
@@ -70,38 +63,24 @@ impl<'a> Pace<'a> {
         let is_due = progress.done_bytes - self.reported_bytes >= REPORT_BYTES;
         if is_end || is_due || self.reported_bytes == 0 {
             self.reported_bytes = progress.done_bytes;
-            self.report()?;
+            tell(self.on_progress, &self.progress, &mut self.is_cancelled)?;
         }
-        self.wait()
+        let environment = Arc::clone(&self.environment);
+        let done_bytes = self.progress.done_bytes;
+        let Pace { rate, progress, on_progress, is_cancelled, .. } = self;
+        rate.wait(&*environment, done_bytes, || tell(on_progress, progress, is_cancelled))
     }
+}
 
-    fn report(&mut self) -> Result<()> {
-        if !self.is_cancelled && (self.on_progress)(&self.progress).is_break() {
-            self.is_cancelled = true;
-        }
-        match self.is_cancelled {
-            true => Err(Error::new(ErrorKind::Closed, "ended by the caller")),
-            false => Ok(()),
-        }
-    }
-
-    fn wait(&mut self) -> Result<()> {
-        if self.rate_bytes_per_s == 0 {
-            return Ok(());
-        }
-        let due_us =
-            u128::from(self.progress.done_bytes) * 1_000_000 / u128::from(self.rate_bytes_per_s);
-        let due_us = self.started_us.saturating_add(u64::try_from(due_us).unwrap_or(u64::MAX));
-        loop {
-            let now_us = self.environment.now_us();
-            if now_us >= due_us {
-                return Ok(());
-            }
-            let seen = self.event.generation();
-            self.event.wait(seen, Some((due_us - now_us).min(WAIT_US_MAX)));
-            if due_us - now_us > WAIT_US_MAX {
-                self.report()?;
-            }
-        }
+/// Tells the caller how far it is; [`ErrorKind::Cancelled`] once the caller has ended it.
+fn tell(
+    on_progress: &mut OnProgress<'_>,
+    progress: &Progress,
+    is_cancelled: &mut bool,
+) -> Result<()> {
+    *is_cancelled = *is_cancelled || on_progress(progress).is_break();
+    match is_cancelled {
+        true => Err(Error::new(ErrorKind::Cancelled, "stopped by the caller")),
+        false => Ok(()),
     }
 }
