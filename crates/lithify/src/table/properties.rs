@@ -170,6 +170,11 @@ impl TableProperties {
                 }
             }
         }
+        if properties.family_name.is_empty()
+            && (properties.family_id, properties.flushed_through) != (0, 0)
+        {
+            return Err(Error::corruption("properties tell of a family that has no name"));
+        }
         Ok(properties)
     }
 }
@@ -244,5 +249,17 @@ mod tests {
         assert!(!bytes.windows(6).any(|part| part == b"family"));
         let found = TableProperties::decode(&bytes).unwrap();
         assert_eq!((found.family_id, found.flushed_through), (0, 0));
+    }
+
+    /// Fuzz case 44: what is decoded has to be what would be encoded.
+    #[test]
+    fn a_family_without_a_name_has_no_number_either() {
+        let named =
+            TableProperties { family_name: b"rocks".to_vec(), family_id: 7, ..Default::default() };
+        let mut bytes = named.encode();
+        let at = bytes.windows(5).position(|part| part == b"rocks").unwrap();
+        bytes[at - 1] = 0;
+        bytes.drain(at..at + 5);
+        assert!(TableProperties::decode(&bytes).unwrap_err().to_string().contains("no name"));
     }
 }
