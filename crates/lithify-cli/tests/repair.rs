@@ -79,7 +79,7 @@ fn a_sound_database_is_0_and_a_damaged_one_1() {
     assert!(rocks.contains(b"rock/02999").unwrap() && rocks.contains(b"rock/new").unwrap());
     assert!(!rocks.contains(b"rock/00000").unwrap());
     let (code, _, error) = lithify(&["repair", path, "--to", to]);
-    assert!(code == Some(1) && error.contains("not empty"), "{error}");
+    assert!(code == Some(2) && error.contains("not empty"), "{error}");
 }
 
 #[test]

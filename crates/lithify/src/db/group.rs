@@ -136,8 +136,10 @@ impl<T> GroupQueue<T> {
     pub(crate) fn group(&self, own: T, mut takes: impl FnMut(&T) -> bool) -> Group<T> {
         let mut queue = lock(&self.queue);
         let taken = queue.waiting.iter().take_while(|queued| takes(&queued.item)).count();
-        let own = Queued { item: own, slot: None };
-        Group(std::iter::once(own).chain(queue.waiting.drain(..taken)).collect())
+        let mut group = Vec::with_capacity(1 + taken);
+        group.push(Queued { item: own, slot: None });
+        group.extend(queue.waiting.drain(..taken));
+        Group(group)
     }
 
     /// Gives the queue its next leader and a group its outcome.
