@@ -496,11 +496,8 @@ impl DbInner {
 
     /// Removes tables whose last reader has gone, in the background.
     pub(crate) fn collect_garbage(self: &Arc<Self>) {
-        {
-            let background = self.background();
-            if !background.garbage_is_held {
-                return;
-            }
+        if !self.background().garbage_is_held {
+            return;
         }
         let numbers = {
             let mut manifest = self.manifest();

@@ -33,7 +33,7 @@ impl DbInner {
             return;
         }
         let position = self.manifest().position();
-        let free = {
+        let (free, is_held) = {
             let mut departing = lock(&self.departing);
             departing.files.extend(names.into_iter().map(|name| (name, position)));
             // Behind the edits: a reader that is not found here reads them.
@@ -43,9 +43,14 @@ impl DbInner {
             let files = std::mem::take(&mut departing.files);
             let (held, free) = files.into_iter().partition(|(_, released)| holds(*released));
             departing.files = held;
+            // They are asked for again when garbage is collected next: a look may have failed.
+            let is_held = departing.len() > 0;
             let free: Vec<(FileName, ManifestPosition)> = free;
-            free
+            (free, is_held)
         };
+        if is_held {
+            self.background().garbage_is_held = true;
+        }
         let mut unneeded: Vec<PathBuf> = Vec::new();
         for (name, _) in free {
             let path = name.path(&self.path);

@@ -484,6 +484,7 @@ impl DbInner {
             thread.join();
         }
         self.state_changed.notify_all();
+        self.let_go(Vec::new());
         self.scheduler.shutdown(Shutdown::Abort);
         let ended = self.end_log();
         lock(&self.lock).take();
