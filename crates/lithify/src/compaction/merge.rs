@@ -124,6 +124,16 @@ impl Input {
         }
     }
 
+    /// Where the table behind the one being read begins, if there is one.
+    fn next_table(&self) -> Option<&[u8]> {
+        match self {
+            Input::Memory(_) => None,
+            Input::Tables(run) => {
+                run.tables.front().map(|table| &table.metadata.range.smallest[..])
+            }
+        }
+    }
+
     fn skip_block(&mut self) {
         if let Input::Tables(TableRun { scanner: Some(scanner), .. }) = self {
             scanner.skip_block();
@@ -225,15 +235,17 @@ impl Merge {
         self.current().scanner().is_some_and(TableScanner::offers_block)
     }
 
-    /// The block that begins under the merge, as it is stored, if no other input has a key in
-    /// its range.
+    /// The block that begins under the merge, as it is stored, if nothing else has a key up to its
+    /// separator. That of a table's last block was chosen by the table that came next then; another
+    /// one may have been put between the two since.
     pub(crate) fn block(&self) -> Result<Option<StoredBlock<'_>>> {
         let Some(scanner) = self.current().scanner() else { return Ok(None) };
         let Some(block) = scanner.stored_block()? else { return Ok(None) };
         // The next smallest key of all stands in one of the two places under the top.
         let mut others = self.heap.iter().skip(1).take(2);
-        let is_alone =
-            others.all(|head| self.inputs[head.input as usize].key() > block.separator());
+        let is_alone = others
+            .all(|head| self.inputs[head.input as usize].key() > block.separator())
+            && self.current().next_table().is_none_or(|first| first > block.separator());
         Ok((is_alone || planted!(CopiedBesideOthers)).then_some(block))
     }
 
