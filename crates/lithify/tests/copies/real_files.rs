@@ -19,11 +19,16 @@ fn identity(path: &Path) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
+/// Nothing is compacted, and no file goes, but in a call that waits for it.
+fn still() -> Options {
+    Options { background_threads: 0, ..Options::default() }
+}
+
 #[test]
 fn tables_of_a_checkpoint_are_hard_links_and_nothing_else_is() {
     let directory = tempfile::tempdir().unwrap();
     let (path, copy) = (directory.path().join("db"), directory.path().join("deep/er/copy"));
-    let db = Db::open(&path, Options::default()).unwrap();
+    let db = Db::open(&path, still()).unwrap();
     write_database(&db);
     let made = db.checkpoint(&copy).unwrap();
     assert_eq!(tables(&copy).len() as u64, made.linked_tables);
@@ -37,7 +42,7 @@ fn tables_of_a_checkpoint_are_hard_links_and_nothing_else_is() {
         let is_table = entry.extension() == Some("sst".as_ref());
         assert_eq!(links, if is_table { 2 } else { 1 }, "{}", entry.display());
     }
-    let second = Db::open(&copy, Options::default()).unwrap();
+    let second = Db::open(&copy, still()).unwrap();
     assert_eq!(content(&second), content(&db));
     // Compacted away on both sides, the files go.
     for one in [&db, &second] {
@@ -53,7 +58,7 @@ fn tables_of_a_checkpoint_are_hard_links_and_nothing_else_is() {
 
 /// The kind of the error of a checkpoint of the database at `of` to `to`.
 fn db_error(of: &Path, to: &Path) -> ErrorKind {
-    Db::open(of, Options::default()).unwrap().checkpoint(to).unwrap_err().kind()
+    Db::open(of, still()).unwrap().checkpoint(to).unwrap_err().kind()
 }
 
 #[test]
@@ -68,12 +73,12 @@ fn another_file_system_gets_copies() {
         println!("skipped: there is one file system only");
         return;
     }
-    let db = Db::open(here.path().join("db"), Options::default()).unwrap();
+    let db = Db::open(here.path().join("db"), still()).unwrap();
     write_database(&db);
     let made = db.checkpoint(other.join("copy")).unwrap();
     assert_eq!(made.linked_tables, 0);
     assert!(made.copied_tables > 0 && made.link_refusal.is_some(), "{made:?}");
-    let copy = Db::open(other.join("copy"), Options::default()).unwrap();
+    let copy = Db::open(other.join("copy"), still()).unwrap();
     assert_eq!(content(&copy), content(&db));
 }
 
@@ -81,7 +86,7 @@ fn another_file_system_gets_copies() {
 fn a_store_on_real_files_and_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    let db = Db::open(path("db"), Options::default()).unwrap();
+    let db = Db::open(path("db"), still()).unwrap();
     write_database(&db);
     let mut store = BackupStore::open(path("stores/one")).unwrap();
     let expected = content(&db);
@@ -93,7 +98,7 @@ fn a_store_on_real_files_and_back() {
     for table in tables(&path("back")) {
         assert_eq!(std::fs::metadata(table).unwrap().nlink(), 1, "a backup is never linked");
     }
-    let back = Db::open(path("back"), Options::default()).unwrap();
+    let back = Db::open(path("back"), still()).unwrap();
     assert_eq!(content(&back), expected);
     assert_eq!(store.purge(1).unwrap(), [1]);
     assert!(store.verify(None, &Default::default()).unwrap().is_whole());
