@@ -41,12 +41,11 @@ impl DbInner {
             let holds = |released| readers.as_ref().map_or(true, |readers| readers.hold(released));
             departing.readers = readers.as_ref().map_or(departing.readers, |found| found.count);
             let files = std::mem::take(&mut departing.files);
-            let (held, free) = files.into_iter().partition(|(_, released)| holds(*released));
+            let (held, free): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|(_, released)| holds(*released));
             departing.files = held;
             // They are asked for again when garbage is collected next: a look may have failed.
-            let is_held = departing.len() > 0;
-            let free: Vec<(FileName, ManifestPosition)> = free;
-            (free, is_held)
+            (free, departing.len() > 0)
         };
         if is_held {
             self.background().garbage_is_held = true;

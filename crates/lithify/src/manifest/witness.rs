@@ -122,13 +122,7 @@ impl WitnessKeeper {
         let path = FileName::Witness.path(directory);
         let there = file_system.open(&path, OpenMode::ReadWrite);
         let file = there.or_else(|_| file_system.open(&path, OpenMode::CreateNew)).ok();
-        let known = Witness { log_number, ..Witness::default() };
-        WitnessKeeper {
-            file,
-            database_id,
-            written_bytes: AtomicU64::new(0),
-            known: Mutex::new((known, 0)),
-        }
+        WitnessKeeper { file, ..WitnessKeeper::none(database_id, log_number) }
     }
 
     /// Keeps nothing: for a database that is only read.
