@@ -156,6 +156,25 @@ pub struct Capabilities {
     pub single_delete: bool,
     /// Answers several keys in one native call.
     pub multi_get: bool,
+    /// Visits rows in the order of their keys.
+    #[serde(default)]
+    pub ordered_scan: bool,
+    /// A codec for each level or distance from the bottom; otherwise the bottom's codec is that of
+    /// all data.
+    #[serde(default)]
+    pub codec_per_level: bool,
+    /// The kinds of codec that it offers, by the names of experiment files ("none", "zstd", ...).
+    #[serde(default)]
+    pub codecs: Vec<String>,
+    /// Follows the size of a block or page that the settings ask for.
+    #[serde(default)]
+    pub block_size: bool,
+    /// The durability modes that it has, by their names ("sync", "buffered", "none").
+    #[serde(default)]
+    pub durability: Vec<String>,
+    /// Counts bytes or time of its own, beside what the operating system counts.
+    #[serde(default)]
+    pub own_statistics: bool,
     /// Short remarks for the report, for example "external lock".
     pub labels: Vec<String>,
 }
@@ -297,6 +316,12 @@ pub trait Engine: Send + Sync {
 
     /// Figures since open.
     fn statistics(&self) -> EngineResult<EngineStatistics>;
+
+    /// Processes other than this one that do the engine's work: their CPU, bytes and memory are
+    /// the engine's. Most engines live in the caller's process and have none.
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Closes cleanly; all sessions are gone by then.
     fn close(self: Box<Self>) -> EngineResult<()>;

@@ -287,6 +287,7 @@ impl Engine for RocksEngine {
             single_delete: true,
             multi_get: true,
             labels: vec![mode.to_owned()],
+            ..Capabilities::default()
         }
     }
 

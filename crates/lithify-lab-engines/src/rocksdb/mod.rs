@@ -197,6 +197,7 @@ impl Provider for RocksDb {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
+        settings.expect_options(self.name, &[])?;
         let functions = functions(&self.library()?)?;
         let mode = Mode {
             transactions: transactions == Transactions::Needed,

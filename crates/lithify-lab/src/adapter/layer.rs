@@ -57,6 +57,10 @@ impl<L: EngineLayer> Engine for L {
         self.below().statistics()
     }
 
+    fn process_ids(&self) -> Vec<u32> {
+        self.below().process_ids()
+    }
+
     fn close(self: Box<Self>) -> EngineResult<()> {
         self.into_below().close()
     }

@@ -59,7 +59,7 @@ impl Engine for LithifyEngine {
             prefix_filter: true,
             single_delete: true,
             multi_get: true,
-            labels: Vec::new(),
+            ..Capabilities::default()
         }
     }
 

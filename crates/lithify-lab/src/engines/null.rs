@@ -47,6 +47,7 @@ impl Engine for NullEngine {
             single_delete: true,
             multi_get: true,
             labels: vec!["stores nothing".to_owned()],
+            ..Capabilities::default()
         }
     }
 

@@ -311,6 +311,9 @@ pub struct Arm {
     pub middle: Option<Codec>,
     /// Codec of the bottom level.
     pub bottom: Codec,
+    /// What only its engine knows, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// What the published tables call it, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,

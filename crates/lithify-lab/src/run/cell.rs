@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::{Capabilities, EngineName, EngineStatistics};
+use crate::adapter::{Capabilities, EngineError, EngineName, EngineResult, EngineStatistics};
 use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
@@ -54,9 +54,24 @@ pub struct EngineSettings {
     /// Tables are read past the page cache, by users and compactions alike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct_reads: bool,
+    /// What only this engine knows, by name: pages, partitions, formats. A name or value that the
+    /// engine does not know is an error when it is opened.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
 }
 
 impl EngineSettings {
+    /// Says that the engine takes no option but those of `known`.
+    ///
+    /// # Errors
+    /// There is another; the text lists the known ones.
+    pub fn expect_options(&self, engine: &str, known: &[&str]) -> EngineResult<()> {
+        let unknown = self.options.keys().find(|name| !known.contains(&name.as_str()));
+        let Some(name) = unknown else { return Ok(()) };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(EngineError::fatal(format!("{engine} has no option \"{name}\"; it takes: {known}")))
+    }
+
     /// Settings under which a few megabytes make a tree of several levels with a codec each: to
     /// try an engine, not to measure it.
     pub fn small() -> EngineSettings {
@@ -76,6 +91,7 @@ impl EngineSettings {
             codec_middle: Codec::Lz4,
             codec_bottom: Codec::Zstd(1),
             direct_reads: false,
+            options: BTreeMap::new(),
         }
     }
 

@@ -185,6 +185,7 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
+        settings.expect_options(self.name(), &[])?;
         let (options, family) = lithify_options(settings)?;
         Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
     }

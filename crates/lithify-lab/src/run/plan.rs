@@ -276,6 +276,7 @@ pub(crate) fn settings(shared: &SharedSettings, sizes: &EngineSizes, arm: &Arm) 
         codec_middle: arm.middle.unwrap_or(shared.codec_middle),
         codec_bottom: arm.bottom,
         direct_reads: false,
+        options: arm.options.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `lithify bench db`: the loops of the classic key-value benchmark, on one engine or in pairs.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -268,6 +269,7 @@ impl Tuning {
             codec_middle: middle,
             codec_bottom: bottom,
             direct_reads: self.use_direct_reads,
+            options: BTreeMap::new(),
         })
     }
 }

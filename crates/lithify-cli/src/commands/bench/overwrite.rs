@@ -1,6 +1,7 @@
 //! `lithify bench overwrite`: random overwrites as fast as they go, with throughput over time,
 //! gaps, space and memory.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
@@ -107,6 +108,7 @@ impl OverwriteArguments {
                 codec_middle: middle,
                 codec_bottom: bottom,
                 direct_reads: false,
+                options: BTreeMap::new(),
             },
             keys: self.keys,
             key_bytes: self.key_bytes,
