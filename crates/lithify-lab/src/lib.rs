@@ -28,5 +28,6 @@ pub mod linkbench;
 pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
+pub mod page_store;
 pub mod report;
 pub mod run;

@@ -8,7 +8,8 @@ use crate::codec::Compression;
 use crate::format::{Checksum, Features};
 use crate::fs::Pieces;
 use crate::manifest::{Change, CleanClose, FileMetadata, KeyRange, ManifestState, VersionEdit};
-use crate::wal::{SegmentEnd, golden};
+use crate::format::golden;
+use crate::wal::SegmentEnd;
 use std::collections::BTreeMap;
 use std::path::Path;
 

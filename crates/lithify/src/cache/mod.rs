@@ -37,17 +37,20 @@ mod frame;
 mod frame_pool;
 mod shard;
 
+#[cfg(all(test, shuttle))]
+mod shuttle;
 #[cfg(test)]
 mod tests;
 
+use crate::base::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, lock};
 use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
 pub use frame::KeptBlock;
 use frame::{Frame, Home};
 use frame_pool::{FramePool, pooled_capacity};
 use shard::{Key, Shard};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a cached block is to its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -378,7 +381,7 @@ impl BlockCache {
     /// A panic cannot leave a shard half changed in a way that matters more than its blocks.
     #[inline]
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
-        self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[index].0)
     }
 }
 

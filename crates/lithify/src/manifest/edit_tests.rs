@@ -6,7 +6,8 @@ use crate::ErrorKind;
 use crate::base::SEQUENCE_MAX;
 use crate::codec::{CodecId, Compression, Encoder};
 use crate::format::{put_bytes, put_varint};
-use crate::wal::{SegmentEnd, golden};
+use crate::format::golden;
+use crate::wal::SegmentEnd;
 
 pub(super) fn metadata() -> FileMetadata {
     FileMetadata {

@@ -22,6 +22,9 @@ pub(super) struct KnownFamilies {
 impl Examination<'_> {
     /// Examines the segments, which ascend. An error is the end that the caller asked for.
     pub(super) fn log(&mut self, segments: &[FileNumber], found: &FoundManifest) -> Result<()> {
+        if planted!(VerifyPassesOverLog) {
+            return Ok(());
+        }
         let mut readers: Vec<(FileNumber, WalReader)> = Vec::new();
         for number in segments {
             if let Some(reader) = self.open_segment(*number, found.database_id) {

@@ -7,6 +7,7 @@ mod engines;
 mod list;
 mod loops;
 mod overwrite;
+mod pages;
 pub mod process;
 mod run;
 mod setup;
@@ -30,6 +31,8 @@ pub enum BenchCommand {
     Overwrite(overwrite::OverwriteArguments),
     /// What crashes take in each mode of durability, and what commits cost
     Durability(durability::DurabilityArguments),
+    /// What compressed pages with holes in files cost, on file systems made for it
+    Pages(pages::PagesArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
     /// List the engines that can be measured, and how to get those that are missing
@@ -61,6 +64,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
         BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
+        BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
