@@ -66,8 +66,7 @@ fn spread(
     layout: Layout,
     of: fn(&PagesFigures) -> Option<f64>,
 ) -> Option<Spread> {
-    let is_meant =
-        |cell: &&PagesCell| cell.file_system == *file_system && cell.layout == layout;
+    let is_meant = |cell: &&PagesCell| cell.file_system == *file_system && cell.layout == layout;
     let figures = record.cells.iter().filter(is_meant).filter_map(|cell| cell.figures.as_ref());
     Spread::of(figures.filter_map(of).collect())
 }

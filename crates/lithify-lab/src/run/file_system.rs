@@ -376,8 +376,18 @@ mod tests {
             assert_eq!(spec.to_string(), text);
         }
         for text in [
-            "", "ext3", "ext4:lzo", "btrfs:zstd-16", "btrfs:zlib", "btrfs:lzo:16k", "zfs",
-            "zfs:gzip-10", "zfs:lzjb:17k", "zfs:lzjb:256k", "zfs:lzjb:16", "zfs:lzjb:16k:1",
+            "",
+            "ext3",
+            "ext4:lzo",
+            "btrfs:zstd-16",
+            "btrfs:zlib",
+            "btrfs:lzo:16k",
+            "zfs",
+            "zfs:gzip-10",
+            "zfs:lzjb:17k",
+            "zfs:lzjb:256k",
+            "zfs:lzjb:16",
+            "zfs:lzjb:16k:1",
         ] {
             let error = text.parse::<FileSystemSpec>().expect_err("is unknown");
             assert!(error.contains("btrfs:zstd-1 to zstd-15"), "{error}");

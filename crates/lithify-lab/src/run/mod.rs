@@ -15,8 +15,8 @@
 pub mod allocator;
 pub mod cell;
 pub mod engine;
-pub mod measure;
 pub mod file_system;
+pub mod measure;
 pub mod memory_limit;
 pub mod ownership;
 pub mod plan;

@@ -53,8 +53,8 @@ impl Session<'_> {
             CopyWay::Reader => return self.read_beside(settings),
             CopyWay::Verification => {
                 let report = self.db().verify(&VerifyOptions::default(), &mut go_on);
-                self.tally.count("verifications", 1);
-                return is_sound(&report.map_err(text)?);
+                is_sound(&report.map_err(text)?)?;
+                "verifications"
             }
         };
         self.before.leave_out(&self.disk, &before);

@@ -23,7 +23,8 @@ impl Before {
         Before(disk.counts())
     }
 
-    /// Leaves out what was read and written since `earlier`: copies are not in the ledger.
+    /// Leaves out what was read and written since `earlier`: the ledger is the database's own work,
+    /// without copies and verification.
     pub(super) fn leave_out(&mut self, disk: &Disk, earlier: &Before) {
         for (class, now) in disk.counts() {
             let then = earlier.0.get(&class).copied().unwrap_or_default();
