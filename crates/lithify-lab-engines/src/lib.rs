@@ -1,7 +1,6 @@
 //! Other storage engines behind the adapter of the laboratory.
 //!
-//! Owns: the adapters ([`rocksdb`]), where the engines' libraries are kept and how they get there
-//! ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
+//! Owns: the adapters ([`rocksdb`]), where engines are kept and how they get there ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
 //! finds the engines by name.
 //!
 //! Promises: nothing here is needed to build, test or run Lithify itself. An engine is loaded when

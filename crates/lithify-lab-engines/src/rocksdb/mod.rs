@@ -95,21 +95,7 @@ impl RocksDb {
     /// The library, or one line that says how to get it.
     fn library(&self) -> EngineResult<PathBuf> {
         match self.source {
-            Source::Cache(version) => {
-                let path = setup::library_path("rocksdb", version)?;
-                if path.is_file() {
-                    return Ok(path);
-                }
-                let option = if version == setup::ROCKSDB_DEFAULT_VERSION {
-                    String::new()
-                } else {
-                    format!(" --version {version}")
-                };
-                Err(EngineError::fatal(format!(
-                    "RocksDB {version} is not here; get it with: lithify bench setup \
-                     rocksdb{option}"
-                )))
-            }
+            Source::Cache(version) => setup::recipe("rocksdb")?.library(version),
             Source::System => SYSTEM_DIRECTORIES
                 .iter()
                 .map(|directory| Path::new(directory).join(SYSTEM_LIBRARY))
