@@ -64,6 +64,16 @@ fn checked<R>(functions: &Functions, call: impl FnOnce(*mut *mut c_char) -> R) -
     unsafe { library::checked(functions.free, error_of, call) }
 }
 
+/// Options of reads, which check what they read as other engines do.
+fn read_options(functions: &Functions) -> EngineResult<Owned<raw::ReadOptions>> {
+    // SAFETY: takes nothing, gives an object of ours, which is changed while it is nobody else's.
+    unsafe {
+        let read = Owned::new((functions.readoptions_create)(), functions.readoptions_destroy)?;
+        (functions.readoptions_set_verify_checksums)(read.get(), 1);
+        Ok(read)
+    }
+}
+
 impl Database {
     /// Opens or makes the database in `directory`.
     ///
@@ -96,7 +106,7 @@ impl Database {
             let write =
                 Owned::new((functions.writeoptions_create)(), functions.writeoptions_destroy)?;
             (functions.writeoptions_set_sync)(write.get(), u8::from(open.sync));
-            let read = Owned::new((functions.readoptions_create)(), functions.readoptions_destroy)?;
+            let read = read_options(functions)?;
             (options, cache, filter, write, read)
         };
         // SAFETY: options and path are live.
@@ -161,11 +171,10 @@ impl Database {
     /// The library makes none.
     pub fn snapshot(&self) -> EngineResult<Snapshot<'_>> {
         let functions = self.functions;
+        let options = read_options(functions)?;
         // SAFETY: the database is live; the options are ours and point to the snapshot, which is
         // released after the last read with them.
         unsafe {
-            let options =
-                Owned::new((functions.readoptions_create)(), functions.readoptions_destroy)?;
             let snapshot = (functions.create_snapshot)(self.handle.get());
             (functions.readoptions_set_snapshot)(options.get(), snapshot);
             Ok(Snapshot { database: self, options, snapshot })

@@ -55,6 +55,7 @@ functions! {
         readoptions_create() -> *mut ReadOptions;
         readoptions_destroy(*mut ReadOptions);
         readoptions_set_snapshot(*mut ReadOptions, *const Snapshot);
+        readoptions_set_verify_checksums(*mut ReadOptions, u8);
         release_snapshot(*mut Db, *const Snapshot);
         write(*mut Db, *const WriteOptions, *mut Batch, ErrorText);
         writebatch_clear(*mut Batch);

@@ -10,7 +10,8 @@ use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 
 /// The options that only this engine knows.
-pub const OPTIONS: [&str; 5] = [
+pub const OPTIONS: [&str; 6] = [
+    "allocation_bytes",
     "checkpoint_log_mib",
     "checkpoint_seconds",
     "log_compressor",
@@ -27,8 +28,13 @@ const EVICTION_THREADS: std::ops::RangeInclusive<u64> = 1..=20;
 /// The smallest cache that the library takes.
 const CACHE_BYTES_MIN: u64 = 1 << 20;
 
-/// Blocks of the files are multiples of one of these: the library's default, or its smallest.
-const ALLOCATION_BYTES: [u64; 2] = [4096, 512];
+/// What the size of a stored page is a multiple of. The library's own 4 KiB round most of what
+/// compression saves away where pages are small; blocks of other engines are not rounded at all.
+const ALLOCATION_BYTES: u64 = 4096;
+const ALLOCATION_BYTES_OF_SMALL_PAGES: u64 = 512;
+
+/// From this size on pages are stored in units of the library's own: the size of its own pages.
+const LARGE_PAGE_BYTES: u64 = 32 << 10;
 
 /// How often the database is written out, as the server of MongoDB has it: after so much time, or
 /// so much log.
@@ -180,21 +186,34 @@ fn table(settings: &EngineSettings, compressor: &str) -> EngineResult<String> {
         0 => settings.block_bytes,
         kib => kib << 10,
     };
-    let allocation_bytes = ALLOCATION_BYTES
-        .into_iter()
-        .find(|unit| page_bytes >= *unit && page_bytes.is_multiple_of(*unit))
-        .filter(|unit| !settings.direct_reads || *unit == ALLOCATION_BYTES[0]);
-    let Some(allocation_bytes) = allocation_bytes else {
-        let unit = ALLOCATION_BYTES[usize::from(!settings.direct_reads)];
+    let unit = allocation_bytes(settings, page_bytes)?;
+    if page_bytes == 0 || !page_bytes.is_multiple_of(unit) {
         return Err(EngineError::fatal(format!(
             "WiredTiger cannot have pages of {page_bytes} bytes here; take a multiple of {unit}"
         )));
-    };
+    }
     let prefix = word(settings, "prefix_compression", &["true", "false"], "true")?;
     Ok(format!(
         "key_format=u,value_format=u,block_compressor={compressor},leaf_page_max={page_bytes}B,\
-         allocation_size={allocation_bytes}B,prefix_compression={prefix}"
+         allocation_size={unit}B,prefix_compression={prefix}"
     ))
+}
+
+/// What the size of a stored page is a multiple of.
+fn allocation_bytes(settings: &EngineSettings, page_bytes: u64) -> EngineResult<u64> {
+    let is_large = page_bytes >= LARGE_PAGE_BYTES && page_bytes.is_multiple_of(ALLOCATION_BYTES);
+    let default = match settings.direct_reads || is_large {
+        true => ALLOCATION_BYTES,
+        false => ALLOCATION_BYTES_OF_SMALL_PAGES,
+    };
+    let unit = number(settings, "allocation_bytes", 512..=1 << 20, default)?;
+    if !unit.is_power_of_two() || (settings.direct_reads && unit < ALLOCATION_BYTES) {
+        return Err(EngineError::fatal(format!(
+            "wiredtiger: option allocation_bytes = \"{unit}\" is no power of two, or too small for \
+             direct reads"
+        )));
+    }
+    Ok(unit)
 }
 
 #[cfg(test)]
@@ -229,7 +248,7 @@ mod tests {
         assert_eq!(
             options.table,
             "key_format=u,value_format=u,block_compressor=zstd,leaf_page_max=4096B,\
-             allocation_size=4096B,prefix_compression=true"
+             allocation_size=512B,prefix_compression=true"
         );
         assert_eq!(options.codec_name("zstd"), "zstd-1");
         assert_eq!(options.codec_name("lz4"), "lz4");
@@ -251,7 +270,8 @@ mod tests {
             set(settings, "log_compressor", "snappy");
         });
         let options = options.expect("is possible");
-        assert!(options.table.contains("leaf_page_max=32768B"), "{}", options.table);
+        let pages = "leaf_page_max=32768B,allocation_size=4096B";
+        assert!(options.table.contains(pages), "{}", options.table);
         assert!(options.table.ends_with("prefix_compression=false"), "{}", options.table);
         assert!(options.database.contains("checkpoint=(wait=5,"), "{}", options.database);
         assert!(options.database.contains("compressor=snappy"), "{}", options.database);
@@ -273,6 +293,8 @@ mod tests {
         assert!(error.contains("take a multiple of 4096"), "{error}");
         assert!(refused(|settings| set(settings, "page_kb", "4")).contains("no option"));
         assert!(refused(|settings| set(settings, "page_kib", "0")).contains("from 1 to 1024"));
+        let error = refused(|settings| set(settings, "allocation_bytes", "1000"));
+        assert!(error.contains("no power of two"), "{error}");
         let error = refused(|settings| set(settings, "prefix_compression", "yes"));
         assert!(error.contains("none of: true, false"), "{error}");
     }
