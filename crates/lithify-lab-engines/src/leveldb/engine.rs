@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
@@ -39,6 +39,9 @@ const FANOUT: u64 = 10;
 /// How often it is asked whether anything is due, and how often it has to say no.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const POLLS_QUIET: u32 = 4;
+
+/// One compaction does not take longer than this.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An open database of LevelDB.
 pub struct LevelDbEngine {
@@ -230,10 +233,22 @@ impl Engine for LevelDbEngine {
     }
 
     fn wait_for_compaction(&self) -> EngineResult<()> {
-        let (mut quiet, mut before) = (0, Vec::new());
+        let (mut quiet, mut before, mut changed) = (0, Vec::new(), Instant::now());
         while quiet < POLLS_QUIET {
             let files = self.live_tables();
-            quiet = if is_due(&files) || files != before { 0 } else { quiet + 1 };
+            if files != before {
+                (quiet, changed) = (0, Instant::now());
+            } else if !is_due(&files) {
+                quiet += 1;
+            } else if changed.elapsed() > PATIENCE {
+                // It stops for good after an error in the background, and tells nobody.
+                return Err(EngineError::fatal(format!(
+                    "LevelDB has compactions to do and has done none for {} s; its LOG in {} says \
+                     why",
+                    PATIENCE.as_secs(),
+                    self.directory.display()
+                )));
+            }
             before = files;
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -36,7 +36,7 @@ pub unsafe fn load(path: &Path) -> EngineResult<&'static libloading::Library> {
 /// The functions of a library, which is loaded when they are first asked for.
 pub struct LoadedOnce<F: 'static>(Mutex<Option<&'static F>>);
 
-impl<F> LoadedOnce<F> {
+impl<F: 'static> LoadedOnce<F> {
     /// None yet.
     pub const fn new() -> LoadedOnce<F> {
         LoadedOnce(Mutex::new(None))

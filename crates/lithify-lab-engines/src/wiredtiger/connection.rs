@@ -194,7 +194,7 @@ impl Database {
     pub fn file_config(&self, file: &str) -> EngineResult<String> {
         let uri = text_of(&format!("file:{file}"))?;
         let mut config = String::new();
-        self.told(&mut |text: &str, _| config = text.to_owned(), |each, context| {
+        self.told(&mut |text: &str, _: i64| config = text.to_owned(), |each, context| {
             // SAFETY: as above.
             unsafe {
                 (self.functions.metadata)(self.connection.as_ptr(), uri.as_ptr(), each, context)
@@ -216,7 +216,8 @@ impl Database {
         ) {
             // SAFETY: the context is the closure below, borrowed alone during the call; the name
             // ends with a zero byte.
-            unsafe { (*context.cast::<F>())(&copied(name), value) }
+            let (each, name) = unsafe { (&mut *context.cast::<F>(), copied(name)) };
+            each(&name, value);
         }
         let code = call(forward::<F>, ptr::from_mut(each).cast());
         done(self.functions, code)
