@@ -53,6 +53,8 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(listed.status.code(), Some(0));
     let listed = text(&listed.stdout);
     assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
+    let listed = text(&without(&["bench", "setup"]).stdout);
+    assert!(listed.contains("RocksDB 11.8.1, 10.4.2") && listed.contains("apt-get"), "{listed}");
     let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);
@@ -82,6 +84,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&with(&["--arms", "zlib-1,gzip"]), 2, "there is no arm \"gzip\"");
     refused(&with(&["--engine", "other"]), 2, "invalid value 'other'");
     refused(&["bench", "setup", "rocksdb", "--version", "1"], 1, "there are: 11.8.1, 10.4.2");
+    refused(&["bench", "setup", "other"], 2, "no setup is known for \"other\"; there are: rocksdb");
     refused(&with(&["--results", "file"]), 2, "file is no directory");
     refused(&with(&["--data", "file"]), 2, "file is no directory");
     refused(&["bench", "run", "no-such"], 2, "there is no experiment \"no-such\"");
