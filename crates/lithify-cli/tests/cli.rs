@@ -53,6 +53,8 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(listed.status.code(), Some(0));
     let listed = text(&listed.stdout);
     assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
+    let listed = text(&without(&["bench", "setup"]).stdout);
+    assert!(listed.contains("RocksDB 11.8.1, 10.4.2") && listed.contains("apt-get"), "{listed}");
     let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);

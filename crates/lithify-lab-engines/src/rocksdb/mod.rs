@@ -35,7 +35,7 @@ use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
 
-use crate::setup;
+use crate::{library, setup};
 use engine::RocksEngine;
 use functions::Functions;
 use options::Mode;
@@ -85,10 +85,6 @@ pub static PROVIDERS: [RocksDb; 4] = [
     },
 ];
 
-/// Where a system keeps the library of RocksDB 7.8.
-const SYSTEM_DIRECTORIES: [&str; 4] =
-    ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
-
 const SYSTEM_LIBRARY: &str = "librocksdb.so.7.8";
 
 impl RocksDb {
@@ -96,16 +92,7 @@ impl RocksDb {
     fn library(&self) -> EngineResult<PathBuf> {
         match self.source {
             Source::Cache(version) => setup::recipe("rocksdb")?.library(version),
-            Source::System => SYSTEM_DIRECTORIES
-                .iter()
-                .map(|directory| Path::new(directory).join(SYSTEM_LIBRARY))
-                .find(|path| path.is_file())
-                .ok_or_else(|| {
-                    EngineError::fatal(format!(
-                        "{SYSTEM_LIBRARY} is not installed; get it with: apt-get install \
-                         librocksdb7.8"
-                    ))
-                }),
+            Source::System => library::system_library(SYSTEM_LIBRARY, "librocksdb7.8"),
         }
     }
 }

@@ -12,6 +12,7 @@
 
 mod archive;
 mod rocksdb;
+mod wiredtiger;
 mod workshop;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub struct Recipe {
 }
 
 /// All that can be got.
-pub static RECIPES: [&Recipe; 1] = [&rocksdb::RECIPE];
+pub static RECIPES: [&Recipe; 2] = [&rocksdb::RECIPE, &wiredtiger::RECIPE];
 
 /// The recipe of that name.
 ///
