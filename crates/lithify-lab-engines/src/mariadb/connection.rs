@@ -144,11 +144,7 @@ fn failure(payload: &[u8]) -> EngineError {
     // A sign and five characters of a state go before the words.
     let words = fields.0.strip_prefix(b"#").and_then(|rest| rest.get(5..)).unwrap_or(fields.0);
     let text = format!("error {code}: {}", String::from_utf8_lossy(words));
-    if RETRYABLE.contains(&code) {
-        EngineError::retryable(text)
-    } else {
-        EngineError::fatal(text)
-    }
+    if RETRYABLE.contains(&code) { EngineError::retryable(text) } else { EngineError::fatal(text) }
 }
 
 fn changes(payload: &[u8]) -> Changes {
@@ -379,11 +375,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server's own.
-    pub fn stream(
-        &mut self,
-        statement: &mut Statement,
-        arguments: &Arguments,
-    ) -> EngineResult<()> {
+    pub fn stream(&mut self, statement: &mut Statement, arguments: &Arguments) -> EngineResult<()> {
         self.begin(statement, arguments)?;
         let Head::Rows(columns) = self.head()? else { return Err(unexpected("no rows")) };
         // Described as when it was prepared, and an end.

@@ -333,8 +333,7 @@ impl Engine for MariaEngine {
             Kind::InnoDb => {
                 self.run("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0")?;
                 self.run("SET GLOBAL innodb_max_dirty_pages_pct = 0")?;
-                let mut left =
-                    || Ok(self.counters()?.value("innodb_buffer_pool_pages_dirty"));
+                let mut left = || Ok(self.counters()?.value("innodb_buffer_pool_pages_dirty"));
                 self.wait_for(&mut left)?;
                 self.run("SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT")
             }

@@ -24,7 +24,7 @@ mod server;
 mod statistics;
 mod wire;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lithify_lab::adapter::{Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::ExternalLock;
@@ -69,18 +69,34 @@ pub static PROVIDERS: [MariaDb; 4] = [
     },
 ];
 
-/// Starts a server in the empty `directory`, makes a graph in it, and gives the version that it
-/// names: how an installation is tried.
+/// Whether all of it is installed: the server, MyRocks, the codecs of pages.
+///
+/// # Errors
+/// Something is missing.
+pub fn available() -> EngineResult<()> {
+    let installation = Installation::find()?;
+    let codecs = options::PAGE_CODECS.iter().filter_map(|codec| options::codec_plugin(codec));
+    let mut plugins = codecs.chain([options::MYROCKS_PLUGIN.to_owned()]);
+    plugins.try_for_each(|plugin| installation.plugin(&plugin).map(|_| ()))
+}
+
+/// The program of the server.
+///
+/// # Errors
+/// It is not installed.
+pub fn server_program() -> EngineResult<PathBuf> {
+    Ok(Installation::find()?.server_program().to_owned())
+}
+
+/// Starts a server with MyRocks in the empty `directory`, and gives the version that it names.
 ///
 /// # Errors
 /// A program or plugin that is missing, a server that does not work.
 pub fn try_installation(directory: &Path, settings: &EngineSettings) -> EngineResult<String> {
-    let installation = Installation::find()?;
     let setup = Setup::new(Kind::MyRocks, "myrocks", settings)?;
-    let graph: Box<dyn GraphEngine> =
-        Box::new(MariaGraph::open(&installation, directory, setup)?);
-    let name = graph.below().name();
-    graph.close()?;
+    let engine = MariaEngine::open(&Installation::find()?, directory, setup, &[], 0)?;
+    let name = engine.name();
+    Box::new(engine).close()?;
     Ok(name)
 }
 
@@ -96,7 +112,7 @@ impl Provider for MariaDb {
     fn available(&self) -> EngineResult<()> {
         let installation = Installation::find()?;
         if self.kind == Kind::MyRocks {
-            installation.plugin("ha_rocksdb")?;
+            installation.plugin(options::MYROCKS_PLUGIN)?;
         }
         Ok(())
     }

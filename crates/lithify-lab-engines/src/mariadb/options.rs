@@ -58,7 +58,15 @@ impl Kind {
 }
 
 /// Codecs of compressed pages that settings of other engines do not have.
-const PAGE_CODECS: [&str; 6] = ["zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"];
+pub const PAGE_CODECS: [&str; 6] = ["zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"];
+
+/// The plugin that is MyRocks.
+pub const MYROCKS_PLUGIN: &str = "ha_rocksdb";
+
+/// The plugin of a codec of pages; the server itself has zlib.
+pub fn codec_plugin(codec: &str) -> Option<String> {
+    (codec != "zlib").then(|| format!("provider_{codec}"))
+}
 
 /// Sizes of pages, KiB; the first is MariaDB's own choice.
 const PAGES_KIB: [u64; 3] = [16, 32, 64];
@@ -256,10 +264,8 @@ impl Setup {
             }
             self.start_with("innodb-compression-level", effort);
             // Writing to a String cannot fail.
-            let _ = write!(
-                self.table_options,
-                " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE={key_block_kib}"
-            );
+            let _ =
+                write!(self.table_options, " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE={key_block_kib}");
             self.compression = Compression::KeyBlocks(key_block_kib);
             return Ok(());
         }
@@ -285,9 +291,7 @@ impl Setup {
                 )));
             }
         };
-        if algorithm != "zlib" {
-            self.plugins.push(format!("provider_{algorithm}"));
-        }
+        self.plugins.extend(codec_plugin(&algorithm));
         self.start_with("innodb-compression-algorithm", &algorithm);
         self.table_options.push_str(" PAGE_COMPRESSED=1");
         self.compression = Compression::Pages(algorithm);
@@ -295,7 +299,7 @@ impl Setup {
     }
 
     fn myrocks(&mut self, settings: &EngineSettings) -> EngineResult<()> {
-        self.plugins.push("ha_rocksdb".to_owned());
+        self.plugins.push(MYROCKS_PLUGIN.to_owned());
         self.compression = Compression::Levels;
         let policy = Policy::new(settings)?;
         let budget_bytes = settings.memory_budget_bytes;
@@ -460,7 +464,11 @@ mod tests {
 
     fn settings(bottom: Codec, options: &[(&str, &str)]) -> EngineSettings {
         let options = options.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-        EngineSettings { codec_bottom: bottom, options: options.collect(), ..EngineSettings::small() }
+        EngineSettings {
+            codec_bottom: bottom,
+            options: options.collect(),
+            ..EngineSettings::small()
+        }
     }
 
     fn setup(kind: Kind, bottom: Codec, options: &[(&str, &str)]) -> Result<Setup, String> {
@@ -477,7 +485,8 @@ mod tests {
         assert_eq!(lz4.plugins, ["provider_lz4"]);
         assert!(lz4.started.contains(&"--innodb-compression-algorithm=lz4".to_owned()));
         assert!(lz4.made.contains(&"--innodb-page-size=64k".to_owned()));
-        let lzma = setup(Kind::InnoDb, Codec::None, &[("page_codec", "lzma")]).expect("is possible");
+        let lzma =
+            setup(Kind::InnoDb, Codec::None, &[("page_codec", "lzma")]).expect("is possible");
         assert_eq!(lzma.compression, Compression::Pages("lzma".to_owned()));
         let blocks =
             setup(Kind::InnoDb, Codec::Zlib(9), &[("key_block_kib", "4")]).expect("is possible");
@@ -487,7 +496,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_in_one_line() {
-        let refuse = |kind, bottom, options: &[_]| setup(kind, bottom, options).expect_err("refused");
+        let refuse =
+            |kind, bottom, options: &[_]| setup(kind, bottom, options).expect_err("refused");
         let innodb = |bottom, options: &[_]| refuse(Kind::InnoDb, bottom, options);
         assert!(innodb(Codec::Zstd(1), &[]).contains("InnoDB has no codec zstd-1"));
         assert!(innodb(Codec::Lz4, &[("key_block_kib", "8")]).contains("by zlib, not by lz4"));
@@ -503,21 +513,17 @@ mod tests {
         assert!(refuse(Kind::Aria, Codec::Lz4, &[]).contains("Aria has no codec lz4"));
         assert!(refuse(Kind::MyRocks, Codec::None, &[("page_kib", "16")]).contains("no option"));
         assert!(refuse(Kind::MyRocks, Codec::None, &[("partitions", "0")]).contains("1 to 1024"));
-        let synced = EngineSettings {
-            durability: DurabilityMode::Sync,
-            ..settings(Codec::None, &[])
-        };
+        let synced =
+            EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::None, &[]) };
         let error = Setup::new(Kind::MyIsam, "it", &synced).expect_err("refused").to_string();
         assert!(error.contains("no log"), "{error}");
     }
 
     #[test]
     fn durability_logs_and_partitions() {
-        for (durability, flush) in [
-            (DurabilityMode::Sync, 1),
-            (DurabilityMode::Buffered, 2),
-            (DurabilityMode::None, 0),
-        ] {
+        for (durability, flush) in
+            [(DurabilityMode::Sync, 1), (DurabilityMode::Buffered, 2), (DurabilityMode::None, 0)]
+        {
             let settings =
                 EngineSettings { durability, ..settings(Codec::None, &[("binlog", "on")]) };
             let setup = Setup::new(Kind::InnoDb, "it", &settings).expect("is possible");

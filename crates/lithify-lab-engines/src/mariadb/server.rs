@@ -67,6 +67,16 @@ impl Installation {
     /// # Errors
     /// A program is missing: one line that says how to get it.
     pub fn find() -> EngineResult<Installation> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let further = PROGRAM_DIRECTORIES.map(PathBuf::from);
+        Installation::find_in(&std::env::split_paths(&path).chain(further).collect::<Vec<_>>())
+    }
+
+    fn find_in(directories: &[PathBuf]) -> EngineResult<Installation> {
+        let find_program = |name: &str| {
+            let programs = directories.iter().map(|directory| directory.join(name));
+            programs.into_iter().find(|program| program.is_file())
+        };
         let missing = |what: &str| {
             EngineError::fatal(format!(
                 "MariaDB is not installed ({what} is missing); get it with: lithify bench setup \
@@ -85,6 +95,11 @@ impl Installation {
             })?,
             plugins: PLUGIN_DIRECTORIES.iter().map(Path::new).find(|path| path.is_dir()),
         })
+    }
+
+    /// The server.
+    pub fn server_program(&self) -> &Path {
+        &self.server
     }
 
     /// The file of a plugin.
@@ -110,12 +125,6 @@ impl Installation {
         command.stdin(Stdio::null());
         command
     }
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::env::split_paths(&path).chain(PROGRAM_DIRECTORIES.map(PathBuf::from));
-    directories.map(|directory| directory.join(name)).find(|program| program.is_file())
 }
 
 fn failed(path: &Path, error: &io::Error) -> EngineError {
@@ -363,6 +372,21 @@ fn last_lines(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_in_one_line() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let find =
+            || Installation::find_in(&[directory.path().to_owned()]).map(|found| found.server);
+        assert_eq!(
+            find().expect_err("is empty").to_string(),
+            "MariaDB is not installed (mariadbd is missing); get it with: lithify bench setup mariadb"
+        );
+        for program in ["mysqld", "mariadb-install-db", "setpriv"] {
+            fs::write(directory.path().join(program), "").expect("is written");
+        }
+        assert_eq!(find().expect("is there"), directory.path().join("mysqld"));
+    }
 
     #[test]
     fn the_end_of_a_log_is_one_line() {

@@ -231,7 +231,10 @@ mod tests {
         assert_eq!(Fields(b"abc").text(), None);
         assert_eq!(Fields(&[0xFB]).length(), None);
         let mut fields = Fields(b"ab\0c");
-        assert_eq!((fields.text(), fields.take(2), fields.integer(1)), (Some(&b"ab"[..]), None, Some(99)));
+        assert_eq!(
+            (fields.text(), fields.take(2), fields.integer(1)),
+            (Some(&b"ab"[..]), None, Some(99))
+        );
     }
 
     #[test]
