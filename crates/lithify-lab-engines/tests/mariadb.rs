@@ -40,7 +40,7 @@ fn settings(bottom: Codec, options: &[(&str, &str)]) -> EngineSettings {
     EngineSettings {
         // Under every engine's least.
         memory_budget_bytes: 32 << 20,
-        memtable_bytes: 512 << 10,
+        memtable_bytes: 64 << 10,
         codec_bottom: bottom,
         options: options.collect(),
         ..EngineSettings::small()
@@ -126,12 +126,12 @@ fn agrees_with_the_model(name: &str, settings: &EngineSettings, label: Option<&s
     let digest =
         |outcome: &RequestOutcome| (outcome.rows_read, outcome.bytes_read, outcome.read_hash);
     assert_eq!(digest(&read), digest(&expected.2), "{name}");
+    opened.below().flush().expect("flushes");
+    opened.below().wait_for_compaction().expect("settles");
     let capabilities = opened.below().capabilities();
     if let Some(label) = label {
         assert!(capabilities.labels.iter().any(|have| have.contains(label)), "{capabilities:?}");
     }
-    opened.below().flush().expect("flushes");
-    opened.below().wait_for_compaction().expect("settles");
     let statistics = opened.below().statistics().expect("tells");
     assert!(statistics.live_bytes > 100_000, "{name}: {statistics:?}");
     let pids = opened.below().process_ids();

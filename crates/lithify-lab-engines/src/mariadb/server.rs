@@ -74,8 +74,8 @@ impl Installation {
 
     fn find_in(directories: &[PathBuf]) -> EngineResult<Installation> {
         let find_program = |name: &str| {
-            let programs = directories.iter().map(|directory| directory.join(name));
-            programs.into_iter().find(|program| program.is_file())
+            let mut programs = directories.iter().map(|directory| directory.join(name));
+            programs.find(|program| program.is_file())
         };
         let missing = |what: &str| {
             EngineError::fatal(format!(
@@ -93,7 +93,7 @@ impl Installation {
             guard: find_program("setpriv").ok_or_else(|| {
                 EngineError::fatal("setpriv is not installed; it is a part of util-linux")
             })?,
-            plugins: PLUGIN_DIRECTORIES.iter().map(Path::new).find(|path| path.is_dir()),
+            plugins: PLUGIN_DIRECTORIES.into_iter().map(Path::new).find(|path| path.is_dir()),
         })
     }
 

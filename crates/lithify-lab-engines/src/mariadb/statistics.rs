@@ -166,11 +166,11 @@ pub fn statistics(
     tree: Vec<LevelStatistics>,
     details: Value,
 ) -> EngineStatistics {
-    let cpu = |levels: &[LevelStatistics]| levels.iter().map(|level| level.compaction_cpu_us).sum();
     let mut cpu_us_by_cause = BTreeMap::new();
     if let Some((level0, deeper)) = tree.split_first() {
         cpu_us_by_cause.insert("flush".to_owned(), level0.compaction_cpu_us);
-        cpu_us_by_cause.insert("compaction".to_owned(), cpu(deeper));
+        let deeper_us = deeper.iter().map(|level| level.compaction_cpu_us).sum();
+        cpu_us_by_cause.insert("compaction".to_owned(), deeper_us);
     }
     let mut statistics = EngineStatistics {
         live_bytes: sizes.tables_bytes + sizes.log_bytes,
