@@ -316,8 +316,9 @@ impl Engine for MariaEngine {
             .into_iter()
             .filter_map(|row| <[String; 2]>::try_from(row).ok().map(<(String, String)>::from))
             .collect();
+        let arguments = [&self.setup.made[..], &self.setup.started[..]].concat();
         json!({
-            "arguments": [&self.setup.made[..], &self.setup.started[..]].concat(),
+            "arguments": arguments,
             "tables": self.setup.table_options,
             "partitions": self.setup.partitions,
             "variables": variables,

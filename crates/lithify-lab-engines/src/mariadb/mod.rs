@@ -96,7 +96,7 @@ pub fn try_installation(directory: &Path, settings: &EngineSettings) -> EngineRe
     let setup = Setup::new(Kind::MyRocks, "myrocks", settings)?;
     let engine = MariaEngine::open(&Installation::find()?, directory, setup, &[], 0)?;
     let name = engine.name();
-    Box::new(engine).close()?;
+    Engine::close(Box::new(engine))?;
     Ok(name)
 }
 

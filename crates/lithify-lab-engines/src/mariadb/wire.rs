@@ -184,14 +184,6 @@ impl<'a> Fields<'a> {
         let length = self.length()?;
         self.take(usize::try_from(length).ok()?)
     }
-
-    /// Bytes up to a zero.
-    pub fn text(&mut self) -> Option<&'a [u8]> {
-        let end = self.0.iter().position(|byte| *byte == 0)?;
-        let text = self.take(end)?;
-        self.take(1)?;
-        Some(text)
-    }
 }
 
 /// Appends an integer that tells its own length.
@@ -228,11 +220,10 @@ mod tests {
             assert_eq!(Fields(&bytes[..bytes.len() - 1]).length(), None);
         }
         assert_eq!(Fields(b"\x05abc").bytes(), None);
-        assert_eq!(Fields(b"abc").text(), None);
         assert_eq!(Fields(&[0xFB]).length(), None);
-        let mut fields = Fields(b"ab\0c");
+        let mut fields = Fields(b"abc");
         assert_eq!(
-            (fields.text(), fields.take(2), fields.integer(1)),
+            (fields.take(2), fields.take(2), fields.integer(1)),
             (Some(&b"ab"[..]), None, Some(99))
         );
     }
