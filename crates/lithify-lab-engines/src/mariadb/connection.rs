@@ -391,7 +391,9 @@ impl Connection {
     /// # Errors
     /// The server's own.
     pub fn next_row<'a>(&'a mut self, statement: &'a Statement) -> EngineResult<Option<Row<'a>>> {
-        self.unread = false;
+        if !std::mem::take(&mut self.unread) {
+            return Ok(None);
+        }
         let payload = self.wire.receive().map_err(|error| broken(&error))?;
         match payload.first() {
             Some(&OK) => {
