@@ -1,6 +1,6 @@
 //! Other storage engines behind the adapter of the laboratory.
 //!
-//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`]), what they share to call libraries
+//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`]), what they share to call libraries
 //! that are loaded while the program runs, where engines are kept and how they get there
 //! ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab finds
 //! the engines by name.
@@ -11,6 +11,7 @@
 
 pub mod leveldb;
 mod library;
+pub mod mariadb;
 pub mod rocksdb;
 pub mod setup;
 mod sorted_blocks;
@@ -23,4 +24,7 @@ pub fn register() {
     }
     lithify_lab::run::engine::register(&wiredtiger::PROVIDER);
     lithify_lab::run::engine::register(&leveldb::PROVIDER);
+    for provider in &mariadb::PROVIDERS {
+        lithify_lab::run::engine::register(provider);
+    }
 }

@@ -18,10 +18,10 @@ mod engine;
 mod functions;
 mod objects;
 mod options;
-mod policy;
+pub(crate) mod policy;
 mod reads;
 mod session;
-mod statistics;
+pub(crate) mod statistics;
 mod table_file;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! May be called from any thread; one setup of an engine's version at a time.
 
 mod archive;
+mod mariadb;
 mod rocksdb;
 mod wiredtiger;
 mod workshop;
@@ -37,7 +38,7 @@ pub struct Recipe {
 }
 
 /// All that can be got.
-pub static RECIPES: [&Recipe; 2] = [&rocksdb::RECIPE, &wiredtiger::RECIPE];
+pub static RECIPES: [&Recipe; 3] = [&rocksdb::RECIPE, &wiredtiger::RECIPE, &mariadb::RECIPE];
 
 /// The recipe of that name.
 ///

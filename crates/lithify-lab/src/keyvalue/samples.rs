@@ -33,7 +33,7 @@ pub struct Sample {
     pub level0_files: u64,
     /// The data directory.
     pub directory: DirectorySize,
-    /// Resident memory of the process.
+    /// Resident memory of the process and of those of the engine.
     pub resident_bytes: u64,
     /// Memory of the engine by purpose.
     pub memory: BTreeMap<String, u64>,
@@ -52,7 +52,12 @@ impl Sample {
             pending_compaction_bytes: number("pending_compaction_bytes").unwrap_or(0),
             level0_files: statistics.levels.first().map_or(0, |level| level.files),
             directory: space::directory_size(directory),
-            resident_bytes: ProcessMemory::of_self().resident_bytes,
+            resident_bytes: engine
+                .process_ids()
+                .into_iter()
+                .chain([std::process::id()])
+                .map(|pid| ProcessMemory::of(pid).resident_bytes)
+                .sum(),
             memory: memory
                 .filter_map(|(name, bytes)| Some((name.clone(), bytes.as_u64()?)))
                 .collect(),

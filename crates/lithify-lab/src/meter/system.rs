@@ -39,13 +39,7 @@ impl CpuTicks {
 
     /// Busy time in microseconds.
     pub fn busy_us(&self) -> u64 {
-        let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
-            .ok()
-            .flatten()
-            .and_then(|ticks| u64::try_from(ticks).ok())
-            .filter(|ticks| *ticks > 0)
-            .unwrap_or(100);
-        self.busy * 1_000_000 / per_second
+        super::process::ticks_us(self.busy)
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
 //! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
-//! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
-//! latencies ([`open_loop`]), the gates that a scale has to pass ([`gates`]), the checks
-//! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), what engines
+//! cost in processes of their own ([`servers`]), open-loop latencies ([`open_loop`]), the gates that a
+//! scale has to pass ([`gates`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV
+//! ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
@@ -20,6 +21,7 @@ pub mod gates;
 pub mod open_loop;
 pub mod paired;
 pub mod pairs;
+pub mod servers;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -119,10 +121,11 @@ fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> 
     floors::render(&cells)
 }
 
-/// The gates and the open loop, each with an empty line and a heading before it; nothing for a
-/// scale that claims nothing and a workload without open loops.
+/// Processes of engines, the gates and the open loop, each with an empty line and a heading before it;
+/// nothing for engines without, a scale that claims nothing, a workload without open loops.
 fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     let parts = [
+        ("engines with processes of their own, apart", servers::render(record, figures)),
         ("query: gates of the scale, by the counters of each cell", gates::render(record, figures)),
         (
             "open loop: latency from the intended start, ms (medians over the repeats)",

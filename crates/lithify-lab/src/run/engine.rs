@@ -17,7 +17,7 @@ use crate::engines::lithify::LithifyEngine;
 use crate::engines::model::ModelEngine;
 use crate::engines::null::NullEngine;
 use crate::experiment::{Codec, DurabilityMode};
-use crate::linkbench;
+use crate::linkbench::{self, GraphEngine};
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
 /// are a kind of database of their own open the plain one where nobody asks for them.
@@ -66,6 +66,20 @@ pub trait Provider: Send + Sync {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>>;
+
+    /// Opens an empty graph of LinkBench in `directory`, for transactions: ordered keys, unless
+    /// the engine has a mapping of its own.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_graph(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let spaces = &linkbench::schema::SPACES;
+        Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
+    }
 
     /// Name and version of the library behind a codec.
     ///
@@ -118,20 +132,18 @@ pub fn stores(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::stores)
 }
 
-/// Opens an engine on an empty directory with the spaces of LinkBench, for transactions.
+/// Opens an engine on an empty directory to hold the graph of LinkBench.
 ///
 /// # Errors
 /// The engine's own, an unknown name, an engine that is not there.
-pub fn open(
+pub fn open_graph(
     engine: &EngineName,
     directory: &Path,
     settings: &EngineSettings,
-) -> EngineResult<Box<dyn Engine>> {
-    if *engine == EngineName::null() {
-        return Ok(Box::new(linkbench::null_engine()));
-    }
-    let spaces = &linkbench::schema::SPACES;
-    open_spaces(engine, directory, settings, spaces, Transactions::Needed)
+) -> EngineResult<Box<dyn GraphEngine>> {
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.open_graph(directory, settings)
 }
 
 /// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
@@ -222,6 +234,15 @@ impl Provider for Null {
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
         Ok(Box::new(NullEngine::new(Vec::new())))
+    }
+
+    fn open_graph(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let engine: Box<dyn Engine> = Box::new(linkbench::null_engine());
+        Ok(Box::new(engine))
     }
 
     fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
@@ -341,7 +362,8 @@ mod tests {
             "there is no engine \"other\"; there are: lithify, null, model, absent"
         );
         let spec = crate::run::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
-        let error = open(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
+        let error =
+            open_graph(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
         assert_eq!(error.to_string(), "absent is not here: get it somewhere");
         assert!(stores(&spec.engine) && uses_disk(&spec.engine));
         assert!(!stores(&EngineName::null()) && !uses_disk(&EngineName::model()));

@@ -30,9 +30,11 @@ use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::control::{LoadProgress, RequestProgress};
 use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
-use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, load, oracle, request};
+use crate::linkbench::{
+    Control, Graph, GraphConfig, GraphEngine, Profile, Progress, load, oracle, request,
+};
 use crate::meter::machine::Machine;
-use crate::meter::process::{release_free_memory, reset_resident_max};
+use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;
 use crate::meter::{Meter, PhaseUsage, Reading};
 
@@ -76,9 +78,10 @@ pub fn measure(
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
-    let engine = super::engine::open(&spec.engine, directory, &spec.settings)
+    let engine = super::engine::open_graph(&spec.engine, directory, &spec.settings)
         .map_err(|error| failed("open", &error))?;
-    let meter = Meter::new(directory);
+    let mut meter = Meter::new(directory);
+    meter.watch(engine.below().process_ids());
     let cell = Cell { spec, graph: &graph, directory, meter, memory, listener };
     let load = cell.load(&*engine)?;
     let mut checks = Vec::new();
@@ -91,9 +94,9 @@ pub fn measure(
         spec: spec.clone(),
         started_unix_s: started,
         machine: Machine::describe(directory),
-        engine_name: engine.name(),
-        capabilities: engine.capabilities(),
-        engine_options: engine.options(),
+        engine_name: engine.below().name(),
+        capabilities: engine.below().capabilities(),
+        engine_options: engine.below().options(),
         block_cache_bytes: query
             .statistics
             .raw
@@ -164,11 +167,11 @@ impl Cell<'_> {
         (self.listener)(&ProgressLine::of_stage(stage));
     }
 
-    fn begin(&self, engine: &dyn Engine) -> Result<Before, RunError> {
-        let statistics = statistics(engine)?;
+    fn begin(&self, engine: &dyn GraphEngine) -> Result<Before, RunError> {
+        let statistics = statistics(engine.below())?;
         self.meter.sync();
         // Where it cannot be reset, the most resident memory is that of all phases so far.
-        reset_resident_max();
+        self.meter.reset_resident_max();
         Ok(Before { statistics, reading: self.meter.read() })
     }
 
@@ -178,7 +181,7 @@ impl Cell<'_> {
         self.meter.usage(&before.reading, &after)
     }
 
-    fn load(&self, engine: &dyn Engine) -> Result<PhaseResult, RunError> {
+    fn load(&self, engine: &dyn GraphEngine) -> Result<PhaseResult, RunError> {
         let reporter = Reporter::new(self, "load");
         let before = self.begin(engine)?;
         let config = LoadConfig { loaders: self.spec.loaders, ..LoadConfig::default() };
@@ -218,7 +221,7 @@ impl Cell<'_> {
     }
 
     /// Queries as fast as they go. Returns also how a phase after them goes on.
-    fn query(&self, engine: &dyn Engine) -> Result<(PhaseResult, RequestConfig), RunError> {
+    fn query(&self, engine: &dyn GraphEngine) -> Result<(PhaseResult, RequestConfig), RunError> {
         let mut config = RequestConfig {
             requesters: self.spec.requesters,
             requests_per_requester: u64::MAX,
@@ -270,7 +273,7 @@ impl Cell<'_> {
     /// The open-loop phases, at the spec's percentages of `rate`, each as long as the queries.
     fn open_loop(
         &self,
-        engine: &dyn Engine,
+        engine: &dyn GraphEngine,
         rate: f64,
         mut config: RequestConfig,
     ) -> Result<Vec<OpenLoopResult>, RunError> {
@@ -299,7 +302,7 @@ impl Cell<'_> {
 
     fn requests(
         &self,
-        engine: &dyn Engine,
+        engine: &dyn GraphEngine,
         config: &RequestConfig,
         stage: &'static str,
         half: Option<&Mutex<Option<Halfway>>>,
@@ -321,12 +324,12 @@ impl Cell<'_> {
     /// Does `work` while a thread of its own takes a sample of the engine every second.
     fn sampled<R>(
         &self,
-        engine: &dyn Engine,
+        engine: &dyn GraphEngine,
         work: impl FnOnce(&Sampler<'_>) -> Result<R, RunError>,
     ) -> Result<(R, Vec<Sample>), RunError> {
         let sampler = Sampler::new(self.directory, Instant::now());
         std::thread::scope(|scope| {
-            let thread = scope.spawn(|| sampler.run(engine, &mut |_| ()));
+            let thread = scope.spawn(|| sampler.run(engine.below(), &mut |_| ()));
             let result = work(&sampler);
             sampler.finish(thread.thread());
             let samples = thread.join().map_err(|_| RunError::new("the sampling thread failed"))?;
@@ -337,7 +340,7 @@ impl Cell<'_> {
     /// Reads the meters at the end of a phase, then waits for the work that it left behind.
     fn end_and_settle(
         &self,
-        engine: &dyn Engine,
+        engine: &dyn GraphEngine,
         before: &Before,
         sampler: &Sampler<'_>,
     ) -> Result<End, RunError> {
@@ -346,7 +349,7 @@ impl Cell<'_> {
         self.meter.sync();
         let usage = self.meter.usage(&before.reading, &reading);
         let group = self.group();
-        let statistics = statistics(engine)?;
+        let statistics = statistics(engine.below())?;
         let (settle, statistics_settled) = self.settle(engine)?;
         let settle_sampler_us = sampler.cpu_us().saturating_sub(sampler_us);
         Ok(End {
@@ -362,14 +365,18 @@ impl Cell<'_> {
     }
 
     /// Waits for all background work and meters it.
-    fn settle(&self, engine: &dyn Engine) -> Result<(PhaseUsage, EngineStatistics), RunError> {
+    fn settle(&self, engine: &dyn GraphEngine) -> Result<(PhaseUsage, EngineStatistics), RunError> {
         self.say("settle");
         let before = self.begin(engine)?;
-        settle(engine)?;
-        Ok((self.end(&before), statistics(engine)?))
+        settle(engine.below())?;
+        Ok((self.end(&before), statistics(engine.below())?))
     }
 
-    fn check(&self, engine: &dyn Engine, phase: Phase) -> Result<Option<OracleResult>, RunError> {
+    fn check(
+        &self,
+        engine: &dyn GraphEngine,
+        phase: Phase,
+    ) -> Result<Option<OracleResult>, RunError> {
         if !super::engine::stores(&self.spec.engine) {
             return Ok(None);
         }

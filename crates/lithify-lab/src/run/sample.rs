@@ -105,6 +105,7 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
             written_device_bytes: 90_000_000,
             ..ProcessIo::default()
         },
+        servers: None,
         machine: CpuTicks { busy: 700, idle: 300, ..CpuTicks::default() },
         foreign_cpu_us: 100_000,
         device: Some(DeviceCounters {
