@@ -52,7 +52,12 @@ fn a_missing_engine_says_how_to_get_it() {
     let listed = without(&["bench", "engines"]);
     assert_eq!(listed.status.code(), Some(0));
     let listed = text(&listed.stdout);
-    assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
+    let line = "rocksdb is missing: RocksDB 11.8.1 is not here; get it with: lithify bench setup";
+    assert!(listed.contains(line), "{listed}");
+    let listed = text(&without(&["bench", "engines", "--json"]).stdout);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("is JSON");
+    assert_eq!(listed[0]["name"], "lithify");
+    assert_eq!(listed[0]["capabilities"]["transactions"], true);
     let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);
@@ -65,6 +70,19 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(skipped.status.code(), Some(2));
     let error = text(&skipped.stderr);
     assert!(error.contains("arm rocksdb-lz4 is skipped: RocksDB 11.8.1 is not here"), "{error}");
+}
+
+#[cfg(not(feature = "embedded-engines"))]
+#[test]
+fn an_engine_that_is_not_in_this_build_says_how_to_get_it() {
+    let line = "lmdb is not in this build; get it with: cargo build --release -p lithify-cli \
+                --features embedded-engines";
+    refused(&["bench", "db", "--engine", "lmdb", "--compression", "none"], 1, line);
+    let arms = ["bench", "run", "lithify-vs-rocksdb", "--engine", "lmdb"];
+    refused(&arms, 1, line);
+    let place = place();
+    let listed = output(place.path(), &["bench", "engines"]);
+    assert!(text(&listed.stdout).contains(&format!("lmdb is missing: {line}\n")));
 }
 
 #[test]

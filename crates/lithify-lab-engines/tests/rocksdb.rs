@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use lithify_lab::adapter::{Engine, EngineName, ScanRange, SpaceId, SpaceSpec, WriteBatch};
-use lithify_lab::conformance::{SPACES, check};
+use lithify_lab::conformance::{SPACES, Subject, check, check_engine, kill};
 use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Transactions, open_spaces};
@@ -101,9 +101,22 @@ fn conforms_with(engine: &EngineName, settings: &EngineSettings) {
 #[test]
 fn conforms() {
     let Some(engine) = transactional() else { return };
-    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+    let buffered = settings(DurabilityMode::Buffered);
+    let root = tempfile::tempdir().expect("a directory");
+    let child_test = "child_that_commits";
+    let subject = Subject { engine: &engine, settings: &buffered, child_test };
+    let failures = check_engine(&subject, root.path());
+    assert!(failures.is_empty(), "{engine}: {}", failures.join("\n"));
+    for durability in [DurabilityMode::Sync, DurabilityMode::None] {
         conforms_with(&engine, &settings(durability));
     }
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 #[test]
