@@ -50,6 +50,10 @@ const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 /// Bits of a filter per key, as of the other engines.
 const FILTER_BITS: f32 = 10.0;
 
+/// The option that only fjall knows.
+const WORKERS: &str = "workers";
+const WORKERS_MAX: usize = 64;
+
 /// How often the engine is asked whether it works, and how often it has to say no.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const POLLS_QUIET: u32 = 4;
@@ -85,9 +89,20 @@ fn native(codec: Codec) -> EngineResult<CompressionType> {
     match codec {
         Codec::None => Ok(CompressionType::None),
         Codec::Lz4 => Ok(CompressionType::Lz4),
-        other => {
-            Err(EngineError::fatal(format!("fjall has no codec {other}; it has: none, lz4")))
-        }
+        other => Err(EngineError::fatal(format!("fjall has no codec {other}; it has: none, lz4"))),
+    }
+}
+
+/// Threads of flush and compaction: the option's, else as many as the settings say.
+fn workers(settings: &EngineSettings) -> EngineResult<usize> {
+    let Some(text) = settings.options.get(WORKERS) else {
+        return Ok(settings.background_threads.clamp(1, WORKERS_MAX as u64) as usize);
+    };
+    match text.parse() {
+        Ok(number @ 1..=WORKERS_MAX) => Ok(number),
+        _ => Err(EngineError::fatal(format!(
+            "fjall: options.{WORKERS} is \"{text}\"; allowed: 1 to {WORKERS_MAX}"
+        ))),
     }
 }
 
@@ -156,13 +171,12 @@ impl FjallEngine {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
     ) -> EngineResult<FjallEngine> {
-        settings.expect_options("fjall", &[])?;
+        settings.expect_options("fjall", &[WORKERS])?;
         settings.expect_buffered_reads("fjall")?;
         let codecs = codecs_from_the_top(settings)?;
         let sizes = Sizes::of(settings, spaces.len());
         let options = keyspace_options(settings, &sizes, codecs)?;
-        // One thread flushes and the others compact.
-        let workers = settings.background_threads.max(1) as usize + 1;
+        let workers = workers(settings)?;
         let database = Database::builder(directory)
             .cache_size(sizes.cache_bytes)
             .worker_threads(workers)
@@ -265,10 +279,7 @@ impl Engine for FjallEngine {
     }
 
     fn flush(&self) -> EngineResult<()> {
-        self.keyspaces
-            .iter()
-            .try_for_each(Keyspace::rotate_memtable_and_wait)
-            .map_err(failed)
+        self.keyspaces.iter().try_for_each(Keyspace::rotate_memtable_and_wait).map_err(failed)
     }
 
     fn wait_for_compaction(&self) -> EngineResult<()> {

@@ -13,7 +13,7 @@ pub mod lmdb;
 pub mod redb;
 pub mod sqlite;
 
-use lithify_lab::adapter::{Engine, SpaceId, SpaceSpec};
+use lithify_lab::adapter::Engine;
 use lithify_lab::engines::external_lock::ExternalLock;
 use lithify_lab::experiment::DurabilityMode;
 use lithify_lab::run::engine::Transactions;
@@ -37,9 +37,4 @@ fn for_workload<E: Engine + 'static>(engine: E, transactions: Transactions) -> B
 /// The names of durability modes, for capabilities.
 fn names_of(modes: &[DurabilityMode]) -> Vec<String> {
     modes.iter().map(|mode| mode.name().to_owned()).collect()
-}
-
-/// The spaces with their numbers.
-fn numbered(spaces: &[SpaceSpec]) -> impl Iterator<Item = (SpaceId, &SpaceSpec)> {
-    (0..=u8::MAX).map(SpaceId).zip(spaces)
 }

@@ -105,20 +105,24 @@ impl LmdbEngine {
         flags.set(EnvFlags::NO_READ_AHEAD, !reads_ahead(settings)?);
         let map_mib = map_mib(settings)?;
         let env = environment(directory, map_mib << 20, spaces.len(), flags).map_err(failed)?;
-        let transaction = env.write_txn().map_err(failed)?;
-        let tables = env.create_databases_and_commit(transaction, |opener, transaction| {
-            let table = |space: &SpaceSpec| opener.create_database(transaction, Some(space.name));
-            let tables: heed::Result<Vec<Database<'_, Bytes, Bytes>>> =
-                spaces.iter().map(table).collect();
-            tables.map(CommitOrAbort::<_, ()>::Commit)
-        });
+        let tables: heed::Result<_> = spaces.iter().map(|space| table(&env, space.name)).collect();
         let options = json!({ "map_mib": map_mib, "flags": format!("{flags:?}") });
-        Ok(LmdbEngine { tables: tables.map_err(failed)?.unwrap_commit(), env, options })
+        Ok(LmdbEngine { tables: tables.map_err(failed)?, env, options })
     }
 
     fn table(&self, space: SpaceId) -> EngineResult<&Table> {
         self.tables.get(space.index()).ok_or_else(|| EngineError::no_space(space))
     }
+}
+
+/// A named database, which is made if there is none.
+fn table(env: &Env, name: &str) -> heed::Result<Table> {
+    let transaction = env.write_txn()?;
+    let made = env.create_databases_and_commit(transaction, |opener, transaction| {
+        let table = opener.create_database::<Bytes, Bytes>(transaction, Some(name));
+        table.map(CommitOrAbort::<_, ()>::Commit)
+    });
+    Ok(made?.unwrap_commit())
 }
 
 #[expect(unsafe_code, reason = "LMDB maps a file, which others could change")]

@@ -9,6 +9,11 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
+use ::redb::backends::FileBackend;
+use ::redb::{
+    BackendError, Builder, Database, Durability, ReadOnlyTable, ReadTransaction,
+    ReadableDatabase as _, StorageBackend, Table, TableDefinition, WriteTransaction,
+};
 use lithify_lab::adapter::plain::{Plain, PlainSession};
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
@@ -19,11 +24,6 @@ use lithify_lab::engines::{elsewhere, external_lock};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
-use ::redb::backends::FileBackend;
-use ::redb::{
-    BackendError, Builder, Database, Durability, ReadOnlyTable, ReadTransaction,
-    ReadableDatabase as _, StorageBackend, Table, TableDefinition, WriteTransaction,
-};
 use serde_json::json;
 
 /// Opens redb by name.

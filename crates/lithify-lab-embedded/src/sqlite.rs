@@ -87,9 +87,8 @@ fn page_bytes(settings: &EngineSettings) -> EngineResult<u64> {
         Some(text) => text.parse::<u64>().ok().and_then(|kib| kib.checked_mul(1024)),
         None => Some(settings.block_bytes),
     };
-    let possible = page_bytes.filter(|bytes| {
-        (512..=65_536).contains(bytes) && bytes.is_power_of_two()
-    });
+    let possible =
+        page_bytes.filter(|bytes| (512..=65_536).contains(bytes) && bytes.is_power_of_two());
     possible.ok_or_else(|| match settings.options.get(PAGE_KIB) {
         Some(text) => EngineError::fatal(format!(
             "sqlite: options.{PAGE_KIB} is \"{text}\"; allowed: powers of two from 1 to 64"

@@ -23,8 +23,7 @@ fn name(engine: &str) -> EngineName {
 }
 
 fn settings(bottom: Codec) -> EngineSettings {
-    let settings = EngineSettings { memtable_bytes: 64 << 10, ..EngineSettings::small() };
-    settings.with_ladder(Ladder { small: Codec::None, middle: bottom, bottom })
+    EngineSettings::small().with_ladder(Ladder { small: Codec::None, middle: bottom, bottom })
 }
 
 fn conforms(engine: &str, settings: &EngineSettings) {
@@ -55,12 +54,8 @@ fn redb_conforms() {
     conforms("redb", &settings(Codec::None));
 }
 
-const ENGINES: [(&str, Codec); 4] = [
-    ("lmdb", Codec::None),
-    ("sqlite", Codec::None),
-    ("fjall", Codec::Lz4),
-    ("redb", Codec::None),
-];
+const ENGINES: [(&str, Codec); 4] =
+    [("lmdb", Codec::None), ("sqlite", Codec::None), ("fjall", Codec::Lz4), ("redb", Codec::None)];
 
 const ROWS: [SpaceSpec; 1] = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
 
@@ -85,8 +80,7 @@ fn what_they_cannot_do_is_refused() {
         let error = refusal(engine, &unknown);
         assert!(error.starts_with(&format!("{engine} has no option \"pages\"")), "{error}");
     }
-    let unsynced =
-        EngineSettings { durability: DurabilityMode::None, ..settings(Codec::None) };
+    let unsynced = EngineSettings { durability: DurabilityMode::None, ..settings(Codec::None) };
     assert_eq!(refusal("lmdb", &unsynced), "lmdb has no durability none; it has: sync, buffered");
     let mut option = settings(Codec::None);
     for (key, value, allowed) in
@@ -103,6 +97,9 @@ fn what_they_cannot_do_is_refused() {
     let ladder = Ladder { small: Codec::None, middle: Codec::None, bottom: Codec::Lz4 };
     let error = refusal("fjall", &settings(Codec::None).with_ladder(ladder));
     assert!(error.contains("from the top"), "{error}");
+    let mut workers = settings(Codec::Lz4);
+    workers.options = [("workers".to_owned(), "0".to_owned())].into();
+    assert_eq!(refusal("fjall", &workers), "fjall: options.workers is \"0\"; allowed: 1 to 64");
     let effort = refusal("fjall", &settings(Codec::Lz4Effort(9)));
     assert_eq!(effort, "fjall has no codec lz4-9; it has: none, lz4");
 }
@@ -113,8 +110,7 @@ fn a_full_map_says_which_option_makes_it_larger() {
     let mut settings = settings(Codec::None);
     settings.options = [("map_mib".to_owned(), "8".to_owned())].into();
     let engine = name("lmdb");
-    let opened =
-        open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
+    let opened = open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
     let opened = opened.expect("opens");
     let mut session = opened.session().expect("a session");
     let mut batch = WriteBatch::new();

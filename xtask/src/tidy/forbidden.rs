@@ -26,6 +26,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/memtable/tree.rs",
     "crates/lithify-sim/src/fuzz/allocation.rs",
     "crates/lithify-lab/src/meter/process.rs",
+    "crates/lithify-lab-embedded/src/lmdb.rs",
     "crates/lithify-lab-engines/src/rocksdb/database.rs",
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",

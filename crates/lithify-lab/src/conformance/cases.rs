@@ -6,9 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::{LISTS, Opener, PLAIN, Verdict, fresh, keys, put, same, text, value};
-use crate::adapter::{
-    Engine, EngineError, EngineResult, ScanRange, Session, SpaceId, WriteBatch,
-};
+use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, SpaceId, WriteBatch};
 
 /// A case over an engine that was just made.
 pub(super) type Case = (&'static str, fn(&dyn Engine) -> Verdict);

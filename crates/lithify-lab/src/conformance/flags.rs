@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Failures, PLAIN, Subject, Verdict, same, text};
-use crate::adapter::{Engine, EngineStatistics, LevelStatistics, ScanRange, WriteBatch};
+use crate::adapter::{Engine, EngineStatistics, ScanRange, WriteBatch};
 use crate::experiment::{Codec, DurabilityMode, Ladder};
 use crate::run::cell::EngineSettings;
 use crate::run::engine;
@@ -182,8 +182,7 @@ fn stored_bytes(
     engine.flush().map_err(text)?;
     engine.wait_for_compaction().map_err(text)?;
     let statistics = engine.statistics().map_err(text)?;
-    let in_levels: fn(&LevelStatistics) -> u64 = |level| level.stored_bytes;
-    let levels: u64 = statistics.levels.iter().map(in_levels).sum();
+    let levels: u64 = statistics.levels.iter().map(|level| level.stored_bytes).sum();
     engine.close().map_err(text)?;
     // Of an engine with levels the log is no part of it.
     Ok(if levels > 0 { levels } else { statistics.live_bytes })

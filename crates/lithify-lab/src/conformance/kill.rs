@@ -67,7 +67,8 @@ struct Job {
 /// When the engine fails, so that the child's test does.
 pub fn child() {
     let Ok(job) = std::env::var(JOB) else { return };
-    let done = serde_json::from_str(&job).map_err(|error| error.to_string()).and_then(|job| work(&job));
+    let done =
+        serde_json::from_str(&job).map_err(|error| error.to_string()).and_then(|job| work(&job));
     assert!(done.is_ok(), "{done:?}");
 }
 
@@ -244,8 +245,7 @@ fn killed(subject: &Subject<'_>, root: &Path, settings: &EngineSettings) -> Verd
         DurabilityMode::Sync => ACKNOWLEDGED_SYNCED,
         DurabilityMode::Buffered | DurabilityMode::None => ACKNOWLEDGED,
     };
-    let mut child =
-        subject.command(&[], &job, &log)?.spawn().map_err(|error| error.to_string())?;
+    let mut child = subject.command(&[], &job, &log)?.spawn().map_err(|error| error.to_string())?;
     let deadline = Instant::now() + PATIENCE;
     while acknowledged(&job.witness)?.iter().any(|number| *number < enough) {
         let ended = child.try_wait().map_err(|error| error.to_string())?.is_some();

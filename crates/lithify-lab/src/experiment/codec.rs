@@ -48,16 +48,9 @@ impl Codec {
     /// A codec of that kind with an effort that every engine with the kind has; `None` when there
     /// is no such kind.
     pub fn of_kind(kind: &str) -> Option<Codec> {
-        [
-            Codec::None,
-            Codec::Snappy,
-            Codec::Lz4,
-            Codec::Zlib(6),
-            Codec::ZlibFast(6),
-            Codec::Zstd(1),
-        ]
-        .into_iter()
-        .find(|codec| codec.kind() == kind)
+        [Codec::None, Codec::Snappy, Codec::Lz4, Codec::Zlib(6), Codec::ZlibFast(6), Codec::Zstd(1)]
+            .into_iter()
+            .find(|codec| codec.kind() == kind)
     }
 }
 

@@ -105,8 +105,7 @@ mod tests {
         let model = find(&EngineName::model()).expect("is known");
         let engines = [lithify, model, &elsewhere::LMDB].map(ListedEngine::of);
         let text = render(&engines);
-        let lines: Vec<Vec<&str>> =
-            text.lines().map(|line| line.split("  ").collect()).collect();
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split("  ").collect()).collect();
         let cells = |line: &[&str]| -> Vec<String> {
             let cells = line.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
             cells.map(str::to_owned).collect()

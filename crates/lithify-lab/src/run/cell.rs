@@ -78,7 +78,8 @@ impl EngineSettings {
     /// # Errors
     /// It cannot; the text lists what it has.
     pub fn expect_within(&self, engine: &str, can: &Capabilities) -> EngineResult<()> {
-        let lacks = |has: &[String], wanted: &str| !has.is_empty() && has.iter().all(|h| h != wanted);
+        let lacks =
+            |has: &[String], wanted: &str| !has.is_empty() && has.iter().all(|h| h != wanted);
         let refuse = |what: String, has: &[String]| {
             Err(EngineError::fatal(format!("{engine} has no {what}; it has: {}", has.join(", "))))
         };
