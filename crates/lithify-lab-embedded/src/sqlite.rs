@@ -354,8 +354,10 @@ struct SqliteSession<'a> {
 impl<'a> SqliteSession<'a> {
     fn new(engine: &'a SqliteEngine) -> EngineResult<Self> {
         let connection = engine.tuning.connect(&engine.path).map_err(failed)?;
-        let prepare = |connection: &Connection| Statements::prepare(connection, &engine.spaces);
-        let prepared = Prepared::try_new(connection, prepare).map_err(failed)?;
+        let prepared = Prepared::try_new(connection, |connection| {
+            Statements::prepare(connection, &engine.spaces)
+        });
+        let prepared = prepared.map_err(failed)?;
         engine.sessions.fetch_add(1, Ordering::Relaxed);
         Ok(SqliteSession { engine, prepared, shared_by: 0 })
     }
