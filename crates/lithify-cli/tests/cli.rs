@@ -55,6 +55,12 @@ fn a_missing_engine_says_how_to_get_it() {
     assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
     let listed = text(&without(&["bench", "setup"]).stdout);
     assert!(listed.contains("RocksDB 11.8.1, 10.4.2") && listed.contains("apt-get"), "{listed}");
+    let line = "rocksdb is missing: RocksDB 11.8.1 is not here; get it with: lithify bench setup";
+    assert!(listed.contains(line), "{listed}");
+    let listed = text(&without(&["bench", "engines", "--json"]).stdout);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("is JSON");
+    assert_eq!(listed[0]["name"], "lithify");
+    assert_eq!(listed[0]["capabilities"]["transactions"], true);
     let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);
@@ -67,6 +73,19 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(skipped.status.code(), Some(2));
     let error = text(&skipped.stderr);
     assert!(error.contains("arm rocksdb-lz4 is skipped: RocksDB 11.8.1 is not here"), "{error}");
+}
+
+#[cfg(not(feature = "embedded-engines"))]
+#[test]
+fn an_engine_that_is_not_in_this_build_says_how_to_get_it() {
+    let line = "lmdb is not in this build; get it with: cargo build --release -p lithify-cli \
+                --features embedded-engines";
+    refused(&["bench", "db", "--engine", "lmdb", "--compression", "none"], 1, line);
+    let arms = ["bench", "run", "lithify-vs-rocksdb", "--engine", "lmdb"];
+    refused(&arms, 1, line);
+    let place = place();
+    let listed = output(place.path(), &["bench", "engines"]);
+    assert!(text(&listed.stdout).contains(&format!("lmdb is missing: {line}\n")));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use harness::{ROWS, conforms_with, fill, linkbench, present};
 use lithify_lab::adapter::{EngineName, ScanRange, SpaceId};
+use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces};
@@ -78,9 +79,22 @@ fn settings(durability: DurabilityMode) -> EngineSettings {
 #[test]
 fn conforms() {
     let Some(engine) = transactional() else { return };
-    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+    let buffered = settings(DurabilityMode::Buffered);
+    let root = tempfile::tempdir().expect("a directory");
+    let child_test = "child_that_commits";
+    let subject = Subject { engine: &engine, settings: &buffered, child_test };
+    let failures = check_engine(&subject, root.path());
+    assert!(failures.is_empty(), "{engine}: {}", failures.join("\n"));
+    for durability in [DurabilityMode::Sync, DurabilityMode::None] {
         conforms_with(&engine, &settings(durability));
     }
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-lab-engines/src/leveldb/functions.rs",
     "crates/lithify-lab-engines/src/library/mod.rs",
     "crates/lithify-lab-engines/src/library/objects.rs",
+    "crates/lithify-lab-embedded/src/lmdb.rs",
     "crates/lithify-lab-engines/src/rocksdb/database.rs",
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",

@@ -30,7 +30,7 @@ mod writes;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lithify_lab::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
+use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
@@ -86,6 +86,7 @@ pub static PROVIDERS: [RocksDb; 4] = [
 ];
 
 const SYSTEM_LIBRARY: &str = "librocksdb.so.7.8";
+const SYSTEM_VERSION: &str = "7.8";
 
 impl RocksDb {
     /// The library, or one line that says how to get it.
@@ -157,6 +158,19 @@ impl Provider for RocksDb {
 
     fn about(&self) -> &'static str {
         self.about
+    }
+
+    fn version(&self) -> String {
+        match self.source {
+            Source::Cache(version) => version,
+            Source::System => SYSTEM_VERSION,
+        }
+        .to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // The C interface of the system's version has no transactions.
+        engine::capabilities(matches!(self.source, Source::Cache(_)))
     }
 
     fn available(&self) -> EngineResult<()> {

@@ -52,6 +52,13 @@ impl<E: Engine> ExternalLock<E> {
     }
 }
 
+/// What an engine with these capabilities can do under an external lock.
+pub fn capabilities(below: Capabilities) -> Capabilities {
+    let mut labels = below.labels;
+    labels.push("external lock".to_owned());
+    Capabilities { transactions: false, labels, ..below }
+}
+
 impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
     fn below(&self) -> &dyn Engine {
         &self.inner
@@ -62,10 +69,7 @@ impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
     }
 
     fn capabilities_above(&self) -> Capabilities {
-        let mut capabilities = self.inner.capabilities();
-        capabilities.transactions = false;
-        capabilities.labels.push("external lock".to_owned());
-        capabilities
+        capabilities(self.inner.capabilities())
     }
 
     fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {

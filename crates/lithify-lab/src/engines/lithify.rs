@@ -4,6 +4,7 @@ use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, StallStatistics, WriteBatch,
 };
+use crate::experiment::{Codec, DurabilityMode};
 use lithify::stats::{Cause, DelayCause, JobFigure, StatisticsSnapshot, TrafficFigure};
 use lithify::{CfOptions, ColumnFamily, Db, Options, Transaction};
 use std::path::Path;
@@ -12,6 +13,23 @@ use std::path::Path;
 pub struct LithifyEngine {
     db: Db,
     families: Vec<ColumnFamily>,
+}
+
+/// What it can do.
+pub fn capabilities() -> Capabilities {
+    Capabilities {
+        transactions: true,
+        prefix_filter: true,
+        single_delete: true,
+        multi_get: true,
+        ordered_scan: true,
+        codec_per_level: true,
+        codecs: Codec::KINDS.map(str::to_owned).into(),
+        block_size: true,
+        durability: DurabilityMode::ALL.map(|mode| mode.name().to_owned()).into(),
+        own_statistics: true,
+        labels: Vec::new(),
+    }
 }
 
 fn failed(error: lithify::Error) -> EngineError {
@@ -54,13 +72,7 @@ impl Engine for LithifyEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            transactions: true,
-            prefix_filter: true,
-            single_delete: true,
-            multi_get: true,
-            ..Capabilities::default()
-        }
+        capabilities()
     }
 
     fn options(&self) -> serde_json::Value {

@@ -168,6 +168,10 @@ pub enum DurabilityMode {
 }
 
 impl DurabilityMode {
+    /// All modes, the strongest first.
+    pub const ALL: [DurabilityMode; 3] =
+        [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
+
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
         match self {

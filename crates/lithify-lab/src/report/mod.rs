@@ -4,8 +4,8 @@
 //! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
 //! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), what engines
 //! cost in processes of their own ([`servers`]), open-loop latencies ([`open_loop`]), the gates that a
-//! scale has to pass ([`gates`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV
-//! ([`csv`]).
+//! scale has to pass ([`gates`]), the checks ([`checks`]), the fairness card ([`card`]), the CSV
+//! ([`csv`]) and the list of engines ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
@@ -15,6 +15,7 @@ pub mod card;
 pub mod checks;
 pub mod compare;
 pub mod csv;
+pub mod engines;
 pub mod figures;
 pub mod floors;
 pub mod gates;

@@ -72,6 +72,42 @@ impl EngineSettings {
         Err(EngineError::fatal(format!("{engine} has no option \"{name}\"; it takes: {known}")))
     }
 
+    /// Says that an engine with these capabilities can follow the durability and the codecs. A list
+    /// that is empty excludes nothing.
+    ///
+    /// # Errors
+    /// It cannot; the text lists what it has.
+    pub fn expect_within(&self, engine: &str, can: &Capabilities) -> EngineResult<()> {
+        let lacks =
+            |has: &[String], wanted: &str| !has.is_empty() && has.iter().all(|h| h != wanted);
+        let refuse = |what: String, has: &[String]| {
+            Err(EngineError::fatal(format!("{engine} has no {what}; it has: {}", has.join(", "))))
+        };
+        let durability = self.durability.name();
+        if lacks(&can.durability, durability) {
+            return refuse(format!("durability {durability}"), &can.durability);
+        }
+        let upper = [self.codec_level0, Some(self.codec_small), Some(self.codec_middle)];
+        let codecs = upper.into_iter().flatten().filter(|_| can.codec_per_level);
+        for codec in codecs.chain([self.codec_bottom]) {
+            if lacks(&can.codecs, codec.kind()) {
+                return refuse(format!("codec {codec}"), &can.codecs);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the engine reads through the page cache only.
+    ///
+    /// # Errors
+    /// The settings want it otherwise.
+    pub fn expect_buffered_reads(&self, engine: &str) -> EngineResult<()> {
+        match self.direct_reads {
+            false => Ok(()),
+            true => Err(EngineError::fatal(format!("{engine} has no direct reads"))),
+        }
+    }
+
     /// Settings under which a few megabytes make a tree of several levels with a codec each: to
     /// try an engine, not to measure it.
     pub fn small() -> EngineSettings {
@@ -386,5 +422,33 @@ impl CellResult {
     /// The first check that failed: it voids the cell.
     pub fn violation(&self) -> Option<&OracleResult> {
         self.oracle.iter().find(|check| !check.passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_beyond_the_capabilities_are_refused() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let settings = EngineSettings::small();
+        let refused = |can: &Capabilities| {
+            settings.expect_within("e", can).err().map(|error| error.to_string())
+        };
+        let mut can = Capabilities::default();
+        assert_eq!(refused(&can), None, "says nothing");
+        can.durability = names(&["sync"]);
+        assert_eq!(refused(&can).expect("buffered"), "e has no durability buffered; it has: sync");
+        can.durability = names(&["sync", "buffered"]);
+        can.codecs = names(&["none", "lz4"]);
+        assert_eq!(refused(&can).expect("bottom"), "e has no codec zstd-1; it has: none, lz4");
+        can.codecs = names(&["zstd"]);
+        assert_eq!(refused(&can), None, "the bottom's codec is that of all data");
+        can.codec_per_level = true;
+        assert_eq!(refused(&can).expect("small"), "e has no codec none; it has: zstd");
+        let settings = EngineSettings { direct_reads: true, ..settings.clone() };
+        let error = settings.expect_buffered_reads("e").expect_err("has none").to_string();
+        assert_eq!(error, "e has no direct reads");
     }
 }

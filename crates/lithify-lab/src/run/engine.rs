@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use super::cell::EngineSettings;
-use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceSpec};
-use crate::engines::lithify::LithifyEngine;
-use crate::engines::model::ModelEngine;
-use crate::engines::null::NullEngine;
+use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
+use crate::engines::model::{self, ModelEngine};
+use crate::engines::null::{self, NullEngine};
 use crate::experiment::{Codec, DurabilityMode};
 use crate::linkbench::{self, GraphEngine};
 
@@ -37,6 +37,18 @@ pub trait Provider: Send + Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
+    /// The version that is opened; empty where the engine has none of its own.
+    fn version(&self) -> String {
+        String::new()
+    }
+
+    /// What the engine can do by itself when it is opened for transactions, or without them where
+    /// it has none; the opened engine says the same. Nothing for an engine that is no part of this
+    /// program.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
     /// Whether the engine can be opened here; otherwise one line that says how to get it.
     ///
     /// # Errors
@@ -55,7 +67,8 @@ pub trait Provider: Send + Sync {
         true
     }
 
-    /// Opens or makes a database in `directory` with the spaces of the caller.
+    /// Opens or makes a database in `directory` with the spaces of the caller. What its
+    /// [`Provider::capabilities`] exclude was refused before.
     ///
     /// # Errors
     /// The engine's own, and settings that it cannot follow.
@@ -158,9 +171,22 @@ pub fn open_spaces(
     spaces: &[SpaceSpec],
     transactions: Transactions,
 ) -> EngineResult<Box<dyn Engine>> {
+    require(engine, settings)?.open(directory, settings, spaces, transactions)
+}
+
+/// The provider of an engine that is there and can follow `settings`, as far as its capabilities
+/// tell.
+///
+/// # Errors
+/// An unknown name, an engine that is not there, a codec or a durability that it does not have.
+pub fn require(
+    engine: &EngineName,
+    settings: &EngineSettings,
+) -> EngineResult<&'static dyn Provider> {
     let provider = find(engine)?;
     provider.available()?;
-    provider.open(directory, settings, spaces, transactions)
+    settings.expect_within(provider.name(), &provider.capabilities())?;
+    Ok(provider)
 }
 
 /// Name and version of the library behind each codec that `settings` names.
@@ -190,6 +216,14 @@ impl Provider for Lithify {
         "the engine of this project"
     }
 
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        lithify_engine::capabilities()
+    }
+
     fn open(
         &self,
         directory: &Path,
@@ -216,6 +250,10 @@ impl Provider for Null {
 
     fn about(&self) -> &'static str {
         "does nothing: what the driver alone costs"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        null::capabilities()
     }
 
     fn uses_disk(&self) -> bool {
@@ -259,6 +297,10 @@ impl Provider for Model {
 
     fn about(&self) -> &'static str {
         "an ordered map in memory: the reference"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        model::capabilities()
     }
 
     fn uses_disk(&self) -> bool {

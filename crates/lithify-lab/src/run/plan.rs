@@ -229,23 +229,25 @@ fn engine_of<'a>(chosen: &'a EngineName, arm: &'a Arm) -> &'a EngineName {
     }
 }
 
-/// Leaves out the arms whose engine is not there; gives a line for each of them.
+/// Leaves out the arms whose engine is not there or cannot follow them; gives a line for each.
 ///
 /// # Errors
-/// An engine that nobody knows, an unknown arm, no arm left.
+/// An engine that nobody knows, an unknown scale or arm, no arm left.
 pub fn leave_out_missing(
     experiment: &Experiment,
     engine: &EngineName,
     choice: &mut Choice,
 ) -> Result<Vec<String>, ChoiceError> {
+    let (_, scale) = find_scale(&experiment.scales, choice.scale.as_deref())?;
     let mut present = Vec::new();
     let mut skipped = Vec::new();
     for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
-        let provider = engine::find(engine_of(engine, arm))
+        let engine = engine_of(engine, arm);
+        engine::find(engine)
             .map_err(|error| ChoiceError(format!("arm \"{}\": {error}", arm.name)))?;
-        match provider.available() {
-            Ok(()) => present.push(arm.name.clone()),
-            Err(missing) => skipped.push(format!("arm {} is skipped: {missing}", arm.name)),
+        match engine::require(engine, &settings(&experiment.engine, &scale.sizes(), arm)) {
+            Ok(_) => present.push(arm.name.clone()),
+            Err(lacking) => skipped.push(format!("arm {} is skipped: {lacking}", arm.name)),
         }
     }
     if present.is_empty() {

@@ -35,8 +35,8 @@ pub enum BenchCommand {
     Pages(pages::PagesArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
-    /// List the engines that can be measured, and how to get those that are missing
-    Engines,
+    /// List the engines that can be measured, what they can do, and how to get the missing ones
+    Engines(engines::EnginesArguments),
     /// Get an engine to compare with
     Setup(setup::SetupArguments),
     /// Show the report of a run again
@@ -66,7 +66,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
-        BenchCommand::Engines => engines::run(),
+        BenchCommand::Engines(arguments) => engines::run(&arguments),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
