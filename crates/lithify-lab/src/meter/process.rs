@@ -15,6 +15,12 @@ pub struct ProcessCpu {
     pub voluntary_switches: u64,
     /// Context switches because another thread was due.
     pub involuntary_switches: u64,
+    /// Page faults that no device had to be asked for.
+    #[serde(default)]
+    pub minor_faults: u64,
+    /// Page faults that read from a device.
+    #[serde(default)]
+    pub major_faults: u64,
 }
 
 impl ProcessCpu {
@@ -26,6 +32,8 @@ impl ProcessCpu {
             system_us: unsigned(usage.system_time().num_microseconds()),
             voluntary_switches: unsigned(usage.voluntary_context_switches()),
             involuntary_switches: unsigned(usage.involuntary_context_switches()),
+            minor_faults: unsigned(usage.minor_page_faults()),
+            major_faults: unsigned(usage.major_page_faults()),
         }
     }
 
@@ -43,6 +51,8 @@ impl ProcessCpu {
             involuntary_switches: self
                 .involuntary_switches
                 .saturating_sub(before.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
         }
     }
 }

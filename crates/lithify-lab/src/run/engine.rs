@@ -108,6 +108,14 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
     })
 }
 
+/// Says that an engine is known and can be opened here.
+///
+/// # Errors
+/// Nobody knows it, or it is not there; how to get it.
+pub fn require(engine: &EngineName) -> EngineResult<()> {
+    find(engine)?.available()
+}
+
 /// True when the engine keeps its data on disk; so does one that nobody here knows.
 pub fn uses_disk(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::uses_disk)

@@ -6,7 +6,9 @@
 //! 3. After the load all background work is waited for and metered on its own: work that an arm
 //!    puts off is not work that it saves.
 //! 4. The oracle reads everything after each phase; a disagreement voids the cell.
-//! 5. The warm-up is a request phase of its own, before the meters are read.
+//! 5. The warm-up is a request phase of its own, before the meters are read. Where queries are
+//!    asked for with several numbers of clients, each number has a warm-up and a phase, in order,
+//!    over the same data, and its background work is waited for before the next one.
 //! 6. A thread of its own samples sizes and memory every second of a phase and of its settling; its
 //!    CPU is counted apart.
 
@@ -19,10 +21,12 @@ use serde_json::json;
 
 use super::RunError;
 use super::cell::{
-    CellJob, CellMemory, CellResult, CellSpec, HalfUsage, OpenLoopResult, OracleResult,
-    PhaseResult, ProgressLine,
+    CellJob, CellMemory, CellResult, CellSpec, ClientsResult, HalfUsage, OpenLoopResult,
+    OracleResult, PhaseResult, ProgressLine,
 };
+use super::device_limit;
 use super::memory_limit::{self, GroupUsage};
+use super::second_log::{Opened, SecondLogUsage};
 use super::store::write_json;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::{Phase, Profile as ProfileName};
@@ -48,7 +52,11 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     if let Some(memory) = &job.memory {
         memory_limit::join(&memory.group)?;
     }
-    let result = measure(&job.spec, &job.data_directory, job.memory.as_ref(), listener)?;
+    if let Some(device) = &job.device {
+        device_limit::join(&device.group)?;
+    }
+    let mut result = measure(&job.spec, &job.data_directory, job.memory.as_ref(), listener)?;
+    result.device_limit = job.device.as_ref().map(|device| device.limit.clone());
     write_json(&job.result_path, &result)
 }
 
@@ -76,21 +84,24 @@ pub fn measure(
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
-    let engine = super::engine::open(&spec.engine, directory, &spec.settings)
-        .map_err(|error| failed("open", &error))?;
-    let meter = Meter::new(directory);
-    let cell = Cell { spec, graph: &graph, directory, meter, memory, listener };
-    let load = cell.load(&*engine)?;
+    let (opened, directory) = Opened::open(spec, directory)?;
+    let engine = opened.engine();
+    let meter = Meter::new(&directory);
+    let log = &|| opened.log_usage();
+    let cell = Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener };
+    let load = cell.load(engine)?;
     let mut checks = Vec::new();
-    checks.extend(cell.check(&*engine, Phase::Load)?);
-    let (query, next) = cell.query(&*engine)?;
-    let open_loop = cell.open_loop(&*engine, query.rate(), next)?;
-    checks.extend(cell.check(&*engine, Phase::Query)?);
+    checks.extend(cell.check(engine, Phase::Load)?);
+    let mut queries = cell.queries(engine)?;
+    if !queries.phases.is_empty() {
+        checks.extend(cell.check(engine, Phase::Query)?);
+    }
+    let query = queries.phases.pop().map(|point| point.phase).unwrap_or_default();
     let result = CellResult {
         hash: spec.hash(),
         spec: spec.clone(),
         started_unix_s: started,
-        machine: Machine::describe(directory),
+        machine: Machine::describe(&directory),
         engine_name: engine.name(),
         capabilities: engine.capabilities(),
         engine_options: engine.options(),
@@ -109,11 +120,14 @@ pub fn measure(
         }),
         load,
         query,
+        sweep: queries.phases,
+        device_limit: None,
         memory_limit: memory.map(|memory| memory.limit.clone()),
-        open_loop,
+        open_loop: queries.open_loop,
         oracle: checks,
     };
-    engine.close().map_err(|error| failed("close", &error))?;
+    spec.allocator.verify(&result.machine.allocator)?;
+    opened.close()?;
     Ok(result)
 }
 
@@ -138,12 +152,38 @@ struct Cell<'a> {
     directory: &'a Path,
     meter: Meter,
     memory: Option<&'a CellMemory>,
+    /// What the driver's own log took so far.
+    log: &'a dyn Fn() -> Option<SecondLogUsage>,
     listener: Listener<'a>,
+}
+
+/// What came of the queries.
+struct Queries {
+    /// One phase per number of clients.
+    phases: Vec<ClientsResult>,
+    open_loop: Vec<OpenLoopResult>,
+}
+
+/// How the next request phase goes on.
+struct Course {
+    config: RequestConfig,
+    /// Write operations since the load.
+    write_operations: u64,
+}
+
+impl Course {
+    /// Goes on behind a phase.
+    fn follow(&mut self, outcome: &RequestOutcome) {
+        self.config.start_time_ms = outcome.next_time_ms;
+        self.config.first_new_node_id = outcome.next_node_id;
+        self.write_operations += outcome.writes;
+    }
 }
 
 /// The readings at the start of a phase.
 struct Before {
     statistics: EngineStatistics,
+    log: Option<SecondLogUsage>,
     reading: Reading,
 }
 
@@ -157,6 +197,7 @@ struct End {
     settle: PhaseUsage,
     settle_sampler_us: u64,
     statistics_settled: EngineStatistics,
+    second_log: Option<SecondLogUsage>,
 }
 
 impl Cell<'_> {
@@ -169,7 +210,12 @@ impl Cell<'_> {
         self.meter.sync();
         // Where it cannot be reset, the most resident memory is that of all phases so far.
         reset_resident_max();
-        Ok(Before { statistics, reading: self.meter.read() })
+        Ok(Before { statistics, log: (self.log)(), reading: self.meter.read() })
+    }
+
+    /// What the driver's own log took since a phase began.
+    fn log_since(&self, before: &Before) -> Option<SecondLogUsage> {
+        Some((self.log)()?.since(&before.log?))
     }
 
     fn end(&self, before: &Before) -> PhaseUsage {
@@ -208,6 +254,8 @@ impl Cell<'_> {
             samples,
             sampler_us: end.sampler_us,
             settle_sampler_us: end.settle_sampler_us,
+            write_operations: 0,
+            second_log: end.second_log,
             driver: summary(&outcome),
         })
     }
@@ -217,31 +265,46 @@ impl Cell<'_> {
         self.memory.map(|memory| GroupUsage::read(&memory.group))
     }
 
-    /// Queries as fast as they go. Returns also how a phase after them goes on.
-    fn query(&self, engine: &dyn Engine) -> Result<(PhaseResult, RequestConfig), RunError> {
-        let mut config = RequestConfig {
-            requesters: self.spec.requesters,
-            requests_per_requester: u64::MAX,
-            ..RequestConfig::after_load(self.graph)
+    /// The queries with each number of clients, and the open loops at shares of the last one's rate.
+    fn queries(&self, engine: &dyn Engine) -> Result<Queries, RunError> {
+        let mut course = Course {
+            config: RequestConfig {
+                requests_per_requester: u64::MAX,
+                ..RequestConfig::after_load(self.graph)
+            },
+            write_operations: 0,
         };
-        if self.spec.warmup_seconds > 0 {
-            config.max_seconds = self.spec.warmup_seconds as f64;
-            let warmup = self.requests(engine, &config, "warm-up", None)?;
-            config.start_time_ms = warmup.next_time_ms;
-            config.first_new_node_id = warmup.next_node_id;
+        let mut phases = Vec::new();
+        for clients in self.spec.client_counts() {
+            course.config.requesters = *clients;
+            let phase = self.query(engine, &mut course)?;
+            phases.push(ClientsResult { clients: *clients, phase });
         }
-        config.max_seconds = self.spec.query_seconds as f64;
+        let open_loop = match phases.last() {
+            Some(last) => self.open_loop(engine, last.phase.rate(), course)?,
+            None => Vec::new(),
+        };
+        Ok(Queries { phases, open_loop })
+    }
+
+    /// Queries as fast as they go, after a warm-up.
+    fn query(&self, engine: &dyn Engine, course: &mut Course) -> Result<PhaseResult, RunError> {
+        if self.spec.warmup_seconds > 0 {
+            course.config.max_seconds = self.spec.warmup_seconds as f64;
+            let warmup = self.requests(engine, &course.config, "warm-up", None)?;
+            course.follow(&warmup);
+        }
+        course.config.max_seconds = self.spec.query_seconds as f64;
         let before = self.begin(engine)?;
         let half = Mutex::default();
         let ((outcome, end), samples) = self.sampled(engine, |sampler| {
-            let outcome = self.requests(engine, &config, "query", Some(&half))?;
+            let outcome = self.requests(engine, &course.config, "query", Some(&half))?;
             Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
         })?;
         let half: Option<Halfway> = half.into_inner().unwrap_or_else(PoisonError::into_inner);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
-        config.start_time_ms = outcome.next_time_ms;
-        config.first_new_node_id = outcome.next_node_id;
-        let result = PhaseResult {
+        course.follow(&outcome);
+        Ok(PhaseResult {
             operations: outcome.requests,
             seconds: outcome.seconds,
             rates: std::collections::BTreeMap::new(),
@@ -262,9 +325,10 @@ impl Cell<'_> {
             samples,
             sampler_us: end.sampler_us,
             settle_sampler_us: end.settle_sampler_us,
+            write_operations: course.write_operations,
+            second_log: end.second_log,
             driver: summary(&outcome),
-        };
-        Ok((result, config))
+        })
     }
 
     /// The open-loop phases, at the spec's percentages of `rate`, each as long as the queries.
@@ -272,16 +336,15 @@ impl Cell<'_> {
         &self,
         engine: &dyn Engine,
         rate: f64,
-        mut config: RequestConfig,
+        mut course: Course,
     ) -> Result<Vec<OpenLoopResult>, RunError> {
         let mut results = Vec::new();
         for percent in &self.spec.open_loop_percent {
-            config.arrivals_per_second = rate * *percent as f64 / 100.0;
+            course.config.arrivals_per_second = rate * *percent as f64 / 100.0;
             let before = self.begin(engine)?;
-            let outcome = self.requests(engine, &config, "open loop", None)?;
+            let outcome = self.requests(engine, &course.config, "open loop", None)?;
             let usage = self.end(&before);
-            config.start_time_ms = outcome.next_time_ms;
-            config.first_new_node_id = outcome.next_node_id;
+            course.follow(&outcome);
             let Some(arrivals) = outcome.open_loop else { continue };
             results.push(OpenLoopResult {
                 percent: *percent,
@@ -347,6 +410,7 @@ impl Cell<'_> {
         let usage = self.meter.usage(&before.reading, &reading);
         let group = self.group();
         let statistics = statistics(engine)?;
+        let second_log = self.log_since(before);
         let (settle, statistics_settled) = self.settle(engine)?;
         let settle_sampler_us = sampler.cpu_us().saturating_sub(sampler_us);
         Ok(End {
@@ -358,6 +422,7 @@ impl Cell<'_> {
             settle,
             settle_sampler_us,
             statistics_settled,
+            second_log,
         })
     }
 

@@ -6,10 +6,11 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use super::allocator::Allocator;
 use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
 use super::engine;
 use crate::adapter::EngineName;
-use crate::experiment::{Arm, EngineSizes, Experiment, Scale, SharedSettings};
+use crate::experiment::{Arm, Claim, DeviceSpeed, EngineSizes, Experiment, Scale, SharedSettings};
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -72,50 +73,17 @@ impl Plan {
     ) -> Result<Plan, ChoiceError> {
         let (scale_name, scale) = choose_scale(experiment, choice)?;
         let arms = choose_arms(&experiment.arms, choice.arms.as_deref())?;
+        let arms = arms_of_scale(arms, scale.claims)?;
         let repeats = scale.repeats;
-        let cell = |id: String, purpose, arm: &Arm, repeat| CellSpec {
-            schema: SCHEMA,
-            id,
-            purpose,
-            arm: arm.name.clone(),
-            repeat,
-            engine: engine_of(engine, arm).clone(),
-            settings: settings(&experiment.engine, &scale.sizes(), arm),
-            profile: experiment.workload.profile,
-            seed: experiment.workload.seed + repeat,
-            nodes: scale.nodes,
-            loaders: scale.loaders,
-            requesters: scale.requesters,
-            warmup_seconds: scale.warmup_seconds,
-            query_seconds: scale.query_seconds,
-            // An engine that keeps its data in memory cannot do with less of it.
-            memory_limit_bytes: scale
-                .memory_limit_mib
-                .filter(|_| engine::uses_disk(engine_of(engine, arm)))
-                .map(|limit| limit << 20),
-            open_loop_percent: experiment.workload.open_loop_percent.clone(),
-            build: build.to_owned(),
-        };
+        let maker = Maker { experiment, engine, scale: &scale, build };
         let mut cells = Vec::new();
         if *engine != EngineName::null() {
-            // The null engine ignores settings; the first arm of the file lends its own, so that
-            // choosing other arms does not ask for another calibration.
-            cells.push(CellSpec {
-                arm: "driver".to_owned(),
-                engine: EngineName::null(),
-                warmup_seconds: 1,
-                query_seconds: scale.calibration_seconds,
-                memory_limit_bytes: None,
-                open_loop_percent: Vec::new(),
-                ..cell("driver".to_owned(), Purpose::Calibrate, &experiment.arms[0], 0)
-            });
+            cells.push(maker.calibration());
         }
-        let slots = slots(experiment, &arms);
+        let slots = slots(experiment, &scale, &arms);
         for repeat in 0..repeats {
             for position in 0..slots.len() {
-                let (arm, purpose) = slots[(position + repeat as usize) % slots.len()];
-                let role = if purpose == Purpose::Control { "-control" } else { "" };
-                cells.push(cell(format!("{}{role}-r{repeat}", arm.name), purpose, arm, repeat));
+                cells.push(maker.cell(&slots[(position + repeat as usize) % slots.len()], repeat));
             }
         }
         Ok(Plan {
@@ -135,6 +103,11 @@ impl Plan {
             return name;
         }
         format!("{name}-{}", self.engine)
+    }
+
+    /// What the scale claims of its queries.
+    pub fn claims(&self) -> Option<Claim> {
+        self.declared_scale()?.claims
     }
 
     /// The scale as the experiment declares it.
@@ -208,17 +181,112 @@ pub(crate) fn choose_arms<'a>(
     Ok(arms.iter().filter(|arm| chosen.contains(&arm.name)).collect())
 }
 
+/// The arms that belong to a scale that claims `claims`.
+fn arms_of_scale<'a>(
+    mut arms: Vec<&'a Arm>,
+    claims: Option<Claim>,
+) -> Result<Vec<&'a Arm>, ChoiceError> {
+    arms.retain(|arm| arm.belongs_to(claims));
+    if arms.is_empty() {
+        let claimed = claims.map_or("nothing", Claim::name);
+        return Err(ChoiceError(format!(
+            "none of the chosen arms belongs to a scale that claims to be {claimed}"
+        )));
+    }
+    Ok(arms)
+}
+
+/// One place in the order of a repeat.
+struct Slot<'a> {
+    arm: &'a Arm,
+    purpose: Purpose,
+    loaders: u64,
+}
+
 /// What is measured in a repeat: the arms, and behind the base of a pair that has a control the
-/// pair's arm once more, so that the base lies between the two.
-fn slots<'a>(experiment: &Experiment, arms: &[&'a Arm]) -> Vec<(&'a Arm, Purpose)> {
+/// pair's arm once more, so that the base lies between the two; then the loads with other numbers
+/// of threads, one number after the other.
+fn slots<'a>(experiment: &Experiment, scale: &Scale, arms: &[&'a Arm]) -> Vec<Slot<'a>> {
+    let slot = |arm, purpose| Slot { arm, purpose, loaders: scale.loaders };
     let mut slots = Vec::new();
     for base in arms {
-        slots.push((*base, Purpose::Measure));
+        slots.push(slot(*base, Purpose::Measure));
         let of_base = experiment.pairs.iter().filter(|pair| pair.control && pair.base == base.name);
         let again = of_base.filter_map(|pair| arms.iter().find(|arm| arm.name == pair.arm));
-        slots.extend(again.map(|arm| (*arm, Purpose::Control)));
+        slots.extend(again.map(|arm| slot(*arm, Purpose::Control)));
+    }
+    // The arms themselves were loaded by one of the numbers already.
+    for loaders in scale.load_clients.iter().copied().filter(|count| *count != scale.loaders) {
+        slots.extend(arms.iter().map(|arm| Slot { arm, purpose: Purpose::Load, loaders }));
     }
     slots
+}
+
+/// Makes the cells of a run.
+struct Maker<'a> {
+    experiment: &'a Experiment,
+    engine: &'a EngineName,
+    scale: &'a Scale,
+    build: &'a str,
+}
+
+impl Maker<'_> {
+    fn cell(&self, slot: &Slot<'_>, repeat: u64) -> CellSpec {
+        let (Maker { experiment, scale, .. }, arm) = (self, slot.arm);
+        let engine = engine_of(self.engine, arm);
+        // An engine that keeps its data in memory cannot do with less of it, and has no device.
+        let uses_disk = engine::uses_disk(engine);
+        let role = match slot.purpose {
+            Purpose::Control => "-control".to_owned(),
+            Purpose::Load => format!("-load{}", slot.loaders),
+            Purpose::Measure | Purpose::Calibrate => String::new(),
+        };
+        let device = arm.device.unwrap_or(scale.device);
+        CellSpec {
+            schema: SCHEMA,
+            id: format!("{}{role}-r{repeat}", arm.name),
+            purpose: slot.purpose,
+            arm: arm.name.clone(),
+            repeat,
+            engine: engine.clone(),
+            settings: settings(&experiment.engine, &scale.sizes(), arm),
+            profile: experiment.workload.profile,
+            seed: experiment.workload.seed + repeat,
+            nodes: scale.nodes,
+            loaders: slot.loaders,
+            requesters: scale.requesters,
+            clients: scale.clients.clone(),
+            warmup_seconds: scale.warmup_seconds,
+            query_seconds: scale.query_seconds,
+            memory_limit_bytes: scale.memory_limit_mib.filter(|_| uses_disk).map(|mib| mib << 20),
+            open_loop_percent: experiment.workload.open_loop_percent.clone(),
+            device: if uses_disk { device } else { DeviceSpeed::Fast },
+            second_log: arm.second_log,
+            allocator: arm.allocator.unwrap_or_default(),
+            build: self.build.to_owned(),
+        }
+    }
+
+    /// The driver over the engine that does nothing. That one ignores settings; the first arm of
+    /// the file lends its own, so that choosing other arms does not ask for another calibration.
+    fn calibration(&self) -> CellSpec {
+        let arm = &self.experiment.arms[0];
+        let slot = Slot { arm, purpose: Purpose::Calibrate, loaders: self.scale.loaders };
+        CellSpec {
+            id: "driver".to_owned(),
+            arm: "driver".to_owned(),
+            engine: EngineName::null(),
+            clients: Vec::new(),
+            warmup_seconds: 1,
+            query_seconds: self.scale.calibration_seconds,
+            memory_limit_bytes: None,
+            open_loop_percent: Vec::new(),
+            device: DeviceSpeed::Fast,
+            second_log: false,
+            allocator: Allocator::default(),
+            ..self.cell(&slot, 0)
+        }
+    }
 }
 
 /// The engine of an arm: one that the command line names is for all arms.
@@ -229,10 +297,11 @@ fn engine_of<'a>(chosen: &'a EngineName, arm: &'a Arm) -> &'a EngineName {
     }
 }
 
-/// Leaves out the arms whose engine is not there; gives a line for each of them.
+/// Leaves out the arms whose engine is not there or that nobody here knows; gives a line for each
+/// of them.
 ///
 /// # Errors
-/// An engine that nobody knows, an unknown arm, no arm left.
+/// An unknown arm, no arm left.
 pub fn leave_out_missing(
     experiment: &Experiment,
     engine: &EngineName,
@@ -241,9 +310,7 @@ pub fn leave_out_missing(
     let mut present = Vec::new();
     let mut skipped = Vec::new();
     for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
-        let provider = engine::find(engine_of(engine, arm))
-            .map_err(|error| ChoiceError(format!("arm \"{}\": {error}", arm.name)))?;
-        match provider.available() {
+        match engine::require(engine_of(engine, arm)) {
             Ok(()) => present.push(arm.name.clone()),
             Err(missing) => skipped.push(format!("arm {} is skipped: {missing}", arm.name)),
         }
@@ -397,9 +464,17 @@ mod tests {
     fn arms_without_their_engine_are_left_out() {
         // The lab alone knows no other engines; who links their adapters does.
         let mut choice = Choice::default();
+        let skipped = leave_out_missing(&versus(), &EngineName::lithify(), &mut choice);
+        let skipped = skipped.expect("some are there");
+        assert_eq!(skipped.len(), 3, "{skipped:?}");
+        let line = "arm rocksdb-none is skipped: there is no engine \"rocksdb\"; there are: ";
+        assert!(skipped[0].starts_with(line), "{skipped:?}");
+        let left = choice.arms.take().expect("are named");
+        assert_eq!(left, ["lithify-none", "lithify-lz4", "lithify-zstd-1"]);
+        choice.arms = Some(vec!["rocksdb-lz4".into()]);
         let error = leave_out_missing(&versus(), &EngineName::lithify(), &mut choice);
-        let error = error.expect_err("is unknown").0;
-        assert!(error.contains("there is no engine \"rocksdb\""), "{error}");
+        assert!(error.expect_err("nothing is left").0.starts_with("arm rocksdb-lz4 is skipped"));
+        let mut choice = Choice::default();
         let skipped = leave_out_missing(&versus(), &EngineName::model(), &mut choice);
         assert_eq!(skipped, Ok(Vec::new()));
         assert!(choice.arms.is_none());

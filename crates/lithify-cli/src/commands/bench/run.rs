@@ -85,6 +85,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     match experiment {
         AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
         AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
+        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
+            "{} has a command of its own: lithify {}",
+            experiment.name, experiment.workload.command
+        ))),
     }
 }
 
