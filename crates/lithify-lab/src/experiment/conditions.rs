@@ -1,6 +1,7 @@
 //! What an arm is run under, beside the settings of its engine: the speed of the device.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,16 @@ impl DeviceSpeed {
     /// True for the device as it is.
     pub fn is_fast(&self) -> bool {
         *self == DeviceSpeed::Fast
+    }
+}
+
+impl FromStr for DeviceSpeed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DeviceSpeed, String> {
+        let known = [DeviceSpeed::Fast, DeviceSpeed::SlowSsd, DeviceSpeed::Disk];
+        let found = known.into_iter().find(|speed| speed.name() == text);
+        found.ok_or_else(|| format!("allowed: {}", known.map(DeviceSpeed::name).join(", ")))
     }
 }
 

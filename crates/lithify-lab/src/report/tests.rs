@@ -339,7 +339,7 @@ fn conditions_of_arms_are_told() {
         let usage = SecondLogUsage { records: 9, bytes: 1024 * 200_000, cpu_us: 400_000 };
         result.query.second_log = Some(usage);
         if !result.spec.device.is_fast() {
-            let (speed, disk) = (DeviceSpeed::Disk, "8:0".to_owned());
+            let (speed, disk) = (DeviceSpeed::Disk, Some("8:0".to_owned()));
             result.device_limit = Some(DeviceLimit { speed, disk });
         }
     }

@@ -223,7 +223,7 @@ pub struct CellJob {
     /// The group that limits its memory, which it joins before it opens the engine.
     #[serde(default)]
     pub memory: Option<CellMemory>,
-    /// The group that slows its device, likewise.
+    /// How its device is slowed.
     #[serde(default)]
     pub device: Option<CellDevice>,
 }
@@ -233,8 +233,9 @@ pub struct CellJob {
 pub struct CellDevice {
     /// How fast, by what.
     pub limit: DeviceLimit,
-    /// Directory of the control group.
-    pub group: std::path::PathBuf,
+    /// Directory of the control group, which the process joins before it opens the engine; `None`
+    /// where the engine slows its own files.
+    pub group: Option<std::path::PathBuf>,
 }
 
 /// A limit on the memory of a cell's process.

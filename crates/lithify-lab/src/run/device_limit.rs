@@ -1,5 +1,6 @@
 //! A slower device than the one that is there, for the process of one cell: emulated by a control
-//! group of the block layer (`blkio.throttle`, version 1).
+//! group of the block layer (`blkio.throttle`, version 1); for Lithify alone, where no group can be
+//! made, by its own files, read past the page cache ([`DeviceLimit::by_files`]).
 //!
 //! 1. [`DeviceController::find`] looks for the controller and for the disk under the data; a
 //!    partition is throttled as the disk that it is part of.
@@ -21,7 +22,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
+use super::cell::{CellSpec, EngineSettings};
 use super::control_group::{self, Group, mount_point, own_group};
+use super::engine::SLOW_FILES;
+use crate::adapter::EngineName;
 use crate::experiment::{DeviceRates, DeviceSpeed};
 
 /// How the device of a cell was slowed; part of its result.
@@ -29,11 +33,34 @@ use crate::experiment::{DeviceRates, DeviceSpeed};
 pub struct DeviceLimit {
     /// To what.
     pub speed: DeviceSpeed,
-    /// The disk, `254:0`.
-    pub disk: String,
+    /// The disk that a group slows, `254:0`; `None` where the engine slows its own files.
+    pub disk: Option<String>,
 }
 
 impl DeviceLimit {
+    /// The engine's own files are slowed, when it can do that; why there is no group goes on as
+    /// the error otherwise.
+    ///
+    /// # Errors
+    /// `why`, when the engine slows no files.
+    pub fn by_files(spec: &CellSpec, why: RunError) -> Result<DeviceLimit, RunError> {
+        if spec.engine == EngineName::lithify() {
+            return Ok(DeviceLimit { speed: spec.device, disk: None });
+        }
+        Err(why)
+    }
+
+    /// The settings with which the engine of a cell is opened under this limit.
+    pub fn settings(&self, settings: &EngineSettings) -> EngineSettings {
+        let mut settings = settings.clone();
+        if self.disk.is_none() {
+            // What the page cache answers would wait too.
+            settings.direct_reads = true;
+            settings.options.insert(SLOW_FILES.to_owned(), self.speed.name().to_owned());
+        }
+        settings
+    }
+
     /// What was emulated and how, in words.
     pub fn describe(&self) -> String {
         let rates = self.speed.rates().map_or_else(String::new, |rates| {
@@ -42,11 +69,16 @@ impl DeviceLimit {
             });
             format!("{} operations/s{bytes}, ", rates.operations)
         });
-        format!(
-            "{} ({rates}reads and writes each, emulated by a block control group on disk {}; \
-             write-back of buffered pages is not held back)",
-            self.speed, self.disk
-        )
+        let how = match &self.disk {
+            Some(disk) => format!(
+                "emulated by a block control group on disk {disk}; write-back of buffered pages is \
+                 not held back"
+            ),
+            None => "emulated by the engine's own files: direct reads, and writes when they are \
+                     synced"
+                .to_owned(),
+        };
+        format!("{} ({rates}reads and writes each, {how})", self.speed)
     }
 }
 
@@ -88,7 +120,7 @@ impl DeviceController {
     /// In words: the group cannot be made or does not take the rates.
     pub fn create(&self, speed: DeviceSpeed) -> Result<DeviceGroup, RunError> {
         let group = Group::create(&self.place).map_err(|why| refusal(&why))?;
-        let limit = DeviceLimit { speed, disk: self.disk.clone() };
+        let limit = DeviceLimit { speed, disk: Some(self.disk.clone()) };
         if let Some(DeviceRates { operations, bytes }) = speed.rates() {
             for way in ["read", "write"] {
                 let mut set = |unit: &str, rate: u64| {
@@ -202,6 +234,22 @@ mod tests {
         for group in [&group, &faster] {
             fs::remove_dir_all(group.path()).expect("goes");
         }
+    }
+
+    #[test]
+    fn without_groups_an_engine_may_slow_its_own_files() {
+        let mut spec = crate::run::sample::plan(&EngineName::lithify(), 1).cells[1].clone();
+        spec.device = DeviceSpeed::SlowSsd;
+        let own = DeviceLimit::by_files(&spec, refusal("no groups")).expect("slows them");
+        assert!(own.describe().starts_with("slow-ssd (10000 operations/s, reads"), "{own:?}");
+        let settings = own.settings(&spec.settings);
+        assert!(settings.direct_reads && !spec.settings.direct_reads);
+        assert_eq!(settings.options[SLOW_FILES], "slow-ssd");
+        let by_group = DeviceLimit { disk: Some("8:0".into()), ..own };
+        assert_eq!(by_group.settings(&spec.settings), spec.settings);
+        spec.engine = EngineName::new("rocksdb");
+        let error = DeviceLimit::by_files(&spec, refusal("no groups")).expect_err("cannot");
+        assert!(error.to_string().starts_with("the device cannot be slowed: no groups; run where"));
     }
 
     #[test]

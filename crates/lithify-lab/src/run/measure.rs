@@ -24,7 +24,7 @@ use super::cell::{
     CellJob, CellMemory, CellResult, CellSpec, ClientsResult, HalfUsage, OpenLoopResult,
     OracleResult, PhaseResult, ProgressLine,
 };
-use super::device_limit;
+use super::device_limit::{self, DeviceLimit};
 use super::memory_limit::{self, GroupUsage};
 use super::second_log::{Opened, SecondLogUsage};
 use super::store::write_json;
@@ -52,11 +52,14 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     if let Some(memory) = &job.memory {
         memory_limit::join(&memory.group)?;
     }
-    if let Some(device) = &job.device {
-        device_limit::join(&device.group)?;
+    if let Some(group) = job.device.as_ref().and_then(|device| device.group.as_ref()) {
+        device_limit::join(group)?;
     }
-    let mut result = measure(&job.spec, &job.data_directory, job.memory.as_ref(), listener)?;
-    result.device_limit = job.device.as_ref().map(|device| device.limit.clone());
+    let limits = Limits {
+        memory: job.memory.as_ref(),
+        device: job.device.as_ref().map(|device| &device.limit),
+    };
+    let result = measure(&job.spec, &job.data_directory, limits, listener)?;
     write_json(&job.result_path, &result)
 }
 
@@ -71,23 +74,33 @@ pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Measures one cell in this process, with the engine's data in `directory`; `memory` is the limit
-/// that it is under.
+/// The limits that a process is under.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    /// On its memory.
+    pub memory: Option<&'a CellMemory>,
+    /// On its device.
+    pub device: Option<&'a DeviceLimit>,
+}
+
+/// Measures one cell in this process, which is under `limits` already, with the engine's data in
+/// `directory`.
 ///
 /// # Errors
 /// The engine's, or requests that failed.
 pub fn measure(
     spec: &CellSpec,
     directory: &Path,
-    memory: Option<&CellMemory>,
+    limits: Limits<'_>,
     listener: Listener<'_>,
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
-    let (opened, directory) = Opened::open(spec, directory)?;
+    let (opened, directory) = Opened::open(spec, limits.device, directory)?;
     let engine = opened.engine();
     let meter = Meter::new(&directory);
     let log = &|| opened.log_usage();
+    let Limits { memory, device } = limits;
     let cell = Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener };
     let load = cell.load(engine)?;
     let mut checks = Vec::new();
@@ -121,7 +134,7 @@ pub fn measure(
         load,
         query,
         sweep: queries.phases,
-        device_limit: None,
+        device_limit: device.cloned(),
         memory_limit: memory.map(|memory| memory.limit.clone()),
         open_loop: queries.open_loop,
         oracle: checks,

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 
 use super::RunError;
 use super::cell::{CellDevice, CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
-use super::device_limit::{DeviceController, DeviceGroup};
+use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
 use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::store::{Stored, read_result};
 
@@ -75,15 +75,24 @@ const LOG_TAIL_BYTES: usize = 16 << 10;
 /// Marks a data directory as ours: another one is never removed.
 const MARKER: &str = "LITHIFY-CELL";
 
-/// The group that slows the device of a cell that asks for it.
-fn slowed_device(spec: &CellSpec, data: &Path) -> Result<Option<DeviceGroup>, RunError> {
+/// How the device of a cell is slowed that asks for it, and the group that does it, where one can
+/// be made.
+fn slowed_device(
+    spec: &CellSpec,
+    data: &Path,
+) -> Result<Option<(DeviceLimit, Option<DeviceGroup>)>, RunError> {
     if spec.device.is_fast() {
         return Ok(None);
     }
-    let controller = DeviceController::find(data)?;
-    // Those that a killed run left and that are still in use hold back nobody but their own.
-    controller.remove_stale();
-    controller.create(spec.device).map(Some)
+    let group = DeviceController::find(data).and_then(|controller| {
+        // Those that a killed run left and that are still in use hold back nobody but their own.
+        controller.remove_stale();
+        controller.create(spec.device)
+    });
+    Ok(Some(match group {
+        Ok(group) => (group.limit().clone(), Some(group)),
+        Err(why) => (DeviceLimit::by_files(spec, why)?, None),
+    }))
 }
 
 /// The program of a cell: with its allocator, and under a limit with one arena.
@@ -132,9 +141,9 @@ pub fn run_cell(
         memory: memory
             .zip(group.as_ref())
             .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
-        device: device.as_ref().map(|group| CellDevice {
-            limit: group.limit().clone(),
-            group: group.path().to_owned(),
+        device: device.as_ref().map(|(limit, group)| CellDevice {
+            limit: limit.clone(),
+            group: group.as_ref().map(|group| group.path().to_owned()),
         }),
     };
     let end = run_job(&program, &job, log_path, interrupt, progress)?;

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::cell::CellSpec;
+use super::device_limit::DeviceLimit;
 use super::measure::failed;
 use crate::adapter::layer::{EngineLayer, SessionLayer};
 use crate::adapter::{BatchOp, Engine, EngineError, EngineResult, Session, WriteBatch};
@@ -200,9 +201,17 @@ pub(super) enum Opened {
 impl Opened {
     /// Opens it in `directory`; where there is a log, the engine gets a directory in it and the log
     /// stands beside that. Gives the engine's directory too.
-    pub(super) fn open(spec: &CellSpec, directory: &Path) -> Result<(Opened, PathBuf), RunError> {
+    pub(super) fn open(
+        spec: &CellSpec,
+        device: Option<&DeviceLimit>,
+        directory: &Path,
+    ) -> Result<(Opened, PathBuf), RunError> {
+        let settings = match device {
+            Some(device) => device.settings(&spec.settings),
+            None => spec.settings.clone(),
+        };
         let open = |directory: &Path| {
-            super::engine::open(&spec.engine, directory, &spec.settings)
+            super::engine::open(&spec.engine, directory, &settings)
                 .map_err(|error| failed("open", &error))
         };
         if !spec.second_log {
