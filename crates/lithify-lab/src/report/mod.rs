@@ -2,7 +2,7 @@
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
 //! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
-//! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), open-loop
+//! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]), the tables ([`tables`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
 //! run under ([`conditions`]), the gates that a scale has to pass ([`gates`]), the checks
 //! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
@@ -20,6 +20,7 @@ pub mod csv;
 pub mod figures;
 pub mod floors;
 pub mod gates;
+pub mod glance;
 pub mod open_loop;
 pub mod paired;
 pub mod pairs;
@@ -81,6 +82,11 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
+    if let Some(glance) = glance::render(record, &figures) {
+        line("");
+        line("All pairs, arm by base (?: the two are not told apart)");
+        line(&glance);
+    }
     for part in measured_pairs(record, &figures) {
         line(&part);
     }

@@ -366,3 +366,20 @@ fn memory_is_told_by_what_went_through_the_cache() {
     let line = line_of(&text, "10.0 6.00");
     assert!(line.starts_with("10.0 6.00 2.00 2.00 2.40 - 50.0 60.0 100 0 0 lithify-glibc"), "{text}");
 }
+
+#[test]
+fn many_pairs_stand_in_one_table() {
+    let arms = ["rocksdb", "lithify", "wiredtiger", "fjall"];
+    let mut record = record_of("embedded-engines", "smoke", &arms);
+    let faster = record.cells.iter_mut().filter(|cell| cell.spec.arm == "fjall");
+    for result in faster.filter_map(|cell| cell.result.as_mut()) {
+        result.query.operations *= 2;
+    }
+    let text = render(&record);
+    assert!(text.contains("All pairs, arm by base"), "{text}");
+    assert!(text.contains("lithify : rocksdb  wiredtiger : rocksdb  fjall : rocksdb"), "{text}");
+    let line = line_of(&text, "query operations/s 1.00? ");
+    assert_eq!(line, "query operations/s 1.00? 1.00? 2.00");
+    let few = render(&record_of("embedded-engines", "smoke", &arms[..3]));
+    assert!(!few.contains("All pairs, arm by base"), "{few}");
+}
