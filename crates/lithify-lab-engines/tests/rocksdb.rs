@@ -237,7 +237,8 @@ fn linkbench_passes_its_oracle() {
     let mut spec = plan.cells[1].clone();
     (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (5_000, 0, 2);
     let directory = tempfile::tempdir().expect("a directory");
-    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ()).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())
+        .expect("is measured");
     assert_eq!(result.oracle.len(), 2);
     assert!(result.violation().is_none(), "{:?}", result.oracle);
     assert_eq!(result.capabilities.labels, ["TransactionDB"]);

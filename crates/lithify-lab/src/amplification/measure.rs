@@ -271,7 +271,8 @@ impl Run<'_> {
             ..RequestConfig::after_load(graph)
         };
         let watch = Watch { run: self, requests };
-        let control = Control { cancel: &NEVER, progress: &watch, interval: Duration::from_secs(1) };
+        let control =
+            Control { cancel: &NEVER, progress: &watch, interval: Duration::from_secs(1) };
         let outcome = request::run(graph, engine, &config, &control)?;
         match outcome.first_error {
             Some(error) => Err(EngineError::fatal(error)),

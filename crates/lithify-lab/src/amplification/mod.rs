@@ -251,11 +251,7 @@ impl Runner<'_> {
             let cell = match self.kept(&path, spec) {
                 Some(result) => {
                     announcer.say(&format!("{}: measured already, kept", spec.id()));
-                    AmplificationCell {
-                        spec: spec.clone(),
-                        result: Some(result),
-                        failure: None,
-                    }
+                    AmplificationCell { spec: spec.clone(), result: Some(result), failure: None }
                 }
                 None => match self.measure(spec, &path, announcer)? {
                     Some(cell) => cell,

@@ -220,11 +220,9 @@ fn write_table(rows: &[Row<'_>]) -> String {
     let row = |row: &Row<'_>| {
         let (predicted, measured) = (&row.predicted, &row.measured);
         let rows_per_page = match row.tree {
-            Tree::Pages { page_bytes } => btree_rows_per_page_write(
-                measured.row_bytes,
-                page_bytes,
-                measured.write_process,
-            ),
+            Tree::Pages { page_bytes } => {
+                btree_rows_per_page_write(measured.row_bytes, page_bytes, measured.write_process)
+            }
             Tree::Leveled { .. } => None,
         };
         let mut cells = row.name().to_vec();
@@ -317,7 +315,8 @@ pub fn csv(record: &AmplificationRecord) -> String {
     for kind in QueryKind::ALL {
         for state in ["cold", "warm"] {
             let kind = kind.name();
-            let _ = write!(text, ",{kind}_{state}_reads,{kind}_{state}_bytes,{kind}_{state}_cpu_us");
+            let _ =
+                write!(text, ",{kind}_{state}_reads,{kind}_{state}_bytes,{kind}_{state}_cpu_us");
         }
     }
     text.push('\n');

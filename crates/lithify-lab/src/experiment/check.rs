@@ -135,7 +135,10 @@ fn check_clients(key: &str, scale: &Scale) -> Result<(), Fault> {
     match scale.clients.last() {
         Some(last) if *last != scale.requesters => Err(fault(
             format!("{key}.clients"),
-            format!("the last one is {last} and requesters is {}: they must agree", scale.requesters),
+            format!(
+                "the last one is {last} and requesters is {}: they must agree",
+                scale.requesters
+            ),
         )),
         _ => Ok(()),
     }
@@ -223,9 +226,7 @@ pub(super) fn known_arm(arms: &[Arm], key: &str, name: &str) -> Result<(), Fault
 fn check_published(experiment: &Experiment) -> Result<(), Fault> {
     for (index, table) in experiment.published.iter().enumerate() {
         let key = format!("published[{index}]");
-        if let Some(column) =
-            table.columns.iter().find(|column| !table.phase.publishes(**column))
-        {
+        if let Some(column) = table.columns.iter().find(|column| !table.phase.publishes(**column)) {
             return Err(fault(
                 format!("{key}.columns"),
                 format!("{column} is no column of the {} table", table.phase),

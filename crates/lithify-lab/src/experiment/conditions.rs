@@ -42,9 +42,7 @@ impl DeviceSpeed {
         match self {
             DeviceSpeed::Fast => None,
             DeviceSpeed::SlowSsd => Some(DeviceRates { operations: 10_000, bytes: None }),
-            DeviceSpeed::Disk => {
-                Some(DeviceRates { operations: 1_200, bytes: Some(150_000_000) })
-            }
+            DeviceSpeed::Disk => Some(DeviceRates { operations: 1_200, bytes: Some(150_000_000) }),
         }
     }
 

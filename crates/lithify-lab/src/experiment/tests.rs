@@ -268,7 +268,8 @@ fn impossible_clients_series_and_conditions_name_line_and_key() {
 #[test]
 fn loops_have_no_conditions_and_commands_begin_with_bench() {
     let text = named("compress-or-not");
-    let (line, text) = replace_in(text, "middle = \"none\"", "middle = \"none\"\ndevice = \"disk\"");
+    let (line, text) =
+        replace_in(text, "middle = \"none\"", "middle = \"none\"\ndevice = \"disk\"");
     let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
     assert_eq!((error.line, error.key.as_str()), (line + 1, "arm[0].device"));
     let text = named("amplification");

@@ -105,7 +105,9 @@ impl Sweep<'_> {
         rows.extend(self.ratio_rows(phase, counts));
         let mut text = table(&columns, &rows);
         if heads.iter().any(|head| head.ends_with("over")) {
-            text.push_str("\nover: more than two clients for each CPU, which they share with the engine");
+            text.push_str(
+                "\nover: more than two clients for each CPU, which they share with the engine",
+            );
         }
         if phase == Phase::Query {
             text.push_str("\nT: write operations per loaded node until the end of the phase");
@@ -168,16 +170,14 @@ impl Sweep<'_> {
         for pair in super::pairs_with_results(self.record, self.figures) {
             let name = format!("{} : {}", pair.arm, pair.base);
             rows.push(self.row("ratio", &name, counts, |clients| {
-                let rates = |arm| {
-                    self.figures.by_repeat(arm, phase, clients, |phase| Some(phase.rate()))
-                };
+                let rates =
+                    |arm| self.figures.by_repeat(arm, phase, clients, |phase| Some(phase.rate()));
                 let ratio = Comparison::of(&rates(&pair.arm), &rates(&pair.base), &[]);
                 ratio
                     .and_then(|comparison| comparison.ratio)
                     .map_or_else(|| "-".to_owned(), |ratio| ratio.with_range())
             }));
-            let published =
-                self.published(phase, &pair.arm).zip(self.published(phase, &pair.base));
+            let published = self.published(phase, &pair.arm).zip(self.published(phase, &pair.base));
             if let Some((arm, base)) = published {
                 rows.push(self.row("published", &name, counts, |clients| {
                     let at = |series: &[(u64, f64)]| {

@@ -4,7 +4,8 @@
 //! overlap; then it points in the published direction or in the opposite one.
 
 use super::figures::{
-    Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
+    Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation,
+    table_gb,
 };
 use super::tables::{Align, table};
 use crate::experiment::{Column, Experiment, Headline, applies};
@@ -72,9 +73,8 @@ pub fn compare(arm: &Spread, base: &Spread, published: f64) -> Option<Comparison
 pub fn headline(figures: &Figures<'_>, headline: &Headline) -> Option<Comparison> {
     let spread = |arm| match headline.clients {
         None => figures.column(arm, headline.phase, headline.column),
-        Some(clients) => figures.spread_at(arm, headline.phase, clients, |phase| {
-            column_value(phase, headline.column)
-        }),
+        Some(clients) => figures
+            .spread_at(arm, headline.phase, clients, |phase| column_value(phase, headline.column)),
     };
     compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
 }

@@ -12,9 +12,8 @@ const TURNOVERS: [u64; 4] = [1, 2, 5, 10];
 
 /// One line per arm; `None` when no arm has a condition of its own.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
-    let has = |spec: &CellSpec| {
-        !spec.device.is_fast() || spec.second_log || !spec.allocator.is_system()
-    };
+    let has =
+        |spec: &CellSpec| !spec.device.is_fast() || spec.second_log || !spec.allocator.is_system();
     if !record.plan.cells.iter().any(has) {
         return None;
     }

@@ -2,10 +2,10 @@
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
 //! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
-//! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]), the tables ([`tables`]), open-loop
-//! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
-//! run under ([`conditions`]), the gates that a scale has to pass ([`gates`]), the checks
-//! ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
+//! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
+//! the tables ([`tables`]), open-loop latencies ([`open_loop`]), what changes with the number of
+//! clients ([`clients`]), what arms are run under ([`conditions`]), the gates that a scale has to
+//! pass ([`gates`]), the checks ([`checks`]), the fairness card ([`card`]) and the CSV ([`csv`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and

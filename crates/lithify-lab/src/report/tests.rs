@@ -6,8 +6,8 @@ use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
 use crate::run::cell::{CellSpec, Purpose};
-use crate::run::plan::{Choice, Plan};
 use crate::run::device_limit::DeviceLimit;
+use crate::run::plan::{Choice, Plan};
 use crate::run::second_log::SecondLogUsage;
 use crate::run::{CellRecord, RunRecord, sample};
 
@@ -326,7 +326,8 @@ fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
     }
     let text = render(&record);
     assert!(line_of(&text, "query by").is_empty());
-    let rate = text.lines().find(|line| line.trim_start().starts_with("rate") && line.contains('*'));
+    let rate =
+        text.lines().find(|line| line.trim_start().starts_with("rate") && line.contains('*'));
     assert_eq!(rate.map(|line| line.matches('*').count()), Some(1), "the last one only: {text}");
 }
 
@@ -364,7 +365,10 @@ fn memory_is_told_by_what_went_through_the_cache() {
     }
     let text = render(&record);
     let line = line_of(&text, "10.0 6.00");
-    assert!(line.starts_with("10.0 6.00 2.00 2.00 2.40 - 50.0 60.0 100 0 0 lithify-glibc"), "{text}");
+    assert!(
+        line.starts_with("10.0 6.00 2.00 2.00 2.40 - 50.0 60.0 100 0 0 lithify-glibc"),
+        "{text}"
+    );
 }
 
 #[test]

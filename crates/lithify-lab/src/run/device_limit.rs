@@ -64,9 +64,9 @@ impl DeviceLimit {
     /// What was emulated and how, in words.
     pub fn describe(&self) -> String {
         let rates = self.speed.rates().map_or_else(String::new, |rates| {
-            let bytes = rates.bytes.map_or_else(String::new, |bytes| {
-                format!(" and {} MB/s", bytes / 1_000_000)
-            });
+            let bytes = rates
+                .bytes
+                .map_or_else(String::new, |bytes| format!(" and {} MB/s", bytes / 1_000_000));
             format!("{} operations/s{bytes}, ", rates.operations)
         });
         let how = match &self.disk {
@@ -151,14 +151,12 @@ fn refusal(why: &str) -> RunError {
 
 /// Number of the disk that holds a directory, `254:0`; of the whole disk for a partition.
 fn disk_of(directory: &Path) -> Result<String, String> {
-    let number = fs::metadata(directory)
-        .map_err(|error| format!("{}: {error}", directory.display()))?
-        .dev();
+    let number =
+        fs::metadata(directory).map_err(|error| format!("{}: {error}", directory.display()))?.dev();
     let (major, minor) = (nix::sys::stat::major(number), nix::sys::stat::minor(number));
     let link = format!("/sys/dev/block/{major}:{minor}");
-    let target = fs::canonicalize(&link).map_err(|_| {
-        format!("the file system of {} is on no block device", directory.display())
-    })?;
+    let target = fs::canonicalize(&link)
+        .map_err(|_| format!("the file system of {} is on no block device", directory.display()))?;
     let disk = match (target.join("partition").exists(), target.parent()) {
         (true, Some(disk)) => disk,
         _ => &target,
@@ -260,8 +258,7 @@ mod tests {
         assert!(error.contains("choose arms without device"), "{error}");
         let error = DeviceController::find(Path::new("/proc")).expect_err("is no disk").to_string();
         assert!(error.contains("/proc is on no block device"), "{error}");
-        let nowhere =
-            DeviceController { place: "/no such place".into(), disk: "254:0".to_owned() };
+        let nowhere = DeviceController { place: "/no such place".into(), disk: "254:0".to_owned() };
         assert!(nowhere.create(DeviceSpeed::Disk).is_err());
         assert!(join(Path::new("/no such place")).is_err());
     }

@@ -313,7 +313,8 @@ fn a_cell_is_measured_from_end_to_end() {
     let directory = tempfile::tempdir().expect("a directory");
     let lines = std::sync::Mutex::new(Vec::new());
     let listener = |line: &ProgressLine| lines.lock().expect("not poisoned").push(line.clone());
-    let result = measure::measure(&spec, directory.path(), Limits::default(), &listener).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), Limits::default(), &listener)
+        .expect("is measured");
     for phase in [&result.load, &result.query] {
         // One at the end at the least, however short the phase was.
         let last = phase.samples.last().expect("was sampled");

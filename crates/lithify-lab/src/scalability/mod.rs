@@ -137,8 +137,10 @@ pub fn fit(points: &[Point]) -> Result<Fit, NoFit> {
 /// Fits without asking whether that makes sense.
 fn fit_any(points: &[Point]) -> Fit {
     let curve = solve::best(points);
-    let residuals: Vec<(u64, f64)> =
-        points.iter().map(|(clients, rate)| (*clients, rate - curve.rate(*clients as f64))).collect();
+    let residuals: Vec<(u64, f64)> = points
+        .iter()
+        .map(|(clients, rate)| (*clients, rate - curve.rate(*clients as f64)))
+        .collect();
     let mean = points.iter().map(|(_, rate)| rate).sum::<f64>() / points.len() as f64;
     let variance: f64 = points.iter().map(|(_, rate)| (rate - mean).powi(2)).sum();
     let unexplained: f64 = residuals.iter().map(|(_, residual)| residual.powi(2)).sum();

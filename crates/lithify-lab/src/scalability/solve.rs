@@ -18,7 +18,8 @@ const DAMPING_MAX: f64 = 1e14;
 
 /// The best curve.
 pub(super) fn best(points: &[Point]) -> Curve {
-    let values = || std::iter::once(0.0).chain((0..GRID).map(|i| 10f64.powf(f64::from(i - GRID) / 4.0)));
+    let values =
+        || std::iter::once(0.0).chain((0..GRID).map(|i| 10f64.powf(f64::from(i - GRID) / 4.0)));
     let candidates = values().flat_map(|sigma| values().map(move |kappa| (sigma, kappa)));
     let start = candidates
         .map(|(sigma, kappa)| with_lambda(points, sigma, kappa))

@@ -50,8 +50,8 @@ fn arms_rotate_over_repeats() {
 
 #[test]
 fn everything_by_default_and_no_calibration_of_the_null_engine() {
-    let plan = Plan::expand(&experiment(), &EngineName::null(), &Choice::default(), "b")
-        .expect("expands");
+    let plan =
+        Plan::expand(&experiment(), &EngineName::null(), &Choice::default(), "b").expect("expands");
     assert_eq!(plan.cells.len(), 18);
     assert_eq!(plan.scale, "smoke");
     assert_eq!(plan.name(), "zlib-vs-zstd-smoke-null");
@@ -134,9 +134,7 @@ fn arms_without_their_engine_are_left_out() {
 #[test]
 fn only_engines_on_disk_are_held_to_a_limit() {
     let choice = Choice { scale: Some("io-s".into()), ..Choice::default() };
-    for (engine, limit) in
-        [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)]
-    {
+    for (engine, limit) in [(EngineName::lithify(), Some(128 << 20)), (EngineName::model(), None)] {
         let plan = Plan::expand(&experiment(), &engine, &choice, "b").expect("expands");
         assert_eq!(plan.cells[0].memory_limit_bytes, None, "the calibration");
         assert!(plan.cells[1..].iter().all(|cell| cell.memory_limit_bytes == limit));
