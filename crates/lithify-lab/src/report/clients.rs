@@ -96,11 +96,11 @@ impl Sweep<'_> {
         columns.push(("engine", Align::Left));
         let mut rows = Vec::new();
         for arm in &self.record.plan.arms {
-            rows.push(self.row("rate", arm, counts, |clients| self.rate(arm, phase, clients)));
+            rows.push(row("rate", arm, counts, |clients| self.rate(arm, phase, clients)));
             rows.extend(self.published_row(phase, arm, counts));
         }
         for arm in self.record.plan.arms.iter().filter(|_| phase == Phase::Query) {
-            rows.push(self.row("T", arm, counts, |clients| self.turnover(arm, clients)));
+            rows.push(row("T", arm, counts, |clients| self.turnover(arm, clients)));
         }
         rows.extend(self.ratio_rows(phase, counts));
         let mut text = table(&columns, &rows);
@@ -116,19 +116,6 @@ impl Sweep<'_> {
             text.push_str(&format!("\n*: NOT {} in a repeat", claim.name()));
         }
         text
-    }
-
-    fn row(
-        &self,
-        what: &str,
-        name: &str,
-        counts: &[u64],
-        value: impl Fn(u64) -> String,
-    ) -> Vec<String> {
-        let mut row = vec![what.to_owned()];
-        row.extend(counts.iter().map(|clients| value(*clients)));
-        row.push(name.to_owned());
-        row
     }
 
     /// The rate of an arm, marked where a repeat is not what the scale claims.
@@ -154,7 +141,7 @@ impl Sweep<'_> {
     fn published_row(&self, phase: Phase, arm: &str, counts: &[u64]) -> Option<Vec<String>> {
         let series = self.published(phase, arm)?;
         let name = published_name(&self.record.plan.experiment, arm);
-        Some(self.row("published", &name, counts, |clients| {
+        Some(row("published", &name, counts, |clients| {
             let value = series.iter().find(|(count, _)| *count == clients);
             figure_or_dash(value.map(|(_, rate)| *rate))
         }))
@@ -169,7 +156,7 @@ impl Sweep<'_> {
         let mut rows = Vec::new();
         for pair in super::pairs_with_results(self.record, self.figures) {
             let name = format!("{} : {}", pair.arm, pair.base);
-            rows.push(self.row("ratio", &name, counts, |clients| {
+            rows.push(row("ratio", &name, counts, |clients| {
                 let rates =
                     |arm| self.figures.by_repeat(arm, phase, clients, |phase| Some(phase.rate()));
                 let ratio = Comparison::of(&rates(&pair.arm), &rates(&pair.base), &[]);
@@ -179,7 +166,7 @@ impl Sweep<'_> {
             }));
             let published = self.published(phase, &pair.arm).zip(self.published(phase, &pair.base));
             if let Some((arm, base)) = published {
-                rows.push(self.row("published", &name, counts, |clients| {
+                rows.push(row("published", &name, counts, |clients| {
                     let at = |series: &[(u64, f64)]| {
                         series.iter().find(|(count, _)| *count == clients).map(|(_, rate)| *rate)
                     };
@@ -289,6 +276,14 @@ impl Sweep<'_> {
         }
         all
     }
+}
+
+/// A row of rates: what, a value per number of clients, whose.
+fn row(what: &str, name: &str, counts: &[u64], value: impl Fn(u64) -> String) -> Vec<String> {
+    let mut row = vec![what.to_owned()];
+    row.extend(counts.iter().map(|clients| value(*clients)));
+    row.push(name.to_owned());
+    row
 }
 
 /// A rate of a phase with a number of clients.

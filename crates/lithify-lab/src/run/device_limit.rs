@@ -123,7 +123,7 @@ impl DeviceController {
         let limit = DeviceLimit { speed, disk: Some(self.disk.clone()) };
         if let Some(DeviceRates { operations, bytes }) = speed.rates() {
             for way in ["read", "write"] {
-                let mut set = |unit: &str, rate: u64| {
+                let set = |unit: &str, rate: u64| {
                     let file = format!("blkio.throttle.{way}_{unit}_device");
                     let line = format!("{} {rate}", self.disk);
                     group.set(&file, &line).map_err(|why| refusal(&why))

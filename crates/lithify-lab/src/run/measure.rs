@@ -166,7 +166,7 @@ struct Cell<'a> {
     meter: Meter,
     memory: Option<&'a CellMemory>,
     /// What the driver's own log took so far.
-    log: &'a dyn Fn() -> Option<SecondLogUsage>,
+    log: &'a (dyn Fn() -> Option<SecondLogUsage> + Sync),
     listener: Listener<'a>,
 }
 

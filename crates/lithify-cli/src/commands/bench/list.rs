@@ -73,29 +73,32 @@ impl Entry {
             AnyExperiment::LinkBench(experiment) => describe(&mut text, experiment),
             AnyExperiment::Loops(experiment) => describe_loops(&mut text, experiment),
             AnyExperiment::Command(experiment) => {
-                let head =
-                    Head { id: &experiment.id, name: &experiment.name, title: &experiment.title };
+                let head = Head {
+                    id: experiment.id.as_deref(),
+                    name: &experiment.name,
+                    title: &experiment.title,
+                };
                 head.write(&mut text, &experiment.question, experiment.source.as_ref());
                 let _ = writeln!(text, "    by: lithify {}", experiment.workload.command);
                 runs_here(&mut text, experiment.workload.engines.iter());
-                &experiment.id
+                experiment.id.as_deref()
             }
         };
-        let number = id.as_ref().and_then(|id| id.trim_start_matches('E').parse().ok());
+        let number = id.and_then(|id| id.trim_start_matches('E').parse().ok());
         Entry { number, text }
     }
 }
 
 /// What the first line of an experiment says.
 struct Head<'a> {
-    id: &'a Option<String>,
+    id: Option<&'a str>,
     name: &'a str,
     title: &'a str,
 }
 
 impl Head<'_> {
     fn write(&self, text: &mut String, question: &str, source: Option<&Source>) {
-        let id = self.id.as_ref().map_or_else(String::new, |id| format!("{id} "));
+        let id = self.id.map_or_else(String::new, |id| format!("{id} "));
         let _ = writeln!(text, "{id}{}  {}", self.name, self.title);
         let _ = writeln!(text, "    {question}");
         if let Some(source) = source {
@@ -126,8 +129,9 @@ fn arms(text: &mut String, arms: &[Arm]) {
     let _ = writeln!(text, "    arms: {}", names.join(", "));
 }
 
-fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> &'a Option<String> {
-    let head = Head { id: &experiment.id, name: &experiment.name, title: &experiment.title };
+fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
     for (name, scale) in &experiment.scales {
         let _ = writeln!(text, "    scale {name}: {} keys; {}", scale.keys, scale.about);
@@ -137,11 +141,12 @@ fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> &'a 
         experiment.workload.engines.iter().map(|engine| engine.name()).collect();
     let _ = writeln!(text, "    on: {}", engines.join(", "));
     runs_here(text, experiment.workload.engines.iter());
-    &experiment.id
+    experiment.id.as_deref()
 }
 
-fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> &'a Option<String> {
-    let head = Head { id: &experiment.id, name: &experiment.name, title: &experiment.title };
+fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
     for (name, scale) in &experiment.scales {
         let limited = match scale.memory_limit_mib {
@@ -154,5 +159,5 @@ fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> &'a Option<Str
     let lithify = EngineName::lithify();
     let engines = experiment.arms.iter().map(|arm| arm.engine.as_ref().unwrap_or(&lithify));
     runs_here(text, engines);
-    &experiment.id
+    experiment.id.as_deref()
 }
