@@ -28,6 +28,9 @@ pub struct Choice {
     pub query_seconds: Option<u64>,
     /// Instead of the scale's nodes.
     pub nodes: Option<u64>,
+    /// Numbers of clients of one query phase after another, instead of the scale's; of the loads
+    /// too, where the scale loads with several numbers.
+    pub clients: Option<Vec<u64>>,
 }
 
 /// A choice that the experiment does not offer.
@@ -134,7 +137,25 @@ fn choose_scale(experiment: &Experiment, choice: &Choice) -> Result<(String, Sca
     for (flag, value, allowed, target) in overrides {
         override_with(flag, value, allowed, target)?;
     }
+    if let Some(clients) = &choice.clients {
+        choose_clients(clients, &mut scale)?;
+    }
     Ok((name, scale))
+}
+
+/// Puts the chosen numbers of clients into a scale.
+fn choose_clients(clients: &[u64], scale: &mut Scale) -> Result<(), ChoiceError> {
+    for count in clients {
+        override_with("--clients", Some(*count), 1..=256, &mut scale.requesters)?;
+    }
+    if !clients.is_sorted_by(|a, b| a < b) {
+        return Err(ChoiceError("--clients: numbers of clients must ascend".to_owned()));
+    }
+    scale.clients = clients.to_vec();
+    if !scale.load_clients.is_empty() {
+        scale.load_clients = clients.to_vec();
+    }
+    Ok(())
 }
 
 /// A scale by its name; `smoke` when none is given.

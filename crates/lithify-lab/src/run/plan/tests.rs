@@ -179,6 +179,25 @@ fn clients_and_loads_with_other_numbers() {
 }
 
 #[test]
+fn the_command_line_may_choose_the_clients() {
+    let expand = |name, clients: &[u64]| {
+        let arms = Some(vec![named(name).arms[0].name.clone()]);
+        let choice = Choice { arms, clients: Some(clients.to_vec()), ..Choice::default() };
+        Plan::expand(&named(name), &EngineName::model(), &choice, "b")
+    };
+    let plan = expand("io-bound-lsm-vs-btree", &[2, 3]).expect("expands");
+    let arms: Vec<_> = plan.cells[1..].iter().map(|cell| (cell.purpose, cell.loaders)).collect();
+    assert_eq!(arms, [(Purpose::Measure, 2), (Purpose::Load, 3)]);
+    assert_eq!((plan.cells[1].client_counts(), plan.cells[0].requesters), (&[2, 3][..], 3));
+    // An experiment with one number of clients gets several, and no more loads.
+    let plan = expand("embedded-engines", &[1, 4]).expect("expands");
+    assert_eq!((plan.cells.len(), plan.cells[1].client_counts()), (4, &[1, 4][..]));
+    let refuse = |clients: &[u64]| expand("concurrency", clients).expect_err("is refused").0;
+    assert_eq!(refuse(&[2, 2]), "--clients: numbers of clients must ascend");
+    assert_eq!(refuse(&[1, 300]), "--clients 300 is out of range; allowed: 1 to 256");
+}
+
+#[test]
 fn arms_belong_to_scales() {
     let experiment = named("cached-and-uncached");
     let arms = |scale: &str| {
