@@ -112,7 +112,7 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
 ///
 /// # Errors
 /// Nobody knows it, or it is not there; how to get it.
-pub fn require(engine: &EngineName) -> EngineResult<()> {
+pub fn available(engine: &EngineName) -> EngineResult<()> {
     find(engine)?.available()
 }
 

@@ -113,7 +113,7 @@ impl AmplificationArguments {
         };
         let (mut engines, mut skipped) = (Vec::new(), Vec::new());
         for name in experiment.workload.engines {
-            match engine::require(&name) {
+            match engine::available(&name) {
                 Ok(()) => engines.push(name),
                 Err(missing) => skipped.push(format!("{name} is skipped: {missing}")),
             }

@@ -114,7 +114,7 @@ fn runs_here<'a>(text: &mut String, engines: impl Iterator<Item = &'a EngineName
     let missing: Vec<&str> = engines
         .iter()
         .copied()
-        .filter(|name| engine::require(&EngineName::new(*name)).is_err())
+        .filter(|name| engine::available(&EngineName::new(*name)).is_err())
         .collect();
     let verdict = match missing.len() {
         0 => "yes".to_owned(),

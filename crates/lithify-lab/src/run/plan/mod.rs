@@ -334,7 +334,7 @@ pub fn leave_out_missing(
     let mut present = Vec::new();
     let mut skipped = Vec::new();
     for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
-        match engine::require(engine_of(engine, arm)) {
+        match engine::available(engine_of(engine, arm)) {
             Ok(()) => present.push(arm.name.clone()),
             Err(missing) => skipped.push(format!("arm {} is skipped: {missing}", arm.name)),
         }
