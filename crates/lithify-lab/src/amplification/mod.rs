@@ -292,7 +292,8 @@ impl Runner<'_> {
         };
         let mut progress = |line: &ProgressLine| announcer.progress(line);
         let files = JobFiles { result: result_path, log: &log_path };
-        let answer = run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)?;
+        let answer: Answer<AmplificationResult> =
+            run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)?;
         let (result, failure, end) = match answer {
             Answer::Interrupted => {
                 announcer.end(&format!("{id}: stopped"));

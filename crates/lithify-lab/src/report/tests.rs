@@ -296,7 +296,14 @@ fn rates_ratios_and_costs_by_clients() {
     assert!(costs.ends_with(" 0.500 2.00 1.00 rocksdb"), "{costs}");
     assert!(text.contains("latency by operation, ms, 4 clients"), "{text}");
     assert!(at("UPDATE_LINK 100").ends_with("rocksdb"), "{text}");
-    assert!(!text.contains("scalability:"), "three numbers of clients make no curve: {text}");
+    // Three numbers of clients make no curve; seven that were published do.
+    let curves: Vec<String> = text
+        .lines()
+        .filter(|line| line.contains(", published  "))
+        .map(|line| line.split_whitespace().take(4).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert!(curves.contains(&"query, published 7 819".to_owned()), "{curves:?}");
+    assert!(!text.contains("rocksdb, query: "), "{text}");
     // The headline at 4 clients is of that phase; at 16 there is none here.
     assert!(at("query tps at 4 clients rocksdb (rocksdb, ssd)").contains("1.210 2.000"), "{text}");
     assert!(at("query tps at 16 clients rocksdb (rocksdb, ssd)").contains("not measured"));
@@ -309,7 +316,7 @@ fn rates_ratios_and_costs_by_clients() {
 fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
     let mut record = record_of("concurrency", "cached", &["rocksdb", "lithify"]);
     let text = render(&record);
-    let curve = line_of(&text, "query 16 ");
+    let curve = line_of(&text, "query 16 1244");
     assert!(curve.starts_with("query 16 1244 0.0000 0.00000 1.000 none [none, none]"), "{curve}");
     let published = line_of(&text, "query, published 48 1144");
     assert!(published.contains("0.00119 0.991 29.0"), "{text}");
