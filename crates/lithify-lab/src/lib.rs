@@ -13,10 +13,13 @@
 //! | [`loop_experiment`] | published experiments over those loops: arms of codecs on several engines, times of jobs by level |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`durability`] | what crashes take in each mode of durability, and what commits cost |
+//! | [`amplification`] | read, write and space amplification: formulas and measurements |
+//! | [`scalability`] | the curve of throughput by clients |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
+pub mod amplification;
 pub mod conformance;
 pub mod dbbench;
 pub mod durability;
@@ -31,3 +34,4 @@ pub mod overwrite;
 pub mod page_store;
 pub mod report;
 pub mod run;
+pub mod scalability;

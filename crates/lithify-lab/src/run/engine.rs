@@ -16,7 +16,7 @@ use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult
 use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
 use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
-use crate::experiment::{Codec, DurabilityMode};
+use crate::experiment::{Codec, DeviceSpeed, DurabilityMode};
 use crate::linkbench::{self, GraphEngine};
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
@@ -135,6 +135,14 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
     })
 }
 
+/// Says that an engine is known and can be opened here.
+///
+/// # Errors
+/// Nobody knows it, or it is not there; how to get it.
+pub fn available(engine: &EngineName) -> EngineResult<()> {
+    find(engine)?.available()
+}
+
 /// True when the engine keeps its data on disk; so does one that nobody here knows.
 pub fn uses_disk(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::uses_disk)
@@ -229,9 +237,10 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        settings.expect_options(self.name(), &[])?;
+        settings.expect_options(self.name(), &[SLOW_FILES])?;
         let (options, family) = lithify_options(settings)?;
-        Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
+        let world = lithify_world(settings)?;
+        Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
@@ -318,6 +327,21 @@ impl Provider for Model {
     fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
         Ok("none: nothing is compressed".to_owned())
     }
+}
+
+/// The option with which Lithify slows its own files to the speed of a device.
+pub(crate) const SLOW_FILES: &str = "slow-files";
+
+/// The files that Lithify works on: those that are there, or slower ones.
+fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {
+    let Some(speed) = settings.options.get(SLOW_FILES) else {
+        return Ok(lithify::fs::World::posix());
+    };
+    let speed: DeviceSpeed = speed
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("{SLOW_FILES} \"{speed}\": {error}")))?;
+    let rates = speed.rates();
+    Ok(rates.map_or_else(lithify::fs::World::posix, crate::engines::slow_files::world))
 }
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one

@@ -1,5 +1,6 @@
 //! `lithify bench`: experiments.
 
+mod amplification;
 mod arguments;
 mod db;
 mod durability;
@@ -29,6 +30,8 @@ pub enum BenchCommand {
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
+    /// Read, write and space amplification, predicted by formulas and measured
+    Amp(amplification::AmplificationArguments),
     /// What crashes take in each mode of durability, and what commits cost
     Durability(durability::DurabilityArguments),
     /// What compressed pages with holes in files cost, on file systems made for it
@@ -50,6 +53,9 @@ pub enum BenchCommand {
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
+    /// Measure amplification; started by `bench amp` with the job on standard input
+    #[command(hide = true)]
+    AmpProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,
@@ -62,6 +68,8 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
+        BenchCommand::Amp(arguments) => amplification::run(&arguments),
+        BenchCommand::AmpProcess => process::do_job(lithify_lab::amplification::measure::run_job),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
         BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::Pages(arguments) => pages::run(&arguments),
