@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::{Failures, Subject, Verdict, same, text};
-use crate::adapter::Engine;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
-use crate::linkbench::{Control, Graph, GraphConfig, Profile, oracle};
+use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Profile, oracle};
 use crate::run::engine;
 
 /// Nodes of the graph.
@@ -25,7 +24,7 @@ pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
 
 fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
     std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
-    let engine = engine::open(subject.engine, directory, subject.settings).map_err(text)?;
+    let engine = engine::open_graph(subject.engine, directory, subject.settings).map_err(text)?;
     let config = GraphConfig::with_nodes(NODES);
     let graph = Graph::new(Profile::lb2013(), config).map_err(|error| error.to_string())?;
     let control = Control::silent();
@@ -45,7 +44,7 @@ fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
     engine.close().map_err(text)
 }
 
-fn passes(engine: &dyn Engine, when: &str) -> Verdict {
+fn passes(engine: &dyn GraphEngine, when: &str) -> Verdict {
     let report = oracle::check(engine, &Control::silent()).map_err(|error| error.to_string())?;
     if report.passed() && report.nodes > 0 {
         return Ok(());

@@ -154,9 +154,7 @@ pub fn open_graph(
     directory: &Path,
     settings: &EngineSettings,
 ) -> EngineResult<Box<dyn GraphEngine>> {
-    let provider = find(engine)?;
-    provider.available()?;
-    provider.open_graph(directory, settings)
+    require(engine, settings)?.open_graph(directory, settings)
 }
 
 /// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
