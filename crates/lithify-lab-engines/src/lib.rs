@@ -1,9 +1,9 @@
 //! Other storage engines behind the adapter of the laboratory.
 //!
-//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`]), what they share to call libraries
-//! that are loaded while the program runs, where engines are kept and how they get there
-//! ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab finds
-//! the engines by name.
+//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`]), what they share to
+//! call libraries that are loaded while the program runs, where engines are kept and how they get
+//! there ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
+//! finds the engines by name.
 //!
 //! Promises: nothing here is needed to build, test or run Lithify itself. An engine is loaded when
 //! it is opened and not before; one that is not there is an error of one line that says how to

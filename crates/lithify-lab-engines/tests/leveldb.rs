@@ -4,8 +4,9 @@ mod harness;
 
 use std::ops::ControlFlow;
 
-use harness::{ROWS, conforms_with, fill, linkbench, present};
+use harness::{ROWS, conforms_in_all, fill, linkbench, present};
 use lithify_lab::adapter::{EngineName, ScanRange, SpaceId};
+use lithify_lab::conformance::kill;
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces};
@@ -21,10 +22,14 @@ fn settings(codec: Codec, durability: DurabilityMode) -> EngineSettings {
 #[test]
 fn conforms() {
     let Some(engine) = engine() else { return };
-    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync] {
-        conforms_with(&engine, &settings(Codec::Snappy, durability));
-    }
-    conforms_with(&engine, &settings(Codec::None, DurabilityMode::Buffered));
+    conforms_in_all(&engine, &settings(Codec::Snappy, DurabilityMode::Buffered));
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 #[test]

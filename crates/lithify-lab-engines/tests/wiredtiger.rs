@@ -5,9 +5,10 @@ mod harness;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use harness::{ROWS, conforms_with, fill, linkbench, present};
+use harness::{ROWS, conforms_in_all, conforms_with, fill, linkbench, present};
 use lithify_lab::adapter::{Engine, EngineName, EngineStatistics, ScanRange, Session, SpaceId};
 use lithify_lab::adapter::{EngineResult, WriteBatch};
+use lithify_lab::conformance::kill;
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces};
@@ -41,9 +42,17 @@ fn figure(statistics: &EngineStatistics, name: &str) -> u64 {
 #[test]
 fn conforms() {
     let Some(engine) = engine() else { return };
-    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+    for durability in [DurabilityMode::Sync, DurabilityMode::None] {
         conforms_with(&engine, &settings(durability));
     }
+    conforms_in_all(&engine, &settings(DurabilityMode::Buffered));
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::plain::Plain;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
 };
@@ -54,29 +55,13 @@ pub struct LevelDbEngine {
     tables: Mutex<HashMap<u64, TableBlocks>>,
 }
 
-/// The settings as LevelDB's options.
+/// The settings as LevelDB's options. Codecs and modes that it does not have were refused before.
 ///
 /// # Errors
-/// A codec, a durability or a way to read that LevelDB does not have.
+/// An option or a way to read that LevelDB does not have.
 pub fn options_of(settings: &EngineSettings) -> EngineResult<OpenOptions> {
     settings.expect_options("leveldb", &[])?;
-    let snappy = match settings.codec_bottom {
-        Codec::None => false,
-        Codec::Snappy => true,
-        other => {
-            return Err(EngineError::fatal(format!(
-                "LevelDB has no codec {other}; take none or snappy"
-            )));
-        }
-    };
-    if settings.durability == DurabilityMode::None {
-        return Err(EngineError::fatal(
-            "LevelDB cannot do without its log; take the durability buffered or sync",
-        ));
-    }
-    if settings.direct_reads {
-        return Err(EngineError::fatal("LevelDB has no direct reads"));
-    }
+    settings.expect_buffered_reads("leveldb")?;
     let budget_bytes = settings.memory_budget_bytes;
     let memtables_bytes = settings.memtable_bytes.saturating_mul(MEMTABLES);
     Ok(OpenOptions {
@@ -85,7 +70,7 @@ pub fn options_of(settings: &EngineSettings) -> EngineResult<OpenOptions> {
         table_bytes: settings.table_bytes,
         block_bytes: settings.block_bytes,
         filter_bits_per_key: FILTER_BITS_PER_KEY,
-        snappy,
+        snappy: settings.codec_bottom == Codec::Snappy,
         sync: settings.durability == DurabilityMode::Sync,
     })
 }
@@ -224,7 +209,7 @@ impl Engine for LevelDbEngine {
     }
 
     fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
-        Ok(Box::new(LevelDbSession::new(&self.database, self.spaces)?))
+        Ok(Box::new(Plain(LevelDbSession::new(&self.database, self.spaces)?)))
     }
 
     fn flush(&self) -> EngineResult<()> {
@@ -317,10 +302,6 @@ mod tests {
         assert!(options.snappy && !options.sync);
         assert_eq!(options.cache_bytes, (8 << 20) - (512 << 10));
         let refused = |settings| options_of(&settings).expect_err("is refused").to_string();
-        let error = refused(EngineSettings::small());
-        assert!(error.contains("no codec zstd-1; take none or snappy"), "{error}");
-        let error = refused(EngineSettings { durability: DurabilityMode::None, ..plain() });
-        assert!(error.contains("cannot do without its log"), "{error}");
         let error = refused(EngineSettings { direct_reads: true, ..plain() });
         assert!(error.contains("no direct reads"), "{error}");
         let mut settings = plain();

@@ -19,8 +19,8 @@ mod table_file;
 
 use std::path::{Path, PathBuf};
 
-use lithify_lab::adapter::{Engine, EngineResult, SpaceSpec};
-use lithify_lab::engines::external_lock::ExternalLock;
+use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
+use lithify_lab::engines::external_lock::{self, ExternalLock};
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
@@ -31,6 +31,8 @@ use functions::Functions;
 
 const LIBRARY: &str = "libleveldb.so.1d";
 const PACKAGE: &str = "libleveldb1d";
+/// The one version with this name of the library.
+const VERSION: &str = "1.23";
 
 /// LevelDB, which can be opened by name.
 pub static PROVIDER: LevelDb = LevelDb;
@@ -55,6 +57,14 @@ impl Provider for LevelDb {
 
     fn about(&self) -> &'static str {
         "LevelDB 1.23 as Debian 12 installs it (libleveldb1d)"
+    }
+
+    fn version(&self) -> String {
+        VERSION.to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        external_lock::capabilities(engine::capabilities())
     }
 
     fn available(&self) -> EngineResult<()> {

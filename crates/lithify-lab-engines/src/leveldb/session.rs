@@ -2,8 +2,10 @@
 //!
 //! LevelDB has one ordered tree: a byte for the space stands before every key.
 
+use lithify_lab::adapter::plain::PlainSession;
+use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
-    BatchOp, EngineError, EngineResult, RowVisitor, ScanRange, Session, SpaceId, WriteBatch,
+    BatchOp, EngineError, EngineResult, RowVisitor, ScanRange, SpaceId, WriteBatch,
 };
 
 use super::database::{Batch, Database};
@@ -49,11 +51,7 @@ impl<'a> LevelDbSession<'a> {
     }
 }
 
-fn no_transactions() -> EngineError {
-    EngineError::fatal("LevelDB has no transactions, and was opened without the lock around it")
-}
-
-impl Session for LevelDbSession<'_> {
+impl PlainSession for LevelDbSession<'_> {
     fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
         self.set_key(space, key)?;
         self.database.get(&self.key, value)
@@ -81,57 +79,23 @@ impl Session for LevelDbSession<'_> {
         range: &ScanRange<'_>,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let Some(mut window) = Window::new(range, row) else { return Ok(0) };
         self.set_key(space, range.first().max(range.prefix))?;
         let mut iterator = self.database.iterator()?;
         iterator.seek(&self.key);
-        let (mut skipped, mut visited) = (0, 0);
-        while visited < range.limit
-            && let Some(([own_space, key @ ..], value)) = iterator.row()
+        while let Some(([own_space, key @ ..], value)) = iterator.row()
             && *own_space == space.0
-            && range.contains(key)
+            && window.offer(key, value).is_continue()
         {
-            if skipped < range.skip {
-                skipped += 1;
-            } else {
-                visited += 1;
-                if row(key, value).is_break() {
-                    return Ok(visited);
-                }
-            }
             iterator.advance();
         }
         iterator.check()?;
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         self.batch.clear();
         batch.ops().try_for_each(|op| self.add(op))?;
         self.batch.write()
-    }
-
-    fn begin(&mut self, _row_group: u64) -> EngineResult<()> {
-        Err(no_transactions())
-    }
-
-    fn get_for_update(
-        &mut self,
-        _space: SpaceId,
-        _key: &[u8],
-        _value: &mut Vec<u8>,
-    ) -> EngineResult<bool> {
-        Err(EngineError::no_transaction())
-    }
-
-    fn change(&mut self, _op: BatchOp<'_>) -> EngineResult<()> {
-        Err(EngineError::no_transaction())
-    }
-
-    fn commit(&mut self) -> EngineResult<()> {
-        Err(EngineError::no_transaction())
-    }
-
-    fn rollback(&mut self) -> EngineResult<()> {
-        Ok(())
     }
 }

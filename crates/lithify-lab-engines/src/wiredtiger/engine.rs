@@ -10,6 +10,7 @@ use lithify_lab::adapter::{
     Capabilities, Engine, EngineResult, EngineStatistics, LevelStatistics, Session, SpaceSpec,
     StallStatistics,
 };
+use lithify_lab::experiment::DurabilityMode;
 use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
@@ -147,23 +148,28 @@ fn compressor_in(config: &str) -> &str {
     after.split([',', ')']).next().unwrap_or_default().trim_matches('"')
 }
 
+/// What it can do.
+pub fn capabilities() -> Capabilities {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Capabilities {
+        transactions: true,
+        ordered_scan: true,
+        codecs: owned(&["none", "snappy", "lz4", "zlib", "zstd"]),
+        block_size: true,
+        durability: DurabilityMode::ALL.map(|mode| mode.name().to_owned()).into(),
+        own_statistics: true,
+        labels: owned(&["one codec for all data", "conflicts are tried again"]),
+        ..Capabilities::default()
+    }
+}
+
 impl Engine for WiredTigerEngine {
     fn name(&self) -> String {
         format!("WiredTiger {}", self.version)
     }
 
     fn capabilities(&self) -> Capabilities {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Capabilities {
-            transactions: true,
-            ordered_scan: true,
-            codecs: owned(&["none", "snappy", "lz4", "zlib", "zstd"]),
-            block_size: true,
-            durability: owned(&["sync", "buffered", "none"]),
-            own_statistics: true,
-            labels: owned(&["one codec for all data", "conflicts are tried again"]),
-            ..Capabilities::default()
-        }
+        capabilities()
     }
 
     fn options(&self) -> serde_json::Value {

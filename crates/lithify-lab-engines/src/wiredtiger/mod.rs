@@ -25,7 +25,7 @@ mod session;
 use std::ffi::CString;
 use std::path::Path;
 
-use lithify_lab::adapter::{Engine, EngineResult, SpaceSpec};
+use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
@@ -76,6 +76,14 @@ impl Provider for WiredTiger {
 
     fn about(&self) -> &'static str {
         "WiredTiger 11.3.1 from its source package: a B-tree with compressed pages"
+    }
+
+    fn version(&self) -> String {
+        VERSION.to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        engine::capabilities()
     }
 
     fn available(&self) -> EngineResult<()> {

@@ -13,6 +13,7 @@
 
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, EngineError, EngineResult, RowVisitor, ScanRange, Session, SpaceId, WriteBatch,
 };
@@ -174,25 +175,16 @@ impl Session for WiredTigerSession<'_> {
         range: &ScanRange<'_>,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let Some(mut window) = Window::new(range, row) else { return Ok(0) };
         let first = range.first().max(range.prefix);
         self.over_one_snapshot(|this| {
             let mut walk = this.cursors.walk(space, first)?;
-            let (mut skipped, mut visited) = (0, 0);
-            while visited < range.limit
-                && let Some((key, value)) = walk.row()?
-                && range.contains(key)
+            while let Some((key, value)) = walk.row()?
+                && window.offer(key, value).is_continue()
             {
-                if skipped < range.skip {
-                    skipped += 1;
-                } else {
-                    visited += 1;
-                    if row(key, value).is_break() {
-                        break;
-                    }
-                }
                 walk.advance()?;
             }
-            Ok(visited)
+            Ok(window.visited())
         })
     }
 

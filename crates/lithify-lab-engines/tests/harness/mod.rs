@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use lithify_lab::adapter::{Engine, EngineName, SpaceId, SpaceSpec, WriteBatch};
-use lithify_lab::conformance::{SPACES, check};
+use lithify_lab::conformance::{SPACES, Subject, check, check_engine};
 use lithify_lab::experiment::{BUILT_IN, Experiment};
 use lithify_lab::run::cell::{CellResult, EngineSettings};
 use lithify_lab::run::engine::{self, Transactions, open_spaces};
@@ -36,6 +36,15 @@ pub fn conforms_with(engine: &EngineName, settings: &EngineSettings) {
         |directory: &Path| open_spaces(engine, directory, settings, &SPACES, Transactions::Needed);
     let failures = check(&open, root.path(), true);
     assert!(failures.is_empty(), "{engine}, {settings:?}: {}", failures.join("\n"));
+}
+
+/// Fails when the engine fails any of what all adapters have to do: every mode of durability and
+/// every codec with it. `child_that_commits` is the test that calls `kill::child`.
+pub fn conforms_in_all(engine: &EngineName, settings: &EngineSettings) {
+    let root = tempfile::tempdir().expect("a directory");
+    let subject = Subject { engine, settings, child_test: "child_that_commits" };
+    let failures = check_engine(&subject, root.path());
+    assert!(failures.is_empty(), "{engine}: {}", failures.join("\n"));
 }
 
 /// Puts `count` keys of a random order, of which half the value shrinks.
