@@ -165,6 +165,8 @@ impl Setup {
         if kind != Kind::InnoDb {
             // Its pool and its files would stand beside those of the engine under test.
             setup.made.push("--skip-innodb".to_owned());
+            // A server has to have its default engine, which is InnoDB until another one is loaded.
+            setup.made.push("--default-storage-engine=Aria".to_owned());
         }
         if setup.partitions > 1 {
             setup.labels.push(format!("{} partitions", setup.partitions));
