@@ -3,24 +3,29 @@
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
 //! names of codecs in it ([`Codec`], [`Ladder`]), and the columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run. Two kinds of workload have a shape each: LinkBench ([`Experiment`]) and the
-//! loops of the classic key-value benchmark ([`LoopExperiment`]); [`AnyExperiment`] is either.
+//! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
+//! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
+//! in chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
 
 mod check;
+pub mod chunks;
 mod codec;
 mod column;
 pub mod loops;
 mod parse;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::ChunkExperiment;
 pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
 pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
+pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
 
@@ -33,15 +38,21 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
     ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
     ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
+    ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
+    ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
 ];
 
-/// An experiment of either kind.
+/// An experiment of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyExperiment {
     /// Over the social graph.
     LinkBench(Box<Experiment>),
     /// Over the loops of the classic key-value benchmark.
     Loops(Box<LoopExperiment>),
+    /// Over tables of rows.
+    Tables(Box<TableExperiment>),
+    /// Over text in chunks.
+    Chunks(Box<ChunkExperiment>),
 }
 
 impl AnyExperiment {
@@ -54,6 +65,12 @@ impl AnyExperiment {
         match parse::kind(text) {
             Some(WorkloadKind::DbBench) => {
                 LoopExperiment::parse(file, text).map(|e| AnyExperiment::Loops(Box::new(e)))
+            }
+            Some(WorkloadKind::Tables) => {
+                TableExperiment::parse(file, text).map(|e| AnyExperiment::Tables(Box::new(e)))
+            }
+            Some(WorkloadKind::Chunks) => {
+                ChunkExperiment::parse(file, text).map(|e| AnyExperiment::Chunks(Box::new(e)))
             }
             // A kind that cannot be read is an error there, with its place.
             Some(WorkloadKind::LinkBench) | None => {
@@ -139,6 +156,10 @@ pub enum WorkloadKind {
     LinkBench,
     /// The loops of the classic key-value benchmark.
     DbBench,
+    /// Rows of tables: load, aggregate, updates.
+    Tables,
+    /// Text in chunks: flush, scan, codec calls.
+    Chunks,
 }
 
 /// The profiles of LinkBench.

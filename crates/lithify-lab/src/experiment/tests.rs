@@ -4,8 +4,14 @@ use super::*;
 
 const FILE: &str = "e.toml";
 
-fn built_in() -> &'static str {
-    BUILT_IN[0].1
+/// The text of the built-in experiment of that name.
+pub(super) fn built_in(name: &str) -> &'static str {
+    let found = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+    found.unwrap_or_else(|| panic!("{name} is built in")).1
+}
+
+fn linkbench() -> &'static str {
+    built_in("zlib-vs-zstd")
 }
 
 fn error(text: &str) -> ExperimentError {
@@ -14,7 +20,7 @@ fn error(text: &str) -> ExperimentError {
 
 /// Replaces one line; returns its number and the new text.
 fn replace(from: &str, to: &str) -> (usize, String) {
-    let text = built_in();
+    let text = linkbench();
     let line = text.lines().position(|line| line == from).expect("the line is there") + 1;
     (line, text.replacen(&format!("\n{from}\n"), &format!("\n{to}\n"), 1))
 }
@@ -37,9 +43,17 @@ fn built_in_experiments_parse() {
                 assert_eq!(through_json(&experiment), experiment);
                 kinds.push("dbbench");
             }
+            AnyExperiment::Tables(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("tables");
+            }
+            AnyExperiment::Chunks(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("chunks");
+            }
         }
     }
-    assert_eq!(kinds, ["linkbench", "linkbench", "dbbench"]);
+    assert_eq!(kinds, ["linkbench", "linkbench", "dbbench", "tables", "chunks"]);
 }
 
 fn through_json<E: Serialize + serde::de::DeserializeOwned>(experiment: &E) -> E {
@@ -62,7 +76,7 @@ fn a_file_of_another_kind_is_refused_or_read_as_what_it_is() {
 
 #[test]
 fn published_figures_of_the_built_in() {
-    let experiment = Experiment::parse(FILE, built_in()).expect("parses");
+    let experiment = Experiment::parse(FILE, linkbench()).expect("parses");
     let value = |phase, column, arm| experiment.published_value(phase, column, arm);
     assert_eq!(value(Phase::Load, Column::McpuPerInsert, "zlib-1"), Some(146.0));
     assert_eq!(value(Phase::Query, Column::Tps, "zstd-1"), Some(39366.0));

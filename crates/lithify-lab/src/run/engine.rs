@@ -9,15 +9,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::datasets::schema::Schema;
 use crate::engines::lithify::LithifyEngine;
 use crate::engines::model::ModelEngine;
 use crate::engines::null::NullEngine;
 use crate::experiment::{Codec, DurabilityMode};
 use crate::linkbench;
+use crate::tables::engine::TableEngine;
+use crate::tables::ordered;
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
 /// are a kind of database of their own open the plain one where nobody asks for them.
@@ -66,6 +69,22 @@ pub trait Provider: Send + Sync {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>>;
+
+    /// Opens or makes a database in `directory` with one table. An engine of ordered keys keeps its
+    /// rows as keys and values; one with tables of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_table(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        schema: &Arc<Schema>,
+    ) -> EngineResult<Box<dyn TableEngine>> {
+        let spaces = &ordered::SPACES;
+        let engine = self.open(directory, settings, spaces, Transactions::Needed)?;
+        Ok(Box::new(ordered::OrderedTable::new(engine, Arc::clone(schema))))
+    }
 
     /// Name and version of the library behind a codec.
     ///
@@ -149,6 +168,21 @@ pub fn open_spaces(
     let provider = find(engine)?;
     provider.available()?;
     provider.open(directory, settings, spaces, transactions)
+}
+
+/// Opens an engine on a directory with one table.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_table(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    schema: &Arc<Schema>,
+) -> EngineResult<Box<dyn TableEngine>> {
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.open_table(directory, settings, schema)
 }
 
 /// Name and version of the library behind each codec that `settings` names.

@@ -1,9 +1,10 @@
 //! Runs an experiment: every cell in a process of its own, results kept as they come.
 //!
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
-//! ([`store`]), the process of a cell seen from outside ([`process`]) and from inside
-//! ([`measure`]), the limit on its memory ([`memory_limit`]), its allocator ([`allocator`]), the
-//! engines by name ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
+//! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
+//! outside ([`process`]) and from inside ([`measure`]), the limit on its memory ([`memory_limit`]),
+//! its allocator ([`allocator`]), the engines by name ([`engine`]), progress ([`progress`]), and the
+//! loop over the cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
@@ -14,6 +15,7 @@
 
 pub mod allocator;
 pub mod cell;
+pub mod cells;
 pub mod engine;
 pub mod measure;
 pub mod memory_limit;

@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment, LoopExperiment, Source};
+use lithify_lab::adapter::EngineName;
+use lithify_lab::experiment::{
+    AnyExperiment, Arm, BUILT_IN, ChunkExperiment, Experiment, LoopExperiment, Source,
+    TableExperiment,
+};
 
 use crate::fault::{Fault, print};
 
@@ -37,6 +41,8 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
         match experiment {
             AnyExperiment::LinkBench(experiment) => describe(&mut text, &experiment),
             AnyExperiment::Loops(experiment) => describe_loops(&mut text, &experiment),
+            AnyExperiment::Tables(experiment) => describe_tables(&mut text, &experiment),
+            AnyExperiment::Chunks(experiment) => describe_chunks(&mut text, &experiment),
         }
         let _ = writeln!(text, "    from: {place}");
     }
@@ -64,8 +70,35 @@ fn describe_loops(text: &mut String, experiment: &LoopExperiment) {
         let _ = writeln!(text, "    scale {name}: {} keys; {}", scale.keys, scale.about);
     }
     arms(text, &experiment.arms);
-    let engines: Vec<&str> =
-        experiment.workload.engines.iter().map(|engine| engine.name()).collect();
+    on(text, &experiment.workload.engines);
+}
+
+fn describe_tables(text: &mut String, experiment: &TableExperiment) {
+    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
+    head(text, names, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let rows: Vec<String> =
+            scale.rows.iter().map(|(table, rows)| format!("{rows} rows of {table}")).collect();
+        let _ = writeln!(text, "    scale {name}: {}; {}", rows.join(", "), scale.about);
+    }
+    let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+}
+
+fn describe_chunks(text: &mut String, experiment: &ChunkExperiment) {
+    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
+    head(text, names, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let _ = writeln!(text, "    scale {name}: {} KiB of text; {}", scale.text_kib, scale.about);
+    }
+    let arms: Vec<String> = experiment.arms().iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+}
+
+fn on(text: &mut String, engines: &[EngineName]) {
+    let engines: Vec<&str> = engines.iter().map(EngineName::name).collect();
     let _ = writeln!(text, "    on: {}", engines.join(", "));
 }
 

@@ -1,6 +1,8 @@
 //! `lithify bench`: experiments.
 
 mod arguments;
+mod cells;
+mod data;
 mod db;
 mod durability;
 mod engines;
@@ -36,6 +38,8 @@ pub enum BenchCommand {
     Engines,
     /// Get an engine to compare with
     Setup(setup::SetupArguments),
+    /// List real data sets, or get them
+    Data(data::DataArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
@@ -47,6 +51,12 @@ pub enum BenchCommand {
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
+    /// Measure tables; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    TableProcess,
+    /// Measure text in chunks; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    ChunkProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,
@@ -64,7 +74,10 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines => engines::run(),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
+        BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
+        BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
+        BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }
