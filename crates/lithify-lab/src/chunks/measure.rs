@@ -9,7 +9,6 @@
 //! 4. The codec alone compresses the same rows, chunk by chunk.
 //! 5. An engine that can do without threads of its own flushes once more on the caller's.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,12 +28,9 @@ use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::cells::Job;
-use crate::run::engine::{Transactions, find, open_spaces};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::engine::{find, open_text};
+use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
-
-/// Rows of a batch of the load.
-const BATCH_ROWS: usize = 1_000;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
 ///
@@ -49,16 +45,17 @@ pub fn run_job(job: &Job<ChunkCell>, listener: Listener<'_>) -> Result<(), RunEr
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Contents {
     rows: u64,
-    value_bytes: u64,
+    line_bytes: u64,
     hash: u64,
 }
 
 impl Contents {
-    fn add(&mut self, key: &[u8], value: &[u8]) {
+    fn add(&mut self, (partition, number, line): TextRow<'_>) {
         self.rows += 1;
-        self.value_bytes += value.len() as u64;
-        let seed = twox_hash::XxHash3_64::oneshot_with_seed(self.hash, key);
-        self.hash = twox_hash::XxHash3_64::oneshot_with_seed(seed, value);
+        self.line_bytes += line.len() as u64;
+        let key = key_of(partition, number);
+        let seed = twox_hash::XxHash3_64::oneshot_with_seed(self.hash, &key);
+        self.hash = twox_hash::XxHash3_64::oneshot_with_seed(seed, line);
     }
 }
 
@@ -95,7 +92,7 @@ pub fn measure(
         capabilities: flushes.capabilities,
         codec_library,
         rows: flushes.contents.rows,
-        text_bytes: flushes.contents.value_bytes,
+        text_bytes: flushes.contents.line_bytes,
         flush_ms: flushes.ms,
         flush_codec_us: flushes.codec_us,
         directory: flushes.size,
@@ -156,16 +153,14 @@ impl Bench<'_> {
         &self,
         database: &Path,
         settings: &EngineSettings,
-    ) -> Result<Box<dyn Engine>, RunError> {
-        open_spaces(&self.cell.engine, database, settings, &SPACES, Transactions::Unneeded)
-            .map_err(|error| failed("open", &error))
+    ) -> Result<Box<dyn TextEngine>, RunError> {
+        open_text(&self.cell.engine, database, settings).map_err(|error| failed("open", &error))
     }
 
-    /// Gives every row of the text: its key, the number of its partition and its own, big-endian,
-    /// and the line.
+    /// Gives every row of the text.
     fn rows(
         &self,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), RunError>,
+        row: &mut dyn FnMut(TextRow<'_>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         let cell = self.cell;
         let unreadable = |error: &dyn std::fmt::Display| RunError::new(format!("text: {error}"));
@@ -174,31 +169,22 @@ impl Bench<'_> {
         let (mut line, mut number, mut at) = (Vec::new(), 0u32, 0u64);
         while lines.next(&mut line).map_err(|error| unreadable(&error))? {
             let partition = at * cell.partitions / cell.text_bytes.max(1);
-            let partition = partition.min(cell.partitions - 1) as u32;
-            let mut key = [0; 8];
-            key[..4].copy_from_slice(&partition.to_be_bytes());
-            key[4..].copy_from_slice(&number.to_be_bytes());
-            row(&key, &line)?;
+            row((partition.min(cell.partitions - 1) as u32, number, &line))?;
             at += line.len() as u64;
             number += 1;
         }
         Ok(())
     }
 
-    fn load(&self, engine: &dyn Engine) -> Result<Contents, RunError> {
-        let mut session = engine.session().map_err(|error| failed("load", &error))?;
-        let mut batch = WriteBatch::new();
+    fn load(&self, engine: &dyn TextEngine) -> Result<Contents, RunError> {
+        let load_failed = |error| failed("load", &error);
+        let mut session = engine.session().map_err(load_failed)?;
         let mut contents = Contents::default();
-        self.rows(&mut |key, line| {
-            contents.add(key, line);
-            batch.put(SPACE, key, line);
-            if batch.len() == BATCH_ROWS {
-                session.write_batch(&batch).map_err(|error| failed("load", &error))?;
-                batch.clear();
-            }
-            Ok(())
+        self.rows(&mut |row| {
+            contents.add(row);
+            session.insert(row).map_err(load_failed)
         })?;
-        session.write_batch(&batch).map_err(|error| failed("load", &error))?;
+        session.finish().map_err(load_failed)?;
         Ok(contents)
     }
 
@@ -269,18 +255,18 @@ impl Bench<'_> {
             let before = self.meter.read();
             let began = Instant::now();
             let mut seen = Contents::default();
-            scan(&*engine, &mut |_, value| {
+            scan(&*engine, &mut |(_, _, line)| {
                 seen.rows += 1;
-                seen.value_bytes += value.len() as u64;
+                seen.line_bytes += line.len() as u64;
             })?;
             scans.ms.push(began.elapsed().as_secs_f64() * 1e3);
             add_usage(&mut scans.usage, &self.meter.usage(&before, &self.meter.read()));
             close(engine)?;
             let loaded = flushes.contents;
-            if (seen.rows, seen.value_bytes) != (loaded.rows, loaded.value_bytes) {
+            if (seen.rows, seen.line_bytes) != (loaded.rows, loaded.line_bytes) {
                 faults.push(format!(
                     "{stage}: {} rows of {} bytes were read, {} of {} were loaded",
-                    seen.rows, seen.value_bytes, loaded.rows, loaded.value_bytes
+                    seen.rows, seen.line_bytes, loaded.rows, loaded.line_bytes
                 ));
             }
         }
@@ -292,7 +278,7 @@ impl Bench<'_> {
         self.say("compare");
         let engine = self.open(&flushes.database, &self.cell.settings)?;
         let mut seen = Contents::default();
-        scan(&*engine, &mut |key, value| seen.add(key, value))?;
+        scan(&*engine, &mut |row| seen.add(row))?;
         close(engine)?;
         if seen != flushes.contents {
             faults.push("the rows that were read are not those that were loaded".to_owned());
@@ -304,7 +290,9 @@ impl Bench<'_> {
         let mut timer = CallTimer::new(self.cell.codec, self.cell.codec_passes)?;
         let mut chunks = Chunks::new((self.cell.chunk_kib << 10) as usize);
         let mut call = |chunk: &[u8]| timer.call(chunk);
-        self.rows(&mut |key, line| chunks.add(key, line, &mut call))?;
+        self.rows(&mut |(partition, number, line)| {
+            chunks.add(&key_of(partition, number), line, &mut call)
+        })?;
         chunks.finish(&mut call)?;
         Ok(timer.finish())
     }
@@ -328,23 +316,26 @@ impl Bench<'_> {
 }
 
 /// What an engine had in memory goes back to the system: the next one is not to profit from it.
-fn close(engine: Box<dyn Engine>) -> Result<(), RunError> {
+fn close(engine: Box<dyn TextEngine>) -> Result<(), RunError> {
     engine.close().map_err(|error| failed("close", &error))?;
     release_free_memory();
     Ok(())
 }
 
 /// Visits every row.
-fn scan(engine: &dyn Engine, row: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), RunError> {
+fn scan(engine: &dyn TextEngine, row: &mut TextVisitor<'_>) -> Result<(), RunError> {
     let mut session = engine.session().map_err(|error| failed("scan", &error))?;
-    let mut visit = |key: &[u8], value: &[u8]| {
-        row(key, value);
-        ControlFlow::Continue(())
-    };
-    session
-        .scan(SPACE, &ScanRange::prefix(b""), &mut visit)
-        .map(|_| ())
-        .map_err(|error| failed("scan", &error))
+    session.scan(row).map_err(|error| failed("scan", &error))
+}
+
+/// What an engine says about itself.
+fn statistics(engine: &dyn TextEngine) -> Result<EngineStatistics, RunError> {
+    engine.statistics().map_err(|error| failed("statistics", &error))
+}
+
+/// Writes everything to files and waits until nothing is due.
+fn settle(engine: &dyn TextEngine) -> Result<(), RunError> {
+    engine.flush().and_then(|()| engine.rest()).map_err(|error| failed("maintenance", &error))
 }
 
 /// Adds what matters of several phases of one kind.

@@ -1,7 +1,7 @@
 //! Text in chunks: what the size of a compressed block and its codec do to size, flush and scan,
 //! and how long one call of the codec holds a thread.
 //!
-//! Owns: what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
+//! Owns: what an engine of text must offer ([`engine`]), what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
 //! ([`measure`]), the calls of the codec alone ([`codec_calls`]), the figures of an engine over the
 //! matrix ([`figures`]), published findings held against them ([`findings`]), the report
 //! ([`report`]) and its CSV ([`csv`]). What an experiment file may say is `experiment::chunks`.
@@ -13,6 +13,7 @@
 
 pub mod codec_calls;
 pub mod csv;
+pub mod engine;
 pub mod figures;
 pub mod findings;
 pub mod measure;

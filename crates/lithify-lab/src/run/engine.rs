@@ -13,11 +13,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::chunks::engine::{OrderedText, TextEngine};
 use crate::datasets::schema::Schema;
 use crate::engines::lithify::LithifyEngine;
 use crate::engines::model::ModelEngine;
 use crate::engines::null::NullEngine;
 use crate::experiment::{Codec, DurabilityMode};
+use crate::keyvalue::SPACES;
 use crate::linkbench;
 use crate::tables::engine::TableEngine;
 use crate::tables::ordered;
@@ -84,6 +86,20 @@ pub trait Provider: Send + Sync {
         let spaces = &ordered::SPACES;
         let engine = self.open(directory, settings, spaces, Transactions::Needed)?;
         Ok(Box::new(ordered::OrderedTable::new(engine, Arc::clone(schema))))
+    }
+
+    /// Opens or makes a database in `directory` with rows of text. An engine of ordered keys keeps
+    /// them as keys and values; one with a language of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_text(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn TextEngine>> {
+        let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
+        Ok(Box::new(OrderedText::new(engine)))
     }
 
     /// Name and version of the library behind a codec.
@@ -183,6 +199,20 @@ pub fn open_table(
     let provider = find(engine)?;
     provider.available()?;
     provider.open_table(directory, settings, schema)
+}
+
+/// Opens an engine on a directory with rows of text.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_text(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn TextEngine>> {
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.open_text(directory, settings)
 }
 
 /// Name and version of the library behind each codec that `settings` names.
