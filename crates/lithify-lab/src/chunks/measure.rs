@@ -15,11 +15,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde_json::Value as Json;
 
 use super::codec_calls::{CallTimer, Chunks, CodecCalls};
+use super::engine::{TextEngine, TextRow, TextVisitor, key_of};
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
-use crate::adapter::{
-    Engine, EngineName, EngineStatistics, LevelStatistics, ScanRange, WriteBatch,
-};
-use crate::keyvalue::{SPACE, SPACES};
+use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;

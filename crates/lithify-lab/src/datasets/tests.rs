@@ -165,7 +165,10 @@ fn a_file_of_the_users_is_read_line_by_line() {
     assert!(missing.available_bytes(1).expect_err("is missing").0.starts_with("no/such: "));
     let here = TextData::from(directory.path().display().to_string());
     assert!(here.available_bytes(1).expect_err("is a directory").0.ends_with("is no file"));
-    assert_eq!(TextData::from("chess-names".to_owned()), TextData::Package("chess-names"));
+    assert_eq!(
+        TextData::from("chess-names".to_owned()),
+        TextData::Package("chess-names".to_owned())
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum TextData {
     /// A generated list of actors.
     Actors,
     /// A package's data set, by its name.
-    Package(&'static str),
+    Package(String),
     /// A file of the user's.
     File(PathBuf),
 }
@@ -38,7 +38,7 @@ impl From<String> for TextData {
     fn from(text: String) -> TextData {
         match packages::find(&text) {
             _ if text == "actors" => TextData::Actors,
-            Some(package) => TextData::Package(package.name),
+            Some(package) => TextData::Package(package.name.to_owned()),
             None => TextData::File(text.into()),
         }
     }
