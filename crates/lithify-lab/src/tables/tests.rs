@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::{Rest, TableEngine, TableSession, Update};
+use super::engine::{Rest, TableEngine, Update};
 use super::figures::{column_value, results, spread};
 use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
