@@ -43,7 +43,7 @@ fn larger_chunks_are_smaller_and_every_scan_finds_the_text() {
     assert_eq!(small.table_codec, "zstd-3");
     assert!(none.stored_bytes() > 300_000);
     assert!(large.stored_bytes() < small.stored_bytes(), "in larger chunks");
-    assert!(small.stored_bytes() < none.stored_bytes() / 2);
+    assert!(small.stored_bytes() < none.stored_bytes() * 2 / 3);
     assert!(small.calls.calls > 4 * large.calls.calls, "{:?}, {:?}", small.calls, large.calls);
     // The codec alone sees about what the engine's does.
     let share = small.calls.stored_bytes as f64 / small.stored_bytes() as f64;

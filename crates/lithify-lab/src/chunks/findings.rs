@@ -221,9 +221,10 @@ fn larger_chunks_read_faster(matrix: &Matrix<'_>) -> Option<Verdict> {
 }
 
 fn long_calls_need_large_chunks(figures: &[ArmFigures]) -> Option<Verdict> {
-    let long: Vec<&ArmFigures> = figures.iter().filter(|of| of.long_calls > 0.0).collect();
+    let published = || figures.iter().filter(|of| of.arm.chunk_kib <= PUBLISHED_MAX_KIB);
+    let long: Vec<&ArmFigures> = published().filter(|of| of.long_calls > 0.0).collect();
     if long.is_empty() {
-        let slowest = figures.iter().max_by(|a, b| a.longest_call_ms.total_cmp(&b.longest_call_ms));
+        let slowest = published().max_by(|a, b| a.longest_call_ms.total_cmp(&b.longest_call_ms));
         return slowest.map(|of| Verdict {
             held: true,
             figures: format!("no call took a millisecond; {}", longest(of)),

@@ -145,7 +145,8 @@ pub enum ChunkCheck {
     LargerChunksReadFaster,
     /// No call of lz4, snappy or zstd-1 takes a millisecond, up to 64 KiB.
     FastCodecsNeverLong,
-    /// Calls of a millisecond are of zlib and zstd from effort 5 on, in chunks of 64 KiB or more.
+    /// Up to 64 KiB, calls of a millisecond are of zlib and zstd from effort 5 on, in chunks of
+    /// 64 KiB.
     LongCallsNeedLargeChunks,
 }
 

@@ -171,7 +171,11 @@ pub enum TableColumn {
     /// The directory after the load and its maintenance, as `du` counts it, GB.
     #[serde(rename = "size")]
     Size,
-    /// The same per byte of the columns.
+    /// The live tables in it, by the engine's account, without logs and what waits to be removed,
+    /// GB.
+    #[serde(rename = "tables")]
+    Tables,
+    /// The directory per byte of the columns.
     #[serde(rename = "size/logical")]
     SizePerLogical,
     /// Bytes that reached the device in the load per byte of size.
@@ -202,11 +206,12 @@ pub enum TableColumn {
 
 impl TableColumn {
     /// All, in the order of the tables.
-    pub const ALL: [TableColumn; 13] = [
+    pub const ALL: [TableColumn; 14] = [
         TableColumn::LoadSeconds,
         TableColumn::LoadWrittenProcess,
         TableColumn::LoadWrittenDevice,
         TableColumn::Size,
+        TableColumn::Tables,
         TableColumn::SizePerLogical,
         TableColumn::WrittenPerSize,
         TableColumn::ScanSeconds,
@@ -225,6 +230,7 @@ impl TableColumn {
             TableColumn::LoadWrittenProcess => "load_w_proc",
             TableColumn::LoadWrittenDevice => "load_w_dev",
             TableColumn::Size => "size",
+            TableColumn::Tables => "tables",
             TableColumn::SizePerLogical => "size/logical",
             TableColumn::WrittenPerSize => "w_dev/size",
             TableColumn::ScanSeconds => "scan_s",

@@ -26,6 +26,7 @@ pub fn column_value(outcome: &TableOutcome, column: TableColumn) -> Option<f64> 
         TableColumn::LoadWrittenProcess => Some(outcome.load.written_process_bytes() as f64 / GB),
         TableColumn::LoadWrittenDevice => Some(load_device()? / GB),
         TableColumn::Size => Some(size / GB),
+        TableColumn::Tables => Some(outcome.table_bytes? as f64 / GB),
         TableColumn::SizePerLogical => per(size, outcome.logical_bytes as f64),
         TableColumn::WrittenPerSize => per(load_device()?, size),
         TableColumn::ScanSeconds => Some(outcome.scan.seconds),
@@ -48,12 +49,15 @@ pub fn column_value(outcome: &TableOutcome, column: TableColumn) -> Option<f64> 
     }
 }
 
-/// KB that an update in a mode handed to write calls, maintenance included.
+/// KB that an update in a mode handed to write calls, maintenance included. Compactions are left
+/// out: one that becomes due pays for what was written long before.
 pub fn mode_process_kb(mode: &ModeUsage) -> Option<f64> {
-    per(mode.step.written_process_bytes() as f64 / KB, mode.updates as f64)
+    let written = mode.step.written_process_bytes();
+    let own = written.saturating_sub(mode.step.compaction_written_bytes);
+    per(own as f64 / KB, mode.updates as f64)
 }
 
-/// KB that reached the device per update in a mode, maintenance included.
+/// KB that reached the device per update in a mode, maintenance and compactions included.
 pub fn mode_device_kb(mode: &ModeUsage) -> Option<f64> {
     per(mode.step.written_device_bytes()? as f64 / KB, mode.updates as f64)
 }

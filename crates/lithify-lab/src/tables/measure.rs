@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::engine::{TableEngine, TableSession, Update};
 use super::spec::{ModeUsage, StepUsage, TableCell, TableOutcome};
-use crate::adapter::EngineResult;
+use crate::adapter::{EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
 use crate::experiment::tables::UpdateMode;
@@ -69,7 +69,7 @@ pub fn measure(
     };
     let engine = bench.open()?;
     let (engine_name, capabilities) = (engine.name(), engine.capabilities());
-    let (load, loaded) = bench.load(engine)?;
+    let (load, statistics, loaded) = bench.load(engine)?;
     let size = directory_size(directory);
     let mut faults = Vec::new();
     let (scan, answer) = bench.scan()?;
@@ -103,6 +103,8 @@ pub fn measure(
         load,
         generate_seconds: loaded.generate_seconds,
         size,
+        table_bytes: (!statistics.levels.is_empty())
+            .then(|| statistics.levels.iter().map(|level| level.stored_bytes).sum()),
         scan,
         scan_rows: answer.rows(),
         scan_checksum: answer.checksum(),
@@ -169,7 +171,7 @@ impl Bench<'_> {
         name: &str,
         engine: Box<dyn TableEngine>,
         work: impl FnOnce(&mut dyn TableSession) -> Result<(R, f64), RunError>,
-    ) -> Result<(StepUsage, R), RunError> {
+    ) -> Result<(StepUsage, EngineStatistics, R), RunError> {
         (self.listener)(&ProgressLine::of_stage(name));
         self.meter.sync();
         let before = self.meter.read();
@@ -185,12 +187,20 @@ impl Bench<'_> {
         let after = self.meter.read();
         self.meter.sync();
         let maintenance = self.meter.usage(&before, &after);
+        // The database was opened for this step: what the engine counts since then is the step's.
+        let statistics = step_failed("statistics", engine.statistics())?;
+        let written = &statistics.written_bytes_by_cause;
+        let compaction_written_bytes = written.get("compaction").copied().unwrap_or(0);
+        let step = StepUsage { seconds, usage, maintenance, rest, compaction_written_bytes };
         step_failed("close", engine.close())?;
         release_free_memory();
-        Ok((StepUsage { seconds, usage, maintenance, rest }, result))
+        Ok((step, statistics, result))
     }
 
-    fn load(&self, engine: Box<dyn TableEngine>) -> Result<(StepUsage, Loaded), RunError> {
+    fn load(
+        &self,
+        engine: Box<dyn TableEngine>,
+    ) -> Result<(StepUsage, EngineStatistics, Loaded), RunError> {
         let (rows, query, totals) = (self.table.rows(), self.table.query(), self.totals());
         self.step("load", engine, |session| {
             let mut answer = Aggregation::new(&query);
@@ -233,11 +243,12 @@ impl Bench<'_> {
 
     fn scan(&self) -> Result<(StepUsage, Answer), RunError> {
         let query = self.table.query();
-        self.step("aggregate", self.open()?, |session| {
+        let (step, _, answer) = self.step("aggregate", self.open()?, |session| {
             let began = Instant::now();
             let answer = step_failed("aggregate", session.aggregate(&query, self.cell.access))?;
             Ok((answer, began.elapsed().as_secs_f64()))
-        })
+        })?;
+        Ok((step, answer))
     }
 
     /// Changes of rows by their numbers.
@@ -261,7 +272,7 @@ impl Bench<'_> {
             false => distinct(rows, count, self.cell.seed),
         };
         let changes = self.changes(&indexes);
-        let (step, ()) = self.step("update", self.open()?, |session| {
+        let (step, _, ()) = self.step("update", self.open()?, |session| {
             let began = Instant::now();
             if one_transaction {
                 step_failed("update", session.begin())?;
@@ -286,7 +297,7 @@ impl Bench<'_> {
             let seed = self.cell.seed + 1 + mode as u64;
             let changes = self.changes(&distinct(self.table.rows(), count, seed));
             let gap = Duration::from_millis(self.cell.mode_gap_ms);
-            let (step, ()) = self.step(mode.name(), self.open()?, |session| {
+            let (step, _, ()) = self.step(mode.name(), self.open()?, |session| {
                 let mut busy = Duration::ZERO;
                 let separate = mode == UpdateMode::SeparateCommits;
                 if !separate {
@@ -314,7 +325,7 @@ impl Bench<'_> {
     fn check(&self, loaded: &Loaded, faults: &mut Vec<String>) -> Result<(), RunError> {
         let totals = self.totals();
         let engine = self.open()?;
-        let (_, (found, entries)) = self.step("check", engine, |session| {
+        let (_, _, (found, entries)) = self.step("check", engine, |session| {
             let access = crate::experiment::tables::Access::Primary;
             let found = step_failed("check", session.aggregate(&totals, access))?;
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))

@@ -37,7 +37,10 @@ pub fn render(run: &Run<TablePlan>) -> String {
             line(&format!("as published: {published}"));
         }
         if let Some(modes) = modes(run, *data) {
-            line(&format!("{data}: KB written per update, maintenance included, by mode"));
+            line(&format!(
+                "{data}: KB written per update by mode, maintenance included and compactions not; \
+                 to the device with them"
+            ));
             line(&modes);
         }
     }
@@ -294,8 +297,10 @@ fn headlines(run: &Run<TablePlan>) -> String {
             let told =
                 sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
             let held = match comparison.map(|comparison| comparison.verdict) {
-                Some(Verdict::Same | Verdict::SingleRun(true)) => "held",
-                Some(Verdict::Opposite | Verdict::SingleRun(false)) => "did not",
+                Some(Verdict::Same) => "held",
+                Some(Verdict::Opposite) => "did not",
+                Some(Verdict::SingleRun(true)) => "held, in one run",
+                Some(Verdict::SingleRun(false)) => "did not, in one run",
                 Some(Verdict::NoDifference) => "cannot be told",
                 None => "not measured",
             };

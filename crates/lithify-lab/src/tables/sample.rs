@@ -45,6 +45,7 @@ fn step(seconds: f64, written: u64) -> StepUsage {
         usage: usage(written / 2),
         maintenance: usage(written / 2),
         rest: Rest::Idle,
+        compaction_written_bytes: 0,
     }
 }
 
@@ -73,6 +74,7 @@ pub(super) fn outcome(cell: &TableCell) -> TableOutcome {
         load: step(load, 4 * size),
         generate_seconds: 1.0,
         size: DirectorySize { allocated_bytes: size, apparent_bytes: size, files: 3 },
+        table_bytes: Some(size / 2),
         scan: step(0.5, 0),
         scan_rows: 10,
         scan_checksum: 7,

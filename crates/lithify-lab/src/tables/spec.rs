@@ -63,6 +63,8 @@ pub struct StepUsage {
     pub maintenance: PhaseUsage,
     /// How the wait for it ended.
     pub rest: Rest,
+    /// Bytes that compactions wrote in it, by the engine's account; 0 for one that does not tell.
+    pub compaction_written_bytes: u64,
 }
 
 impl StepUsage {
@@ -114,6 +116,8 @@ pub struct TableOutcome {
     pub generate_seconds: f64,
     /// The directory after the load and its maintenance, the engine closed.
     pub size: DirectorySize,
+    /// Stored bytes of the live tables then; `None` for an engine without levels.
+    pub table_bytes: Option<u64>,
     /// The aggregate.
     pub scan: StepUsage,
     /// Rows that it found.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{Rest, TableEngine, Update};
-use super::figures::{column_value, results, spread};
+use super::figures::{column_value, mode_process_kb, results, spread};
 use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
 use super::sample::{expand, experiment, run};
@@ -62,12 +62,17 @@ fn figures_are_those_of_the_step_and_its_maintenance() {
     let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");
     let value = |column| column_value(of[0], column).expect("is there");
     assert_eq!(value(TableColumn::Size), 0.1);
+    assert_eq!(value(TableColumn::Tables), 0.05);
     assert_eq!(value(TableColumn::SizePerLogical), 1.25);
     assert_eq!(value(TableColumn::LoadWrittenProcess), 0.4);
     assert_eq!(value(TableColumn::WrittenPerSize), 8.0);
     assert_eq!(value(TableColumn::UpdateWrittenProcess), 4.0);
     assert_eq!(value(TableColumn::UpdateWrittenDevice), 8.0);
     assert_eq!(value(TableColumn::ScanReadDevice), 0.001);
+    let mut mode = of[0].modes[0].clone();
+    assert_eq!(mode_process_kb(&mode), Some(8.0));
+    mode.step.compaction_written_bytes = 50_000;
+    assert_eq!(mode_process_kb(&mode), Some(3.0), "10 updates");
     assert_eq!(spread(&of, TableColumn::ScanSeconds).map(|spread| spread.median), Some(0.5));
 }
 
@@ -78,8 +83,8 @@ fn the_report_says_what_held_and_what_is_void() {
     for part in [
         "page-counts: 100000 rows, 80.0 MB of columns",
         "as published: InnoDB size 113, InnoDBCmp4k size 46.9",
-        "lithify, page-counts: held: \"compressed pages of 4 KB take 46.9 of 112.6 GB",
-        "lithify, page-counts: held: \"updates of single rows take longer",
+        "lithify, page-counts: held, in one run: \"compressed pages of 4 KB take 46.9",
+        "lithify, page-counts: held, in one run: \"updates of single rows take longer",
         "separate-commits 8.00 pages and 2577 bytes of log",
         "14 of 14 cells count",
     ] {
