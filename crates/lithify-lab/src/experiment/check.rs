@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{Arm, Claim, EngineSizes, Experiment, Scale, WorkloadKind};
+use crate::adapter::EngineName;
 
 /// An impossible value under a key.
 pub(super) struct Fault {
@@ -153,6 +154,19 @@ fn check_counts(key: &str, counts: &[u64]) -> Result<(), Fault> {
         return Ok(());
     }
     Err(fault(key, "numbers of clients must ascend"))
+}
+
+/// Refuses a list of engines in which there is none, or one twice.
+pub(super) fn check_engines(key: &str, engines: &[EngineName]) -> Result<(), Fault> {
+    if engines.is_empty() {
+        return Err(fault(key, "an experiment needs at least one engine"));
+    }
+    for (index, engine) in engines.iter().enumerate() {
+        if engines[..index].contains(engine) {
+            return Err(fault(format!("{key}[{index}]"), format!("{engine} twice")));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses sizes that no engine can be opened with.

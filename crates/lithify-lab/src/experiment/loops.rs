@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_arms, check_id, check_kind, check_name, check_plain_arms, check_ratio,
-    check_sizes, check_width, fault, in_range, known_arm,
+    Fault, check_arms, check_engines, check_id, check_kind, check_name, check_plain_arms,
+    check_ratio, check_sizes, check_width, fault, in_range, known_arm,
 };
 use super::{
     Arm, Caveats, EngineSizes, ExperimentError, PublishedRow, SharedSettings, Source, WorkloadKind,
@@ -337,14 +337,7 @@ fn check(experiment: &LoopExperiment) -> Result<(), Fault> {
 
 fn check_workload(workload: &LoopWorkload) -> Result<(), Fault> {
     check_kind(workload.kind, WorkloadKind::DbBench)?;
-    if workload.engines.is_empty() {
-        return Err(fault("workload.engines", "an experiment needs at least one engine"));
-    }
-    for (index, engine) in workload.engines.iter().enumerate() {
-        if workload.engines[..index].contains(engine) {
-            return Err(fault(format!("workload.engines[{index}]"), format!("{engine} twice")));
-        }
-    }
+    check_engines("workload.engines", &workload.engines)?;
     if !workload.load.is_fill() {
         let what = format!("{} fills nothing; allowed: fillseq, fillrandom", workload.load);
         return Err(fault("workload.load", what));

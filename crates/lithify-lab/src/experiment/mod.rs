@@ -3,13 +3,15 @@
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
 //! names of codecs in it ([`Codec`], [`Ladder`]), and the columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run. Two kinds of workload have a shape each: LinkBench ([`Experiment`]) and the
-//! loops of the classic key-value benchmark ([`LoopExperiment`]); [`AnyExperiment`] is either.
+//! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
+//! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
+//! in chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
 
 mod check;
+pub mod chunks;
 mod codec;
 mod column;
 pub mod command;
@@ -17,9 +19,11 @@ mod conditions;
 pub mod loops;
 mod parse;
 mod published;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::ChunkExperiment;
 pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
 pub use command::CommandExperiment;
@@ -28,6 +32,7 @@ pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
 pub(crate) use published::applies;
 pub use published::{Headline, PublishedRow, PublishedSeries, PublishedTable};
+pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
 
@@ -50,9 +55,11 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("device-speed", include_str!("../../../../experiments/device-speed.toml")),
     ("rocksdb-versions", include_str!("../../../../experiments/rocksdb-versions.toml")),
     ("embedded-engines", include_str!("../../../../experiments/embedded-engines.toml")),
+    ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
+    ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
 ];
 
-/// An experiment of either kind.
+/// An experiment of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyExperiment {
     /// Over the social graph.
@@ -61,6 +68,10 @@ pub enum AnyExperiment {
     Loops(Box<LoopExperiment>),
     /// By a command of its own.
     Command(Box<CommandExperiment>),
+    /// Over tables of rows.
+    Tables(Box<TableExperiment>),
+    /// Over text in chunks.
+    Chunks(Box<ChunkExperiment>),
 }
 
 impl AnyExperiment {
@@ -76,6 +87,12 @@ impl AnyExperiment {
             }
             Some(WorkloadKind::Command) => {
                 CommandExperiment::parse(file, text).map(|e| AnyExperiment::Command(Box::new(e)))
+            }
+            Some(WorkloadKind::Tables) => {
+                TableExperiment::parse(file, text).map(|e| AnyExperiment::Tables(Box::new(e)))
+            }
+            Some(WorkloadKind::Chunks) => {
+                ChunkExperiment::parse(file, text).map(|e| AnyExperiment::Chunks(Box::new(e)))
             }
             // A kind that cannot be read is an error there, with its place.
             Some(WorkloadKind::LinkBench) | None => {
@@ -169,6 +186,10 @@ pub enum WorkloadKind {
     DbBench,
     /// Whatever a command of its own does.
     Command,
+    /// Rows of tables: load, aggregate, updates.
+    Tables,
+    /// Text in chunks: flush, scan, codec calls.
+    Chunks,
 }
 
 /// The profiles of LinkBench.
@@ -382,6 +403,26 @@ pub struct Arm {
     /// What the published tables call it, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
+}
+
+impl Arm {
+    /// An arm of one codec for all data, on Lithify.
+    pub fn of_one_codec(name: String, codec: Codec) -> Arm {
+        Arm {
+            name,
+            engine: None,
+            level0: None,
+            small: Some(codec),
+            middle: Some(codec),
+            bottom: codec,
+            options: BTreeMap::new(),
+            claims: None,
+            device: None,
+            second_log: false,
+            allocator: None,
+            published_as: None,
+        }
+    }
 }
 
 /// Two arms whose figures are set in relation, all of them.

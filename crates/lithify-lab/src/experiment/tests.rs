@@ -4,8 +4,14 @@ use super::*;
 
 const FILE: &str = "e.toml";
 
-fn built_in() -> &'static str {
-    BUILT_IN[0].1
+/// The text of the built-in experiment of that name.
+pub(super) fn built_in(name: &str) -> &'static str {
+    let found = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+    found.unwrap_or_else(|| panic!("{name} is built in")).1
+}
+
+fn linkbench() -> &'static str {
+    built_in("zlib-vs-zstd")
 }
 
 fn error(text: &str) -> ExperimentError {
@@ -51,10 +57,19 @@ fn built_in_experiments_parse() {
                 assert_eq!(through_json(&experiment), experiment);
                 kinds.push("command");
             }
+            AnyExperiment::Tables(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("tables");
+            }
+            AnyExperiment::Chunks(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("chunks");
+            }
         }
     }
     let count = |kind| kinds.iter().filter(|found| **found == kind).count();
     assert_eq!((count("linkbench"), count("dbbench"), count("command")), (9, 1, 2));
+    assert_eq!((count("tables"), count("chunks")), (1, 1));
 }
 
 fn through_json<E: Serialize + serde::de::DeserializeOwned>(experiment: &E) -> E {

@@ -9,15 +9,20 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell::EngineSettings;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::chunks::engine::{OrderedText, TextEngine};
+use crate::datasets::schema::Schema;
 use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
 use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
 use crate::experiment::{Codec, DeviceSpeed, DurabilityMode};
+use crate::keyvalue::SPACES;
 use crate::linkbench::{self, GraphEngine};
+use crate::tables::engine::TableEngine;
+use crate::tables::ordered;
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
 /// are a kind of database of their own open the plain one where nobody asks for them.
@@ -92,6 +97,36 @@ pub trait Provider: Send + Sync {
     ) -> EngineResult<Box<dyn GraphEngine>> {
         let spaces = &linkbench::schema::SPACES;
         Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
+    }
+
+    /// Opens or makes a database in `directory` with one table. An engine of ordered keys keeps its
+    /// rows as keys and values; one with tables of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_table(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        schema: &Arc<Schema>,
+    ) -> EngineResult<Box<dyn TableEngine>> {
+        let spaces = &ordered::SPACES;
+        let engine = self.open(directory, settings, spaces, Transactions::Needed)?;
+        Ok(Box::new(ordered::OrderedTable::new(engine, Arc::clone(schema))))
+    }
+
+    /// Opens or makes a database in `directory` with rows of text. An engine of ordered keys keeps
+    /// them as keys and values; one with a language of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_text(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn TextEngine>> {
+        let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
+        Ok(Box::new(OrderedText::new(engine)))
     }
 
     /// Name and version of the library behind a codec.
@@ -193,6 +228,31 @@ pub fn require(
     provider.available()?;
     settings.expect_within(provider.name(), &provider.capabilities())?;
     Ok(provider)
+}
+
+/// Opens an engine on a directory with one table.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_table(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    schema: &Arc<Schema>,
+) -> EngineResult<Box<dyn TableEngine>> {
+    require(engine, settings)?.open_table(directory, settings, schema)
+}
+
+/// Opens an engine on a directory with rows of text.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_text(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn TextEngine>> {
+    require(engine, settings)?.open_text(directory, settings)
 }
 
 /// Name and version of the library behind each codec that `settings` names.

@@ -222,11 +222,15 @@ pub(crate) fn run_for_result<R: DeserializeOwned>(
         JobEnd::Failed(why) => return Ok(Answer::Failed(why)),
         JobEnd::Succeeded => {}
     }
-    let text =
-        fs::read_to_string(files.result).map_err(|error| RunError::io(files.result, error))?;
-    serde_json::from_str(&text)
-        .map(|result| Answer::Result(Box::new(result)))
-        .map_err(|error| RunError::new(format!("{} is no result: {error}", files.result.display())))
+    // A process that leaves nothing, or something else, costs its own row only.
+    let text = match fs::read_to_string(files.result) {
+        Ok(text) => text,
+        Err(error) => return Ok(Answer::Failed(format!("it left no result: {error}"))),
+    };
+    Ok(match serde_json::from_str(&text) {
+        Ok(result) => Answer::Result(Box::new(result)),
+        Err(error) => Answer::Failed(format!("{} is no result: {error}", files.result.display())),
+    })
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {

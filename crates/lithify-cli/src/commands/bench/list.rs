@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment, LoopExperiment, Source};
+use lithify_lab::experiment::{
+    AnyExperiment, Arm, BUILT_IN, ChunkExperiment, Experiment, LoopExperiment, Source,
+    TableExperiment,
+};
 use lithify_lab::run::engine;
 
 use crate::fault::{Fault, print};
@@ -72,6 +75,8 @@ impl Entry {
         let id = match experiment {
             AnyExperiment::LinkBench(experiment) => describe(&mut text, experiment),
             AnyExperiment::Loops(experiment) => describe_loops(&mut text, experiment),
+            AnyExperiment::Tables(experiment) => describe_tables(&mut text, experiment),
+            AnyExperiment::Chunks(experiment) => describe_chunks(&mut text, experiment),
             AnyExperiment::Command(experiment) => {
                 let head = Head {
                     id: experiment.id.as_deref(),
@@ -137,11 +142,43 @@ fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> Opti
         let _ = writeln!(text, "    scale {name}: {} keys; {}", scale.keys, scale.about);
     }
     arms(text, &experiment.arms);
-    let engines: Vec<&str> =
-        experiment.workload.engines.iter().map(|engine| engine.name()).collect();
-    let _ = writeln!(text, "    on: {}", engines.join(", "));
-    runs_here(text, experiment.workload.engines.iter());
+    on(text, &experiment.workload.engines);
     experiment.id.as_deref()
+}
+
+fn describe_tables<'a>(text: &mut String, experiment: &'a TableExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let rows: Vec<String> =
+            scale.rows.iter().map(|(table, rows)| format!("{rows} rows of {table}")).collect();
+        let _ = writeln!(text, "    scale {name}: {}; {}", rows.join(", "), scale.about);
+    }
+    let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+    experiment.id.as_deref()
+}
+
+fn describe_chunks<'a>(text: &mut String, experiment: &'a ChunkExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let _ = writeln!(text, "    scale {name}: {} KiB of text; {}", scale.text_kib, scale.about);
+    }
+    let arms: Vec<String> = experiment.arms().iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+    experiment.id.as_deref()
+}
+
+/// On which engines every arm is run.
+fn on(text: &mut String, engines: &[EngineName]) {
+    let names: Vec<&str> = engines.iter().map(EngineName::name).collect();
+    let _ = writeln!(text, "    on: {}", names.join(", "));
+    runs_here(text, engines.iter());
 }
 
 fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> Option<&'a str> {

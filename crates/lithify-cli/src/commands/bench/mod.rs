@@ -2,6 +2,8 @@
 
 mod amplification;
 mod arguments;
+mod cells;
+mod data;
 mod db;
 mod durability;
 mod engines;
@@ -42,6 +44,8 @@ pub enum BenchCommand {
     Engines(engines::EnginesArguments),
     /// Get an engine to compare with
     Setup(setup::SetupArguments),
+    /// List real data sets, or get them
+    Data(data::DataArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
@@ -56,6 +60,12 @@ pub enum BenchCommand {
     /// Measure amplification; started by `bench amp` with the job on standard input
     #[command(hide = true)]
     AmpProcess,
+    /// Measure tables; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    TableProcess,
+    /// Measure text in chunks; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    ChunkProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,
@@ -76,7 +86,10 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines(arguments) => engines::run(&arguments),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
+        BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
+        BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
+        BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }

@@ -189,6 +189,51 @@ pub(crate) fn override_with(
     Ok(())
 }
 
+/// The items, beginning with the one at `first`.
+pub(crate) fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> {
+    items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
+}
+
+/// The engines that are there, of `chosen` when it names one and else of `declared`, and a line for
+/// each that is left out.
+///
+/// # Errors
+/// An engine that nobody knows, or none left.
+pub fn engines_here(
+    declared: &[EngineName],
+    chosen: Option<&EngineName>,
+) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
+    let (mut present, mut skipped) = (Vec::new(), Vec::new());
+    for name in chosen.map_or(declared, std::slice::from_ref) {
+        let provider = engine::find(name).map_err(|error| ChoiceError(error.to_string()))?;
+        match provider.available() {
+            Ok(()) => present.push(name.clone()),
+            Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
+        }
+    }
+    if present.is_empty() {
+        return Err(ChoiceError(skipped.join("; ")));
+    }
+    Ok((present, skipped))
+}
+
+/// As [`engines_here`], for workloads that close a database and open it again.
+///
+/// # Errors
+/// As there, or an engine that keeps nothing on disk.
+pub(crate) fn engines_on_disk(
+    declared: &[EngineName],
+    chosen: Option<&EngineName>,
+) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
+    let (present, skipped) = engines_here(declared, chosen)?;
+    match present.iter().find(|name| !engine::uses_disk(name)) {
+        None => Ok((present, skipped)),
+        Some(name) => Err(ChoiceError(format!(
+            "{name} keeps nothing on disk: it cannot be closed and read again"
+        ))),
+    }
+}
+
 /// The chosen arms, in the order of the experiment.
 pub(crate) fn choose_arms<'a>(
     arms: &'a [Arm],
