@@ -304,7 +304,11 @@ impl Cell<'_> {
     }
 
     /// Queries as fast as they go, after a warm-up.
-    fn query(&self, engine: &dyn GraphEngine, course: &mut Course) -> Result<PhaseResult, RunError> {
+    fn query(
+        &self,
+        engine: &dyn GraphEngine,
+        course: &mut Course,
+    ) -> Result<PhaseResult, RunError> {
         if self.spec.warmup_seconds > 0 {
             course.config.max_seconds = self.spec.warmup_seconds as f64;
             let warmup = self.requests(engine, &course.config, "warm-up", None)?;
@@ -450,7 +454,11 @@ impl Cell<'_> {
         Ok((self.end(&before), statistics(engine.below())?))
     }
 
-    fn check(&self, engine: &dyn GraphEngine, phase: Phase) -> Result<Option<OracleResult>, RunError> {
+    fn check(
+        &self,
+        engine: &dyn GraphEngine,
+        phase: Phase,
+    ) -> Result<Option<OracleResult>, RunError> {
         if !super::engine::stores(&self.spec.engine) {
             return Ok(None);
         }
