@@ -35,6 +35,9 @@ struct Arguments {
 
 fn main() -> ExitCode {
     lithify_lab_engines::register();
+    #[cfg(feature = "embedded-engines")]
+    lithify_lab_embedded::register();
+    lithify_lab::engines::elsewhere::register();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),

@@ -53,6 +53,14 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(listed.status.code(), Some(0));
     let listed = text(&listed.stdout);
     assert!(listed.contains("missing: RocksDB 11.8.1 is not here; get it with: "), "{listed}");
+    let listed = text(&without(&["bench", "setup"]).stdout);
+    assert!(listed.contains("RocksDB 11.8.1, 10.4.2") && listed.contains("apt-get"), "{listed}");
+    let line = "rocksdb is missing: RocksDB 11.8.1 is not here; get it with: lithify bench setup";
+    assert!(listed.contains(line), "{listed}");
+    let listed = text(&without(&["bench", "engines", "--json"]).stdout);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("is JSON");
+    assert_eq!(listed[0]["name"], "lithify");
+    assert_eq!(listed[0]["capabilities"]["transactions"], true);
     let refused = without(&["bench", "overwrite", "--engine", "rocksdb-10.4.2"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);
@@ -65,6 +73,19 @@ fn a_missing_engine_says_how_to_get_it() {
     assert_eq!(skipped.status.code(), Some(2));
     let error = text(&skipped.stderr);
     assert!(error.contains("arm rocksdb-lz4 is skipped: RocksDB 11.8.1 is not here"), "{error}");
+}
+
+#[cfg(not(feature = "embedded-engines"))]
+#[test]
+fn an_engine_that_is_not_in_this_build_says_how_to_get_it() {
+    let line = "lmdb is not in this build; get it with: cargo build --release -p lithify-cli \
+                --features embedded-engines";
+    refused(&["bench", "db", "--engine", "lmdb", "--compression", "none"], 1, line);
+    let arms = ["bench", "run", "lithify-vs-rocksdb", "--engine", "lmdb"];
+    refused(&arms, 1, line);
+    let place = place();
+    let listed = output(place.path(), &["bench", "engines"]);
+    assert!(text(&listed.stdout).contains(&format!("lmdb is missing: {line}\n")));
 }
 
 #[test]
@@ -82,6 +103,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&with(&["--arms", "zlib-1,gzip"]), 2, "there is no arm \"gzip\"");
     refused(&with(&["--engine", "other"]), 2, "invalid value 'other'");
     refused(&["bench", "setup", "rocksdb", "--version", "1"], 1, "there are: 11.8.1, 10.4.2");
+    refused(&["bench", "setup", "other"], 2, "no setup is known for \"other\"; there are: rocksdb");
     refused(&with(&["--results", "file"]), 2, "file is no directory");
     refused(&with(&["--data", "file"]), 2, "file is no directory");
     refused(&["bench", "run", "no-such"], 2, "there is no experiment \"no-such\"");
@@ -126,9 +148,52 @@ fn experiments_are_listed() {
         "arms: none, lz4, zlib-1",
         "scale cached: 1000000 nodes",
         "held to 128 MiB",
+        "E1 zlib-vs-zstd  ",
+        "E4 amplification  ",
+        "by: lithify bench amp",
+        "E6 concurrency  ",
+        "runs here: yes",
     ] {
-        assert!(list.contains(part), "{list}");
+        assert!(list.contains(part), "{part} is missing in:\n{list}");
     }
+    // The numbers come first, in their order; those of our own without one follow.
+    let at = |part: &str| list.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+    assert!(at("E2 ") < at("E3 ") && at("E8 ") < at("E13 ") && at("E13 ") < at("\nembedded"));
+    let line = list.lines().find(|line| line.contains("skipped") || line.contains("no: "));
+    assert!(line.is_none_or(|line| line.contains(" missing")), "{line:?}");
+}
+
+#[test]
+fn an_experiment_with_a_command_of_its_own_names_it() {
+    let place = place();
+    let output = output(place.path(), &["bench", "run", "amplification"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert_eq!(error, "error: amplification has a command of its own: lithify bench amp\n");
+}
+
+#[test]
+fn amplification_is_measured_once_and_reported() {
+    let place = place();
+    let amp = |more: &[&'static str]| {
+        let arguments = ["bench", "amp", "--engines", "model", "--keys", "4000", "--queries", "10"];
+        output(place.path(), &[arguments.as_slice(), more].concat())
+    };
+    let first = amp(&[]);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let report = text(&first.stdout);
+    for part in ["Write: bytes per byte", "Space: ", "Read: ", "uniform", "zipf", "linkbench"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    for file in ["amplification.txt", "amplification.csv", "amplification.json"] {
+        assert!(place.path().join("results").join(file).exists(), "{file}");
+    }
+    let again = amp(&[]);
+    assert_eq!(text(&again.stdout), report);
+    assert_eq!(text(&again.stderr).matches("measured already, kept").count(), 3);
+    let wrong = amp(&["--workloads", "pareto"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("allowed: uniform, zipf, linkbench"));
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! RocksDB behind the adapter, where it is there. A test without it prints a line and passes,
-//! unless `LITHIFY_EXPECT_ENGINES` names the engine.
+//! RocksDB behind the adapter, where it is there.
+
+mod harness;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lithify_lab::adapter::{Engine, EngineName, ScanRange, SpaceId, SpaceSpec, WriteBatch};
-use lithify_lab::conformance::{SPACES, check};
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
+use harness::{ROWS, conforms_with, fill, linkbench, present};
+use lithify_lab::adapter::{EngineName, ScanRange, SpaceId};
+use lithify_lab::conformance::{Subject, check_engine, kill};
+use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Transactions, open_spaces};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::run::engine::{Transactions, open_spaces};
 
 /// The version that this process tests; the first of [`VERSIONS`] when not set. A process loads one
 /// version, so the others are tested by processes of their own.
@@ -66,19 +66,6 @@ fn a_second_version_in_one_process_is_refused() {
     open(&engine, "c").expect("opens").close().expect("closes");
 }
 
-/// The engine, if it is there; otherwise a line is printed, or the test fails.
-fn present(name: &str) -> Option<EngineName> {
-    lithify_lab_engines::register();
-    let engine = EngineName::new(name);
-    let Err(missing) = engine::find(&engine).expect("is known").available() else {
-        return Some(engine);
-    };
-    let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();
-    assert!(!expected.split(',').any(|expected| expected == name), "{missing}");
-    println!("skipped for {name}: {missing}");
-    None
-}
-
 fn settings(durability: DurabilityMode) -> EngineSettings {
     EngineSettings {
         memtable_bytes: 128 << 10,
@@ -89,21 +76,25 @@ fn settings(durability: DurabilityMode) -> EngineSettings {
     }
 }
 
-/// Fails when the engine fails a case with these settings.
-fn conforms_with(engine: &EngineName, settings: &EngineSettings) {
-    let root = tempfile::tempdir().expect("a directory");
-    let open =
-        |directory: &Path| open_spaces(engine, directory, settings, &SPACES, Transactions::Needed);
-    let failures = check(&open, root.path(), true);
-    assert!(failures.is_empty(), "{engine}, {settings:?}: {}", failures.join("\n"));
-}
-
 #[test]
 fn conforms() {
     let Some(engine) = transactional() else { return };
-    for durability in [DurabilityMode::Buffered, DurabilityMode::Sync, DurabilityMode::None] {
+    let buffered = settings(DurabilityMode::Buffered);
+    let root = tempfile::tempdir().expect("a directory");
+    let child_test = "child_that_commits";
+    let subject = Subject { engine: &engine, settings: &buffered, child_test };
+    let failures = check_engine(&subject, root.path());
+    assert!(failures.is_empty(), "{engine}: {}", failures.join("\n"));
+    for durability in [DurabilityMode::Sync, DurabilityMode::None] {
         conforms_with(&engine, &settings(durability));
     }
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 #[test]
@@ -134,23 +125,6 @@ fn newest_options(directory: &Path) -> std::path::PathBuf {
     let names =
         files.map(|file| file.path()).filter(|path| path.to_string_lossy().contains("OPTIONS-"));
     names.max().expect("has written its options")
-}
-
-const ROWS: [SpaceSpec; 1] = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
-
-/// Puts `count` keys of a random order, of which half the value shrinks.
-fn fill(engine: &dyn Engine, count: u64) {
-    let mut session = engine.session().expect("a session");
-    let mut batch = WriteBatch::new();
-    let mut random = 1u64;
-    for _ in 0..count {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let key = format!("{:016x}", random >> 8);
-        let value = format!("{key}{:0>84}", key);
-        batch.clear();
-        batch.put(SpaceId(0), key.as_bytes(), value.as_bytes());
-        session.write_batch(&batch).expect("is written");
-    }
 }
 
 #[test]
@@ -231,15 +205,6 @@ fn what_it_cannot_do_is_refused() {
 #[test]
 fn linkbench_passes_its_oracle() {
     let Some(engine) = transactional() else { return };
-    let experiment = Experiment::parse("built in", BUILT_IN[0].1).expect("parses");
-    let choice = Choice { arms: Some(vec!["zstd-1".into()]), ..Choice::default() };
-    let plan = Plan::expand(&experiment, &engine, &choice, "test").expect("expands");
-    let mut spec = plan.cells[1].clone();
-    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (5_000, 0, 2);
-    let directory = tempfile::tempdir().expect("a directory");
-    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
-    assert_eq!(result.oracle.len(), 2);
-    assert!(result.violation().is_none(), "{:?}", result.oracle);
+    let result = linkbench(&engine, |_| ());
     assert_eq!(result.capabilities.labels, ["TransactionDB"]);
-    assert!(result.query.operations > 100 && result.load.operations > 5_000);
 }

@@ -5,7 +5,8 @@
 //! [`SpaceSpec`] when its own constructor opens it; a space is a column family, table or named
 //! database, and [`SpaceId`] is its index in that list.
 //!
-//! Engines on top of another one are [`layer`]s.
+//! Engines on top of another one are [`layer`]s; what sessions of several adapters share is in
+//! [`plain`] and [`window`].
 //!
 //! Promises: object-safe; no call forces an allocation (buffers belong to the caller and are
 //! reused); keys order by their bytes. Does not: open engines, time calls, or retry.
@@ -13,6 +14,8 @@
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
 
 pub mod layer;
+pub mod plain;
+pub mod window;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -289,6 +292,23 @@ impl<'a> ScanRange<'a> {
     pub fn contains(&self, key: &[u8]) -> bool {
         key.starts_with(self.prefix) && (self.end.is_empty() || key < self.end)
     }
+
+    /// Writes the first key behind the range into `end` (cleared first); leaves it empty when the
+    /// range goes on to the last key.
+    pub fn bound(&self, end: &mut Vec<u8>) {
+        end.clear();
+        end.extend_from_slice(self.prefix);
+        while let Some(last) = end.pop() {
+            if last < 0xff {
+                end.push(last + 1);
+                break;
+            }
+        }
+        if !self.end.is_empty() && (end.is_empty() || self.end < end.as_slice()) {
+            end.clear();
+            end.extend_from_slice(self.end);
+        }
+    }
 }
 
 /// Sees the rows of a scan, key and value; breaks to end it.
@@ -561,5 +581,17 @@ mod tests {
         let range = ScanRange { prefix: b"ab", end: b"abx", ..ScanRange::prefix(b"ab") };
         assert_eq!(range.first(), b"ab");
         assert!(range.contains(b"abc") && !range.contains(b"abx") && !range.contains(b"b"));
+        let mut end = b"left from before".to_vec();
+        let mut bound = |prefix, end_of_range| {
+            ScanRange { end: end_of_range, ..ScanRange::prefix(prefix) }.bound(&mut end);
+            end.clone()
+        };
+        assert_eq!(bound(b"ab", b"abx"), b"abx");
+        assert_eq!(bound(b"ab", b""), b"ac");
+        assert_eq!(bound(b"ab", b"zz"), b"ac");
+        assert_eq!(bound(b"a\xff\xff", b""), b"b");
+        assert_eq!(bound(b"\xff", b""), b"");
+        assert_eq!(bound(b"\xff", b"\xff\x01"), b"\xff\x01");
+        assert_eq!(bound(b"", b"b"), b"b");
     }
 }

@@ -16,10 +16,13 @@
 //! | [`chunks`] | text in chunks: size, flush, scan, and how long a codec's call holds a thread |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`durability`] | what crashes take in each mode of durability, and what commits cost |
+//! | [`amplification`] | read, write and space amplification: formulas and measurements |
+//! | [`scalability`] | the curve of throughput by clients |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
+pub mod amplification;
 pub mod chunks;
 pub mod conformance;
 pub mod datasets;
@@ -33,6 +36,8 @@ pub mod linkbench;
 pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
+pub mod page_store;
 pub mod report;
 pub mod run;
+pub mod scalability;
 pub mod tables;

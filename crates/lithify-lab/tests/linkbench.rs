@@ -15,7 +15,8 @@ use lithify_lab::linkbench::schema::{self, LINK_TYPE_FIRST, Link, NodeRow, SPACE
 use lithify_lab::linkbench::shuffle::Shuffle;
 use lithify_lab::linkbench::store::{GraphStore, ListQuery};
 use lithify_lab::linkbench::{
-    Control, Graph, GraphConfig, OpMix, Operation, Profile, Progress, null_engine,
+    Control, Graph, GraphConfig, GraphSession as _, OpMix, Operation, Profile, Progress,
+    null_engine,
 };
 
 fn graph(profile: Profile, nodes: u64) -> Graph {
@@ -24,7 +25,7 @@ fn graph(profile: Profile, nodes: u64) -> Graph {
 
 fn load(graph: &Graph, engine: &dyn Engine, loaders: u64) -> LoadOutcome {
     let config = LoadConfig { loaders, ..LoadConfig::default() };
-    load::run(graph, engine, &config, &Control::silent()).unwrap()
+    load::run(graph, &engine, &config, &Control::silent()).unwrap()
 }
 
 fn requests(graph: &Graph, engine: &dyn Engine, requesters: u64, each: u64) -> RequestOutcome {
@@ -34,11 +35,11 @@ fn requests(graph: &Graph, engine: &dyn Engine, requesters: u64, each: u64) -> R
         hash_reads: true,
         ..RequestConfig::after_load(graph)
     };
-    request::run(graph, engine, &config, &Control::silent()).unwrap()
+    request::run(graph, &engine, &config, &Control::silent()).unwrap()
 }
 
 fn check(engine: &dyn Engine) -> OracleReport {
-    oracle::check(engine, &Control::silent()).unwrap()
+    oracle::check(&engine, &Control::silent()).unwrap()
 }
 
 fn assert_passed(engine: &dyn Engine) -> OracleReport {

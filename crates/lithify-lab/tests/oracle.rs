@@ -5,13 +5,13 @@ use std::sync::Barrier;
 use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
 use lithify_lab::adapter::{BatchOp, Engine, EngineResult, Session, SpaceId, WriteBatch};
 use lithify_lab::engines::model::ModelEngine;
-use lithify_lab::linkbench::Control;
 use lithify_lab::linkbench::oracle::{self, OracleReport};
 use lithify_lab::linkbench::schema::{self, CountRow, LINK_TYPE_FIRST, Link, SPACES};
 use lithify_lab::linkbench::store::GraphStore;
+use lithify_lab::linkbench::{Control, GraphSession as _};
 
 fn check(engine: &dyn Engine) -> OracleReport {
-    oracle::check(engine, &Control::silent()).unwrap()
+    oracle::check(&engine, &Control::silent()).unwrap()
 }
 
 fn sample(id2: u64) -> Link<'static> {

@@ -251,6 +251,25 @@ mod list {
         LeafSplitLosesEntry,
         /// Cached blocks are known by their offset alone, not by their file.
         CacheKeyWithoutFile,
+
+        /// A checkpoint leaves out the last segment of the log.
+        CheckpointWithoutLogEnd,
+        /// A table that a checkpoint copies lacks its last byte.
+        CheckpointTableCutShort,
+        /// A database opened for reading leaves out the log.
+        ReaderPassesOverLog,
+        /// Deleting a backup removes the tables that the newest one shares with it.
+        SharedTablesSweptAway,
+        /// A backup is restored without its log.
+        RestoredWithoutLog,
+        /// Verification passes over the log.
+        VerifyPassesOverLog,
+        /// Verification passes over tables.
+        VerifyPassesOverTables,
+        /// A repair forgets range tombstones.
+        RepairForgetsTombstones,
+        /// A repair that lost something says that it did not.
+        RepairHidesLosses,
     }
 }
 

@@ -26,12 +26,20 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/memtable/tree.rs",
     "crates/lithify-sim/src/fuzz/allocation.rs",
     "crates/lithify-lab/src/meter/process.rs",
+    "crates/lithify-lab-engines/src/leveldb/database.rs",
+    "crates/lithify-lab-engines/src/leveldb/functions.rs",
+    "crates/lithify-lab-engines/src/library/mod.rs",
+    "crates/lithify-lab-engines/src/library/objects.rs",
+    "crates/lithify-lab-embedded/src/lmdb.rs",
     "crates/lithify-lab-engines/src/rocksdb/database.rs",
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",
     "crates/lithify-lab-engines/src/rocksdb/options.rs",
     "crates/lithify-lab-engines/src/rocksdb/reads.rs",
     "crates/lithify-lab-engines/src/rocksdb/writes.rs",
+    "crates/lithify-lab-engines/src/wiredtiger/connection.rs",
+    "crates/lithify-lab-engines/src/wiredtiger/cursors.rs",
+    "crates/lithify-lab-engines/src/wiredtiger/functions.rs",
 ];
 
 /// Lines above a use of unsafe code in which its proof is looked for.

@@ -16,9 +16,10 @@ use std::ptr::{self, NonNull};
 use lithify_lab::adapter::{EngineError, EngineResult, SpaceId};
 
 use super::functions::{self as raw, Functions};
-use super::objects::{Owned, checked, take_text};
+use super::objects::{checked, take_text};
 use super::options::DatabaseOptions;
 use super::writes::FirstTransaction;
+use crate::library::Owned;
 
 /// A live table file, as the library lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
     SpaceId, SpaceSpec, StallStatistics,
 };
+use lithify_lab::experiment::DurabilityMode;
 use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
@@ -226,6 +227,7 @@ impl RocksEngine {
             "cache": {
                 "capacity_bytes": options.cache_bytes(),
                 "usage_bytes": options.cache_usage_bytes(),
+                "inserted_bytes": counters.value("rocksdb.block.cache.bytes.write"),
             },
             "memory": {
                 "cache_and_memtables": options.cache_usage_bytes(),
@@ -274,21 +276,31 @@ fn codec_name(found: &str) -> String {
     level.map_or_else(|| name.to_owned(), |level| format!("{name}-{level}"))
 }
 
+/// What it can do, opened with or without transactions.
+pub fn capabilities(transactions: bool) -> Capabilities {
+    let mode = if transactions { "TransactionDB" } else { "plain DB" };
+    Capabilities {
+        transactions,
+        prefix_filter: true,
+        single_delete: true,
+        multi_get: true,
+        ordered_scan: true,
+        codec_per_level: true,
+        codecs: ["none", "snappy", "lz4", "zlib", "zstd"].map(str::to_owned).into(),
+        block_size: true,
+        durability: DurabilityMode::ALL.map(|mode| mode.name().to_owned()).into(),
+        own_statistics: true,
+        labels: vec![mode.to_owned()],
+    }
+}
+
 impl Engine for RocksEngine {
     fn name(&self) -> String {
         format!("RocksDB {}", self.version)
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mode = if self.has_transactions { "TransactionDB" } else { "plain DB" };
-        Capabilities {
-            transactions: self.has_transactions,
-            prefix_filter: true,
-            single_delete: true,
-            multi_get: true,
-            labels: vec![mode.to_owned()],
-            ..Capabilities::default()
-        }
+        capabilities(self.has_transactions)
     }
 
     fn options(&self) -> serde_json::Value {

@@ -1,27 +1,17 @@
 //! The C functions of RocksDB that are used, found by name in a shared library.
 //!
-//! Owns: their types, declared by hand after the library's documented C interface, and loading
-//! them. All names are looked up when the library is loaded, so that a missing one is one error
-//! at the start. Functions that older versions lack are optional; who uses them has another way.
+//! Owns: their types, declared by hand after the library's documented C interface. Functions that
+//! older versions lack are optional; who uses them has another way.
 //!
 //! Calling any of them is unsafe: `objects` and `database` prove each call.
 
 #![expect(unsafe_code, reason = "symbols of a library that is loaded while the program runs")]
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
-use std::path::Path;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
-macro_rules! opaque {
-    ($($name:ident)*) => { $(
-        /// An object of the library, only ever seen behind a pointer.
-        #[repr(C)]
-        pub struct $name {
-            _private: [u8; 0],
-        }
-    )* };
-}
+use crate::library::{functions, opaque};
 
 opaque! {
     Batch BlockOptions Cache Db FamilyHandle FilterPolicy FlushOptions Iter LiveFiles Options
@@ -32,50 +22,8 @@ opaque! {
 /// Where a function leaves the text of its error; null when there is none.
 pub type ErrorText = *mut *mut c_char;
 
-macro_rules! functions {
-    (
-        required { $($name:ident($($argument:ty),*) $(-> $result:ty)?;)* }
-        optional { $($late:ident($($late_argument:ty),*) $(-> $late_result:ty)?;)* }
-    ) => {
-        /// The functions of one loaded library. Fields are named like the functions without
-        /// their common prefix.
-        #[expect(non_snake_case, reason = "the library's own names")]
-        pub struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-            $(pub $late: Option<unsafe extern "C" fn($($late_argument),*) $(-> $late_result)?>,)*
-        }
-
-        impl Functions {
-            /// Loads the library and finds the functions. They stay loaded until the process
-            /// ends: the library's threads cannot be waited for.
-            ///
-            /// # Errors
-            /// It cannot be loaded, or a function is missing: which one.
-            pub fn load(path: &Path) -> EngineResult<&'static Functions> {
-                let failed = |error: libloading::Error| {
-                    EngineError::fatal(format!("{}: {error}", path.display()))
-                };
-                // SAFETY: the caller names a library of RocksDB; its initialisers build tables of
-                // constants and start nothing.
-                let library = unsafe { libloading::Library::new(path) }.map_err(failed)?;
-                let library: &'static libloading::Library = Box::leak(Box::new(library));
-                Ok(Box::leak(Box::new(Functions {
-                    // SAFETY: the types are those of the library's documented interface, which
-                    // keeps them from version to version.
-                    $($name: *unsafe {
-                        library.get(concat!("rocksdb_", stringify!($name)).as_bytes())
-                    }.map_err(failed)?,)*
-                    // SAFETY: as above; a function that is not there is not called.
-                    $($late: unsafe {
-                        library.get(concat!("rocksdb_", stringify!($late)).as_bytes())
-                    }.ok().map(|found| *found),)*
-                })))
-            }
-        }
-    };
-}
-
 functions! {
+    prefix "rocksdb_";
     required {
         batched_multi_get_cf(*mut Db, *const ReadOptions, *mut FamilyHandle, usize,
             *const *const c_char, *const usize, *mut *mut Pinned, *mut *mut c_char, bool);

@@ -18,10 +18,10 @@ mod engine;
 mod functions;
 mod objects;
 mod options;
-mod policy;
+pub(crate) mod policy;
 mod reads;
 mod session;
-mod statistics;
+pub(crate) mod statistics;
 mod table_file;
 #[cfg(test)]
 mod tests;
@@ -30,12 +30,12 @@ mod writes;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lithify_lab::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
+use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
 
-use crate::setup;
+use crate::{library, setup};
 use engine::RocksEngine;
 use functions::Functions;
 use options::Mode;
@@ -85,41 +85,15 @@ pub static PROVIDERS: [RocksDb; 4] = [
     },
 ];
 
-/// Where a system keeps the library of RocksDB 7.8.
-const SYSTEM_DIRECTORIES: [&str; 4] =
-    ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
-
 const SYSTEM_LIBRARY: &str = "librocksdb.so.7.8";
+const SYSTEM_VERSION: &str = "7.8";
 
 impl RocksDb {
     /// The library, or one line that says how to get it.
     fn library(&self) -> EngineResult<PathBuf> {
         match self.source {
-            Source::Cache(version) => {
-                let path = setup::library_path("rocksdb", version)?;
-                if path.is_file() {
-                    return Ok(path);
-                }
-                let option = if version == setup::ROCKSDB_DEFAULT_VERSION {
-                    String::new()
-                } else {
-                    format!(" --version {version}")
-                };
-                Err(EngineError::fatal(format!(
-                    "RocksDB {version} is not here; get it with: lithify bench setup \
-                     rocksdb{option}"
-                )))
-            }
-            Source::System => SYSTEM_DIRECTORIES
-                .iter()
-                .map(|directory| Path::new(directory).join(SYSTEM_LIBRARY))
-                .find(|path| path.is_file())
-                .ok_or_else(|| {
-                    EngineError::fatal(format!(
-                        "{SYSTEM_LIBRARY} is not installed; get it with: apt-get install \
-                         librocksdb7.8"
-                    ))
-                }),
+            Source::Cache(version) => setup::recipe("rocksdb")?.library(version),
+            Source::System => library::system_library(SYSTEM_LIBRARY, "librocksdb7.8"),
         }
     }
 }
@@ -184,6 +158,19 @@ impl Provider for RocksDb {
 
     fn about(&self) -> &'static str {
         self.about
+    }
+
+    fn version(&self) -> String {
+        match self.source {
+            Source::Cache(version) => version,
+            Source::System => SYSTEM_VERSION,
+        }
+        .to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // The C interface of the system's version has no transactions.
+        engine::capabilities(matches!(self.source, Source::Cache(_)))
     }
 
     fn available(&self) -> EngineResult<()> {

@@ -13,8 +13,8 @@ use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::functions::{self as raw, Functions};
-use super::objects::Owned;
 use super::policy::{LEVELS, NativeCodec, Policy};
+use crate::library::Owned;
 
 /// Bits of the filter per key, as Lithify's default.
 const FILTER_BITS_PER_KEY: f64 = 10.0;

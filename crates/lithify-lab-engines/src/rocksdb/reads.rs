@@ -13,9 +13,11 @@ use std::ptr;
 
 use lithify_lab::adapter::{EngineResult, SpaceId};
 
+use crate::library::{Owned, bytes};
+
 use super::database::Database;
 use super::functions::{self as raw, Functions};
-use super::objects::{Owned, checked, error_of, take_text};
+use super::objects::{checked, error_of, take_text};
 use super::options::ReadView;
 
 impl Database {
@@ -134,16 +136,6 @@ fn pinned_bytes<'a>(functions: &Functions, pinned: &'a Owned<raw::Pinned>) -> &'
     let mut size = 0;
     // SAFETY: the object is live and keeps its bytes in place until it is destroyed.
     unsafe { bytes((functions.pinnableslice_value)(pinned.get(), &raw mut size), size) }
-}
-
-/// # Safety
-/// `start` is null or points to `size` bytes that stay as they are for `'a`.
-unsafe fn bytes<'a>(start: *const c_char, size: usize) -> &'a [u8] {
-    if start.is_null() {
-        return &[];
-    }
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts(start.cast(), size) }
 }
 
 /// How a scan reads: options that point to a bound, which stays in place as long as this lives.

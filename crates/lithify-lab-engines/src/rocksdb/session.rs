@@ -65,18 +65,6 @@ fn is_single_delete(op: BatchOp<'_>) -> bool {
     matches!(op, BatchOp::SingleDelete(..))
 }
 
-/// The first key above all that begin with `prefix` into `end`; empty when there is none.
-fn end_of_prefix(prefix: &[u8], end: &mut Vec<u8>) {
-    end.clear();
-    end.extend_from_slice(prefix);
-    while let Some(last) = end.pop() {
-        if last < 0xff {
-            end.push(last + 1);
-            return;
-        }
-    }
-}
-
 impl Session for RocksSession<'_> {
     fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> EngineResult<bool> {
         self.database.get(space, &self.view, key, value)
@@ -100,11 +88,7 @@ impl Session for RocksSession<'_> {
         let prefix_bytes = self.spaces.get(space.index()).and_then(|spec| spec.prefix_bytes);
         // Filters hold prefixes of this length; a scan over several of them must not ask them.
         let one_prefix = prefix_bytes.is_some_and(|length| range.prefix.len() >= length);
-        end_of_prefix(range.prefix, &mut self.end);
-        if !range.end.is_empty() && (self.end.is_empty() || range.end < self.end.as_slice()) {
-            self.end.clear();
-            self.end.extend_from_slice(range.end);
-        }
+        range.bound(&mut self.end);
         let first = range.first().max(range.prefix);
         let scan = self.view.scan(self.functions, &self.end, one_prefix);
         let mut iterator = self.database.iterator(space, &scan)?;
@@ -178,22 +162,5 @@ impl Session for RocksSession<'_> {
             Some(transaction) => transaction.rollback(),
             None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_prefix() {
-        let end = |prefix: &[u8]| {
-            let mut end = vec![7];
-            end_of_prefix(prefix, &mut end);
-            end
-        };
-        assert_eq!(end(b"ab"), b"ac");
-        assert_eq!(end(&[1, 0xff, 0xff]), [2]);
-        assert!(end(&[0xff]).is_empty() && end(b"").is_empty());
     }
 }

@@ -11,6 +11,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::sorted_blocks::{TRAILER_BYTES, damaged, entries, handle_of, varint};
+
 /// What is read of a file's properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableProperties {
@@ -24,14 +26,8 @@ const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 const FOOTER_BYTES: usize = 53;
 /// From this version on the footer has the metaindex's size, which stands right before it.
 const VERSION_METAINDEX_BEFORE_FOOTER: u32 = 6;
-/// Type and checksum behind every block.
-const TRAILER_BYTES: u64 = 5;
 /// A block of properties is a few kilobytes.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
-
-fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
-}
 
 /// Reads the properties of a table file.
 ///
@@ -85,54 +81,6 @@ fn block(file: &File, (offset, size): (u64, u64), end: u64) -> io::Result<Vec<u8
         Some(0) => Ok(bytes),
         _ => Err(damaged("a compressed block where none is expected")),
     }
-}
-
-/// The next number of seven bits per byte, lowest first.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn handle_of(mut bytes: &[u8]) -> Option<(u64, u64)> {
-    Some((varint(&mut bytes)?, varint(&mut bytes)?))
-}
-
-/// Keys and values of a block; ends at the first entry that makes no sense.
-fn entries(block: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut found = Vec::new();
-    let Some(count) = block.last_chunk::<4>() else { return found };
-    // The highest bits of the number of restarts are flags.
-    let restarts = (u32::from_le_bytes(*count) & 0x0fff_ffff) as usize;
-    let Some(end) = block.len().checked_sub(4 + restarts.saturating_mul(4)) else { return found };
-    let mut rest = &block[..end];
-    let mut key: Vec<u8> = Vec::new();
-    while !rest.is_empty() {
-        let Some((shared, own, value)) = (|| {
-            let mut length = || usize::try_from(varint(&mut rest)?).ok();
-            Some((length()?, length()?, length()?))
-        })() else {
-            return found;
-        };
-        let fits = own.checked_add(value).is_some_and(|needed| needed <= rest.len());
-        if shared > key.len() || !fits {
-            return found;
-        }
-        let (own, after) = rest.split_at(own);
-        let (value, after) = after.split_at(value);
-        rest = after;
-        key.truncate(shared);
-        key.extend_from_slice(own);
-        found.push((key.clone(), value.to_vec()));
-    }
-    found
 }
 
 fn properties(block: &[u8]) -> TableProperties {

@@ -17,8 +17,9 @@ use lithify_lab::adapter::{BatchOp, EngineError, EngineResult, SpaceId};
 
 use super::database::{Database, Handle};
 use super::functions as raw;
-use super::objects::{Owned, checked};
+use super::objects::checked;
 use super::options::ReadView;
+use crate::library::Owned;
 
 impl Database {
     /// An empty batch.

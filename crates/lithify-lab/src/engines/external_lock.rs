@@ -1,9 +1,10 @@
 //! Transactions for engines that have none: one external lock per row group.
 //!
-//! [`ExternalLock`] wraps an engine whose sessions can read and apply batches atomically. `begin`
-//! takes the lock of the row group's stripe, writes are gathered in a batch, `commit` applies it
-//! and frees the lock. Groups share stripes by hash, so unrelated groups may wait for each other;
-//! every report of such an engine carries the label "external lock".
+//! Owns: the locks ([`Stripes`]), which an engine may also take itself, and [`ExternalLock`]. That
+//! one wraps an engine whose sessions can read and apply batches atomically. `begin` takes the lock
+//! of the row group's stripe, writes are gathered in a batch, `commit` applies it and frees the lock.
+//! Groups share stripes by hash, so unrelated groups may wait for each other; every report of such an
+//! engine carries the label "external lock".
 //!
 //! Does not: protect rows against writers that do not begin a transaction, or lock two groups.
 
@@ -17,17 +18,45 @@ use crate::adapter::{
 /// Enough that distinct groups rarely meet: 64 threads make 2016 pairs, half of one on one stripe.
 const STRIPES: usize = 4096;
 
+/// Locks of row groups.
+#[derive(Debug)]
+pub struct Stripes(Vec<Mutex<()>>);
+
+impl Default for Stripes {
+    fn default() -> Self {
+        Stripes((0..STRIPES).map(|_| Mutex::new(())).collect())
+    }
+}
+
+impl Stripes {
+    /// Waits for the lock of a group and holds it until the guard is dropped.
+    pub fn lock(&self, row_group: u64) -> MutexGuard<'_, ()> {
+        // Fibonacci hashing: neighbouring ids land on distant stripes.
+        let hash = row_group.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let stripe = &self.0[hash as usize % self.0.len()];
+        // The lock guards no data of its own, so a panicked holder leaves nothing half done here.
+        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// An engine whose transactions run under an external striped lock.
 pub struct ExternalLock<E> {
     inner: E,
-    stripes: Vec<Mutex<()>>,
+    stripes: Stripes,
 }
 
 impl<E: Engine> ExternalLock<E> {
     /// Wraps `inner`, whose own transaction calls are never used.
     pub fn new(inner: E) -> Self {
-        ExternalLock { inner, stripes: (0..STRIPES).map(|_| Mutex::new(())).collect() }
+        ExternalLock { inner, stripes: Stripes::default() }
     }
+}
+
+/// What an engine with these capabilities can do under an external lock.
+pub fn capabilities(below: Capabilities) -> Capabilities {
+    let mut labels = below.labels;
+    labels.push("external lock".to_owned());
+    Capabilities { transactions: false, labels, ..below }
 }
 
 impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
@@ -40,10 +69,7 @@ impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
     }
 
     fn capabilities_above(&self) -> Capabilities {
-        let mut capabilities = self.inner.capabilities();
-        capabilities.transactions = false;
-        capabilities.labels.push("external lock".to_owned());
-        capabilities
+        capabilities(self.inner.capabilities())
     }
 
     fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
@@ -58,7 +84,7 @@ impl<E: Engine + 'static> EngineLayer for ExternalLock<E> {
 
 struct LockingSession<'a> {
     inner: Box<dyn Session + 'a>,
-    stripes: &'a [Mutex<()>],
+    stripes: &'a Stripes,
     held: Option<MutexGuard<'a, ()>>,
     batch: WriteBatch,
 }
@@ -81,11 +107,7 @@ impl SessionLayer for LockingSession<'_> {
         if self.held.is_some() {
             return Err(EngineError::fatal("a transaction is open already"));
         }
-        // Fibonacci hashing: neighbouring ids land on distant stripes.
-        let hash = row_group.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let stripe = &self.stripes[hash as usize % self.stripes.len()];
-        // The lock guards no data of its own, so a panicked holder leaves nothing half done here.
-        self.held = Some(stripe.lock().unwrap_or_else(PoisonError::into_inner));
+        self.held = Some(self.stripes.lock(row_group));
         self.batch.clear();
         Ok(())
     }

@@ -4,6 +4,8 @@ use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, StallStatistics, WriteBatch,
 };
+use crate::experiment::{Codec, DurabilityMode};
+use lithify::fs::World;
 use lithify::stats::{Cause, DelayCause, JobFigure, StatisticsSnapshot, TrafficFigure};
 use lithify::{CfOptions, ColumnFamily, Db, Options, Transaction};
 use std::path::Path;
@@ -12,6 +14,23 @@ use std::path::Path;
 pub struct LithifyEngine {
     db: Db,
     families: Vec<ColumnFamily>,
+}
+
+/// What it can do.
+pub fn capabilities() -> Capabilities {
+    Capabilities {
+        transactions: true,
+        prefix_filter: true,
+        single_delete: true,
+        multi_get: true,
+        ordered_scan: true,
+        codec_per_level: true,
+        codecs: Codec::KINDS.map(str::to_owned).into(),
+        block_size: true,
+        durability: DurabilityMode::ALL.map(|mode| mode.name().to_owned()).into(),
+        own_statistics: true,
+        labels: Vec::new(),
+    }
 }
 
 fn failed(error: lithify::Error) -> EngineError {
@@ -33,7 +52,21 @@ impl LithifyEngine {
         options: Options,
         family: CfOptions,
     ) -> EngineResult<Self> {
-        let db = Db::open(directory, options).map_err(failed)?;
+        LithifyEngine::open_in(World::posix(), directory, spaces, options, family)
+    }
+
+    /// The same over files of the caller's.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub fn open_in(
+        world: World,
+        directory: &Path,
+        spaces: &[SpaceSpec],
+        options: Options,
+        family: CfOptions,
+    ) -> EngineResult<Self> {
+        let db = Db::open_in(directory, options, world).map_err(failed)?;
         let open_family = |space: &SpaceSpec| {
             let prefix_length_bytes = space.prefix_bytes.unwrap_or(0);
             db.column_family(space.name, CfOptions { prefix_length_bytes, ..family.clone() })
@@ -54,13 +87,7 @@ impl Engine for LithifyEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            transactions: true,
-            prefix_filter: true,
-            single_delete: true,
-            multi_get: true,
-            ..Capabilities::default()
-        }
+        capabilities()
     }
 
     fn options(&self) -> serde_json::Value {

@@ -111,18 +111,24 @@ impl ModelEngine {
     }
 }
 
+/// What it can do.
+pub fn capabilities() -> Capabilities {
+    Capabilities {
+        transactions: true,
+        single_delete: true,
+        multi_get: true,
+        ordered_scan: true,
+        ..Capabilities::default()
+    }
+}
+
 impl Engine for ModelEngine {
     fn name(&self) -> String {
         "model".to_owned()
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            transactions: true,
-            single_delete: true,
-            multi_get: true,
-            ..Capabilities::default()
-        }
+        capabilities()
     }
 
     fn options(&self) -> serde_json::Value {

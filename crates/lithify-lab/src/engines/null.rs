@@ -35,20 +35,26 @@ impl NullEngine {
     }
 }
 
+/// What it can do: everything, as long as nobody looks for it afterwards.
+pub fn capabilities() -> Capabilities {
+    Capabilities {
+        transactions: true,
+        prefix_filter: true,
+        single_delete: true,
+        multi_get: true,
+        ordered_scan: true,
+        labels: vec!["stores nothing".to_owned()],
+        ..Capabilities::default()
+    }
+}
+
 impl Engine for NullEngine {
     fn name(&self) -> String {
         "null".to_owned()
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            transactions: true,
-            prefix_filter: true,
-            single_delete: true,
-            multi_get: true,
-            labels: vec!["stores nothing".to_owned()],
-            ..Capabilities::default()
-        }
+        capabilities()
     }
 
     fn options(&self) -> serde_json::Value {

@@ -8,7 +8,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Fault, check_engines, check_kind, check_name, check_sizes, fault, in_range};
+use super::check::{
+    Fault, check_engines, check_id, check_kind, check_name, check_sizes, fault, in_range,
+};
 use super::{
     Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,
 };
@@ -21,6 +23,9 @@ use crate::datasets::TextData;
 pub struct ChunkExperiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
+    /// Its number among the published ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// One line for headings.
     pub title: String,
     /// What is asked.
@@ -188,6 +193,7 @@ impl ChunkExperiment {
 /// Refuses what cannot be run.
 fn check(experiment: &ChunkExperiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
+    check_id(experiment.id.as_deref())?;
     let workload = &experiment.workload;
     check_kind(workload.kind, WorkloadKind::Chunks)?;
     check_engines("workload.engines", &workload.engines)?;

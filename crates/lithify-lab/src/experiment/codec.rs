@@ -28,6 +28,32 @@ pub enum Codec {
     Zstd(i32),
 }
 
+impl Codec {
+    /// The kinds of codec there are.
+    pub const KINDS: [&str; 6] = ["none", "snappy", "lz4", "zlib", "libdeflate", "zstd"];
+
+    /// Which of [`Codec::KINDS`] it is, whatever its effort.
+    pub fn kind(self) -> &'static str {
+        let [none, snappy, lz4, zlib, libdeflate, zstd] = Codec::KINDS;
+        match self {
+            Codec::None => none,
+            Codec::Snappy => snappy,
+            Codec::Lz4 | Codec::Lz4Effort(_) => lz4,
+            Codec::Zlib(_) => zlib,
+            Codec::ZlibFast(_) => libdeflate,
+            Codec::Zstd(_) => zstd,
+        }
+    }
+
+    /// A codec of that kind with an effort that every engine with the kind has; `None` when there
+    /// is no such kind.
+    pub fn of_kind(kind: &str) -> Option<Codec> {
+        [Codec::None, Codec::Snappy, Codec::Lz4, Codec::Zlib(6), Codec::ZlibFast(6), Codec::Zstd(1)]
+            .into_iter()
+            .find(|codec| codec.kind() == kind)
+    }
+}
+
 impl From<Codec> for Compression {
     fn from(codec: Codec) -> Compression {
         let (codec, effort, encoder) = match codec {

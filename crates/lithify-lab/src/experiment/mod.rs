@@ -14,8 +14,11 @@ mod check;
 pub mod chunks;
 mod codec;
 mod column;
+pub mod command;
+mod conditions;
 pub mod loops;
 mod parse;
+mod published;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -23,8 +26,12 @@ mod tests;
 pub use chunks::ChunkExperiment;
 pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
+pub use command::CommandExperiment;
+pub use conditions::{DeviceRates, DeviceSpeed};
 pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
+pub(crate) use published::applies;
+pub use published::{Headline, PublishedRow, PublishedSeries, PublishedTable};
 pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
@@ -32,6 +39,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::run::allocator::Allocator;
 
 /// The experiments that are part of the program: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -40,6 +48,15 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
     ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
     ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
+    ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
+    ("amplification", include_str!("../../../../experiments/amplification.toml")),
+    ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
+    ("concurrency", include_str!("../../../../experiments/concurrency.toml")),
+    ("durability", include_str!("../../../../experiments/durability.toml")),
+    ("allocators", include_str!("../../../../experiments/allocators.toml")),
+    ("device-speed", include_str!("../../../../experiments/device-speed.toml")),
+    ("rocksdb-versions", include_str!("../../../../experiments/rocksdb-versions.toml")),
+    ("embedded-engines", include_str!("../../../../experiments/embedded-engines.toml")),
 ];
 
 /// An experiment of any kind.
@@ -53,6 +70,8 @@ pub enum AnyExperiment {
     Tables(Box<TableExperiment>),
     /// Over text in chunks.
     Chunks(Box<ChunkExperiment>),
+    /// By a command of its own.
+    Command(Box<CommandExperiment>),
 }
 
 impl AnyExperiment {
@@ -72,6 +91,9 @@ impl AnyExperiment {
             Some(WorkloadKind::Chunks) => {
                 ChunkExperiment::parse(file, text).map(|e| AnyExperiment::Chunks(Box::new(e)))
             }
+            Some(WorkloadKind::Command) => {
+                CommandExperiment::parse(file, text).map(|e| AnyExperiment::Command(Box::new(e)))
+            }
             // A kind that cannot be read is an error there, with its place.
             Some(WorkloadKind::LinkBench) | None => {
                 Experiment::parse(file, text).map(|e| AnyExperiment::LinkBench(Box::new(e)))
@@ -86,6 +108,9 @@ impl AnyExperiment {
 pub struct Experiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
+    /// Its number among the published experiments, `E1` and so on; nothing for one of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// One line for headings.
     pub title: String,
     /// What is asked.
@@ -108,6 +133,9 @@ pub struct Experiment {
     /// The published tables.
     #[serde(default)]
     pub published: Vec<PublishedTable>,
+    /// The published rates by the number of clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<PublishedSeries>,
     /// The published ratios that ours are held against.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
@@ -160,6 +188,8 @@ pub enum WorkloadKind {
     Tables,
     /// Text in chunks: flush, scan, codec calls.
     Chunks,
+    /// Whatever a command of its own does.
+    Command,
 }
 
 /// The profiles of LinkBench.
@@ -189,6 +219,10 @@ pub enum DurabilityMode {
 }
 
 impl DurabilityMode {
+    /// All modes, the strongest first.
+    pub const ALL: [DurabilityMode; 3] =
+        [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
+
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -225,6 +259,17 @@ pub struct Scale {
     pub loaders: u64,
     /// Threads of the query phase.
     pub requesters: u64,
+    /// Threads of one query phase after another over the same data, ascending; the last one has
+    /// `requesters`. Empty for that one alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u64>,
+    /// Loads each arm once more with each of these numbers of threads, ascending, and queries
+    /// nothing after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_clients: Vec<u64>,
+    /// Speed of the device of arms that say nothing themselves.
+    #[serde(default, skip_serializing_if = "DeviceSpeed::is_fast")]
+    pub device: DeviceSpeed,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
     /// Measured queries, seconds.
@@ -302,6 +347,13 @@ pub enum Claim {
     Cached,
 }
 
+impl Arm {
+    /// Whether it belongs to scales that claim `claims`.
+    pub fn belongs_to(&self, claims: Option<Claim>) -> bool {
+        self.claims.is_none() || claims.is_none() || self.claims == claims
+    }
+}
+
 impl Claim {
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
@@ -335,49 +387,22 @@ pub struct Arm {
     /// What only its engine knows, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// It belongs to scales that claim this, and to those that claim nothing; to all when not
+    /// given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claim>,
+    /// Speed of the device under its data, instead of the scale's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceSpeed>,
+    /// The driver writes every change into a log of its own too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_log: bool,
+    /// Where its process gets its memory from; the program's own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<Allocator>,
     /// What the published tables call it, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
-}
-
-/// The published figures of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedTable {
-    /// Load or query.
-    pub phase: Phase,
-    /// What the values of a row are.
-    pub columns: Vec<Column>,
-    /// One row per published arm.
-    pub rows: Vec<PublishedRow>,
-}
-
-/// One row of a published table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedRow {
-    /// The arm of this experiment that stands for it.
-    pub arm: String,
-    /// One value per column.
-    pub values: Vec<f64>,
-}
-
-/// A published ratio between two arms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Headline {
-    /// Load or query.
-    pub phase: Phase,
-    /// Of which figure.
-    pub column: Column,
-    /// Above the line.
-    pub arm: String,
-    /// Below the line.
-    pub base: String,
-    /// The published ratio.
-    pub published: f64,
-    /// What it says, in words.
-    pub claim: String,
 }
 
 /// Two arms whose figures are set in relation, all of them.
@@ -416,14 +441,5 @@ impl Experiment {
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&Arm> {
         self.arms.iter().find(|arm| arm.name == name)
-    }
-
-    /// The published value of `arm` in a phase and column.
-    pub fn published_value(&self, phase: Phase, column: Column, arm: &str) -> Option<f64> {
-        self.published.iter().filter(|table| table.phase == phase).find_map(|table| {
-            let index = table.columns.iter().position(|candidate| *candidate == column)?;
-            let row = table.rows.iter().find(|row| row.arm == arm)?;
-            row.values.get(index).copied()
-        })
     }
 }

@@ -10,7 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_engines, check_kind, check_name, check_ratio, check_sizes, fault, in_range,
+    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
+    in_range,
 };
 use super::{
     Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,
@@ -24,6 +25,9 @@ use crate::datasets::TableData;
 pub struct TableExperiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
+    /// Its number among the published ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// One line for headings.
     pub title: String,
     /// What is asked.
@@ -347,6 +351,7 @@ impl TableExperiment {
 /// Refuses what cannot be run.
 fn check(experiment: &TableExperiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
+    check_id(experiment.id.as_deref())?;
     check_workload(&experiment.workload)?;
     if experiment.scales.is_empty() {
         return Err(fault("scale", "an experiment needs at least one scale"));

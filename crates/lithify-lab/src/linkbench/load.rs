@@ -6,6 +6,7 @@
 //!
 //! The engine must be empty. Does not: flush or compact afterwards; the caller decides.
 
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -14,14 +15,14 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::control::{Completions, Control, LoadProgress, ObservedStalls, PerSecond};
+use super::engine::{GraphEngine, GraphSession};
 use super::graph::{Graph, Stream, Writer};
 use super::random::Random;
-use super::rows::RowReader;
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, LINK_TYPE_FIRST, Link, NODE, NODE_TYPE, NodeRow,
     VISIBILITY_DEFAULT, count_key, node_key,
 };
-use crate::adapter::{Engine, EngineError, EngineResult, Session, WriteBatch};
+use crate::adapter::{EngineError, EngineResult, WriteBatch};
 use crate::latency::{Latencies, LatencySummary};
 
 /// When the secondary index is written.
@@ -187,12 +188,16 @@ impl Shared<'_> {
 /// Loads `graph` into the empty `engine`.
 pub fn run(
     graph: &Graph,
-    engine: &dyn Engine,
+    engine: &dyn GraphEngine,
     config: &LoadConfig,
     control: &Control<'_>,
 ) -> EngineResult<LoadOutcome> {
     if config.loaders == 0 || config.chunk_ids == 0 || config.batch_rows == 0 {
         return Err(EngineError::fatal("loaders, chunk_ids and batch_rows must be at least 1"));
+    }
+    let index_later = config.secondary_index == SecondaryIndex::AfterLinks;
+    if index_later {
+        engine.defer_secondary_index()?;
     }
     let shared = Shared {
         graph,
@@ -209,9 +214,12 @@ pub fn run(
     in_threads(&shared, engine);
     let seconds = shared.start.elapsed().as_secs_f64();
     let mut secondary_seconds = None;
-    if config.secondary_index == SecondaryIndex::AfterLinks && !shared.must_stop() {
+    if index_later && !shared.must_stop() {
         let start = Instant::now();
-        build_secondary_index(&shared, engine)?;
+        engine.build_secondary_index(config.batch_rows, &mut |rows| {
+            shared.secondary_rows.fetch_add(rows, Ordering::Relaxed);
+            if control.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         secondary_seconds = Some(start.elapsed().as_secs_f64());
     }
     shared.report();
@@ -221,13 +229,13 @@ pub fn run(
 }
 
 /// Runs all loaders and reports progress until the last one ends.
-fn in_threads(shared: &Shared<'_>, engine: &dyn Engine) {
+fn in_threads(shared: &Shared<'_>, engine: &dyn GraphEngine) {
     std::thread::scope(|scope| {
         let (sender, workers) = channel();
         let spawn = |work: fn(&mut Loader<'_>) -> EngineResult<()>, sender: Sender<()>| {
             scope.spawn(move || {
                 let mut tally = Tally::default();
-                let result = engine.session().and_then(|session| {
+                let result = engine.session(false).and_then(|session| {
                     let mut loader = Loader::new(shared, session);
                     let result = work(&mut loader);
                     tally = loader.tally;
@@ -283,7 +291,7 @@ fn outcome(
 /// One loading thread.
 struct Loader<'a> {
     shared: &'a Shared<'a>,
-    session: Box<dyn Session + 'a>,
+    session: Box<dyn GraphSession + 'a>,
     tally: Tally,
     links: WriteBatch,
     link_rows: usize,
@@ -294,7 +302,7 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    fn new(shared: &'a Shared<'a>, session: Box<dyn Session + 'a>) -> Self {
+    fn new(shared: &'a Shared<'a>, session: Box<dyn GraphSession + 'a>) -> Self {
         Loader {
             shared,
             session,
@@ -442,7 +450,7 @@ impl<'a> Loader<'a> {
             return Ok(());
         }
         let start = Instant::now();
-        self.tally.retries += write_with_retries(&mut *self.session, batch)?;
+        self.tally.retries += with_retries(|| self.session.load(batch))?;
         let taken = start.elapsed();
         batch.clear();
         let rows = rows as u64;
@@ -460,40 +468,14 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns how many times it had to be tried again.
-fn write_with_retries(session: &mut dyn Session, batch: &WriteBatch) -> EngineResult<u64> {
+/// Writes a batch until it succeeds or fails for good. Returns how many times it had to be tried
+/// again.
+pub(super) fn with_retries(mut write: impl FnMut() -> EngineResult<()>) -> EngineResult<u64> {
     let mut retries = 0;
     loop {
-        match session.write_batch(batch) {
+        match write() {
             Err(error) if error.is_retryable() && retries < u64::from(TRIES_MAX) => retries += 1,
             result => return result.map(|()| retries),
-        }
-    }
-}
-
-/// Puts every loaded link into the secondary index, in one pass over the primary keys.
-fn build_secondary_index(shared: &Shared<'_>, engine: &dyn Engine) -> EngineResult<()> {
-    let mut session = engine.session()?;
-    let mut reader = RowReader::new(LINK, &[]);
-    let mut batch = WriteBatch::new();
-    let mut value = Vec::new();
-    loop {
-        let row = reader.peek(&mut *session)?;
-        let at_end = row.is_none();
-        if let Some((key, row)) = row {
-            let link = Link::decode(key, row)
-                .ok_or_else(|| EngineError::fatal("the engine returned a malformed link row"))?;
-            link.encode_secondary(&mut value);
-            batch.put(LINK_SECONDARY, &link.secondary_key(), &value);
-            reader.advance();
-        }
-        if batch.len() >= shared.config.batch_rows || at_end {
-            write_with_retries(&mut *session, &batch)?;
-            shared.secondary_rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
-            batch.clear();
-        }
-        if at_end || shared.control.is_cancelled() {
-            return Ok(());
         }
     }
 }

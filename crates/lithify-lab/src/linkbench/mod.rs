@@ -2,8 +2,8 @@
 //!
 //! Owns: the graph (degrees, payloads, access distributions), its mapping to ordered keys, the load
 //! phase, the request phase and the consistency oracle. The way through: a [`Profile`] and a
-//! [`GraphConfig`] make a [`Graph`]; [`load::run`] fills an engine that was opened with
-//! [`schema::SPACES`]; [`request::run`] runs the mix against it; [`oracle::check`] proves that
+//! [`GraphConfig`] make a [`Graph`]; [`load::run`] fills a [`GraphEngine`], which every engine of
+//! ordered keys is that was opened with [`schema::SPACES`]; [`request::run`] runs the mix against it; [`oracle::check`] proves that
 //! counts, links and their secondary index still agree.
 //!
 //! Promises: everything random follows from the graph's seed. The loaded data do not depend on the
@@ -17,6 +17,7 @@ pub mod arrivals;
 pub mod control;
 pub mod degree;
 pub mod empirical;
+pub mod engine;
 pub mod generator;
 pub mod graph;
 pub mod history;
@@ -33,6 +34,7 @@ pub mod shuffle;
 pub mod store;
 
 pub use control::{Control, Progress};
+pub use engine::{GraphEngine, GraphSession};
 pub use graph::{Graph, GraphConfig};
 pub use profile::{OpMix, Operation, Profile};
 

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::control::Control;
-use super::rows::RowReader;
+use super::engine::{GraphEngine, GraphRows};
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NodeRow, VISIBILITY_DEFAULT,
     decode_count_key, decode_node_key, link_type_prefix,
 };
-use crate::adapter::{Engine, EngineResult, Session, SpaceId};
+use crate::adapter::{EngineResult, SpaceId};
 
 /// Differences that are described; the rest are only counted.
 const DESCRIBED_MAX: usize = 20;
@@ -80,42 +80,43 @@ impl OracleReport {
 }
 
 /// Reads the whole graph in `engine` and compares its parts.
-pub fn check(engine: &dyn Engine, control: &Control<'_>) -> EngineResult<OracleReport> {
-    let mut session = engine.session()?;
-    let session = &mut *session;
+///
+/// # Errors
+/// The engine's own.
+pub fn check(engine: &dyn GraphEngine, control: &Control<'_>) -> EngineResult<OracleReport> {
     let mut report = OracleReport::default();
-    check_nodes(session, control, &mut report)?;
-    let types = link_types(session, &mut report)?;
+    check_nodes(engine, control, &mut report)?;
+    let types = link_types(engine, &mut report)?;
     let mut merge = Merge {
         primary: types
             .into_iter()
             .map(|link_type| {
-                Source::new(LINK, &link_type_prefix(link_type), |key, value| {
+                Source::new(engine, LINK, &link_type_prefix(link_type), |key, value| {
                     Link::decode(key, value).map(|link| (link.id1, link.link_type))
                 })
             })
-            .collect(),
-        secondary: Source::new(LINK_SECONDARY, &[], |key, value| {
+            .collect::<EngineResult<_>>()?,
+        secondary: Source::new(engine, LINK_SECONDARY, &[], |key, value| {
             Link::decode_secondary(key, value).map(|link| (link.id1, link.link_type))
-        }),
-        counts: Source::new(COUNT, &[], |key, value| {
+        })?,
+        counts: Source::new(engine, COUNT, &[], |key, value| {
             CountRow::decode(value).and_then(|_| decode_count_key(key))
-        }),
+        })?,
         primary_rows: Vec::new(),
         secondary_rows: Vec::new(),
     };
-    while !control.is_cancelled() && merge.compare_next_list(session, &mut report)? {}
+    while !control.is_cancelled() && merge.compare_next_list(&mut report)? {}
     report.cancelled = control.is_cancelled();
     Ok(report)
 }
 
 fn check_nodes(
-    session: &mut dyn Session,
+    engine: &dyn GraphEngine,
     control: &Control<'_>,
     report: &mut OracleReport,
 ) -> EngineResult<()> {
-    let mut reader = RowReader::new(NODE, &[]);
-    while let Some((key, value)) = reader.peek(session)? {
+    let mut reader = engine.rows(NODE, &[])?;
+    while let Some((key, value)) = reader.peek()? {
         report.saw(NODE, key, value);
         report.nodes += 1;
         match (decode_node_key(key), NodeRow::decode(value)) {
@@ -131,11 +132,11 @@ fn check_nodes(
 }
 
 /// The types that have links, by jumping from one to the next.
-fn link_types(session: &mut dyn Session, report: &mut OracleReport) -> EngineResult<Vec<u64>> {
+fn link_types(engine: &dyn GraphEngine, report: &mut OracleReport) -> EngineResult<Vec<u64>> {
     let mut types = Vec::new();
-    let mut reader = RowReader::new(LINK, &[]);
+    let mut reader = engine.rows(LINK, &[])?;
     loop {
-        let Some((key, value)) = reader.peek(session)? else { return Ok(types) };
+        let Some((key, value)) = reader.peek()? else { return Ok(types) };
         let Some(link) = Link::decode(key, value) else {
             report.differ(|| format!("malformed link row at {}", hex(key)));
             reader.advance();
@@ -143,7 +144,7 @@ fn link_types(session: &mut dyn Session, report: &mut OracleReport) -> EngineRes
         };
         types.push(link.link_type);
         let Some(next) = link.link_type.checked_add(1) else { return Ok(types) };
-        reader.seek(&link_type_prefix(next));
+        reader.seek(&link_type_prefix(next))?;
     }
 }
 
@@ -155,24 +156,25 @@ fn hex(bytes: &[u8]) -> String {
 type List = (u64, u64);
 
 /// Rows of one index in the order of lists.
-struct Source {
+struct Source<'a> {
     space: SpaceId,
-    reader: RowReader,
+    reader: Box<dyn GraphRows + 'a>,
     list_of: fn(&[u8], &[u8]) -> Option<List>,
 }
 
-impl Source {
-    fn new(space: SpaceId, prefix: &[u8], list_of: fn(&[u8], &[u8]) -> Option<List>) -> Self {
-        Source { space, reader: RowReader::new(space, prefix), list_of }
+impl<'a> Source<'a> {
+    fn new(
+        engine: &'a dyn GraphEngine,
+        space: SpaceId,
+        prefix: &[u8],
+        list_of: fn(&[u8], &[u8]) -> Option<List>,
+    ) -> EngineResult<Self> {
+        Ok(Source { space, reader: engine.rows(space, prefix)?, list_of })
     }
 
     /// The list of the next well-formed row; malformed ones are reported and passed over.
-    fn next_list(
-        &mut self,
-        session: &mut dyn Session,
-        report: &mut OracleReport,
-    ) -> EngineResult<Option<List>> {
-        while let Some((key, value)) = self.reader.peek(session)? {
+    fn next_list(&mut self, report: &mut OracleReport) -> EngineResult<Option<List>> {
+        while let Some((key, value)) = self.reader.peek()? {
             if let Some(list) = (self.list_of)(key, value) {
                 return Ok(Some(list));
             }
@@ -186,12 +188,11 @@ impl Source {
     fn take_list(
         &mut self,
         list: List,
-        session: &mut dyn Session,
         report: &mut OracleReport,
         mut row: impl FnMut(&[u8], &[u8], &mut OracleReport),
     ) -> EngineResult<()> {
-        while self.next_list(session, report)? == Some(list) {
-            if let Some((key, value)) = self.reader.peek(session)? {
+        while self.next_list(report)? == Some(list) {
+            if let Some((key, value)) = self.reader.peek()? {
                 report.saw(self.space, key, value);
                 row(key, value, report);
             }
@@ -225,26 +226,22 @@ impl Row {
     }
 }
 
-struct Merge {
+struct Merge<'a> {
     /// One per type: within a type, primary keys are in the order of lists.
-    primary: Vec<Source>,
-    secondary: Source,
-    counts: Source,
+    primary: Vec<Source<'a>>,
+    secondary: Source<'a>,
+    counts: Source<'a>,
     primary_rows: Vec<Row>,
     secondary_rows: Vec<Row>,
 }
 
-impl Merge {
+impl Merge<'_> {
     /// Compares the lowest list that any index knows; false when there is none left.
-    fn compare_next_list(
-        &mut self,
-        session: &mut dyn Session,
-        report: &mut OracleReport,
-    ) -> EngineResult<bool> {
+    fn compare_next_list(&mut self, report: &mut OracleReport) -> EngineResult<bool> {
         let mut lowest: Option<List> = None;
         let sources = self.primary.iter_mut().chain([&mut self.secondary, &mut self.counts]);
         for source in sources {
-            if let Some(list) = source.next_list(session, report)? {
+            if let Some(list) = source.next_list(report)? {
                 lowest = Some(lowest.map_or(list, |lowest| lowest.min(list)));
             }
         }
@@ -252,17 +249,17 @@ impl Merge {
         self.primary_rows.clear();
         for source in &mut self.primary {
             let rows = &mut self.primary_rows;
-            source.take_list(list, session, report, |key, value, _| {
+            source.take_list(list, report, |key, value, _| {
                 rows.extend(Link::decode(key, value).map(|link| Row::new(&link)));
             })?;
         }
         self.secondary_rows.clear();
         let rows = &mut self.secondary_rows;
-        self.secondary.take_list(list, session, report, |key, value, _| {
+        self.secondary.take_list(list, report, |key, value, _| {
             rows.extend(Link::decode_secondary(key, value).map(|link| Row::new(&link)));
         })?;
         let mut counted = None;
-        self.counts.take_list(list, session, report, |_, value, report| {
+        self.counts.take_list(list, report, |_, value, report| {
             counted = CountRow::decode(value).map(|row| row.count);
             report.counts += 1;
             report.counted_links += u64::from(counted.unwrap_or(0));

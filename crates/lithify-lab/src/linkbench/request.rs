@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use super::arrivals::{Arrivals, OpenLoop};
 use super::control::{Control, ObservedStalls};
+use super::engine::GraphEngine;
 use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
 use super::profile::Operation;
 use super::requester::{Done, Requester, Shared, Tally};
-use crate::adapter::{Engine, EngineError, EngineResult};
+use crate::adapter::{EngineError, EngineResult};
 use crate::latency::{Latencies, LatencySummary};
 
 /// How to run the requests.
@@ -205,7 +206,7 @@ impl RequestOutcome {
 /// Runs the mix of `graph`'s profile against `engine`, which holds the loaded graph.
 pub fn run(
     graph: &Graph,
-    engine: &dyn Engine,
+    engine: &dyn GraphEngine,
     config: &RequestConfig,
     control: &Control<'_>,
 ) -> EngineResult<RequestOutcome> {

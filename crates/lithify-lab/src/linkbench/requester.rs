@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
 use super::control::{Completions, Control, IntervalSample, PerSecond, RequestProgress};
+use super::engine::{GraphEngine, GraphSession};
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
 use super::profile::Operation;
 use super::request::RequestConfig;
 use super::schema::{Link, VISIBILITY_DEFAULT};
-use super::store::{GraphStore, ReadDigest};
-use crate::adapter::{Engine, EngineError, EngineResult};
+use super::store::ReadDigest;
+use crate::adapter::{EngineError, EngineResult};
 use crate::latency::Latencies;
 
 /// Tries of one request before it counts as failed.
@@ -109,7 +110,7 @@ pub(super) struct Requester<'a> {
     shared: &'a Shared<'a>,
     number: usize,
     generator: RequestGenerator<'a>,
-    store: GraphStore<'a>,
+    store: Box<dyn GraphSession + 'a>,
     tally: Tally,
     /// Recorded requests, failed ones not among them.
     recorded: u64,
@@ -128,7 +129,7 @@ impl<'a> Requester<'a> {
     /// The requester of `seat`, with a session of its own.
     pub(super) fn new(
         graph: &'a Graph,
-        engine: &'a dyn Engine,
+        engine: &'a dyn GraphEngine,
         shared: &'a Shared<'a>,
         seat: Seat<'a>,
     ) -> EngineResult<Self> {
@@ -144,7 +145,7 @@ impl<'a> Requester<'a> {
             shared,
             number: usize::try_from(seat.requester).unwrap_or(usize::MAX),
             generator,
-            store: GraphStore::new(engine.session()?, shared.config.hash_reads),
+            store: engine.session(shared.config.hash_reads)?,
             tally: Tally::default(),
             recorded: 0,
             first_error: None,

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use super::engine::GraphRows;
 use crate::adapter::{EngineResult, ScanRange, Session, SpaceId};
 
 /// Rows fetched by one scan.
@@ -14,7 +15,8 @@ const CHUNK_ROWS: u64 = 2048;
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// All rows of a space that begin with a prefix, in ascending order.
-pub struct RowReader {
+pub struct RowReader<'a> {
+    session: Box<dyn Session + 'a>,
     space: SpaceId,
     prefix: Vec<u8>,
     next_start: Vec<u8>,
@@ -25,10 +27,11 @@ pub struct RowReader {
     exhausted: bool,
 }
 
-impl RowReader {
-    /// The rows of `space` whose keys begin with `prefix`.
-    pub fn new(space: SpaceId, prefix: &[u8]) -> Self {
+impl<'a> RowReader<'a> {
+    /// The rows of `space` whose keys begin with `prefix`, seen through `session`.
+    pub fn new(session: Box<dyn Session + 'a>, space: SpaceId, prefix: &[u8]) -> Self {
         RowReader {
+            session,
             space,
             prefix: prefix.to_vec(),
             next_start: prefix.to_vec(),
@@ -39,31 +42,7 @@ impl RowReader {
         }
     }
 
-    /// Goes on at the first key not below `start`, which begins with the prefix.
-    pub fn seek(&mut self, start: &[u8]) {
-        self.next_start.clear();
-        self.next_start.extend_from_slice(start);
-        self.ends.clear();
-        self.position = 0;
-        self.exhausted = false;
-    }
-
-    /// The row that [`RowReader::advance`] would leave behind.
-    pub fn peek(&mut self, session: &mut dyn Session) -> EngineResult<Option<(&[u8], &[u8])>> {
-        if self.position == self.ends.len() && !self.exhausted {
-            self.fetch(session)?;
-        }
-        let Some(&(key_end, end)) = self.ends.get(self.position) else { return Ok(None) };
-        let start = if self.position == 0 { 0 } else { self.ends[self.position - 1].1 };
-        Ok(Some((&self.bytes[start..key_end], &self.bytes[key_end..end])))
-    }
-
-    /// Passes over the current row.
-    pub fn advance(&mut self) {
-        self.position = (self.position + 1).min(self.ends.len());
-    }
-
-    fn fetch(&mut self, session: &mut dyn Session) -> EngineResult<()> {
+    fn fetch(&mut self) -> EngineResult<()> {
         let (bytes, ends) = (&mut self.bytes, &mut self.ends);
         bytes.clear();
         ends.clear();
@@ -76,7 +55,7 @@ impl RowReader {
             limit: CHUNK_ROWS,
         };
         let mut last_key = 0..0;
-        let rows = session.scan(self.space, &range, &mut |key, value| {
+        let rows = self.session.scan(self.space, &range, &mut |key, value| {
             last_key = bytes.len()..bytes.len() + key.len();
             bytes.extend_from_slice(key);
             bytes.extend_from_slice(value);
@@ -92,6 +71,30 @@ impl RowReader {
         self.next_start.clear();
         self.next_start.extend_from_slice(&bytes[last_key]);
         self.next_start.push(0);
+        Ok(())
+    }
+}
+
+impl GraphRows for RowReader<'_> {
+    fn peek(&mut self) -> EngineResult<Option<(&[u8], &[u8])>> {
+        if self.position == self.ends.len() && !self.exhausted {
+            self.fetch()?;
+        }
+        let Some(&(key_end, end)) = self.ends.get(self.position) else { return Ok(None) };
+        let start = if self.position == 0 { 0 } else { self.ends[self.position - 1].1 };
+        Ok(Some((&self.bytes[start..key_end], &self.bytes[key_end..end])))
+    }
+
+    fn advance(&mut self) {
+        self.position = (self.position + 1).min(self.ends.len());
+    }
+
+    fn seek(&mut self, start: &[u8]) -> EngineResult<()> {
+        self.next_start.clear();
+        self.next_start.extend_from_slice(start);
+        self.ends.clear();
+        self.position = 0;
+        self.exhausted = false;
         Ok(())
     }
 }
@@ -114,18 +117,19 @@ mod tests {
         }
         batch.put(SpaceId(0), b"b", &[7; 100]);
         session.write_batch(&batch).unwrap();
-        let mut reader = RowReader::new(SpaceId(0), b"a");
+        let reader = |prefix| RowReader::new(engine.session().unwrap(), SpaceId(0), prefix);
+        let mut links = reader(b"a");
         for number in 0..rows {
-            let (key, value) = reader.peek(&mut *session).unwrap().unwrap();
+            let (key, value) = links.peek().unwrap().unwrap();
             assert_eq!((&key[1..], value), (&number.to_be_bytes()[..], &b"v"[..]));
-            reader.advance();
+            links.advance();
         }
-        assert_eq!(reader.peek(&mut *session).unwrap(), None);
-        reader.seek(b"a\0\0\0\0\0\0\0\x05");
-        assert_eq!(reader.peek(&mut *session).unwrap().unwrap().0[8], 5);
-        let mut everything = RowReader::new(SpaceId(0), b"");
+        assert_eq!(links.peek().unwrap(), None);
+        links.seek(b"a\0\0\0\0\0\0\0\x05").unwrap();
+        assert_eq!(links.peek().unwrap().unwrap().0[8], 5);
+        let mut everything = reader(b"");
         let mut seen = 0;
-        while everything.peek(&mut *session).unwrap().is_some() {
+        while everything.peek().unwrap().is_some() {
             everything.advance();
             seen += 1;
         }

@@ -1,4 +1,5 @@
-//! The operations on the graph, as reads and transactions over an engine's session.
+//! The operations on the graph, as reads and transactions over a session of an engine of ordered
+//! keys.
 //!
 //! Every write is one transaction under row locks: the link is locked first, then its count. The
 //! secondary index is maintained without reading it: the old link says which key to remove. The
@@ -12,6 +13,7 @@ use std::ops::ControlFlow;
 
 use twox_hash::XxHash3_64;
 
+use super::engine::GraphSession;
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
     VISIBILITY_HIDDEN, count_key, link_key, list_position, list_prefix, node_key,
@@ -61,8 +63,14 @@ pub struct ReadDigest {
 }
 
 impl ReadDigest {
+    /// Nothing was read yet.
+    pub fn new(hashing: bool) -> Self {
+        ReadDigest { hashing, ..ReadDigest::default() }
+    }
+
+    /// A row was found; key and value in the encoding of [`super::schema`].
     #[inline]
-    fn found(&mut self, key: &[u8], value: &[u8]) {
+    pub fn found(&mut self, key: &[u8], value: &[u8]) {
         self.rows += 1;
         self.bytes += (key.len() + value.len()) as u64;
         if self.hashing {
@@ -71,8 +79,9 @@ impl ReadDigest {
         }
     }
 
+    /// No row was found under this key.
     #[inline]
-    fn missed(&mut self, key: &[u8]) {
+    pub fn missed(&mut self, key: &[u8]) {
         if self.hashing {
             self.hash = !XxHash3_64::oneshot_with_seed(self.hash, key);
         }
@@ -101,13 +110,8 @@ impl<'a> GraphStore<'a> {
             old: Vec::with_capacity(4096),
             new: Vec::with_capacity(4096),
             batch: WriteBatch::new(),
-            digest: ReadDigest { hashing, ..ReadDigest::default() },
+            digest: ReadDigest::new(hashing),
         }
-    }
-
-    /// What was read so far.
-    pub fn digest(&self) -> ReadDigest {
-        self.digest
     }
 
     /// Runs `body` in a transaction: commits when it succeeds, rolls back when it fails.
@@ -129,12 +133,6 @@ impl<'a> GraphStore<'a> {
                 Err(error)
             }
         }
-    }
-
-    /// Inserts `link` or rewrites it; keeps its list's count. Returns whether it existed.
-    /// `now_ms` is the time of the count's change.
-    pub fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
-        self.transact(link.id1, |store| store.put_link_locked(link, now_ms))
     }
 
     fn put_link_locked(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
@@ -178,9 +176,31 @@ impl<'a> GraphStore<'a> {
         self.session.put(COUNT, &key, &self.new)
     }
 
-    /// Hides a link, or with `expunge` removes it. Returns whether a visible link was there (with
-    /// `expunge`, any link).
-    pub fn delete_link(
+    /// Locks a node and says whether it exists with the expected type.
+    fn lock_node(&mut self, key: &[u8]) -> EngineResult<bool> {
+        if !self.session.get_for_update(NODE, key, &mut self.old)? {
+            return Ok(false);
+        }
+        self.digest.found(key, &self.old);
+        let row = NodeRow::decode(&self.old).ok_or_else(|| malformed("node"))?;
+        Ok(row.node_type == NODE_TYPE)
+    }
+}
+
+impl GraphSession for GraphStore<'_> {
+    fn digest(&self) -> ReadDigest {
+        self.digest
+    }
+
+    fn load(&mut self, rows: &WriteBatch) -> EngineResult<()> {
+        self.session.write_batch(rows)
+    }
+
+    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
+        self.transact(link.id1, |store| store.put_link_locked(link, now_ms))
+    }
+
+    fn delete_link(
         &mut self,
         id1: u64,
         link_type: u64,
@@ -216,8 +236,7 @@ impl<'a> GraphStore<'a> {
         })
     }
 
-    /// Visible links of a list; 0 when it has no count row.
-    pub fn count_links(&mut self, id1: u64, link_type: u64) -> EngineResult<u32> {
+    fn count_links(&mut self, id1: u64, link_type: u64) -> EngineResult<u32> {
         let key = count_key(id1, link_type);
         if !self.session.get(COUNT, &key, &mut self.old)? {
             self.digest.missed(&key);
@@ -227,14 +246,7 @@ impl<'a> GraphStore<'a> {
         Ok(CountRow::decode(&self.old).ok_or_else(|| malformed("count"))?.count)
     }
 
-    /// Reads the links from `id1` to each of `targets` (at most [`MULTIGET_MAX`]), hidden ones
-    /// too. Returns how many there are.
-    pub fn multiget_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        targets: &[u64],
-    ) -> EngineResult<u64> {
+    fn multiget_links(&mut self, id1: u64, link_type: u64, targets: &[u64]) -> EngineResult<u64> {
         let targets = &targets[..targets.len().min(MULTIGET_MAX)];
         let mut keys = [[0; 28]; MULTIGET_MAX];
         let mut references: [&[u8]; MULTIGET_MAX] = [&[]; MULTIGET_MAX];
@@ -254,8 +266,7 @@ impl<'a> GraphStore<'a> {
         if intact { Ok(self.digest.rows - before) } else { Err(malformed("link")) }
     }
 
-    /// Reads visible links of a list, newest first.
-    pub fn list_links(&mut self, query: &ListQuery) -> EngineResult<ListResult> {
+    fn list_links(&mut self, query: &ListQuery) -> EngineResult<ListResult> {
         let ListQuery { id1, link_type, max_time_ms, offset, limit } = *query;
         let prefix = list_prefix(id1, link_type, VISIBILITY_DEFAULT);
         let start = list_position(id1, link_type, VISIBILITY_DEFAULT, max_time_ms);
@@ -275,26 +286,14 @@ impl<'a> GraphStore<'a> {
         if intact { Ok(result) } else { Err(malformed("link")) }
     }
 
-    /// Inserts a node under an id that nobody has.
-    pub fn add_node(&mut self, id: u64, time_s: u32, data: &[u8]) -> EngineResult<()> {
+    fn add_node(&mut self, id: u64, time_s: u32, data: &[u8]) -> EngineResult<()> {
         NodeRow { node_type: NODE_TYPE, version: 1, time_s, data }.encode(&mut self.new);
         self.batch.clear();
         self.batch.put(NODE, &node_key(id), &self.new);
         self.session.write_batch(&self.batch)
     }
 
-    /// Locks a node and says whether it exists with the expected type.
-    fn lock_node(&mut self, key: &[u8]) -> EngineResult<bool> {
-        if !self.session.get_for_update(NODE, key, &mut self.old)? {
-            return Ok(false);
-        }
-        self.digest.found(key, &self.old);
-        let row = NodeRow::decode(&self.old).ok_or_else(|| malformed("node"))?;
-        Ok(row.node_type == NODE_TYPE)
-    }
-
-    /// Rewrites a node. Returns whether it exists.
-    pub fn update_node(&mut self, id: u64, time_s: u32, data: &[u8]) -> EngineResult<bool> {
+    fn update_node(&mut self, id: u64, time_s: u32, data: &[u8]) -> EngineResult<bool> {
         self.transact(id, |store| {
             let key = node_key(id);
             if !store.lock_node(&key)? {
@@ -306,8 +305,7 @@ impl<'a> GraphStore<'a> {
         })
     }
 
-    /// Deletes a node. Returns whether it existed.
-    pub fn delete_node(&mut self, id: u64) -> EngineResult<bool> {
+    fn delete_node(&mut self, id: u64) -> EngineResult<bool> {
         self.transact(id, |store| {
             let key = node_key(id);
             if !store.lock_node(&key)? {
@@ -318,8 +316,7 @@ impl<'a> GraphStore<'a> {
         })
     }
 
-    /// Reads a node. Returns whether it exists.
-    pub fn get_node(&mut self, id: u64) -> EngineResult<bool> {
+    fn get_node(&mut self, id: u64) -> EngineResult<bool> {
         let key = node_key(id);
         if !self.session.get(NODE, &key, &mut self.old)? {
             self.digest.missed(&key);

@@ -1,8 +1,11 @@
-//! Meters: what a phase cost the process, the machine and the device.
+//! Meters: what a phase cost the processes, the machine and the device.
 //!
 //! Owns: reading `/proc`, `/sys/block` and getrusage before and after a phase and the difference
 //! ([`Meter`], [`PhaseUsage`]); the size of a directory on disk ([`space`]); whether throughput was
 //! steady ([`steady`]); the description of the machine ([`machine`]).
+//!
+//! An engine may do its work in processes of its own: a meter that watches them ([`Meter::watch`])
+//! adds them to this process, and says beside the sums what is theirs.
 //!
 //! Promises: readings are plain data that serialises; a counter that the machine does not offer
 //! is `None` or zero and leaves a note, never an error. Reading costs a few hundred microseconds,
@@ -27,10 +30,12 @@ use process::{ProcessCpu, ProcessIo, ProcessMemory};
 use space::DirectorySize;
 use system::{CpuTicks, DeviceCounters};
 
-/// Reads the counters of this process, the machine, and the device under one directory.
+/// Reads the counters of this process and of those it watches, of the machine, and of the device
+/// under one directory.
 #[derive(Clone, Debug)]
 pub struct Meter {
     directory: PathBuf,
+    processes: Vec<u32>,
     device: Option<system::Device>,
     notes: Vec<String>,
 }
@@ -41,6 +46,8 @@ pub struct Reading {
     at: Instant,
     cpu: ProcessCpu,
     io: ProcessIo,
+    /// Of the watched processes; zeros when there are none.
+    servers: (ProcessCpu, ProcessIo),
     machine: CpuTicks,
     device: Option<DeviceCounters>,
 }
@@ -50,10 +57,14 @@ pub struct Reading {
 pub struct PhaseUsage {
     /// Wall time between the two readings, seconds.
     pub seconds: f64,
-    /// CPU of this process, microseconds in user and system mode, and its context switches.
+    /// CPU of this process and of the engine's own ones, microseconds in user and system mode, and
+    /// their context switches.
     pub process_cpu: ProcessCpu,
-    /// What this process read and wrote.
+    /// What they read and wrote.
     pub process_io: ProcessIo,
+    /// The part of the engine's own processes; `None` when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServerUsage>,
     /// CPU of the whole machine and its context switches.
     pub machine: CpuTicks,
     /// CPU that other processes used, microseconds.
@@ -61,7 +72,7 @@ pub struct PhaseUsage {
     /// What the device under the data did, other processes included; `None` when it has no
     /// counters.
     pub device: Option<DeviceCounters>,
-    /// Resident and virtual memory at the end.
+    /// Resident and virtual memory of these processes at the end.
     pub memory: ProcessMemory,
     /// The data directory at the end.
     pub directory: DirectorySize,
@@ -69,10 +80,21 @@ pub struct PhaseUsage {
     pub notes: Vec<String>,
 }
 
+/// What the processes used in which an engine does its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerUsage {
+    /// CPU in steps of a clock tick, and context switches of threads that have not ended.
+    pub cpu: ProcessCpu,
+    /// What they read and wrote.
+    pub io: ProcessIo,
+    /// Their memory at the end.
+    pub memory: ProcessMemory,
+}
+
 /// What was read and written between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoUsage {
-    /// By this process.
+    /// By this process and those of the engine.
     pub process: ProcessIo,
     /// By the device, for everybody; `None` when it has no counters.
     pub device: Option<DeviceCounters>,
@@ -102,7 +124,7 @@ impl Reading {
     /// What was read and written since `before`.
     pub fn io_since(&self, before: &Reading) -> IoUsage {
         IoUsage {
-            process: self.io.since(&before.io),
+            process: self.io.since(&before.io).plus(&self.servers.1.since(&before.servers.1)),
             device: match (&self.device, &before.device) {
                 (Some(now), Some(before)) => Some(now.since(before)),
                 _ => None,
@@ -141,7 +163,20 @@ impl Meter {
                 None
             }
         };
-        Meter { directory: directory.to_owned(), device, notes }
+        Meter { directory: directory.to_owned(), processes: Vec::new(), device, notes }
+    }
+
+    /// From now on counts these processes too, and no others: those in which the engine works.
+    pub fn watch(&mut self, processes: Vec<u32>) {
+        self.processes = processes;
+    }
+
+    /// Starts the count of the most memory that was ever resident anew. Where the kernel does not
+    /// do that, it is the most of all phases so far.
+    pub fn reset_resident_max(&self) {
+        for pid in self.processes.iter().copied().chain([std::process::id()]) {
+            process::reset_resident_max(pid);
+        }
     }
 
     /// The device under the directory, when it was found.
@@ -161,6 +196,9 @@ impl Meter {
             at: Instant::now(),
             cpu: ProcessCpu::of_self(),
             io: ProcessIo::of_self(),
+            servers: self.processes.iter().fold(Default::default(), |(cpu, io), pid| {
+                (ProcessCpu::of(*pid).plus(&cpu), ProcessIo::of(*pid).plus(&io))
+            }),
             machine: CpuTicks::now(),
             device: self.device.as_ref().and_then(system::Device::counters),
         }
@@ -169,7 +207,16 @@ impl Meter {
     /// What was used between `before` and `after`. Memory and directory are read now; device
     /// counters are read now too, so that a sync after the phase is charged to it.
     pub fn usage(&self, before: &Reading, after: &Reading) -> PhaseUsage {
-        let process_cpu = after.cpu.since(&before.cpu);
+        let servers = (!self.processes.is_empty()).then(|| ServerUsage {
+            cpu: after.servers.0.since(&before.servers.0),
+            io: after.servers.1.since(&before.servers.1),
+            memory: self
+                .processes
+                .iter()
+                .fold(ProcessMemory::default(), |sum, pid| sum.plus(&ProcessMemory::of(*pid))),
+        });
+        let theirs = servers.unwrap_or_default();
+        let process_cpu = after.cpu.since(&before.cpu).plus(&theirs.cpu);
         let machine = after.machine.since(&before.machine);
         let device_now = self.device.as_ref().and_then(system::Device::counters);
         let busy_us = machine.busy_us();
@@ -177,13 +224,14 @@ impl Meter {
             seconds: after.at.duration_since(before.at).as_secs_f64(),
             foreign_cpu_us: busy_us.saturating_sub(process_cpu.total_us()),
             process_cpu,
-            process_io: after.io.since(&before.io),
+            process_io: after.io.since(&before.io).plus(&theirs.io),
+            servers,
             machine,
             device: match (&device_now, &before.device) {
                 (Some(now), Some(before)) => Some(now.since(before)),
                 _ => None,
             },
-            memory: ProcessMemory::of_self(),
+            memory: ProcessMemory::of_self().plus(&theirs.memory),
             directory: space::directory_size(&self.directory),
             notes: self.notes.clone(),
         }
@@ -214,6 +262,33 @@ mod tests {
         let again: PhaseUsage =
             serde_json::from_str(&serde_json::to_string(&usage).expect("to JSON")).expect("back");
         assert_eq!(again.process_cpu, usage.process_cpu);
+    }
+
+    #[test]
+    fn a_watched_process_counts_and_is_told_apart() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut meter = Meter::new(directory.path());
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "read line; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; read line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("starts");
+        meter.watch(vec![child.id()]);
+        let before = meter.read();
+        let mut input = child.stdin.take().expect("is piped");
+        std::io::Write::write_all(&mut input, b"go\n").expect("reads");
+        while ProcessCpu::of(child.id()).total_us() < 30_000 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let usage = meter.usage(&before, &meter.read());
+        let theirs = usage.servers.expect("is watched");
+        assert!(theirs.cpu.total_us() >= 20_000 && theirs.memory.resident_bytes > 0, "{theirs:?}");
+        assert!(usage.process_cpu.total_us() >= theirs.cpu.total_us());
+        assert!(usage.memory.resident_bytes > theirs.memory.resident_bytes);
+        drop(input);
+        child.wait().expect("ends");
+        meter.watch(Vec::new());
+        assert_eq!(meter.usage(&before, &meter.read()).servers, None);
     }
 
     #[test]

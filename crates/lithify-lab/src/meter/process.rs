@@ -1,4 +1,6 @@
-//! Counters of this process: getrusage, `/proc/self/io`, `/proc/self/status`.
+//! Counters of this process (getrusage, `/proc/self`) and of others that work for it (`/proc/PID`).
+
+use std::fs;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -15,6 +17,12 @@ pub struct ProcessCpu {
     pub voluntary_switches: u64,
     /// Context switches because another thread was due.
     pub involuntary_switches: u64,
+    /// Page faults that no device had to be asked for.
+    #[serde(default)]
+    pub minor_faults: u64,
+    /// Page faults that read from a device.
+    #[serde(default)]
+    pub major_faults: u64,
 }
 
 impl ProcessCpu {
@@ -26,12 +34,43 @@ impl ProcessCpu {
             system_us: unsigned(usage.system_time().num_microseconds()),
             voluntary_switches: unsigned(usage.voluntary_context_switches()),
             involuntary_switches: unsigned(usage.involuntary_context_switches()),
+            minor_faults: unsigned(usage.minor_page_faults()),
+            major_faults: unsigned(usage.major_page_faults()),
         }
+    }
+
+    /// The counters of another process now, in steps of a clock tick; zeros when it is gone. Its
+    /// context switches are those of the threads that it has.
+    pub fn of(pid: u32) -> ProcessCpu {
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+            return ProcessCpu::default();
+        };
+        let mut cpu = parse_cpu(&stat);
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+            let switches = |name| keyed_number(&status, name).unwrap_or(0);
+            cpu.voluntary_switches += switches("voluntary_ctxt_switches:");
+            cpu.involuntary_switches += switches("nonvoluntary_ctxt_switches:");
+        }
+        cpu
     }
 
     /// User and system time, microseconds.
     pub fn total_us(&self) -> u64 {
         self.user_us + self.system_us
+    }
+
+    /// These and those of `other`.
+    #[must_use]
+    pub fn plus(&self, other: &ProcessCpu) -> ProcessCpu {
+        ProcessCpu {
+            user_us: self.user_us + other.user_us,
+            system_us: self.system_us + other.system_us,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
     }
 
     /// The counters less those of `before`.
@@ -43,8 +82,38 @@ impl ProcessCpu {
             involuntary_switches: self
                 .involuntary_switches
                 .saturating_sub(before.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
         }
     }
+}
+
+/// CPU and page faults in the text of `/proc/PID/stat`.
+fn parse_cpu(stat: &str) -> ProcessCpu {
+    // The name, in parentheses, may hold anything. Behind it the first field is number 3; faults are
+    // fields 10 and 12, user and system time 14 and 15.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3).and_then(|word| word.parse().ok());
+    let number = |number| field(number).unwrap_or(0);
+    ProcessCpu {
+        user_us: ticks_us(number(14)),
+        system_us: ticks_us(number(15)),
+        minor_faults: number(10),
+        major_faults: number(12),
+        ..ProcessCpu::default()
+    }
+}
+
+/// Clock ticks of the kernel in microseconds.
+pub(super) fn ticks_us(ticks: u64) -> u64 {
+    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
+        .ok()
+        .flatten()
+        .and_then(|ticks| u64::try_from(ticks).ok())
+        .filter(|ticks| *ticks > 0)
+        .unwrap_or(100);
+    ticks * 1_000_000 / per_second
 }
 
 fn unsigned(value: i64) -> u64 {
@@ -72,7 +141,26 @@ pub struct ProcessIo {
 impl ProcessIo {
     /// The counters now; zeros when the kernel does not tell.
     pub fn of_self() -> ProcessIo {
-        std::fs::read_to_string("/proc/self/io").map_or_else(|_| Self::default(), |t| parse_io(&t))
+        ProcessIo::of(std::process::id())
+    }
+
+    /// Those of any process; zeros when the kernel does not tell.
+    pub fn of(pid: u32) -> ProcessIo {
+        fs::read_to_string(format!("/proc/{pid}/io"))
+            .map_or_else(|_| Self::default(), |text| parse_io(&text))
+    }
+
+    /// These and those of `other`.
+    #[must_use]
+    pub fn plus(&self, other: &ProcessIo) -> ProcessIo {
+        ProcessIo {
+            read_syscall_bytes: self.read_syscall_bytes + other.read_syscall_bytes,
+            written_syscall_bytes: self.written_syscall_bytes + other.written_syscall_bytes,
+            read_syscalls: self.read_syscalls + other.read_syscalls,
+            write_syscalls: self.write_syscalls + other.write_syscalls,
+            read_device_bytes: self.read_device_bytes + other.read_device_bytes,
+            written_device_bytes: self.written_device_bytes + other.written_device_bytes,
+        }
     }
 
     /// The counters less those of `before`.
@@ -118,15 +206,31 @@ pub struct ProcessMemory {
 impl ProcessMemory {
     /// The sizes now; zeros when the kernel does not tell.
     pub fn of_self() -> ProcessMemory {
-        std::fs::read_to_string("/proc/self/status")
+        ProcessMemory::of(std::process::id())
+    }
+
+    /// Those of any process; zeros when the kernel does not tell.
+    pub fn of(pid: u32) -> ProcessMemory {
+        fs::read_to_string(format!("/proc/{pid}/status"))
             .map_or_else(|_| Self::default(), |text| parse_memory(&text))
+    }
+
+    /// These and those of `other`. Most that was ever resident need not have been so at the same
+    /// time: the sum is an upper bound.
+    #[must_use]
+    pub fn plus(&self, other: &ProcessMemory) -> ProcessMemory {
+        ProcessMemory {
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            resident_max_bytes: self.resident_max_bytes + other.resident_max_bytes,
+            virtual_bytes: self.virtual_bytes + other.virtual_bytes,
+        }
     }
 }
 
 /// Starts the count of the most that was ever resident anew, from what is resident now. Returns
-/// whether the kernel does that.
-pub fn reset_resident_max() -> bool {
-    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+/// whether the kernel does that for this process.
+pub fn reset_resident_max(pid: u32) -> bool {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").is_ok()
 }
 
 /// Gives memory that was freed back to the system, so that what the driver itself used between two
@@ -171,11 +275,32 @@ mod tests {
         let big = std::hint::black_box(vec![1u8; 64 << 20]);
         let most = ProcessMemory::of_self().resident_max_bytes;
         drop(big);
-        if reset_resident_max() {
+        if reset_resident_max(std::process::id()) {
             let anew = ProcessMemory::of_self().resident_max_bytes;
             assert!(anew < most, "{anew} is not below {most}");
         }
         assert!(thread_cpu_us() <= ProcessCpu::of_self().total_us());
+    }
+
+    #[test]
+    fn another_process_is_counted_until_it_is_gone() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; read line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let pid = child.id();
+        while ProcessCpu::of(pid).total_us() < 20_000 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(ProcessMemory::of(pid).resident_bytes > 0);
+        drop(child.stdin.take());
+        child.wait().expect("ends");
+        assert_eq!(ProcessCpu::of(pid), ProcessCpu::default());
+        assert_eq!(ProcessIo::of(pid), ProcessIo::default());
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 200 50 9 9 20 0";
+        let cpu = parse_cpu(stat);
+        assert_eq!((cpu.user_us, cpu.system_us), (ticks_us(200), ticks_us(50)));
     }
 
     #[test]

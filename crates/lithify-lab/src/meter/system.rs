@@ -39,13 +39,7 @@ impl CpuTicks {
 
     /// Busy time in microseconds.
     pub fn busy_us(&self) -> u64 {
-        let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
-            .ok()
-            .flatten()
-            .and_then(|ticks| u64::try_from(ticks).ok())
-            .filter(|ticks| *ticks > 0)
-            .unwrap_or(100);
-        self.busy * 1_000_000 / per_second
+        super::process::ticks_us(self.busy)
     }
 }
 
@@ -105,6 +99,17 @@ fn parse_device(text: &str) -> Option<DeviceCounters> {
     })
 }
 
+/// What the innermost mount above `directory` was mounted from.
+fn mount_source(mounts: &str, directory: &Path) -> Option<String> {
+    let mounted = mounts.lines().filter_map(|line| {
+        let (source, rest) = line.split_once(' ')?;
+        let (point, _) = rest.split_once(' ')?;
+        directory.starts_with(point).then_some((point.len(), source))
+    });
+    // Of two mounts at one point the later one is seen.
+    mounted.max_by_key(|(length, _)| *length).map(|(_, source)| source.to_owned())
+}
+
 /// A block device with counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
@@ -124,7 +129,14 @@ impl Device {
             .dev();
         let (major, minor) = (nix::sys::stat::major(number), nix::sys::stat::minor(number));
         let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-        let target = fs::canonicalize(&link).map_err(|_| {
+        // Some file systems (btrfs) have numbers of their own instead of their device's.
+        let of_mount = || {
+            let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+            let source = mount_source(&mounts, &fs::canonicalize(directory).ok()?)?;
+            let name = source.strip_prefix("/dev/")?;
+            fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()
+        };
+        let target = fs::canonicalize(&link).ok().or_else(of_mount).ok_or_else(|| {
             format!("the file system of {} is on no block device", directory.display())
         })?;
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -144,6 +156,16 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_innermost_mount_counts() {
+        let mounts = "/dev/a / ext4 rw 0 0\n/dev/loop3 /data/x btrfs rw 0 0\n/dev/b /data ext4 rw";
+        let source = |path: &str| mount_source(mounts, Path::new(path));
+        assert_eq!(source("/data/x/y").as_deref(), Some("/dev/loop3"));
+        assert_eq!(source("/data/xy").as_deref(), Some("/dev/b"));
+        assert_eq!(source("/other").as_deref(), Some("/dev/a"));
+        assert_eq!(mount_source("", Path::new("/")), None);
+    }
 
     #[test]
     fn fields_of_the_kernel_files() {

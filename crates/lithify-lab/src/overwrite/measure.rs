@@ -49,10 +49,12 @@ pub fn measure(
     directory: &Path,
     listener: Listener<'_>,
 ) -> Result<OverwriteResult, RunError> {
-    let run = Run { spec, directory, meter: Meter::new(directory), listener };
+    let mut run = Run { spec, directory, meter: Meter::new(directory), listener };
     let engine = open(spec, directory).map_err(|error| failed("open", &error))?;
+    run.meter.watch(engine.process_ids());
     let (fill_rate, fill) = run.fill(&*engine)?;
     let engine = run.reopen(engine)?;
+    run.meter.watch(engine.process_ids());
     let statistics_before = statistics(&*engine)?;
     let start = Instant::now();
     let counts = counts(spec.clients);

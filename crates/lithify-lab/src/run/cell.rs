@@ -9,14 +9,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineError, EngineName, EngineResult, EngineStatistics};
-use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
+use crate::experiment::{Codec, DeviceSpeed, DurabilityMode, Ladder, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
 use crate::meter::machine::Machine;
 use crate::meter::{IoUsage, PhaseUsage};
+use crate::run::allocator::Allocator;
+use crate::run::device_limit::DeviceLimit;
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};
+use crate::run::second_log::SecondLogUsage;
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
@@ -72,6 +75,42 @@ impl EngineSettings {
         Err(EngineError::fatal(format!("{engine} has no option \"{name}\"; it takes: {known}")))
     }
 
+    /// Says that an engine with these capabilities can follow the durability and the codecs. A list
+    /// that is empty excludes nothing.
+    ///
+    /// # Errors
+    /// It cannot; the text lists what it has.
+    pub fn expect_within(&self, engine: &str, can: &Capabilities) -> EngineResult<()> {
+        let lacks =
+            |has: &[String], wanted: &str| !has.is_empty() && has.iter().all(|h| h != wanted);
+        let refuse = |what: String, has: &[String]| {
+            Err(EngineError::fatal(format!("{engine} has no {what}; it has: {}", has.join(", "))))
+        };
+        let durability = self.durability.name();
+        if lacks(&can.durability, durability) {
+            return refuse(format!("durability {durability}"), &can.durability);
+        }
+        let upper = [self.codec_level0, Some(self.codec_small), Some(self.codec_middle)];
+        let codecs = upper.into_iter().flatten().filter(|_| can.codec_per_level);
+        for codec in codecs.chain([self.codec_bottom]) {
+            if lacks(&can.codecs, codec.kind()) {
+                return refuse(format!("codec {codec}"), &can.codecs);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the engine reads through the page cache only.
+    ///
+    /// # Errors
+    /// The settings want it otherwise.
+    pub fn expect_buffered_reads(&self, engine: &str) -> EngineResult<()> {
+        match self.direct_reads {
+            false => Ok(()),
+            true => Err(EngineError::fatal(format!("{engine} has no direct reads"))),
+        }
+    }
+
     /// Settings under which a few megabytes make a tree of several levels with a codec each: to
     /// try an engine, not to measure it.
     pub fn small() -> EngineSettings {
@@ -116,6 +155,8 @@ pub enum Purpose {
     Measure,
     /// The same once more, beside it: the difference that no engine makes.
     Control,
+    /// A load with another number of threads, and nothing after it.
+    Load,
     /// The driver's own cost, over the null engine.
     Calibrate,
 }
@@ -126,6 +167,7 @@ impl Purpose {
         match self {
             Purpose::Measure => "measure",
             Purpose::Control => "control",
+            Purpose::Load => "load",
             Purpose::Calibrate => "calibrate",
         }
     }
@@ -158,6 +200,10 @@ pub struct CellSpec {
     pub loaders: u64,
     /// Threads of the query phase.
     pub requesters: u64,
+    /// Threads of one query phase after another, the last with `requesters`; empty for that one
+    /// alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u64>,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
     /// Measured queries, seconds.
@@ -168,11 +214,29 @@ pub struct CellSpec {
     /// Rates of the open-loop phases after the queries, in percent of the queries' rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_loop_percent: Vec<u64>,
+    /// How fast the device is.
+    #[serde(default, skip_serializing_if = "DeviceSpeed::is_fast")]
+    pub device: DeviceSpeed,
+    /// The driver writes every change into a log of its own too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_log: bool,
+    /// Where the process gets its memory from.
+    #[serde(default, skip_serializing_if = "Allocator::is_system")]
+    pub allocator: Allocator,
     /// Hash of the program: figures of different builds are not mixed.
     pub build: String,
 }
 
 impl CellSpec {
+    /// The numbers of clients of its query phases, in order; none for a cell that only loads.
+    pub fn client_counts(&self) -> &[u64] {
+        match self.purpose {
+            Purpose::Load => &[],
+            _ if self.clients.is_empty() => std::slice::from_ref(&self.requesters),
+            _ => &self.clients,
+        }
+    }
+
     /// The name of this measurement: a hash of the whole description.
     pub fn hash(&self) -> String {
         // The fields are written in declaration order, so equal specs give equal text.
@@ -195,6 +259,19 @@ pub struct CellJob {
     /// The group that limits its memory, which it joins before it opens the engine.
     #[serde(default)]
     pub memory: Option<CellMemory>,
+    /// How its device is slowed.
+    #[serde(default)]
+    pub device: Option<CellDevice>,
+}
+
+/// A limit on the device of a cell's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellDevice {
+    /// How fast, by what.
+    pub limit: DeviceLimit,
+    /// Directory of the control group, which the process joins before it opens the engine; `None`
+    /// where the engine slows its own files.
+    pub group: Option<std::path::PathBuf>,
 }
 
 /// A limit on the memory of a cell's process.
@@ -239,7 +316,7 @@ impl ProgressLine {
 }
 
 /// The figures of one phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// Links inserted, or operations done.
     pub operations: u64,
@@ -281,8 +358,23 @@ pub struct PhaseResult {
     /// The same while it settled.
     #[serde(default)]
     pub settle_sampler_us: u64,
+    /// Write operations since the load, until the end of this phase, those of warm-ups included.
+    #[serde(default)]
+    pub write_operations: u64,
+    /// What the driver's own log took of the phase; `None` without such a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_log: Option<SecondLogUsage>,
     /// The driver's own summary.
     pub driver: serde_json::Value,
+}
+
+/// The figures of a query phase with its number of clients.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClientsResult {
+    /// Threads of the phase.
+    pub clients: u64,
+    /// Its figures.
+    pub phase: PhaseResult,
 }
 
 /// The figures of a phase in which requests arrived at a fixed rate.
@@ -362,8 +454,15 @@ pub struct CellResult {
     pub graph: serde_json::Value,
     /// The load.
     pub load: PhaseResult,
-    /// The queries.
+    /// The queries; with the most clients, where there are several phases. Without any operation
+    /// when the cell only loads.
     pub query: PhaseResult,
+    /// The query phases before it, with fewer clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<ClientsResult>,
+    /// How the device was slowed; `None` when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_limit: Option<DeviceLimit>,
     /// How memory was limited; `None` when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
@@ -383,8 +482,48 @@ impl CellResult {
         }
     }
 
+    /// The query phases with their numbers of clients, in the order in which they ran.
+    pub fn queries(&self) -> impl Iterator<Item = (u64, &PhaseResult)> {
+        let earlier = self.sweep.iter().map(|point| (point.clients, &point.phase));
+        let last = self.spec.client_counts().last().map(|clients| (*clients, &self.query));
+        earlier.chain(last)
+    }
+
+    /// Write operations since the load per loaded node, at the end of a phase.
+    pub fn turnover(&self, phase: &PhaseResult) -> f64 {
+        phase.write_operations as f64 / self.spec.nodes as f64
+    }
+
     /// The first check that failed: it voids the cell.
     pub fn violation(&self) -> Option<&OracleResult> {
         self.oracle.iter().find(|check| !check.passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_beyond_the_capabilities_are_refused() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let settings = EngineSettings::small();
+        let refused = |can: &Capabilities| {
+            settings.expect_within("e", can).err().map(|error| error.to_string())
+        };
+        let mut can = Capabilities::default();
+        assert_eq!(refused(&can), None, "says nothing");
+        can.durability = names(&["sync"]);
+        assert_eq!(refused(&can).expect("buffered"), "e has no durability buffered; it has: sync");
+        can.durability = names(&["sync", "buffered"]);
+        can.codecs = names(&["none", "lz4"]);
+        assert_eq!(refused(&can).expect("bottom"), "e has no codec zstd-1; it has: none, lz4");
+        can.codecs = names(&["zstd"]);
+        assert_eq!(refused(&can), None, "the bottom's codec is that of all data");
+        can.codec_per_level = true;
+        assert_eq!(refused(&can).expect("small"), "e has no codec none; it has: zstd");
+        let settings = EngineSettings { direct_reads: true, ..settings.clone() };
+        let error = settings.expect_buffered_reads("e").expect_err("has none").to_string();
+        assert_eq!(error, "e has no direct reads");
     }
 }

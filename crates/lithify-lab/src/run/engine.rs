@@ -12,15 +12,15 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell::EngineSettings;
-use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
 use crate::chunks::engine::{OrderedText, TextEngine};
 use crate::datasets::schema::Schema;
-use crate::engines::lithify::LithifyEngine;
-use crate::engines::model::ModelEngine;
-use crate::engines::null::NullEngine;
-use crate::experiment::{Codec, DurabilityMode};
+use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
+use crate::engines::model::{self, ModelEngine};
+use crate::engines::null::{self, NullEngine};
+use crate::experiment::{Codec, DeviceSpeed, DurabilityMode};
 use crate::keyvalue::SPACES;
-use crate::linkbench;
+use crate::linkbench::{self, GraphEngine};
 use crate::tables::engine::TableEngine;
 use crate::tables::ordered;
 
@@ -42,6 +42,18 @@ pub trait Provider: Send + Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
+    /// The version that is opened; empty where the engine has none of its own.
+    fn version(&self) -> String {
+        String::new()
+    }
+
+    /// What the engine can do by itself when it is opened for transactions, or without them where
+    /// it has none; the opened engine says the same. Nothing for an engine that is no part of this
+    /// program.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
     /// Whether the engine can be opened here; otherwise one line that says how to get it.
     ///
     /// # Errors
@@ -60,7 +72,8 @@ pub trait Provider: Send + Sync {
         true
     }
 
-    /// Opens or makes a database in `directory` with the spaces of the caller.
+    /// Opens or makes a database in `directory` with the spaces of the caller. What its
+    /// [`Provider::capabilities`] exclude was refused before.
     ///
     /// # Errors
     /// The engine's own, and settings that it cannot follow.
@@ -100,6 +113,20 @@ pub trait Provider: Send + Sync {
     ) -> EngineResult<Box<dyn TextEngine>> {
         let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
         Ok(Box::new(OrderedText::new(engine)))
+    }
+
+    /// Opens an empty graph of LinkBench in `directory`, for transactions: ordered keys, unless
+    /// the engine has a mapping of its own.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_graph(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let spaces = &linkbench::schema::SPACES;
+        Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
     }
 
     /// Name and version of the library behind a codec.
@@ -143,6 +170,14 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
     })
 }
 
+/// Says that an engine is known and can be opened here.
+///
+/// # Errors
+/// Nobody knows it, or it is not there; how to get it.
+pub fn available(engine: &EngineName) -> EngineResult<()> {
+    find(engine)?.available()
+}
+
 /// True when the engine keeps its data on disk; so does one that nobody here knows.
 pub fn uses_disk(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::uses_disk)
@@ -153,20 +188,16 @@ pub fn stores(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::stores)
 }
 
-/// Opens an engine on an empty directory with the spaces of LinkBench, for transactions.
+/// Opens an engine on an empty directory to hold the graph of LinkBench.
 ///
 /// # Errors
 /// The engine's own, an unknown name, an engine that is not there.
-pub fn open(
+pub fn open_graph(
     engine: &EngineName,
     directory: &Path,
     settings: &EngineSettings,
-) -> EngineResult<Box<dyn Engine>> {
-    if *engine == EngineName::null() {
-        return Ok(Box::new(linkbench::null_engine()));
-    }
-    let spaces = &linkbench::schema::SPACES;
-    open_spaces(engine, directory, settings, spaces, Transactions::Needed)
+) -> EngineResult<Box<dyn GraphEngine>> {
+    require(engine, settings)?.open_graph(directory, settings)
 }
 
 /// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
@@ -181,9 +212,22 @@ pub fn open_spaces(
     spaces: &[SpaceSpec],
     transactions: Transactions,
 ) -> EngineResult<Box<dyn Engine>> {
+    require(engine, settings)?.open(directory, settings, spaces, transactions)
+}
+
+/// The provider of an engine that is there and can follow `settings`, as far as its capabilities
+/// tell.
+///
+/// # Errors
+/// An unknown name, an engine that is not there, a codec or a durability that it does not have.
+pub fn require(
+    engine: &EngineName,
+    settings: &EngineSettings,
+) -> EngineResult<&'static dyn Provider> {
     let provider = find(engine)?;
     provider.available()?;
-    provider.open(directory, settings, spaces, transactions)
+    settings.expect_within(provider.name(), &provider.capabilities())?;
+    Ok(provider)
 }
 
 /// Opens an engine on a directory with one table.
@@ -196,9 +240,7 @@ pub fn open_table(
     settings: &EngineSettings,
     schema: &Arc<Schema>,
 ) -> EngineResult<Box<dyn TableEngine>> {
-    let provider = find(engine)?;
-    provider.available()?;
-    provider.open_table(directory, settings, schema)
+    require(engine, settings)?.open_table(directory, settings, schema)
 }
 
 /// Opens an engine on a directory with rows of text.
@@ -210,9 +252,7 @@ pub fn open_text(
     directory: &Path,
     settings: &EngineSettings,
 ) -> EngineResult<Box<dyn TextEngine>> {
-    let provider = find(engine)?;
-    provider.available()?;
-    provider.open_text(directory, settings)
+    require(engine, settings)?.open_text(directory, settings)
 }
 
 /// Name and version of the library behind each codec that `settings` names.
@@ -242,6 +282,14 @@ impl Provider for Lithify {
         "the engine of this project"
     }
 
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        lithify_engine::capabilities()
+    }
+
     fn open(
         &self,
         directory: &Path,
@@ -249,9 +297,10 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        settings.expect_options(self.name(), &[])?;
+        settings.expect_options(self.name(), &[SLOW_FILES])?;
         let (options, family) = lithify_options(settings)?;
-        Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
+        let world = lithify_world(settings)?;
+        Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
@@ -268,6 +317,10 @@ impl Provider for Null {
 
     fn about(&self) -> &'static str {
         "does nothing: what the driver alone costs"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        null::capabilities()
     }
 
     fn uses_disk(&self) -> bool {
@@ -288,6 +341,15 @@ impl Provider for Null {
         Ok(Box::new(NullEngine::new(Vec::new())))
     }
 
+    fn open_graph(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let engine: Box<dyn Engine> = Box::new(linkbench::null_engine());
+        Ok(Box::new(engine))
+    }
+
     fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
         Ok("none: nothing is stored".to_owned())
     }
@@ -302,6 +364,10 @@ impl Provider for Model {
 
     fn about(&self) -> &'static str {
         "an ordered map in memory: the reference"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        model::capabilities()
     }
 
     fn uses_disk(&self) -> bool {
@@ -321,6 +387,21 @@ impl Provider for Model {
     fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
         Ok("none: nothing is compressed".to_owned())
     }
+}
+
+/// The option with which Lithify slows its own files to the speed of a device.
+pub(crate) const SLOW_FILES: &str = "slow-files";
+
+/// The files that Lithify works on: those that are there, or slower ones.
+fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {
+    let Some(speed) = settings.options.get(SLOW_FILES) else {
+        return Ok(lithify::fs::World::posix());
+    };
+    let speed: DeviceSpeed = speed
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("{SLOW_FILES} \"{speed}\": {error}")))?;
+    let rates = speed.rates();
+    Ok(rates.map_or_else(lithify::fs::World::posix, crate::engines::slow_files::world))
 }
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one
@@ -405,7 +486,8 @@ mod tests {
             "there is no engine \"other\"; there are: lithify, null, model, absent"
         );
         let spec = crate::run::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
-        let error = open(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
+        let error =
+            open_graph(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
         assert_eq!(error.to_string(), "absent is not here: get it somewhere");
         assert!(stores(&spec.engine) && uses_disk(&spec.engine));
         assert!(!stores(&EngineName::null()) && !uses_disk(&EngineName::model()));

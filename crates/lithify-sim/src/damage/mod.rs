@@ -6,6 +6,7 @@
 //! 2. A copy is damaged, opened and read in every way (`reading`).
 //! 3. Either an error names the damaged file and structure, or every answer is right and there is
 //!    a reason why the damage may not matter (`judge`). Anything else is a finding.
+//! 4. `verify` and `repair` see a part of the cases (`tools`).
 //!
 //! It does not damage what is in memory, and not two places at once.
 
@@ -15,12 +16,13 @@ mod reading;
 pub mod report;
 pub mod sample;
 pub mod structure;
+mod tools;
 
 use crate::check::{Check, Finding, Goal, Length, Tally};
 use change::{Change, changes, path_of};
 use judge::{Outcome, attempt, check_error, check_place};
 use lithify::Result as EngineResult;
-use lithify::fs::{FileSystem, MemoryFileSystem, OpenMode};
+use lithify::fs::{CrashKeep, FileSystem, MemoryFileSystem, OpenMode};
 use sample::{End, Sample, sample};
 use std::io::IoSlice;
 use std::sync::OnceLock;
@@ -119,7 +121,10 @@ impl Check for Flips {
         };
         let files = subject.sample.copy();
         flip(&files, name, bit).map_err(|error| found(error.to_string()))?;
-        let outcome = attempt(&files, subject.sample.states()).map_err(&found)?;
+        let untouched = files.crash_clone(0, CrashKeep::Everything);
+        let states = subject.sample.states();
+        let outcome = attempt(&files, states).map_err(&found)?;
+        tools::attempt(case, &untouched, states, &outcome, tally).map_err(&found)?;
         check_place(&outcome, &files, name, structure).map_err(&found)?;
         tally.count("bits flipped", 1);
         tally.count(kind.tried, 1);
@@ -269,7 +274,9 @@ impl Check for Files {
             Some(MayLose::EndOfLog) => &sample.history[..],
             _ => sample.states(),
         };
+        let untouched = files.crash_clone(0, CrashKeep::Everything);
         let outcome = attempt(&files, states).map_err(&found)?;
+        tools::attempt(case, &untouched, states, &outcome, tally).map_err(&found)?;
         let [tried, detected, harmless] = change.counters();
         tally.count("files changed", 1);
         tally.count(tried, 1);

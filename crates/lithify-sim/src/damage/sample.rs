@@ -89,14 +89,14 @@ pub fn world(files: &MemoryFileSystem, seed: u64) -> World {
 /// The sample of an end, made once.
 pub fn sample(end: End) -> &'static Sample {
     static SAMPLES: OnceLock<[Sample; 2]> = OnceLock::new();
-    let samples = SAMPLES.get_or_init(|| [End::Closed, End::Killed].map(|end| made(7, end)));
+    let samples = SAMPLES.get_or_init(|| [End::Closed, End::Killed].map(|end| made(SEED, end)));
     &samples[usize::from(end == End::Killed)]
 }
 
 /// Another database of the same shape, closed: what files are exchanged with.
 pub fn stranger() -> &'static Sample {
     static STRANGER: OnceLock<Sample> = OnceLock::new();
-    STRANGER.get_or_init(|| made(8, End::Closed))
+    STRANGER.get_or_init(|| made(SEED + 1, End::Closed))
 }
 
 fn made(seed: u64, end: End) -> Sample {
@@ -151,6 +151,24 @@ struct Maker {
     state: State,
 }
 
+/// The seed of the samples; the stranger has another one.
+const SEED: u64 = 7;
+
+/// Whether that value was ever put under that key of a sample, in whatever family.
+pub fn was_written(key: &[u8], value: &[u8]) -> bool {
+    let number = key.strip_prefix(b"rock").and_then(|digits| {
+        std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok())
+    });
+    match number {
+        Some(number) => (0..10).any(|round| value == value_of(SEED, number, round)),
+        None => (key, value) == (b"once", b"only"),
+    }
+}
+
+fn value_of(seed: u64, number: u64, round: u64) -> Vec<u8> {
+    format!("{seed} {number} {round} quartz quartz feldspar mica ").into_bytes()
+}
+
 fn key(number: u64) -> Vec<u8> {
     format!("rock{number:04}").into_bytes()
 }
@@ -165,8 +183,7 @@ impl Maker {
     }
 
     fn value(&self, number: u64, round: u64) -> Vec<u8> {
-        let text = format!("{} {number} {round} quartz quartz feldspar mica ", self.seed);
-        text.into_bytes()
+        value_of(self.seed, number, round)
     }
 
     fn family(&mut self, db: &Db, name: &'static str, compression: &str) -> Result<ColumnFamily> {

@@ -23,6 +23,21 @@ impl Before {
         Before(disk.counts())
     }
 
+    /// Leaves out what was read and written since `earlier`: the ledger is the database's own work,
+    /// without copies and verification.
+    pub(super) fn leave_out(&mut self, disk: &Disk, earlier: &Before) {
+        for (class, now) in disk.counts() {
+            let then = earlier.0.get(&class).copied().unwrap_or_default();
+            let left_out = self.0.entry(class).or_default();
+            left_out.reads += now.reads - then.reads;
+            left_out.read_bytes += now.read_bytes - then.read_bytes;
+            left_out.writes += now.writes - then.writes;
+            left_out.written_bytes += now.written_bytes - then.written_bytes;
+            left_out.syncs += now.syncs - then.syncs;
+            left_out.preallocated_bytes += now.preallocated_bytes - then.preallocated_bytes;
+        }
+    }
+
     /// Compares everything since then with what the database has booked since it was opened.
     ///
     /// # Errors

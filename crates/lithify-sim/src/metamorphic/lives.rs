@@ -34,6 +34,7 @@ impl<'t> Session<'t> {
             cursors: Default::default(),
             transactions: Default::default(),
             changes: Changes::default(),
+            backups: Default::default(),
             before,
             rows_compared: 0,
             tally,

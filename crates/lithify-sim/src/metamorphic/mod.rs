@@ -4,10 +4,14 @@
 //!    compared with the model's; refusals (a locked row, a conflict, a dropped family) too.
 //! 2. After every opening all rows are compared both ways, and every block of every table that
 //!    the last life left is read and checked. The ledger is that of the files.
-//! 3. Most cases have no threads: they happen the same way every time, byte for byte. One in
+//! 3. Checkpoints, backups that are restored, readers beside the database and `Db::verify` are
+//!    among the operations; what was copied is opened with settings of its own, changed, and must
+//!    not be noticed by the database.
+//! 4. Most cases have no threads: they happen the same way every time, byte for byte. One in
 //!    sixteen has background threads and the real clock; there only the answers are the same.
-//! 4. A script that fails is shrunk.
+//! 5. A script that fails is shrunk.
 
+mod copies;
 mod cursor;
 mod direct;
 mod disk;

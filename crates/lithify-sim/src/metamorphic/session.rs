@@ -1,5 +1,6 @@
 //! A database beside its model: every operation is made with both, every answer compared.
 
+use super::copies::Backups;
 use super::cursor::{ModelCursor, scan_range};
 use super::disk::{DIRECTORY, Disk};
 use super::ledger::Before;
@@ -28,6 +29,7 @@ pub(super) struct Session<'t> {
     pub(super) cursors: [Option<(Cursor, ModelCursor)>; CURSOR_SLOTS],
     pub(super) transactions: [Option<Open>; TRANSACTION_SLOTS],
     pub(super) changes: Changes,
+    pub(super) backups: Backups,
     pub(super) before: Before,
     pub(super) rows_compared: u64,
     pub(super) tally: &'t mut Tally,
@@ -65,7 +67,7 @@ pub(super) fn same_value(
     Err(format!("the value of \"{key}\" is {}, not {}", text(found), text(expected)))
 }
 
-fn text(error: lithify::Error) -> String {
+pub(super) fn text(error: lithify::Error) -> String {
     error.to_string()
 }
 
@@ -145,6 +147,7 @@ impl Session<'_> {
                 Ok(())
             }
             Operation::CompareAll => self.compare_all(true),
+            Operation::Copy(way, settings) => self.copy(*way, settings),
             Operation::Reopen(ending, settings) => self.reopen(*ending, settings),
         }
     }

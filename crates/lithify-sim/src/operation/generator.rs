@@ -3,7 +3,7 @@
 
 use super::settings::{database_options, family_options};
 use super::{
-    CURSOR_SLOTS, Change, Ending, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
+    CURSOR_SLOTS, Change, CopyWay, Ending, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
     SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, TransactionCall, Value, Write,
 };
 use crate::random::Random;
@@ -57,10 +57,12 @@ pub enum Kind {
     CompareAll,
     /// The end of the database, and another opening.
     Reopen,
+    /// A copy of the database, or a reader beside it.
+    Copy,
 }
 
 /// How often each kind comes, of a thousand operations or so.
-const WEIGHTS: [(Kind, u32); 20] = [
+const WEIGHTS: [(Kind, u32); 21] = [
     (Kind::Put, 330),
     (Kind::Delete, 90),
     (Kind::DeleteRange, 10),
@@ -81,6 +83,7 @@ const WEIGHTS: [(Kind, u32); 20] = [
     (Kind::Advance, 20),
     (Kind::CompareAll, 1),
     (Kind::Reopen, 2),
+    (Kind::Copy, 1),
 ];
 
 /// The keys of a case.
@@ -287,6 +290,7 @@ impl Generator {
             }
             Kind::CompareAll => Operation::CompareAll,
             Kind::Reopen => self.reopen(),
+            Kind::Copy => self.copy(),
         }
     }
 
@@ -511,6 +515,24 @@ impl Generator {
             return Operation::DropFamily(slot);
         }
         Operation::ChangeFamily(slot, Box::new(family_options(&mut self.random)))
+    }
+
+    fn copy(&mut self) -> Operation {
+        let random = &mut self.random;
+        let (flush, other) = (random.one_in(3), random.one_in(2));
+        let ways = [
+            CopyWay::Checkpoint { flush, is_linked: other },
+            CopyWay::Backup { flush, check_shared: other },
+            CopyWay::Backup { flush, check_shared: other },
+            CopyWay::Restore(random.below(8) as usize),
+            CopyWay::Reader,
+            CopyWay::Verification,
+        ];
+        let way = *random.pick(&ways);
+        // The world of others has no direct reads.
+        let mut settings = self.settings();
+        settings.database.direct_reads = false;
+        Operation::Copy(way, Box::new(settings))
     }
 
     fn reopen(&mut self) -> Operation {

@@ -185,6 +185,31 @@ pub enum Ending {
     Kill,
 }
 
+/// What is copied of a database that goes on, or reads beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyWay {
+    /// A checkpoint, which is then opened.
+    Checkpoint {
+        /// Whether memtables are flushed first.
+        flush: bool,
+        /// Whether tables are linked, not copied.
+        is_linked: bool,
+    },
+    /// One more backup.
+    Backup {
+        /// Whether memtables are flushed first.
+        flush: bool,
+        /// Whether tables that are in the store are read again.
+        check_shared: bool,
+    },
+    /// One of the backups there are, restored and opened.
+    Restore(usize),
+    /// A database that is opened for reading beside it.
+    Reader,
+    /// The whole database verified while it is open.
+    Verification,
+}
+
 /// The settings of the next opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -275,6 +300,8 @@ pub enum Operation {
     Advance(u64),
     /// Compares all rows of all families both ways, now and at every snapshot.
     CompareAll,
+    /// Makes a copy, opens it with these settings, and compares.
+    Copy(CopyWay, Box<Settings>),
     /// Ends the database and opens it again.
     Reopen(Ending, Box<Settings>),
 }

@@ -24,11 +24,15 @@ struct Block {
     raw: Vec<u8>,
 }
 
-/// The tables in a directory.
+/// The tables in a directory. One that has no bytes yet, or no longer, is none.
 pub fn tables_in(directory: &Path) -> Result<BTreeSet<PathBuf>> {
     let paths = PosixFileSystem.list(directory)?.into_iter();
     let paths = paths.map(|name| directory.join(name));
-    Ok(paths.filter(|path| matches!(FileName::of_path(path), Some(FileName::Table(_)))).collect())
+    let is_table = |path: &PathBuf| {
+        matches!(FileName::of_path(path), Some(FileName::Table(_)))
+            && PosixFileSystem.length(path).is_ok_and(|bytes| bytes > 0)
+    };
+    Ok(paths.filter(is_table).collect())
 }
 
 /// The data blocks of some tables.

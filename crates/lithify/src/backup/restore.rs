@@ -101,6 +101,7 @@ impl BackupStore {
         for file in &needed {
             let source = self.open_stored(file.name)?;
             let name = match file.name {
+                StoreName::Wal { .. } if planted!(RestoredWithoutLog) => continue,
                 StoreName::Wal { number, .. } => FileName::Wal(number),
                 StoreName::Table { number, .. } => FileName::Table(number),
                 StoreName::Store | StoreName::Lock | StoreName::Backup(_) => continue,

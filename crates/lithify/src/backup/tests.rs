@@ -5,10 +5,11 @@ use super::names::StoreName;
 use crate::ErrorKind;
 use crate::base::TableId;
 use crate::codec::Compression;
+use crate::format::golden;
 use crate::format::{Checksum, Features};
 use crate::fs::Pieces;
 use crate::manifest::{Change, CleanClose, FileMetadata, KeyRange, ManifestState, VersionEdit};
-use crate::wal::{SegmentEnd, golden};
+use crate::wal::SegmentEnd;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -6,6 +6,8 @@
 
 mod budget;
 mod key;
+#[cfg(all(test, shuttle))]
+pub(crate) mod orders;
 pub(crate) mod pages;
 mod slice;
 pub(crate) mod sync;

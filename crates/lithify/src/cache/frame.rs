@@ -6,10 +6,11 @@
 //! somebody still reads it when it leaves.
 
 use super::frame_pool::FramePool;
+use crate::base::sync::{Mutex, lock};
 use crate::base::{Charge, MemoryBudget, MemoryUse};
 use bytes::Bytes;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a cached block costs beside its bytes: its slot (about 90 bytes), its share of the map
 /// (40) and of the ghosts (8), the charge (60), the owner (60) and three allocations' heads.
@@ -81,7 +82,7 @@ impl Frame {
         let Frame { bytes, charge } = self;
         drop(bytes);
         if Arc::strong_count(&charge) > 1 {
-            charge.lock().unwrap_or_else(PoisonError::into_inner).transfer(MemoryUse::Pinned);
+            lock(&charge).transfer(MemoryUse::Pinned);
         }
     }
 }

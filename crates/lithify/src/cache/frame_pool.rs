@@ -19,10 +19,10 @@
 //!
 //! Threads: any thread may call anything; one mutex, held for a push or a pop.
 
-use crate::base::{lock, pages};
+use crate::base::pages;
+use crate::base::sync::{AtomicUsize, Mutex, lock};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Capacities are multiples of this.
 const GRAIN_BYTES: usize = 1 << 10;

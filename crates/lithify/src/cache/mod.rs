@@ -37,17 +37,20 @@ mod frame;
 mod frame_pool;
 mod shard;
 
+#[cfg(all(test, shuttle))]
+mod shuttle;
 #[cfg(test)]
 mod tests;
 
+use crate::base::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, lock};
 use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
 pub use frame::KeptBlock;
 use frame::{Frame, Home};
 use frame_pool::{FramePool, pooled_capacity};
 use shard::{Key, Shard};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a cached block is to its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +102,8 @@ pub struct CachedBlocks {
     pub hits: u64,
     /// Blocks taken in, since the start.
     pub inserted: u64,
+    /// Bytes charged for them.
+    pub inserted_bytes: u64,
     /// Blocks evicted to make room, since the start (not those of erased files).
     pub evicted: u64,
     /// Blocks there now.
@@ -116,6 +121,8 @@ pub struct CacheStatistics {
     pub misses: u64,
     /// Blocks taken in, since the start.
     pub inserted: u64,
+    /// Bytes charged for them.
+    pub inserted_bytes: u64,
     /// Blocks evicted to make room, since the start.
     pub evicted: u64,
     /// Blocks handed back to their reader as pinned because they are larger than the cache.
@@ -319,6 +326,7 @@ impl BlockCache {
             for (sum, blocks) in statistics.by_kind.iter_mut().zip(&shard.blocks) {
                 sum.hits += blocks.hits;
                 sum.inserted += blocks.inserted;
+                sum.inserted_bytes += blocks.inserted_bytes;
                 sum.evicted += blocks.evicted;
                 sum.count += blocks.count;
                 sum.used_bytes += blocks.used_bytes;
@@ -327,6 +335,7 @@ impl BlockCache {
         for blocks in statistics.by_kind {
             statistics.hits += blocks.hits;
             statistics.inserted += blocks.inserted;
+            statistics.inserted_bytes += blocks.inserted_bytes;
             statistics.evicted += blocks.evicted;
             statistics.used_bytes += blocks.used_bytes;
         }
@@ -378,7 +387,7 @@ impl BlockCache {
     /// A panic cannot leave a shard half changed in a way that matters more than its blocks.
     #[inline]
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
-        self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[index].0)
     }
 }
 

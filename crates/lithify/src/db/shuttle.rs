@@ -2,31 +2,18 @@
 //! steps in many orders: the queue of commits, row locks with deadlock detection, the first
 //! transactions against plain writers, and the event that all of them wait at.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p lithify --lib db::shuttle --release`; so many orders
-//! a test: `LITHIFY_ORDERS=1000000`.
+//! How it is run: `base/orders.rs`.
 
 use super::group::{GroupQueue, Slot, Turn};
 use super::locks::{Grant, LockTable, RowId};
 use super::transaction_use::TransactionUse;
+use crate::base::orders::{check, join_all};
 use crate::base::sync::{AtomicUsize, Mutex, lock};
 use crate::fs::{Environment, Event, PosixEnvironment};
 use crate::{Error, ErrorKind};
 use ::shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-const ORDERS_DEFAULT: usize = 20_000;
-
-/// Preemptions of one run that the second half of the orders has at most.
-const PREEMPTIONS: usize = 3;
-
-/// Runs it in random orders, then in orders of few preemptions.
-fn check(run: fn()) {
-    let orders = std::env::var("LITHIFY_ORDERS").ok().and_then(|text| text.parse().ok());
-    let orders = orders.unwrap_or(ORDERS_DEFAULT);
-    ::shuttle::check_random(run, orders / 2);
-    ::shuttle::check_pct(run, orders / 2, PREEMPTIONS);
-}
 
 fn wait_at(event: &Arc<dyn Event>, mut condition: impl FnMut() -> bool) {
     loop {
@@ -35,12 +22,6 @@ fn wait_at(event: &Arc<dyn Event>, mut condition: impl FnMut() -> bool) {
             return;
         }
         event.wait(seen, None);
-    }
-}
-
-fn join_all(threads: Vec<thread::JoinHandle<()>>) {
-    for thread in threads {
-        assert!(thread.join().is_ok());
     }
 }
 

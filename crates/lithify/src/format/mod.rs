@@ -13,6 +13,8 @@ mod checksum;
 mod decoder;
 mod encode;
 mod features;
+#[cfg(test)]
+pub(crate) mod golden;
 
 pub use checksum::Checksum;
 pub use decoder::{Decoder, read_u16, read_u32, read_u64, read_varint};

@@ -5,8 +5,9 @@ use super::*;
 use crate::ErrorKind;
 use crate::base::SEQUENCE_MAX;
 use crate::codec::{CodecId, Compression, Encoder};
+use crate::format::golden;
 use crate::format::{put_bytes, put_varint};
-use crate::wal::{SegmentEnd, golden};
+use crate::wal::SegmentEnd;
 
 pub(super) fn metadata() -> FileMetadata {
     FileMetadata {

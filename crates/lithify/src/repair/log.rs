@@ -6,7 +6,9 @@ use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber, ValueKind};
 use crate::db::{ColumnFamily, Db, GroupHead};
 use crate::manifest::FileName;
 use crate::options::CfOptions;
-use crate::verify::{Finding, FoundManifest, Structure, Weight, named_end, read_header};
+use crate::verify::{
+    Finding, FoundManifest, Structure, Weight, is_missing, named_end, read_header,
+};
 use crate::wal::{LogKind, LogRecord, WalReader};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -56,6 +58,8 @@ impl Targets {
 /// How the replay stands.
 struct Replay<'t> {
     targets: &'t mut Targets,
+    /// Segments with smaller numbers are needed no more, if that is known.
+    oldest_needed: Option<FileNumber>,
     /// Behind the first damage.
     is_behind: bool,
     before: Option<FileNumber>,
@@ -83,7 +87,8 @@ impl Repair<'_> {
         let close = found.state.clean_close.map(|close| close.log_end).filter(|_| found.is_whole);
         let oldest = found.is_whole.then(|| found.state.oldest_log_needed());
         let missing_at = readers.len() < segments.len();
-        let mut replay = Replay { targets, is_behind: missing_at, before: None };
+        let mut replay =
+            Replay { targets, oldest_needed: oldest, is_behind: missing_at, before: None };
         for index in 0..readers.len() {
             let (passed, rest) = readers.split_at_mut(index + 1);
             let Some((number, reader)) = passed.last_mut() else { break };
@@ -91,13 +96,13 @@ impl Repair<'_> {
             self.check_predecessor(reader, oldest, &mut replay);
             self.segment(db, reader, end, &mut replay)?;
         }
-        if let Some(end) = close
-            && oldest.is_some_and(|oldest| end.log_number >= oldest)
-            && !segments.contains(&end.log_number)
-        {
-            let path = FileName::Wal(end.log_number).path(self.source);
-            let what = "the database was closed with this log segment, and it is missing";
-            self.damage_in_log(Error::corruption(what).in_file(path), Structure::LogSegment);
+        let closed = close.map_or(0, |end| end.log_number);
+        for number in [closed, found.begun_log] {
+            if is_missing(&readers, oldest, number) && self.report.log.damaged_at.is_none() {
+                let path = FileName::Wal(number).path(self.source);
+                let what = "a log segment that had begun is missing or has no header";
+                self.damage_in_log(Error::corruption(what).in_file(path), Structure::LogSegment);
+            }
         }
         Ok(())
     }
@@ -156,7 +161,7 @@ impl Repair<'_> {
     ) -> Result<()> {
         let path = reader.path().to_path_buf();
         if let Err(damage) = reader.header() {
-            if !reader.holds_a_record()? {
+            if !reader.lost_its_header(replay.oldest_needed)? {
                 return Ok(());
             }
             self.damage_in_log(damage, Structure::LogSegment);

@@ -83,7 +83,7 @@ impl RepairReport {
     pub fn is_lossless(&self) -> bool {
         !self.is_cancelled
             && self.has_manifest
-            && self.lost.is_empty()
+            && (self.lost.is_empty() || planted!(RepairHidesLosses))
             && self.log.damaged_at.is_none()
     }
 

@@ -207,6 +207,11 @@ impl StatisticsSnapshot {
             sum(|level| level.obsolete_files),
             sum(|level| level.reclaim_debt_files),
             human(sum(|level| level.reclaim_debt_bytes)),
+        )?;
+        writeln!(
+            f,
+            "Held: {} snapshots; {} readers beside this writer, {} files kept for them",
+            self.snapshots_held, self.readers, self.files_held_for_readers,
         )
     }
 

@@ -217,6 +217,39 @@ fn take_property<'a>(decoder: &mut Decoder<'a>) -> Result<(&'a [u8], Value<'a>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::golden;
+
+    #[test]
+    fn the_sample_of_properties_is_what_is_written_and_read() {
+        let properties = TableProperties {
+            codec: 4,
+            created_unix_s: 1_700_000_000,
+            data_blocks: 1,
+            data_raw_bytes: 93,
+            data_stored_bytes: 86,
+            effort: 1,
+            entries: 2,
+            family_id: 3,
+            family_name: b"rocks".to_vec(),
+            filter_bits_per_key: 10,
+            flushed_through: 7,
+            key_bytes: 21,
+            largest_key: b"rock/shale".to_vec(),
+            largest_sequence: 7,
+            smallest_key: b"rock/basalt".to_vec(),
+            smallest_sequence: 6,
+            value_bytes: 18,
+            ..TableProperties::default()
+        };
+        let mut fields = Vec::new();
+        properties.visit(&mut |name, value| {
+            let mut bytes = Vec::new();
+            put_property(&mut bytes, name, value);
+            fields.push((bytes.len(), name));
+        });
+        let sample = golden::check("properties-v1.hex", &properties.encode(), &fields);
+        assert_eq!(TableProperties::decode(&sample).unwrap(), properties);
+    }
 
     #[test]
     fn unknown_properties_are_skipped_and_known_ones_must_be_there() {

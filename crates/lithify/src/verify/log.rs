@@ -12,16 +12,21 @@ use crate::{Error, Result};
 /// Records are handed to the pace in lots of so many bytes.
 const PACE_BYTES: u64 = 64 << 10;
 
-/// What the writes of a segment are compared with.
+/// What segments are compared with; each is `None` if it is not known.
 #[derive(Clone, Copy)]
-pub(super) struct KnownFamilies {
-    /// Column families with this id and larger ones were never made; `None` if that is not known.
+pub(super) struct Known {
+    /// Column families with this id and larger ones were never made.
     pub(super) next_id: Option<ColumnFamilyId>,
+    /// Segments with smaller numbers are needed no more.
+    pub(super) oldest_needed: Option<FileNumber>,
 }
 
 impl Examination<'_> {
     /// Examines the segments, which ascend. An error is the end that the caller asked for.
     pub(super) fn log(&mut self, segments: &[FileNumber], found: &FoundManifest) -> Result<()> {
+        if planted!(VerifyPassesOverLog) {
+            return Ok(());
+        }
         let mut readers: Vec<(FileNumber, WalReader)> = Vec::new();
         for number in segments {
             if let Some(reader) = self.open_segment(*number, found.database_id) {
@@ -31,7 +36,9 @@ impl Examination<'_> {
         let close = found.state.clean_close.map(|close| close.log_end).filter(|_| found.is_whole);
         let oldest_needed = found.is_whole.then(|| found.state.oldest_log_needed());
         self.check_chain(&readers, oldest_needed, close);
-        let known = KnownFamilies { next_id: found.is_whole.then_some(found.state.next_family_id) };
+        self.check_begun(&readers, oldest_needed, found.begun_log);
+        let next_id = found.is_whole.then_some(found.state.next_family_id);
+        let known = Known { next_id, oldest_needed };
         let mut last_sequence = 0;
         for index in 0..readers.len() {
             let (before, rest) = readers.split_at_mut(index + 1);
@@ -94,15 +101,28 @@ impl Examination<'_> {
             }
             before = Some(header.log_number);
         }
-        let Some(end) = close else { return };
-        let is_needed = oldest_needed.is_some_and(|oldest| end.log_number >= oldest);
-        let is_there = readers.iter().any(|(n, r)| *n == end.log_number && r.header().is_ok());
-        if is_needed && !is_there {
+        if let Some(end) = close.filter(|end| is_missing(readers, oldest_needed, end.log_number)) {
             let what = "the database was closed with this log segment, and it is missing or has no \
                         header";
             let path = FileName::Wal(end.log_number).path(self.directory);
             self.log_damage(Structure::LogSegment, Error::corruption(what).in_file(path));
         }
+    }
+
+    /// The newest segment that is known to have begun must be there with its header, if it is needed
+    /// still. No other file would tell.
+    fn check_begun(
+        &mut self,
+        readers: &[(FileNumber, WalReader)],
+        oldest_needed: Option<FileNumber>,
+        begun: FileNumber,
+    ) {
+        if !is_missing(readers, oldest_needed, begun) {
+            return;
+        }
+        let what = "a log segment that had begun is missing or has no header";
+        let path = FileName::Wal(begun).path(self.directory);
+        self.log_damage(Structure::LogSegment, Error::corruption(what).in_file(path));
     }
 
     /// Examines one segment, which must be whole up to `end` if that is known. The error is the end
@@ -111,14 +131,14 @@ impl Examination<'_> {
         &mut self,
         reader: &mut WalReader,
         end: Option<u64>,
-        known: KnownFamilies,
+        known: Known,
         last_sequence: &mut SequenceNumber,
     ) -> Result<()> {
         let path = reader.path().to_path_buf();
         self.report.examined.log_segments += 1;
         if let Err(damage) = reader.header() {
             // The header is durable before the first record.
-            match reader.holds_a_record() {
+            match reader.lost_its_header(known.oldest_needed) {
                 Ok(false) => {}
                 Ok(true) => self.log_damage(Structure::LogSegment, damage),
                 Err(error) => self.log_damage(Structure::LogSegment, error),
@@ -190,6 +210,17 @@ impl Examination<'_> {
     }
 }
 
+/// Whether a segment is needed and is not there, or has no header.
+pub(crate) fn is_missing(
+    readers: &[(FileNumber, WalReader)],
+    oldest_needed: Option<FileNumber>,
+    number: FileNumber,
+) -> bool {
+    let is_needed = oldest_needed.is_some_and(|oldest| number >= oldest);
+    let is_there = readers.iter().any(|(n, r)| *n == number && r.header().is_ok());
+    number > 0 && is_needed && !is_there
+}
+
 /// Where a segment ends, as told by the next header that is whole, or by the clean close.
 pub(crate) fn named_end(
     number: FileNumber,
@@ -206,7 +237,7 @@ pub(crate) fn named_end(
 /// before it.
 fn check_group(
     record: &LogRecord<'_>,
-    known: KnownFamilies,
+    known: Known,
     last_sequence: &mut SequenceNumber,
 ) -> Result<()> {
     let (head, entries) = GroupHead::split(record.payload)?;

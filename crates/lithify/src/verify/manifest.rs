@@ -3,7 +3,7 @@
 use super::report::{Structure, Weight};
 use crate::base::FileNumber;
 use crate::fs::{FileSystem, OpenMode};
-use crate::manifest::{Current, DirectoryListing, FileName, ManifestState, VersionEdit};
+use crate::manifest::{Current, DirectoryListing, FileName, ManifestState, VersionEdit, Witness};
 use crate::wal::{HEADER_SIZE_BYTES, LogHeader, LogKind, LogRecord, StopReason, WalReader};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -26,6 +26,8 @@ pub(crate) struct FoundManifest {
     pub(crate) edits: u64,
     /// Bytes of `CURRENT` and the manifest.
     pub(crate) bytes: u64,
+    /// The newest log segment that is known to have begun; 0 if none is.
+    pub(crate) begun_log: FileNumber,
 }
 
 /// Reads the manifest in force. Where `CURRENT` does not name one, the newest one whose header is
@@ -56,8 +58,11 @@ pub(crate) fn find_manifest(
     found.database_id = Some(database_id);
     found.number = Some(number);
     let path = FileName::Manifest(number).path(directory);
+    // Before the manifest: a writer may be adding to both.
+    let witness = Witness::read(files, directory, (database_id, number));
+    found.begun_log = witness.log_number;
     found.bytes += files.length(&path).unwrap_or(0);
-    let is_whole = read_edits(files, &path, &mut found, on_finding);
+    let is_whole = read_edits(files, &path, witness.manifest_end_offset, &mut found, on_finding);
     found.is_whole = has_current && is_whole;
     found
 }
@@ -84,10 +89,12 @@ pub(crate) fn read_header(files: &dyn FileSystem, path: &Path, kind: LogKind) ->
     LogHeader::decode(&bytes, kind).map_err(|error| error.at(path, 0))
 }
 
-/// Adds up the edits, as far as they are whole; whether they are to the end.
+/// Adds up the edits, as far as they are whole; whether they are to the end, and at least to
+/// `synced_through`.
 fn read_edits(
     files: &dyn FileSystem,
     path: &Path,
+    synced_through: u64,
     found: &mut FoundManifest,
     on_finding: &mut OnFinding<'_>,
 ) -> bool {
@@ -136,10 +143,12 @@ fn read_edits(
             return false;
         }
     };
-    if found.edits == 0 || stop.watermark > stop.offset {
+    let synced_through = stop.watermark.max(synced_through);
+    if found.edits == 0 || synced_through > stop.offset {
         let error = Error::corruption("manifest damaged below what was synced");
+        let expected = format!("edits up to offset {synced_through}");
         let behind = format!("{} whole edits behind the damage", stop.records_behind);
-        damage(error.at(path, stop.offset).expected("an edit", behind));
+        damage(error.at(path, stop.offset).expected(expected, behind));
         return false;
     }
     if !matches!(stop.reason, StopReason::EndOfFile | StopReason::Zeros) {

@@ -26,7 +26,7 @@ mod pace;
 mod report;
 mod tables;
 
-pub(crate) use log::named_end;
+pub(crate) use log::{is_missing, named_end};
 pub(crate) use manifest::{FoundManifest, find_manifest, read_header};
 pub(crate) use pace::Pace;
 pub use pace::Progress;

@@ -1,6 +1,6 @@
 //! Verifying a database while it is open and written to.
 
-use super::log::KnownFamilies;
+use super::log::Known;
 use super::report::{Structure, Weight};
 use super::{Examination, FoundManifest, OnProgress, Pace, Plan, VerifyOptions, VerifyReport};
 use super::{find_manifest, in_use};
@@ -143,7 +143,7 @@ impl Examination<'_> {
         for table in &plan.tables {
             self.table(table)?;
         }
-        let known = KnownFamilies { next_id: None };
+        let known = Known { next_id: None, oldest_needed: None };
         let mut last_sequence = 0;
         for segment in segments {
             let before = self.report.clone();

@@ -48,6 +48,9 @@ pub(crate) fn structure_of(part: TablePart) -> Structure {
 impl Examination<'_> {
     /// Examines one table. An error is the end that the caller asked for.
     pub(super) fn table(&mut self, planned: &PlannedTable) -> Result<()> {
+        if planted!(VerifyPassesOverTables) {
+            return Ok(());
+        }
         let path = planned.name.path(self.directory);
         let damage = |error: Error| Finding {
             weight: Weight::Damage,

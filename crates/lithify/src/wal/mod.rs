@@ -19,8 +19,6 @@ mod writer;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
-pub(crate) mod golden;
-#[cfg(test)]
 mod tests;
 
 pub use frame::{FRAME_SIZE_BYTES, PAYLOAD_SIZE_MAX, stored_size_bytes};

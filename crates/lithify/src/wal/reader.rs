@@ -132,10 +132,14 @@ impl WalReader {
         self.header.as_ref().map_err(Error::clone)
     }
 
-    /// The log that the header is of, if it is whole and this database's, but of another one than
-    /// was asked for: the header of an earlier life, or the file has another log's name.
-    pub fn other_number(&self) -> Option<u64> {
-        self.other_number
+    /// Whether a log without a header of its own is more than one that was never begun: it holds a
+    /// record, or has the whole header of another log that it cannot have been before. Logs with
+    /// numbers below `oldest_needed` are used again; `None` if that is not known.
+    pub fn lost_its_header(&mut self, oldest_needed: Option<u64>) -> Result<bool> {
+        let was_before =
+            |number| number < self.log_number && oldest_needed.is_none_or(|oldest| number < oldest);
+        let is_another = self.other_number.is_some_and(|number| !was_before(number));
+        Ok(is_another || self.holds_a_record()?)
     }
 
     /// The path of the file.

@@ -235,11 +235,7 @@ fn recover_headless(
     damage: Error,
     oldest_needed: u64,
 ) -> Result<RecoveryReport> {
-    let is_recycled = |number| number < segment.log_number && number < oldest_needed;
-    if reader.other_number().is_some_and(|number| !is_recycled(number)) {
-        return Err(damage);
-    }
-    if reader.holds_a_record()? {
+    if reader.lost_its_header(Some(oldest_needed))? {
         return Err(damage);
     }
     Ok(RecoveryReport {

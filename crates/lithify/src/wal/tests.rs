@@ -1,6 +1,7 @@
 //! Tests of one segment: round trips, the sample, damage of every byte, recycling, failures.
 
 use super::*;
+use crate::format::golden;
 use crate::fs::{FileCallKind, FileSystem, MemoryFileSystem, OpenMode};
 use crate::{Error, ErrorKind, Result};
 use std::io::{self, IoSlice};

@@ -303,7 +303,14 @@ impl DbArguments {
             settle: !workload.no_settle,
             build: build.to_owned(),
         };
-        Ok(self.engine.iter().map(spec).collect())
+        let specs: Vec<DbSpec> = self.engine.iter().map(spec).collect();
+        for spec in &specs {
+            for ladder in &self.tuning.compression {
+                let settings = spec.settings.clone().with_ladder(*ladder);
+                engine::require(&spec.engine, &settings).map_err(Fault::usage)?;
+            }
+        }
+        Ok(specs)
     }
 
     /// Refuses what cannot be meant.

@@ -1,20 +1,34 @@
-//! `lithify bench engines`: the engines by name, and how to get those that are missing.
+//! `lithify bench engines`: the engines by name, what they can do, how to get those missing.
 
-use std::fmt::Write as _;
-
+use clap::Args;
+use lithify_lab::report::engines::{ListedEngine, render};
 use lithify_lab::run::engine;
 
 use crate::fault::{Fault, print};
 
+/// `bench engines`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+transactions: own row locks, or the lab's external lock, one per group of rows. codecs: kinds of
+codec; \"per level\" when levels may differ. own statistics: whether the engine counts bytes or time
+itself, beside what the operating system counts. docs/engines.md says what is matched.
+
+Examples:
+  lithify bench engines
+  lithify bench engines --json")]
+pub struct EnginesArguments {
+    /// Print everything that is known, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Lists them.
-pub fn run() -> Result<(), Fault> {
-    let mut text = String::new();
-    for provider in engine::providers() {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<16} {}", provider.name(), provider.about());
-        if let Err(missing) = provider.available() {
-            let _ = writeln!(text, "{:<16} missing: {missing}", "");
-        }
+pub fn run(arguments: &EnginesArguments) -> Result<(), Fault> {
+    let engines: Vec<ListedEngine> =
+        engine::providers().into_iter().map(ListedEngine::of).collect();
+    if !arguments.json {
+        return print(&render(&engines));
     }
-    print(&text)
+    let json = serde_json::to_string_pretty(&engines).map_err(Fault::failure)?;
+    print(&format!("{json}\n"))
 }

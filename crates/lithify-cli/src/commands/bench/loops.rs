@@ -25,6 +25,9 @@ pub fn run(
     if arguments.nodes.is_some() {
         return Err(Fault::usage("--nodes is of linkbench; the database of dbbench has --keys"));
     }
+    if arguments.clients.is_some() {
+        return Err(Fault::usage("--clients is of linkbench"));
+    }
     let choice = LoopChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),

@@ -1,5 +1,6 @@
 //! `lithify bench`: experiments.
 
+mod amplification;
 mod arguments;
 mod cells;
 mod data;
@@ -9,6 +10,7 @@ mod engines;
 mod list;
 mod loops;
 mod overwrite;
+mod pages;
 pub mod process;
 mod run;
 mod setup;
@@ -30,12 +32,16 @@ pub enum BenchCommand {
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
+    /// Read, write and space amplification, predicted by formulas and measured
+    Amp(amplification::AmplificationArguments),
     /// What crashes take in each mode of durability, and what commits cost
     Durability(durability::DurabilityArguments),
+    /// What compressed pages with holes in files cost, on file systems made for it
+    Pages(pages::PagesArguments),
     /// List the experiments, their scales and arms
     List(list::ListArguments),
-    /// List the engines that can be measured, and how to get those that are missing
-    Engines,
+    /// List the engines that can be measured, what they can do, and how to get the missing ones
+    Engines(engines::EnginesArguments),
     /// Get an engine to compare with
     Setup(setup::SetupArguments),
     /// List real data sets, or get them
@@ -57,6 +63,9 @@ pub enum BenchCommand {
     /// Measure text in chunks; started by `bench run` with the job on standard input
     #[command(hide = true)]
     ChunkProcess,
+    /// Measure amplification; started by `bench amp` with the job on standard input
+    #[command(hide = true)]
+    AmpProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,
@@ -69,10 +78,13 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
+        BenchCommand::Amp(arguments) => amplification::run(&arguments),
+        BenchCommand::AmpProcess => process::do_job(lithify_lab::amplification::measure::run_job),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
         BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
+        BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
-        BenchCommand::Engines => engines::run(),
+        BenchCommand::Engines(arguments) => engines::run(&arguments),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),

@@ -36,6 +36,7 @@ Examples:
   lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
   lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results
+  lithify bench run io-bound-lsm-vs-btree --scale io-s --clients 1,4,16 --seconds 30
   lithify bench run compress-or-not --scale cached
   lithify bench run compress-or-not --engine rocksdb --arms none-upper,lz4 --keys 100000
   lithify bench run compression-options --scale standard
@@ -59,6 +60,10 @@ pub struct RunArguments {
     /// Nodes of the graph of linkbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     pub(super) nodes: Option<u64>,
+    /// Numbers of clients of linkbench, one query phase after another, instead of the scale's
+    /// [1 to 256 each, ascending]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(super) clients: Option<Vec<u64>>,
     /// Keys of the database of dbbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     pub(super) keys: Option<u64>,
@@ -99,6 +104,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         AnyExperiment::Chunks(experiment) => {
             super::cells::run_chunks(arguments, &experiment, &place)
         }
+        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
+            "{} has a command of its own: lithify {}",
+            experiment.name, experiment.workload.command
+        ))),
     }
 }
 
@@ -118,6 +127,7 @@ fn run_linkbench(
         repeats: arguments.repeats,
         query_seconds: arguments.seconds,
         nodes: arguments.nodes,
+        clients: arguments.clients.clone(),
     };
     let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
     let build = program.build().map_err(Fault::failure)?;

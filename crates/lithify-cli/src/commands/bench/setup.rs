@@ -1,50 +1,66 @@
-//! `lithify bench setup`: gets the library of another engine and tries it.
+//! `lithify bench setup`: gets another engine and tries it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lithify_lab_engines::setup;
 
-use crate::fault::{Fault, print};
+use super::process::watch_signals;
+use crate::fault::{Fault, print, say};
 
 /// `bench setup`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Fetches the library out of the engine's published package with the package's own client (Maven),
-loads it, makes a small database with it, and keeps it in a directory outside of any build:
+Gets the engine with the client of the registry that it is published in, builds it where that is
+needed, tries it with a small database, and keeps it in a directory outside of any build:
 $LITHIFY_ENGINES, else $XDG_CACHE_HOME/lithify/engines, else ~/.cache/lithify/engines.
+Without a name it lists what can be got.
 
 Examples:
+  lithify bench setup
   lithify bench setup rocksdb
   lithify bench setup rocksdb --version 10.4.2
   lithify bench overwrite --engine rocksdb --seconds 10")]
 pub struct SetupArguments {
-    /// Which engine
-    #[arg(value_enum)]
-    engine: EngineArgument,
-    /// Which version of it
-    #[arg(long, value_name = "VERSION", default_value = setup::ROCKSDB_DEFAULT_VERSION)]
-    version: String,
+    /// Which engine; lists them when it is not named
+    engine: Option<String>,
+    /// Which version of it; the first one of the list when it is not named
+    #[arg(long, value_name = "VERSION", requires = "engine")]
+    version: Option<String>,
     /// Where to keep it, instead; name the same place in LITHIFY_ENGINES when it is used
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "engine")]
     directory: Option<PathBuf>,
 }
 
-/// Engines that can be fetched.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum EngineArgument {
-    /// RocksDB, out of its Java package
-    Rocksdb,
-}
-
-/// Gets it.
+/// Gets it, or lists what there is to get.
 pub fn run(arguments: &SetupArguments) -> Result<(), Fault> {
-    let EngineArgument::Rocksdb = arguments.engine;
+    let Some(engine) = &arguments.engine else { return list() };
+    let recipe = setup::recipe(engine).map_err(Fault::usage)?;
     let directory = match &arguments.directory {
         Some(directory) => directory.clone(),
         None => setup::directory().map_err(Fault::usage)?,
     };
     let directory = std::path::absolute(&directory).map_err(Fault::usage)?;
-    let library = setup::fetch_rocksdb(&directory, &arguments.version).map_err(Fault::failure)?;
-    print(&format!("RocksDB {} is at {}\n", arguments.version, library.display()))
+    let version = arguments.version.as_deref().unwrap_or(recipe.default_version());
+    let interrupt = watch_signals()?;
+    let place = recipe.follow(&directory, version, &interrupt, &say).map_err(|error| {
+        match interrupt.load(Ordering::Relaxed) {
+            true => Fault::interrupted(error),
+            false => Fault::failure(error),
+        }
+    })?;
+    print(&format!("{} {version} is at {}\n", recipe.title, place.display()))
+}
+
+fn list() -> Result<(), Fault> {
+    let mut text = String::new();
+    for recipe in setup::RECIPES {
+        let versions = recipe.versions.join(", ");
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<12} {} {versions}", recipe.engine, recipe.title);
+        let _ = writeln!(text, "{:<12} {}", "", recipe.about);
+    }
+    print(&text)
 }

@@ -1,40 +1,18 @@
-//! What every adapter has to do alike, as cases that run over any engine.
-//!
-//! Owns: the cases. A test of an adapter calls [`check`] with a way to open its engine on a
-//! directory with [`SPACES`], and wants an empty list back. Promises: every case begins on a
-//! directory of its own; a case that fails says what was expected; no case waits for longer than
-//! a lock of the engine does.
-//!
-//! Does not: measure, or know any engine.
+//! The cases over any engine: reads, scans, batches, transactions, settling, reopening.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session};
-use crate::adapter::{SpaceId, SpaceSpec, WriteBatch};
+use super::{LISTS, Opener, PLAIN, Verdict, fresh, keys, put, same, text, value};
+use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, SpaceId, WriteBatch};
 
-/// The spaces that an engine under test is opened with.
-pub const SPACES: [SpaceSpec; 2] = [
-    SpaceSpec { name: "plain", prefix_bytes: None, single_delete: false },
-    SpaceSpec { name: "lists", prefix_bytes: Some(4), single_delete: true },
-];
+/// A case over an engine that was just made.
+pub(super) type Case = (&'static str, fn(&dyn Engine) -> Verdict);
 
-/// The space without prefixes.
-pub const PLAIN: SpaceId = SpaceId(0);
-/// The space whose keys share prefixes of four bytes and are put once.
-pub const LISTS: SpaceId = SpaceId(1);
-
-/// Opens the engine on a directory, with [`SPACES`] and for transactions.
-pub type Opener<'a> = &'a dyn Fn(&Path) -> EngineResult<Box<dyn Engine>>;
-
-/// What is wrong with a case.
-type Verdict = Result<(), String>;
-
-type Case = (&'static str, fn(&dyn Engine) -> Verdict);
-
-const CASES: [Case; 9] = [
+/// All of them.
+pub(super) const CASES: [Case; 9] = [
     ("get and multi_get", reads),
     ("scans within bounds", scans_within_bounds),
     ("scans across prefixes", scans_across_prefixes),
@@ -45,76 +23,6 @@ const CASES: [Case; 9] = [
     ("a held row keeps others out", held_row),
     ("single delete", single_delete),
 ];
-
-/// Runs all cases; gives a line for each that failed. `is_durable` when what was written is found
-/// again after the engine was closed.
-pub fn check(open: Opener<'_>, root: &Path, is_durable: bool) -> Vec<String> {
-    let mut failures = Vec::new();
-    let mut note = |name: &str, verdict: Verdict| {
-        if let Err(what) = verdict {
-            failures.push(format!("{name}: {what}"));
-        }
-    };
-    for (index, (name, case)) in CASES.iter().enumerate() {
-        note(name, on_fresh(open, &root.join(format!("case-{index}")), *case));
-    }
-    note("flush and compaction", settling(open, &root.join("settling")));
-    if is_durable {
-        note("what was written is found again", reopening(open, &root.join("reopening")));
-    }
-    failures
-}
-
-fn text(error: EngineError) -> String {
-    error.to_string()
-}
-
-fn fresh(open: Opener<'_>, directory: &Path) -> Result<Box<dyn Engine>, String> {
-    std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
-    open(directory).map_err(text)
-}
-
-fn on_fresh(open: Opener<'_>, directory: &Path, case: fn(&dyn Engine) -> Verdict) -> Verdict {
-    let engine = fresh(open, directory)?;
-    case(&*engine)?;
-    engine.close().map_err(text)
-}
-
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Verdict {
-    if found == expected {
-        return Ok(());
-    }
-    Err(format!("{what}: expected {expected:?}, found {found:?}"))
-}
-
-fn put(session: &mut dyn Session, space: SpaceId, rows: &[(&str, &str)]) -> Verdict {
-    let mut batch = WriteBatch::new();
-    for (key, value) in rows {
-        batch.put(space, key.as_bytes(), value.as_bytes());
-    }
-    session.write_batch(&batch).map_err(text)
-}
-
-fn value(session: &mut dyn Session, space: SpaceId, key: &str) -> Result<Option<String>, String> {
-    let mut value = b"left from before".to_vec();
-    let found = session.get(space, key.as_bytes(), &mut value).map_err(text)?;
-    same("a missing row's value", !found && !value.is_empty(), false)?;
-    Ok(found.then(|| String::from_utf8_lossy(&value).into_owned()))
-}
-
-fn keys(
-    session: &mut dyn Session,
-    space: SpaceId,
-    range: &ScanRange<'_>,
-) -> Result<String, String> {
-    let mut keys = Vec::new();
-    let visited = session.scan(space, range, &mut |key, _| {
-        keys.push(String::from_utf8_lossy(key).into_owned());
-        ControlFlow::Continue(())
-    });
-    same("rows visited", visited.map_err(text)?, keys.len() as u64)?;
-    Ok(keys.join(" "))
-}
 
 fn reads(engine: &dyn Engine) -> Verdict {
     let mut session = engine.session().map_err(text)?;
@@ -349,7 +257,7 @@ fn single_delete(engine: &dyn Engine) -> Verdict {
 }
 
 /// Enough rows for several tables; they are all there in every state of the tree.
-fn settling(open: Opener<'_>, directory: &Path) -> Verdict {
+pub(super) fn settling(open: Opener<'_>, directory: &Path) -> Verdict {
     const ROWS: u64 = 4000;
     let engine = fresh(open, directory)?;
     let mut session = engine.session().map_err(text)?;
@@ -377,7 +285,8 @@ fn settling(open: Opener<'_>, directory: &Path) -> Verdict {
     engine.close().map_err(text)
 }
 
-fn reopening(open: Opener<'_>, directory: &Path) -> Verdict {
+/// What was acknowledged before a close is there after it.
+pub(super) fn reopening(open: Opener<'_>, directory: &Path) -> Verdict {
     let engine = fresh(open, directory)?;
     let mut session = engine.session().map_err(text)?;
     put(&mut *session, PLAIN, &[("flushed", "1")])?;

@@ -1,0 +1,151 @@
+//! MariaDB's storage engines, through SQL on a private server.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `wire` | packets over a local socket, and the fields in them |
+//! | `connection` | statements, prepared statements, rows, errors |
+//! | `server` | the installed programs, a server of one's own, its end |
+//! | `options` | settings as arguments and table options; what is refused |
+//! | `engine` | a server as an engine: figures, background work |
+//! | `statistics` | counters and texts of the server |
+//! | `graph`, `rows` | LinkBench's graph in tables |
+//! | `keys` | ordered keys in tables |
+//!
+//! Promises: no server outlives the process that started it, and none listens on a network. What is
+//! matched with other engines and what is not stands in `docs/engines/mariadb.md`.
+
+mod connection;
+mod engine;
+mod graph;
+mod keys;
+mod options;
+mod rows;
+mod server;
+mod statistics;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use lithify_lab::adapter::{Engine, EngineResult, SpaceSpec};
+use lithify_lab::engines::external_lock::ExternalLock;
+use lithify_lab::experiment::Codec;
+use lithify_lab::linkbench::GraphEngine;
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{Provider, Transactions};
+
+use engine::MariaEngine;
+use graph::MariaGraph;
+use options::{Kind, Setup};
+use server::Installation;
+
+/// A storage engine of MariaDB that can be opened by name.
+pub struct MariaDb {
+    name: &'static str,
+    about: &'static str,
+    kind: Kind,
+}
+
+/// The storage engines, the one of the published experiments first.
+pub static PROVIDERS: [MariaDb; 4] = [
+    MariaDb {
+        name: "myrocks",
+        about: "MyRocks of an installed MariaDB, through SQL",
+        kind: Kind::MyRocks,
+    },
+    MariaDb {
+        name: "innodb",
+        about: "InnoDB of an installed MariaDB, through SQL",
+        kind: Kind::InnoDb,
+    },
+    MariaDb {
+        name: "myisam",
+        about: "MyISAM of an installed MariaDB, through SQL; external lock",
+        kind: Kind::MyIsam,
+    },
+    MariaDb {
+        name: "aria",
+        about: "Aria of an installed MariaDB, through SQL; external lock",
+        kind: Kind::Aria,
+    },
+];
+
+/// Whether all of it is installed: the server, MyRocks, the codecs of pages.
+///
+/// # Errors
+/// Something is missing.
+pub fn available() -> EngineResult<()> {
+    let installation = Installation::find()?;
+    let codecs = options::PAGE_CODECS.iter().filter_map(|codec| options::codec_plugin(codec));
+    let mut plugins = codecs.chain([options::MYROCKS_PLUGIN.to_owned()]);
+    plugins.try_for_each(|plugin| installation.plugin(&plugin).map(|_| ()))
+}
+
+/// The program of the server.
+///
+/// # Errors
+/// It is not installed.
+pub fn server_program() -> EngineResult<PathBuf> {
+    Ok(Installation::find()?.server_program().to_owned())
+}
+
+/// Starts a server with MyRocks in the empty `directory`, and gives the version that it names.
+///
+/// # Errors
+/// A program or plugin that is missing, a server that does not work.
+pub fn try_installation(directory: &Path, settings: &EngineSettings) -> EngineResult<String> {
+    let setup = Setup::new(Kind::MyRocks, "myrocks", settings)?;
+    let engine = MariaEngine::open(&Installation::find()?, directory, setup, &[], 0)?;
+    let name = engine.name();
+    Engine::close(Box::new(engine))?;
+    Ok(name)
+}
+
+impl Provider for MariaDb {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn available(&self) -> EngineResult<()> {
+        let installation = Installation::find()?;
+        if self.kind == Kind::MyRocks {
+            installation.plugin(options::MYROCKS_PLUGIN)?;
+        }
+        Ok(())
+    }
+
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let setup = Setup::new(self.kind, self.name, settings)?;
+        let tables = keys::tables(&setup, spaces.len());
+        let installation = Installation::find()?;
+        let engine = MariaEngine::open(&installation, directory, setup, &tables, spaces.len())?;
+        Ok(Box::new(ExternalLock::new(engine)))
+    }
+
+    fn open_graph(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let setup = Setup::new(self.kind, self.name, settings)?;
+        Ok(Box::new(MariaGraph::open(&Installation::find()?, directory, setup)?))
+    }
+
+    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
+        let place = match self.kind {
+            Kind::MyRocks => "the system's, through MariaDB's RocksDB",
+            Kind::InnoDb => "the system's, through MariaDB",
+            Kind::MyIsam | Kind::Aria => "not used",
+        };
+        Ok(if codec == Codec::None { "none".to_owned() } else { place.to_owned() })
+    }
+}

@@ -1,0 +1,115 @@
+//! WiredTiger through a library that the setup builds from its source package.
+//!
+//! WiredTiger's own interface is structures of function pointers with variable arguments, and
+//! their layout changes. So the setup compiles `flat.c`, a file of ours, against the header of the
+//! version and links both into one library of plain functions.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `flat.c` | plain functions over the library's interface |
+//! | `functions` | their types, found by name |
+//! | `connection`, `cursors` | an open database and its rows, behind safe calls |
+//! | `options` | the settings that engines share, as texts |
+//! | `session`, `engine` | the adapter |
+//!
+//! Promises: unsafe code is in `functions`, `connection` and `cursors` only. What is matched with
+//! Lithify and what is not stands in `docs/engines/wiredtiger.md`.
+
+mod connection;
+mod cursors;
+mod engine;
+mod functions;
+mod options;
+mod session;
+
+use std::ffi::CString;
+use std::path::Path;
+
+use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
+use lithify_lab::experiment::Codec;
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{Provider, Transactions};
+
+use crate::library::LoadedOnce;
+use crate::setup;
+use engine::WiredTigerEngine;
+use functions::Functions;
+
+/// What the setup compiles beside the library.
+pub const FLAT_SOURCE: &str = include_str!("flat.c");
+
+/// The version that the adapter is for.
+const VERSION: &str = "11.3.1";
+
+/// WiredTiger, which can be opened by name.
+pub static PROVIDER: WiredTiger = WiredTiger;
+
+/// See [`PROVIDER`].
+pub struct WiredTiger;
+
+/// The functions of the library in the cache, which is loaded once.
+fn functions() -> EngineResult<&'static Functions> {
+    static LOADED: LoadedOnce<Functions> = LoadedOnce::new();
+    LOADED.get(|| connection::load(&setup::recipe("wiredtiger")?.library(VERSION)?))
+}
+
+/// Loads a library, makes a small database in the empty `directory` with it, and gives its version.
+///
+/// # Errors
+/// The library cannot be loaded, lacks a function, or makes no database.
+pub fn try_library(
+    library: &Path,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<String> {
+    let space = SpaceSpec { name: "trial", prefix_bytes: None, single_delete: false };
+    let functions = connection::load(library)?;
+    let engine = WiredTigerEngine::open(functions, directory, settings, &[space])?;
+    Box::new(engine).close()?;
+    Ok(connection::library_version(functions))
+}
+
+impl Provider for WiredTiger {
+    fn name(&self) -> &'static str {
+        "wiredtiger"
+    }
+
+    fn about(&self) -> &'static str {
+        "WiredTiger 11.3.1 from its source package: a B-tree with compressed pages"
+    }
+
+    fn version(&self) -> String {
+        VERSION.to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        engine::capabilities()
+    }
+
+    fn available(&self) -> EngineResult<()> {
+        setup::recipe("wiredtiger")?.library(VERSION).map(|_| ())
+    }
+
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        Ok(Box::new(WiredTigerEngine::open(functions()?, directory, settings, spaces)?))
+    }
+
+    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
+        // The codecs of levels that a tree of pages does not have are not used.
+        let Ok((name, _)) = options::compressor_of(codec) else { return Ok("none".to_owned()) };
+        let version = CString::new(name)
+            .ok()
+            .and_then(|name| connection::codec_version(functions().ok()?, &name));
+        Ok(match (name, version) {
+            ("none", _) => name.to_owned(),
+            (_, Some(version)) => format!("the system's {name} {version}"),
+            (_, None) => format!("the system's {name}"),
+        })
+    }
+}

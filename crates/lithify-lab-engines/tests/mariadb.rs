@@ -1,0 +1,354 @@
+//! MariaDB's engines behind the adapters, where they are installed. A test without them prints a line
+//! and passes, unless `LITHIFY_EXPECT_ENGINES` names `mariadb`.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use lithify_lab::adapter::EngineName;
+use lithify_lab::conformance;
+use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
+use lithify_lab::linkbench::control::{Progress, RequestProgress};
+use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
+use lithify_lab::linkbench::oracle::{self, OracleReport};
+use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
+use lithify_lab::linkbench::schema::SPACES;
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, OpMix, Operation, Profile};
+use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{self, Transactions, open_graph, open_spaces};
+use lithify_lab::run::measure;
+use lithify_lab::run::plan::{Choice, Plan};
+
+/// The engine, if it is there; otherwise a line is printed, or the test fails.
+fn present(name: &str) -> Option<EngineName> {
+    lithify_lab_engines::register();
+    let engine = EngineName::new(name);
+    let Err(missing) = engine::find(&engine).expect("is known").available() else {
+        return Some(engine);
+    };
+    let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();
+    assert!(!expected.split(',').any(|one| one == "mariadb" || one == name), "{missing}");
+    println!("skipped for {name}: {missing}");
+    None
+}
+
+fn settings(bottom: Codec, options: &[(&str, &str)]) -> EngineSettings {
+    let options = options.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    EngineSettings {
+        // Under every engine's least.
+        memory_budget_bytes: 32 << 20,
+        memtable_bytes: 64 << 10,
+        codec_bottom: bottom,
+        options: options.collect(),
+        ..EngineSettings::small()
+    }
+}
+
+fn graph(nodes: u64) -> Graph {
+    Graph::new(Profile::lb2013(), GraphConfig::with_nodes(nodes)).expect("is a graph")
+}
+
+fn load(graph: &Graph, engine: &dyn GraphEngine, config: &LoadConfig) -> LoadOutcome {
+    load::run(graph, engine, config, &Control::silent()).expect("loads")
+}
+
+fn requests(graph: &Graph, engine: &dyn GraphEngine, config: RequestConfig) -> RequestOutcome {
+    let outcome = request::run(graph, engine, &config, &Control::silent()).expect("runs");
+    assert_eq!(outcome.first_error, None);
+    outcome
+}
+
+fn check(engine: &dyn GraphEngine) -> OracleReport {
+    let report = oracle::check(engine, &Control::silent()).expect("is read");
+    assert!(report.passed(), "{:#?}", report.described);
+    report
+}
+
+/// Loads, lets one requester change things, checks, and reads with the reads hashed.
+fn play(
+    graph: &Graph,
+    engine: &dyn GraphEngine,
+    each: u64,
+) -> (RequestOutcome, OracleReport, RequestOutcome) {
+    let loaded = load(graph, engine, &LoadConfig { loaders: 2, ..LoadConfig::default() });
+    assert_eq!((loaded.links, loaded.counts), (graph.expected_links(), graph.expected_counts()));
+    let one = |each| RequestConfig {
+        requesters: 1,
+        requests_per_requester: each,
+        ..RequestConfig::after_load(graph)
+    };
+    let changed = requests(graph, engine, one(each));
+    let report = check(engine);
+    let reads = reads_only(graph);
+    let config = RequestConfig {
+        start_time_ms: changed.next_time_ms,
+        first_new_node_id: changed.next_node_id,
+        hash_reads: true,
+        ..one(each)
+    };
+    let read = requests(&reads, engine, config);
+    (changed, report, read)
+}
+
+/// The same graph with nothing but reads.
+fn reads_only(graph: &Graph) -> Graph {
+    let mut mix = OpMix([0.0; 10]);
+    for (operation, share) in [
+        (Operation::CountLink, 20.0),
+        (Operation::MultigetLink, 30.0),
+        (Operation::GetLinksList, 30.0),
+        (Operation::GetNode, 20.0),
+    ] {
+        mix.0[operation.index()] = share;
+    }
+    let profile = Profile { mix, ..graph.profile().clone() };
+    Graph::new(profile, graph.config().clone()).expect("is a graph")
+}
+
+/// The graph over an engine has to be what it is over ordered keys in memory: every operation finds
+/// the same, all rows are the same, all reads are answered alike.
+fn agrees_with_the_model(name: &str, settings: &EngineSettings, label: Option<&str>) {
+    let Some(engine) = present(name) else { return };
+    let graph = graph(1500);
+    let expected = play(&graph, &ModelEngine::new(&SPACES), 3000);
+    let directory = tempfile::tempdir().expect("a directory");
+    let opened = open_graph(&engine, directory.path(), settings).expect("opens");
+    let (changed, report, read) = play(&graph, &*opened, 3000);
+    let found = |outcome: &RequestOutcome| -> Vec<(String, u64, u64)> {
+        outcome.operations.iter().map(|op| (op.op.clone(), op.done, op.found)).collect()
+    };
+    assert_eq!(found(&changed), found(&expected.0), "{name}");
+    assert_eq!(report, expected.1, "{name}");
+    assert_eq!(found(&read), found(&expected.2), "{name}");
+    let digest =
+        |outcome: &RequestOutcome| (outcome.rows_read, outcome.bytes_read, outcome.read_hash);
+    assert_eq!(digest(&read), digest(&expected.2), "{name}");
+    opened.below().flush().expect("flushes");
+    opened.below().wait_for_compaction().expect("settles");
+    let capabilities = opened.below().capabilities();
+    if let Some(label) = label {
+        assert!(capabilities.labels.iter().any(|have| have.contains(label)), "{capabilities:?}");
+    }
+    let statistics = opened.below().statistics().expect("tells");
+    assert!(statistics.live_bytes > 100_000, "{name}: {statistics:?}");
+    let pids = opened.below().process_ids();
+    opened.close().expect("closes");
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A process that has ended and is still to be waited for has no memory.
+    std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .is_ok_and(|status| status.contains("VmRSS:"))
+}
+
+#[test]
+fn innodb_agrees_with_the_model() {
+    agrees_with_the_model("innodb", &settings(Codec::None, &[]), Some("none in"));
+}
+
+#[test]
+fn innodb_with_compressed_pages_agrees_with_the_model() {
+    let large = settings(Codec::Lz4, &[("page_kib", "64"), ("doublewrite", "off")]);
+    agrees_with_the_model("innodb", &large, Some("lz4 in"));
+    let strong = settings(Codec::None, &[("page_codec", "lzma"), ("binlog", "on")]);
+    agrees_with_the_model("innodb", &strong, Some("lzma in"));
+}
+
+#[test]
+fn innodb_with_key_blocks_agrees_with_the_model() {
+    let blocks = settings(Codec::Zlib(6), &[("key_block_kib", "8"), ("partitions", "4")]);
+    agrees_with_the_model("innodb", &blocks, Some("zlib in key blocks"));
+}
+
+#[test]
+fn myrocks_agrees_with_the_model() {
+    agrees_with_the_model("myrocks", &settings(Codec::Zstd(1), &[]), Some("ZSTD"));
+    let parts = settings(Codec::Lz4, &[("partitions", "4"), ("binlog", "on")]);
+    agrees_with_the_model("myrocks", &parts, Some("LZ4"));
+}
+
+#[test]
+fn engines_without_transactions_agree_with_the_model() {
+    agrees_with_the_model("myisam", &settings(Codec::None, &[]), Some("external lock"));
+    let safe = EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::None, &[]) };
+    agrees_with_the_model("aria", &safe, Some("external lock"));
+}
+
+#[test]
+fn an_index_that_is_built_later_is_the_same() {
+    let graph = graph(800);
+    let model = ModelEngine::new(&SPACES);
+    load(&graph, &model, &LoadConfig::default());
+    let expected = check(&model);
+    for name in ["innodb", "myrocks"] {
+        let Some(engine) = present(name) else { continue };
+        let directory = tempfile::tempdir().expect("a directory");
+        let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+        let opened = opened.expect("opens");
+        let later = LoadConfig {
+            loaders: 2,
+            secondary_index: SecondaryIndex::AfterLinks,
+            ..LoadConfig::default()
+        };
+        let outcome = load(&graph, &*opened, &later);
+        assert!(outcome.secondary_seconds.is_some());
+        assert_eq!(check(&*opened), expected, "{name}");
+        opened.close().expect("closes");
+    }
+}
+
+#[test]
+fn requesters_that_collide_all_the_time_stay_consistent() {
+    let graph = graph(10);
+    for name in ["innodb", "myrocks", "myisam"] {
+        let Some(engine) = present(name) else { continue };
+        let directory = tempfile::tempdir().expect("a directory");
+        let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+        let opened = opened.expect("opens");
+        load(&graph, &*opened, &LoadConfig { loaders: 2, ..LoadConfig::default() });
+        let config = RequestConfig {
+            requesters: 8,
+            requests_per_requester: 300,
+            ..RequestConfig::after_load(&graph)
+        };
+        let outcome = requests(&graph, &*opened, config);
+        assert_eq!((outcome.requests, outcome.failures), (2400, 0), "{name}");
+        check(&*opened);
+        opened.close().expect("closes");
+    }
+}
+
+#[test]
+fn ordered_keys_conform() {
+    for name in ["innodb", "myrocks"] {
+        let Some(engine) = present(name) else { continue };
+        let root = tempfile::tempdir().expect("a directory");
+        let settings = settings(Codec::None, &[]);
+        let open = |directory: &Path| {
+            let spaces = &conformance::SPACES;
+            open_spaces(&engine, directory, &settings, spaces, Transactions::Needed)
+        };
+        let failures = conformance::check(&open, root.path(), true);
+        assert!(failures.is_empty(), "{name}: {}", failures.join("\n"));
+    }
+}
+
+/// Kills the server when some requests are done.
+struct Killer {
+    pid: u32,
+    killed: AtomicBool,
+}
+
+impl Progress for Killer {
+    fn request(&self, progress: &RequestProgress) {
+        let done = std::sync::atomic::Ordering::Relaxed;
+        if progress.requests > 100 && !self.killed.swap(true, done) {
+            let kill = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
+            assert!(kill.expect("is started").success());
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_is_an_error_with_its_last_words() {
+    let Some(engine) = present("innodb") else { return };
+    let graph = graph(200);
+    let directory = tempfile::tempdir().expect("a directory");
+    let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+    let opened = opened.expect("opens");
+    load(&graph, &*opened, &LoadConfig { loaders: 1, ..LoadConfig::default() });
+    let pid = opened.below().process_ids()[0];
+    let killer = Killer { pid, killed: AtomicBool::new(false) };
+    let never = AtomicBool::new(false);
+    let control =
+        Control { cancel: &never, progress: &killer, interval: Duration::from_millis(20) };
+    let config = RequestConfig {
+        requesters: 2,
+        requests_per_requester: u64::MAX,
+        max_failed_per_requester: Some(3),
+        ..RequestConfig::after_load(&graph)
+    };
+    let outcome = request::run(&graph, &*opened, &config, &control).expect("ends");
+    assert!(outcome.aborted, "{outcome:?}");
+    let error = outcome.first_error.expect("there is one");
+    assert!(error.contains("the MariaDB server ended (signal: 9"), "{error}");
+    assert!(error.contains("the last lines of its log: "), "{error}");
+    assert!(error.lines().count() == 1, "{error}");
+    let error = opened.below().statistics().expect_err("there is no server").to_string();
+    assert!(error.contains("the MariaDB server ended"), "{error}");
+    assert!(opened.close().is_err());
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn a_server_ends_with_its_engine() {
+    let Some(engine) = present("innodb") else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+    let opened = opened.expect("opens");
+    let pid = opened.below().process_ids()[0];
+    assert!(is_alive(pid));
+    drop(opened);
+    assert!(!is_alive(pid));
+}
+
+/// Set in a process that opens a server in this directory, tells its process id, and waits.
+const ORPHAN: &str = "LITHIFY_TEST_MARIADB_ORPHAN";
+
+#[test]
+fn a_server_ends_with_the_process_that_started_it() {
+    let Some(engine) = present("innodb") else { return };
+    if let Some(directory) = std::env::var_os(ORPHAN) {
+        let opened = open_graph(&engine, Path::new(&directory), &settings(Codec::None, &[]));
+        let opened = opened.expect("opens");
+        println!("\nserver {}", opened.below().process_ids()[0]);
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "a_server_ends_with_the_process_that_started_it", "--nocapture"])
+        .env(ORPHAN, directory.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let said = BufReader::new(child.stdout.take().expect("is piped"));
+    let mut lines = said.lines().map_while(Result::ok);
+    let pid = lines.find_map(|line| line.strip_prefix("server ")?.parse().ok());
+    let pid: u32 = pid.expect("tells its server");
+    child.kill().expect("is killed");
+    child.wait().expect("has ended");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_alive(pid) {
+        assert!(Instant::now() < deadline, "server {pid} is left behind");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_cell_is_measured_with_its_server_apart() {
+    let Some(engine) = present("innodb") else { return };
+    let experiment = Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses");
+    let plan = Plan::expand(&experiment, &engine, &Choice::default(), "build").expect("expands");
+    let mut spec = plan.cells[1].clone();
+    spec.settings = settings(Codec::Lz4, &[("page_kib", "32")]);
+    (spec.nodes, spec.requesters, spec.loaders) = (500, 2, 1);
+    (spec.warmup_seconds, spec.query_seconds) = (0, 2);
+    spec.open_loop_percent.clear();
+    let directory = tempfile::tempdir().expect("a directory");
+    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
+    assert_eq!((result.violation(), result.oracle.len()), (None, 2));
+    for phase in [&result.load, &result.query] {
+        let server = phase.usage.servers.expect("has a process of its own");
+        let both = phase.usage.process_cpu.total_us();
+        assert!(server.cpu.total_us() > 0 && server.cpu.total_us() < both, "{server:?}");
+        assert!(server.memory.resident_bytes > 32 << 20, "{server:?}");
+        assert!(phase.statistics.written_bytes_by_cause["redo log"] > 0);
+    }
+    assert!(result.engine_name.starts_with("MariaDB 1"), "{}", result.engine_name);
+    assert_eq!(result.engine_options["variables"]["innodb_page_size"], "32768");
+}

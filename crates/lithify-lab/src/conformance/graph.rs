@@ -1,0 +1,53 @@
+//! LinkBench over the engine: what its oracle says after the load and after requests.
+
+use std::path::Path;
+
+use super::{Failures, Subject, Verdict, same, text};
+use crate::linkbench::load::{self, LoadConfig};
+use crate::linkbench::request::{self, RequestConfig};
+use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Profile, oracle};
+use crate::run::engine;
+
+/// Nodes of the graph.
+const NODES: u64 = 2_000;
+
+/// Clients, and requests of each.
+const CLIENTS: u64 = 2;
+const REQUESTS: u64 = 2_000;
+
+/// Loads a graph, runs requests of two clients at once, and has everything checked twice.
+pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
+    let mut failures = Failures::default();
+    failures.note("the graph agrees", requests(subject, root));
+    failures.0
+}
+
+fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
+    std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+    let engine = engine::open_graph(subject.engine, directory, subject.settings).map_err(text)?;
+    let config = GraphConfig::with_nodes(NODES);
+    let graph = Graph::new(Profile::lb2013(), config).map_err(|error| error.to_string())?;
+    let control = Control::silent();
+    let loading = LoadConfig { loaders: CLIENTS, ..LoadConfig::default() };
+    load::run(&graph, &*engine, &loading, &control).map_err(|error| error.to_string())?;
+    passes(&*engine, "after the load")?;
+    let config = RequestConfig {
+        requesters: CLIENTS,
+        requests_per_requester: REQUESTS,
+        ..RequestConfig::after_load(&graph)
+    };
+    let outcome =
+        request::run(&graph, &*engine, &config, &control).map_err(|error| error.to_string())?;
+    same("requests that failed", (outcome.failures, outcome.first_error), (0, None))?;
+    same("requests", outcome.requests, CLIENTS * REQUESTS)?;
+    passes(&*engine, "after the requests")?;
+    engine.close().map_err(text)
+}
+
+fn passes(engine: &dyn GraphEngine, when: &str) -> Verdict {
+    let report = oracle::check(engine, &Control::silent()).map_err(|error| error.to_string())?;
+    if report.passed() && report.nodes > 0 {
+        return Ok(());
+    }
+    Err(format!("{when}: {} nodes, {}", report.nodes, report.described.join("; ")))
+}

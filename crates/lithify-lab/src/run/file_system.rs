@@ -1,0 +1,441 @@
+//! File systems that a cell can be measured on: made in a file, mounted while the cell runs.
+//!
+//! Owns: their names ([`FileSystemSpec`]: `ext4`, `xfs`, `btrfs:zstd-3`, `zfs:gzip-6:16k`), making
+//! and mounting one ([`Mounted::make`]), and taking it away again. What a file system compresses
+//! is not seen by `du`; [`Mounted::used_bytes`] asks the file system itself.
+//!
+//! Promises: dropping a [`Mounted`] unmounts it and removes its file; what a killed run left is
+//! removed by [`remove_stale`]. Names carry the process that made them, and nothing else is
+//! touched. Compression of btrfs is forced, for by itself it gives up on a file after a look at
+//! its beginning.
+//!
+//! Mounting needs to be allowed (root). ZFS runs in a process of its own (`zfs-fuse`), which is
+//! ended with the mount. Threads: one.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::RunError;
+use super::ownership;
+
+/// Which file system, and how it compresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum FileSystemSpec {
+    /// No compression.
+    Ext4,
+    /// No compression.
+    Xfs,
+    /// With the value of `compress-force`, if it compresses.
+    Btrfs(Option<String>),
+    /// With the value of `compression` and the size of a record, KiB.
+    Zfs {
+        /// `off`, `lzjb`, `zle`, `gzip-1` to `gzip-9`.
+        compression: String,
+        /// A power of two up to 128.
+        record_kib: u32,
+    },
+}
+
+/// The usual record of ZFS.
+const ZFS_RECORD_KIB: u32 = 128;
+
+const NAMES: &str = "ext4, xfs, btrfs, btrfs:zlib-1 to zlib-9, btrfs:lzo, btrfs:zstd-1 to zstd-15, \
+                     zfs:off, zfs:lzjb, zfs:zle, zfs:gzip-1 to gzip-9, each of zfs with a record \
+                     size behind it (zfs:lzjb:16k)";
+
+fn effort(text: &str, codec: &str, most: u32) -> bool {
+    let digits = text.strip_prefix(codec).and_then(|rest| rest.strip_prefix('-'));
+    digits.and_then(|digits| digits.parse().ok()).is_some_and(|n: u32| (1..=most).contains(&n))
+}
+
+impl FromStr for FileSystemSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("there is no file system \"{text}\"; there are: {NAMES}");
+        let mut parts = text.split(':');
+        let (kind, compression, record) = (parts.next(), parts.next(), parts.next());
+        if parts.next().is_some() {
+            return Err(unknown());
+        }
+        let record_kib = |text: &str| {
+            let kib = text.strip_suffix('k').and_then(|digits| digits.parse::<u32>().ok());
+            kib.filter(|kib| kib.is_power_of_two() && *kib <= ZFS_RECORD_KIB)
+        };
+        match (kind, compression, record) {
+            (Some("ext4"), None, None) => Ok(FileSystemSpec::Ext4),
+            (Some("xfs"), None, None) => Ok(FileSystemSpec::Xfs),
+            (Some("btrfs"), None, None) => Ok(FileSystemSpec::Btrfs(None)),
+            (Some("btrfs"), Some(codec), None)
+                if codec == "lzo" || effort(codec, "zlib", 9) || effort(codec, "zstd", 15) =>
+            {
+                Ok(FileSystemSpec::Btrfs(Some(codec.to_owned())))
+            }
+            (Some("zfs"), Some(codec), record)
+                if matches!(codec, "off" | "lzjb" | "zle") || effort(codec, "gzip", 9) =>
+            {
+                let record_kib = match record {
+                    None => ZFS_RECORD_KIB,
+                    Some(record) => record_kib(record).ok_or_else(unknown)?,
+                };
+                Ok(FileSystemSpec::Zfs { compression: codec.to_owned(), record_kib })
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for FileSystemSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileSystemSpec::Ext4 => f.write_str("ext4"),
+            FileSystemSpec::Xfs => f.write_str("xfs"),
+            FileSystemSpec::Btrfs(None) => f.write_str("btrfs"),
+            FileSystemSpec::Btrfs(Some(codec)) => write!(f, "btrfs:{codec}"),
+            FileSystemSpec::Zfs { compression, record_kib: ZFS_RECORD_KIB } => {
+                write!(f, "zfs:{compression}")
+            }
+            FileSystemSpec::Zfs { compression, record_kib } => {
+                write!(f, "zfs:{compression}:{record_kib}k")
+            }
+        }
+    }
+}
+
+impl From<FileSystemSpec> for String {
+    fn from(spec: FileSystemSpec) -> Self {
+        spec.to_string()
+    }
+}
+
+impl TryFrom<String> for FileSystemSpec {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FileSystemSpec {
+    /// Programs that it needs, and the package that brings them.
+    fn needs(&self) -> (&'static [&'static str], &'static str) {
+        match self {
+            FileSystemSpec::Ext4 => (&["mkfs.ext4"], "e2fsprogs"),
+            FileSystemSpec::Xfs => (&["mkfs.xfs"], "xfsprogs"),
+            FileSystemSpec::Btrfs(_) => (&["mkfs.btrfs"], "btrfs-progs"),
+            FileSystemSpec::Zfs { .. } => (&["zfs-fuse", "zpool", "zfs"], "zfs-fuse"),
+        }
+    }
+
+    /// Whether it can be made here; otherwise one line that says what is missing.
+    ///
+    /// # Errors
+    /// A program that is not installed, or this user may not mount.
+    pub fn available(&self) -> Result<(), RunError> {
+        let (programs, package) = self.needs();
+        for program in programs {
+            if !is_installed(program) {
+                return Err(RunError::new(format!(
+                    "{self}: {program} is not installed; get it with: apt-get install {package}"
+                )));
+            }
+        }
+        match nix::unistd::geteuid().is_root() {
+            true => Ok(()),
+            false => Err(RunError::new(format!("{self}: only root may mount file systems"))),
+        }
+    }
+}
+
+/// Programs for the administrator are not on everybody's path.
+const PROGRAM_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+fn is_installed(program: &str) -> bool {
+    PROGRAM_DIRECTORIES.iter().any(|directory| Path::new(directory).join(program).is_file())
+}
+
+/// A file system that was made for a cell.
+pub struct Mounted {
+    spec: FileSystemSpec,
+    image: PathBuf,
+    directory: PathBuf,
+    /// What it uses when it is empty.
+    empty_bytes: u64,
+    /// The process of a file system in user space.
+    daemon: Option<Child>,
+}
+
+impl Mounted {
+    /// Makes a file system of at most `size_bytes` in a file in `place`, and mounts it beside it.
+    /// The file is sparse: it takes what is written.
+    ///
+    /// # Errors
+    /// In words: a program is missing or fails, or mounting is not allowed. Nothing is left then.
+    pub fn make(spec: &FileSystemSpec, place: &Path, size_bytes: u64) -> Result<Self, RunError> {
+        spec.available()?;
+        let name = ownership::new_name();
+        let directory = place.join(&name);
+        let mut mounted = Mounted {
+            spec: spec.clone(),
+            image: place.join(format!("{name}.img")),
+            directory,
+            empty_bytes: 0,
+            daemon: None,
+        };
+        // What fails half way is taken away by the drop.
+        mounted.fill(&name, size_bytes)?;
+        mounted.empty_bytes = mounted.occupied_bytes();
+        Ok(mounted)
+    }
+
+    /// Where it is mounted.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The process that serves it, if it is one in user space: its CPU is the engine's cost.
+    pub fn process_id(&self) -> Option<u32> {
+        self.daemon.as_ref().map(Child::id)
+    }
+
+    /// Bytes that its content takes after compression, by the file system's own account. Everything
+    /// is written out first.
+    pub fn used_bytes(&self) -> u64 {
+        crate::meter::space::sync_file_system(&self.directory);
+        self.occupied_bytes().saturating_sub(self.empty_bytes)
+    }
+
+    fn occupied_bytes(&self) -> u64 {
+        nix::sys::statvfs::statvfs(&self.directory).map_or(0, |status| {
+            let blocks = status.blocks().saturating_sub(status.blocks_free());
+            blocks as u64 * status.fragment_size() as u64
+        })
+    }
+
+    fn fill(&mut self, name: &str, size_bytes: u64) -> Result<(), RunError> {
+        let image = File::create_new(&self.image).map_err(|e| RunError::io(&self.image, e))?;
+        image.set_len(size_bytes).map_err(|error| RunError::io(&self.image, error))?;
+        fs::create_dir(&self.directory).map_err(|e| RunError::io(&self.directory, e))?;
+        match self.spec.clone() {
+            FileSystemSpec::Ext4 => self.mkfs_and_mount("mkfs.ext4", &["-q", "-F"], "loop"),
+            FileSystemSpec::Xfs => self.mkfs_and_mount("mkfs.xfs", &["-q", "-f"], "loop"),
+            FileSystemSpec::Btrfs(codec) => {
+                let options = match codec {
+                    // An effort stands behind a colon there.
+                    Some(codec) => format!("loop,compress-force={}", codec.replace('-', ":")),
+                    None => "loop".to_owned(),
+                };
+                self.mkfs_and_mount("mkfs.btrfs", &["-q", "-f"], &options)
+            }
+            FileSystemSpec::Zfs { compression, record_kib } => {
+                self.make_pool(name, &compression, record_kib)
+            }
+        }
+    }
+
+    fn mkfs_and_mount(&self, mkfs: &str, flags: &[&str], options: &str) -> Result<(), RunError> {
+        call(Command::new(mkfs).args(flags).arg(&self.image))?;
+        call(Command::new("mount").args(["-o", options]).arg(&self.image).arg(&self.directory))
+    }
+
+    fn make_pool(
+        &mut self,
+        name: &str,
+        compression: &str,
+        record_kib: u32,
+    ) -> Result<(), RunError> {
+        let started = Command::new("zfs-fuse")
+            .arg("--no-daemon")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        self.daemon = Some(started.map_err(|error| RunError::new(format!("zfs-fuse: {error}")))?);
+        wait_for_zfs()?;
+        let mut create = Command::new("zpool");
+        create.args(["create", "-O", &format!("compression={compression}")]);
+        create.args(["-O", &format!("recordsize={record_kib}K"), "-O", "atime=off", "-m"]);
+        call(create.arg(&self.directory).arg(name).arg(&self.image))
+    }
+
+    fn take_away(&mut self) {
+        let unmounted = match &self.spec {
+            FileSystemSpec::Zfs { .. } => destroy_pool(&self.directory),
+            _ => unmount(&self.directory),
+        };
+        if let Some(mut daemon) = self.daemon.take() {
+            // It has nothing left to write: its only pool is gone.
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+        // What is still mounted keeps its files: the next run finds them by their names.
+        if unmounted {
+            let _ = fs::remove_dir(&self.directory);
+            let _ = fs::remove_file(&self.image);
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        self.take_away();
+    }
+}
+
+/// Takes away what killed runs have left in `place`. Gives the names of what would not go.
+pub fn remove_stale(place: &Path) -> Vec<String> {
+    let mut left = Vec::new();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bare = name.strip_suffix(".img").unwrap_or(&name);
+        if !ownership::is_stale(bare) {
+            continue;
+        }
+        let directory = place.join(bare);
+        let gone = !is_mounted(&directory) || unmount(&directory) || destroy_pool(&directory);
+        if gone {
+            let _ = fs::remove_dir_all(&directory);
+            let _ = fs::remove_file(place.join(format!("{bare}.img")));
+        } else {
+            left.push(name);
+        }
+    }
+    left
+}
+
+/// Calls a program and waits for it.
+fn call(command: &mut Command) -> Result<(), RunError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| RunError::new(format!("{program}: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stderr, output.stdout].concat();
+    let said = String::from_utf8_lossy(&said);
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
+    Err(RunError::new(format!("{program}: {} ({})", first.trim(), output.status)))
+}
+
+/// A file system that was just left by a killed process is busy for another moment.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+
+fn retried(mut attempt: impl FnMut() -> bool) -> bool {
+    (0..TRIES).any(|number| {
+        if number > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        attempt()
+    })
+}
+
+fn is_mounted(directory: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| line.split(' ').nth(1) == directory.to_str())
+}
+
+fn unmount(directory: &Path) -> bool {
+    retried(|| !is_mounted(directory) || call(Command::new("umount").arg(directory)).is_ok())
+}
+
+/// A pool has the name of its directory.
+fn destroy_pool(directory: &Path) -> bool {
+    let Some(name) = directory.file_name() else { return false };
+    retried(|| {
+        !is_mounted(directory)
+            || call(Command::new("zpool").args(["destroy", "-f"]).arg(name)).is_ok()
+    })
+}
+
+fn wait_for_zfs() -> Result<(), RunError> {
+    match retried(|| call(Command::new("zpool").arg("list")).is_ok()) {
+        true => Ok(()),
+        false => Err(RunError::new("zfs-fuse does not answer: is /dev/fuse there?")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn names_are_what_they_say() {
+        for text in
+            ["ext4", "xfs", "btrfs", "btrfs:lzo", "btrfs:zstd-15", "zfs:gzip-6", "zfs:lzjb:16k"]
+        {
+            let spec: FileSystemSpec = text.parse().expect("is known");
+            assert_eq!(spec.to_string(), text);
+        }
+        for text in [
+            "",
+            "ext3",
+            "ext4:lzo",
+            "btrfs:zstd-16",
+            "btrfs:zlib",
+            "btrfs:lzo:16k",
+            "zfs",
+            "zfs:gzip-10",
+            "zfs:lzjb:17k",
+            "zfs:lzjb:256k",
+            "zfs:lzjb:16",
+            "zfs:lzjb:16k:1",
+        ] {
+            let error = text.parse::<FileSystemSpec>().expect_err("is unknown");
+            assert!(error.contains("btrfs:zstd-1 to zstd-15"), "{error}");
+        }
+    }
+
+    /// Files that compress, on every file system that can be made here.
+    #[test]
+    fn what_is_mounted_compresses_and_goes_away() {
+        let place = tempfile::tempdir().expect("a directory");
+        let bytes = b"quartz feldspar mica ".repeat(400_000);
+        for text in ["ext4", "xfs", "btrfs:zstd-3", "btrfs:zlib-9", "btrfs:lzo", "zfs:gzip-6"] {
+            let spec: FileSystemSpec = text.parse().expect("is known");
+            let mounted = match Mounted::make(&spec, place.path(), 512 << 20) {
+                Ok(mounted) => mounted,
+                Err(error) => {
+                    println!("not tried: {error}");
+                    continue;
+                }
+            };
+            let path = mounted.directory().join("file");
+            let written = File::create(&path).and_then(|mut file| file.write_all(&bytes));
+            written.expect("is written");
+            let used = mounted.used_bytes();
+            let compresses = !matches!(spec, FileSystemSpec::Ext4 | FileSystemSpec::Xfs);
+            let most = if compresses { bytes.len() / 4 } else { 2 * bytes.len() };
+            assert!(used > 0 && used < most as u64, "{text}: {used} bytes");
+            drop(mounted);
+            let left = fs::read_dir(place.path()).expect("is there").count();
+            assert_eq!(left, 0, "{text} left something behind");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_mounted_leaves_nothing() {
+        let place = tempfile::tempdir().expect("a directory");
+        // Too small for any file system.
+        let error = Mounted::make(&FileSystemSpec::Ext4, place.path(), 512).err();
+        assert!(error.is_some());
+        assert_eq!(fs::read_dir(place.path()).expect("is there").count(), 0);
+        assert!(remove_stale(place.path()).is_empty());
+    }
+
+    #[test]
+    fn a_program_that_fails_says_why() {
+        let error = call(Command::new("mount").arg("/no such image")).expect_err("fails");
+        assert!(error.to_string().starts_with("mount: "), "{error}");
+        let error = call(&mut Command::new("no-such-program")).expect_err("is not there");
+        assert!(error.to_string().starts_with("no-such-program: "), "{error}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Readers that miss, evict and hold blocks of a cache that is too small for them, under a
+//! concurrency checker; how it is run: `base/orders.rs`.
+
+use super::*;
+use crate::base::orders::{check, join_all};
+use ::shuttle::thread;
+
+/// What a block of the model takes; of the smallest pooled capacity.
+const BLOCK_BYTES: usize = 1000;
+
+/// Blocks that the cache has room for.
+const ROOM: usize = 2;
+
+fn block(cache: &BlockCache, file_id: u64, offset: u64) -> Vec<u8> {
+    let mut buffer = cache.buffer(BLOCK_BYTES);
+    assert!(buffer.is_empty() && buffer.capacity() >= BLOCK_BYTES);
+    thread::yield_now();
+    buffer.resize(BLOCK_BYTES, (16 * file_id + offset) as u8);
+    buffer
+}
+
+fn read(cache: &BlockCache, file_id: u64, offset: u64) -> Bytes {
+    let found = cache.get(file_id, offset);
+    found.unwrap_or_else(|| {
+        let buffer = block(cache, file_id, offset);
+        cache.insert(file_id, offset, BlockKind::Data, buffer)
+    })
+}
+
+fn is_right(bytes: &Bytes, file_id: u64, offset: u64) -> bool {
+    bytes.len() == BLOCK_BYTES && bytes.iter().all(|byte| u64::from(*byte) == 16 * file_id + offset)
+}
+
+/// Two readers of the same blocks, who hold one each while they read the others; a file that is
+/// erased; and a use of memory that takes the room of a block.
+fn readers() {
+    let budget = MemoryBudget::new(ROOM * (1024 + frame::FRAME_OVERHEAD_BYTES));
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    let reader = |first: u64| {
+        let cache = Arc::clone(&cache);
+        thread::spawn(move || {
+            let held = read(&cache, 1, first);
+            for offset in [0, 1, 2] {
+                let bytes = read(&cache, 1 + offset % 2, offset);
+                assert!(is_right(&bytes, 1 + offset % 2, offset), "a block of others");
+            }
+            assert!(is_right(&held, 1, first), "what is held was given to another block");
+        })
+    };
+    let eraser = {
+        let cache = Arc::clone(&cache);
+        thread::spawn(move || cache.erase_file(1))
+    };
+    let writer = {
+        let (budget, cache) = (Arc::clone(&budget), Arc::clone(&cache));
+        thread::spawn(move || {
+            let charge = budget.charge(MemoryUse::Memtable, 1024);
+            cache.shrink_to_budget();
+            drop(charge);
+        })
+    };
+    join_all(vec![reader(0), reader(2), eraser, writer]);
+    assert_eq!(budget.used_bytes(MemoryUse::Pinned), 0, "nobody holds anything");
+    cache.shrink_to_budget();
+    let used = budget.used_bytes(MemoryUse::Cache);
+    assert_eq!(used, cache.statistics().used_bytes as usize, "every charge has its block");
+    assert!(used + cache.home.pool.held_bytes() <= budget.limit_bytes());
+    drop(cache);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
+}
+
+#[test]
+fn blocks_are_right_and_charged_once_in_whatever_order() {
+    check(readers);
+}
