@@ -2,6 +2,8 @@
 //! LinkBench. A test without its engine prints a line and passes, unless `LITHIFY_EXPECT_ENGINES`
 //! names the engine.
 
+#![allow(dead_code, reason = "each test takes what it needs")]
+
 use std::path::Path;
 
 use lithify_lab::adapter::{Engine, EngineName, SpaceId, SpaceSpec, WriteBatch};
