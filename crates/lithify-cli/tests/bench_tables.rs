@@ -85,11 +85,11 @@ fn chunks_of_a_file_are_measured_once_and_shown_again() {
     let lines: String =
         (0..20_000).map(|n| format!("line {} of the text\n", n * 7 % 1000)).collect();
     fs::write(place.path().join("text"), lines).expect("writes");
-    let arguments = ["run", "chunk-length", "--arms", "none-4k,lz4-64k", "--text", "text"];
+    let arms = ["--engine", "lithify", "--arms", "none-4k,lz4-64k", "--text", "text"];
+    let arguments = [&["run", "chunk-length"][..], &arms].concat();
     let run = output(place.path(), &arguments);
     let (report, progress) = (text(&run.stdout), text(&run.stderr));
     assert_eq!(run.status.code(), Some(0), "{progress}");
-    assert!(progress.contains("the arms on rocksdb are skipped: "), "{progress}");
     for part in
         ["2 of 2 cells count", "text: 20000 lines, ", "longest step ms", "not measured here"]
     {
@@ -97,16 +97,21 @@ fn chunks_of_a_file_are_measured_once_and_shown_again() {
     }
     let results = place.path().join("results");
     for end in ["txt", "csv", "json"] {
-        assert!(results.join(format!("chunk-length-smoke.{end}")).is_file(), "{end}");
+        assert!(results.join(format!("chunk-length-smoke-lithify.{end}")).is_file(), "{end}");
     }
-    assert!(!results.join("runs/chunk-length-smoke/lithify-none-4k-r0.data").exists());
+    assert!(!results.join("runs/chunk-length-smoke-lithify/lithify-none-4k-r0.data").exists());
     let again = output(place.path(), &arguments);
     assert!(text(&again.stderr).contains("lithify-lz4-64k-r0: measured already, kept"));
     assert_eq!(text(&again.stdout), report);
-    for shown in ["results/chunk-length-smoke.json", "results/runs/chunk-length-smoke"] {
+    for shown in
+        ["results/chunk-length-smoke-lithify.json", "results/runs/chunk-length-smoke-lithify"]
+    {
         assert_eq!(text(&output(place.path(), &["show", shown]).stdout), report, "{shown}");
     }
-    let csv = output(place.path(), &["show", "--format", "csv", "results/chunk-length-smoke.json"]);
+    let csv = output(
+        place.path(),
+        &["show", "--format", "csv", "results/chunk-length-smoke-lithify.json"],
+    );
     assert_eq!(text(&csv.stdout).lines().count(), 3);
 }
 

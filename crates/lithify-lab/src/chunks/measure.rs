@@ -155,6 +155,13 @@ impl Bench<'_> {
         open_text(&self.cell.engine, database, settings).map_err(|error| failed("open", &error))
     }
 
+    /// A meter of this process and of those in which the engine works.
+    fn meter_of(&self, engine: &dyn TextEngine) -> Meter {
+        let mut meter = self.meter.clone();
+        meter.watch(engine.process_ids());
+        meter
+    }
+
     /// Gives every row of the text.
     fn rows(
         &self,
@@ -203,12 +210,13 @@ impl Bench<'_> {
                      small for the text"
                 ));
             }
-            self.meter.sync();
-            let before = self.meter.read();
+            let meter = self.meter_of(&*engine);
+            meter.sync();
+            let before = meter.read();
             let began = Instant::now();
             engine.flush().map_err(|error| failed("flush", &error))?;
             ms.push(began.elapsed().as_secs_f64() * 1e3);
-            add_usage(&mut usage, &self.meter.usage(&before, &self.meter.read()));
+            add_usage(&mut usage, &meter.usage(&before, &meter.read()));
             if let Some(us) = codec_us_of_flushes(&statistics(&*engine)?.raw) {
                 *codec_us.get_or_insert(0) += us;
             }
@@ -250,7 +258,8 @@ impl Bench<'_> {
                 drop_pages(&flushes.database);
             }
             let engine = self.open(&flushes.database, &self.cell.settings)?;
-            let before = self.meter.read();
+            let meter = self.meter_of(&*engine);
+            let before = meter.read();
             let began = Instant::now();
             let mut seen = Contents::default();
             scan(&*engine, &mut |(_, _, line)| {
@@ -258,7 +267,7 @@ impl Bench<'_> {
                 seen.line_bytes += line.len() as u64;
             })?;
             scans.ms.push(began.elapsed().as_secs_f64() * 1e3);
-            add_usage(&mut scans.usage, &self.meter.usage(&before, &self.meter.read()));
+            add_usage(&mut scans.usage, &meter.usage(&before, &meter.read()));
             close(engine)?;
             let loaded = flushes.contents;
             if (seen.rows, seen.line_bytes) != (loaded.rows, loaded.line_bytes) {

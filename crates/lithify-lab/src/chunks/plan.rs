@@ -5,13 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::spec::{ChunkCell, SCHEMA};
 use crate::adapter::EngineName;
 use crate::datasets::TextData;
+use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
-use crate::experiment::{Arm, EngineSizes, SharedSettings, WorkloadKind};
-use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
-use crate::run::engine;
 use crate::run::plan::{
-    ChoiceError, engines_on_disk, find_scale, override_with, rotated, settings,
+    ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
 };
 
 /// What the command line chose.
@@ -68,22 +66,6 @@ impl RunPlan for ChunkPlan {
     }
 }
 
-/// The settings of an engine whose data all have one codec.
-pub(crate) fn one_codec(
-    arm: &ChunkArm,
-    sizes: &EngineSizes,
-    durability: crate::experiment::DurabilityMode,
-) -> EngineSettings {
-    let ChunkArm { codec, chunk_kib } = *arm;
-    let shared = SharedSettings {
-        codec_small: codec,
-        codec_middle: codec,
-        block_kib: chunk_kib,
-        durability,
-    };
-    settings(&shared, sizes, &Arm::of_one_codec(arm.to_string(), codec))
-}
-
 /// The chosen arms, in the order of the experiment.
 fn choose(
     experiment: &ChunkExperiment,
@@ -136,9 +118,14 @@ impl ChunkPlan {
         for repeat in 0..sizes.repeats {
             for arm in rotated(&arms, repeat as usize) {
                 for engine in rotated(&engines, repeat as usize) {
-                    let known = engine::find(engine).and_then(|p| p.codec_library(arm.codec));
-                    if let Err(unknown) = known {
-                        skipped.push(format!("{arm} on {engine} is skipped: {unknown}"));
+                    let settings =
+                        one_codec(arm.codec, arm.chunk_kib, &sizes.sizes(), workload.durability);
+                    let is_first = arms.iter().find(|a| a.codec == arm.codec) == Some(arm);
+                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                        let line = format!("{arm} on {engine} is skipped: {why}");
+                        if !skipped.contains(&line) {
+                            skipped.push(line);
+                        }
                         continue;
                     }
                     cells.push(ChunkCell {
@@ -148,7 +135,7 @@ impl ChunkPlan {
                         codec: arm.codec,
                         chunk_kib: arm.chunk_kib,
                         repeat,
-                        settings: one_codec(arm, &sizes.sizes(), workload.durability),
+                        settings,
                         text: text.clone(),
                         text_bytes,
                         partitions: workload.partitions,
@@ -160,6 +147,9 @@ impl ChunkPlan {
                     });
                 }
             }
+        }
+        if cells.is_empty() {
+            return Err(ChoiceError(skipped.join("; ")));
         }
         let mut name = format!("{}-{scale}", experiment.name);
         if let Some(engine) = &choice.engine {

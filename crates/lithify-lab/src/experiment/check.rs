@@ -128,6 +128,19 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Refuses a list of engines in which there is none, or one twice.
+pub(super) fn check_engines(key: &str, engines: &[EngineName]) -> Result<(), Fault> {
+    if engines.is_empty() {
+        return Err(fault(key, "an experiment needs at least one engine"));
+    }
+    for (index, engine) in engines.iter().enumerate() {
+        if engines[..index].contains(engine) {
+            return Err(fault(format!("{key}[{index}]"), format!("{engine} twice")));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses numbers of clients that do not go up to that of the last phase.
 fn check_clients(key: &str, scale: &Scale) -> Result<(), Fault> {
     for (name, counts) in [("clients", &scale.clients), ("load_clients", &scale.load_clients)] {
@@ -154,19 +167,6 @@ fn check_counts(key: &str, counts: &[u64]) -> Result<(), Fault> {
         return Ok(());
     }
     Err(fault(key, "numbers of clients must ascend"))
-}
-
-/// Refuses a list of engines in which there is none, or one twice.
-pub(super) fn check_engines(key: &str, engines: &[EngineName]) -> Result<(), Fault> {
-    if engines.is_empty() {
-        return Err(fault(key, "an experiment needs at least one engine"));
-    }
-    for (index, engine) in engines.iter().enumerate() {
-        if engines[..index].contains(engine) {
-            return Err(fault(format!("{key}[{index}]"), format!("{engine} twice")));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses sizes that no engine can be opened with.

@@ -23,7 +23,7 @@ use crate::datasets::TextData;
 pub struct ChunkExperiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
-    /// Its number among the published experiments, `E1` and so on; nothing for one of our own.
+    /// Its number among the published ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// One line for headings.

@@ -46,6 +46,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
     ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
     ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
+    ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
+    ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
     ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
     ("amplification", include_str!("../../../../experiments/amplification.toml")),
     ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
@@ -55,8 +57,6 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("device-speed", include_str!("../../../../experiments/device-speed.toml")),
     ("rocksdb-versions", include_str!("../../../../experiments/rocksdb-versions.toml")),
     ("embedded-engines", include_str!("../../../../experiments/embedded-engines.toml")),
-    ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
-    ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
 ];
 
 /// An experiment of any kind.
@@ -66,12 +66,12 @@ pub enum AnyExperiment {
     LinkBench(Box<Experiment>),
     /// Over the loops of the classic key-value benchmark.
     Loops(Box<LoopExperiment>),
-    /// By a command of its own.
-    Command(Box<CommandExperiment>),
     /// Over tables of rows.
     Tables(Box<TableExperiment>),
     /// Over text in chunks.
     Chunks(Box<ChunkExperiment>),
+    /// By a command of its own.
+    Command(Box<CommandExperiment>),
 }
 
 impl AnyExperiment {
@@ -85,14 +85,14 @@ impl AnyExperiment {
             Some(WorkloadKind::DbBench) => {
                 LoopExperiment::parse(file, text).map(|e| AnyExperiment::Loops(Box::new(e)))
             }
-            Some(WorkloadKind::Command) => {
-                CommandExperiment::parse(file, text).map(|e| AnyExperiment::Command(Box::new(e)))
-            }
             Some(WorkloadKind::Tables) => {
                 TableExperiment::parse(file, text).map(|e| AnyExperiment::Tables(Box::new(e)))
             }
             Some(WorkloadKind::Chunks) => {
                 ChunkExperiment::parse(file, text).map(|e| AnyExperiment::Chunks(Box::new(e)))
+            }
+            Some(WorkloadKind::Command) => {
+                CommandExperiment::parse(file, text).map(|e| AnyExperiment::Command(Box::new(e)))
             }
             // A kind that cannot be read is an error there, with its place.
             Some(WorkloadKind::LinkBench) | None => {
@@ -184,12 +184,12 @@ pub enum WorkloadKind {
     LinkBench,
     /// The loops of the classic key-value benchmark.
     DbBench,
-    /// Whatever a command of its own does.
-    Command,
     /// Rows of tables: load, aggregate, updates.
     Tables,
     /// Text in chunks: flush, scan, codec calls.
     Chunks,
+    /// Whatever a command of its own does.
+    Command,
 }
 
 /// The profiles of LinkBench.

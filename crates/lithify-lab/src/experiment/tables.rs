@@ -10,7 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault, in_range,
+    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
+    in_range,
 };
 use super::{
     Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,
@@ -24,7 +25,7 @@ use crate::datasets::TableData;
 pub struct TableExperiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
-    /// Its number among the published experiments, `E1` and so on; nothing for one of our own.
+    /// Its number among the published ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// One line for headings.

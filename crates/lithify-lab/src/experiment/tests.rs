@@ -20,12 +20,7 @@ fn error(text: &str) -> ExperimentError {
 
 /// Replaces one line; returns its number and the new text.
 fn replace(from: &str, to: &str) -> (usize, String) {
-    replace_in(built_in(), from, to)
-}
-
-/// The text of a built-in experiment.
-fn named(name: &str) -> &'static str {
-    BUILT_IN.iter().find(|(built_in, _)| *built_in == name).expect("is built in").1
+    replace_in(linkbench(), from, to)
 }
 
 /// Replaces one line of a text; returns its number and the new text.
@@ -52,11 +47,6 @@ fn built_in_experiments_parse() {
                 assert_eq!(through_json(&experiment), experiment);
                 kinds.push("dbbench");
             }
-            AnyExperiment::Command(experiment) => {
-                assert_eq!(experiment.name, *name);
-                assert_eq!(through_json(&experiment), experiment);
-                kinds.push("command");
-            }
             AnyExperiment::Tables(experiment) => {
                 assert_eq!(experiment.name, *name);
                 kinds.push("tables");
@@ -64,6 +54,11 @@ fn built_in_experiments_parse() {
             AnyExperiment::Chunks(experiment) => {
                 assert_eq!(experiment.name, *name);
                 kinds.push("chunks");
+            }
+            AnyExperiment::Command(experiment) => {
+                assert_eq!(experiment.name, *name);
+                assert_eq!(through_json(&experiment), experiment);
+                kinds.push("command");
             }
         }
     }
@@ -92,7 +87,7 @@ fn a_file_of_another_kind_is_refused_or_read_as_what_it_is() {
 
 #[test]
 fn published_figures_of_the_built_in() {
-    let experiment = Experiment::parse(FILE, built_in()).expect("parses");
+    let experiment = Experiment::parse(FILE, linkbench()).expect("parses");
     let value = |phase, column, arm| experiment.published_value(phase, column, arm, None);
     assert_eq!(value(Phase::Load, Column::McpuPerInsert, "zlib-1"), Some(146.0));
     assert_eq!(value(Phase::Query, Column::Tps, "zstd-1"), Some(39366.0));
@@ -214,7 +209,7 @@ fn ladders_have_three_codecs_or_one() {
 
 #[test]
 fn figures_are_published_of_scales_that_claim_the_same() {
-    let experiment = Experiment::parse(FILE, named("cached-and-uncached")).expect("parses");
+    let experiment = Experiment::parse(FILE, built_in("cached-and-uncached")).expect("parses");
     let of = |claims| experiment.published_value(Phase::Query, Column::Tps, "rocksdb-log", claims);
     assert_eq!(of(Some(Claim::Cached)), Some(10550.0));
     assert_eq!(of(Some(Claim::IoBound)), Some(5827.0));
@@ -228,20 +223,20 @@ fn figures_are_published_of_scales_that_claim_the_same() {
 
 #[test]
 fn published_series_are_found_by_arm_and_clients() {
-    let experiment = Experiment::parse(FILE, named("io-bound-lsm-vs-btree")).expect("parses");
+    let experiment = Experiment::parse(FILE, built_in("io-bound-lsm-vs-btree")).expect("parses");
     let series = |phase, arm| experiment.published_series(phase, arm, None);
     let disk = series(Phase::Query, "wiredtiger-disk").expect("is published");
     assert_eq!(disk, [(1, 227.0), (4, 726.0), (8, 843.0), (16, 808.0), (24, 813.0)]);
     assert_eq!(series(Phase::Load, "rocksdb").expect("is published")[4], (16, 18248.0));
     assert_eq!(series(Phase::Query, "lithify"), None);
-    let concurrency = Experiment::parse(FILE, named("concurrency")).expect("parses");
+    let concurrency = Experiment::parse(FILE, built_in("concurrency")).expect("parses");
     let cached = concurrency.published_series(Phase::Query, "rocksdb", None).expect("is there");
     assert_eq!((cached.len(), cached[47]), (48, (48, 15653.0)));
 }
 
 #[test]
 fn impossible_clients_series_and_conditions_name_line_and_key() {
-    let text = named("io-bound-lsm-vs-btree");
+    let text = built_in("io-bound-lsm-vs-btree");
     let sweep = "clients = [1, 2, 4]";
     let loads = "load_clients = [1, 2, 4]";
     let row = "  { arm = \"wiredtiger-disk\", values = [227, 726, 843, 808, 813] },";
@@ -274,7 +269,7 @@ fn impossible_clients_series_and_conditions_name_line_and_key() {
         assert_eq!((error.line, error.key.as_str()), (line, key), "{error}");
         assert!(error.what.contains(what), "{error}");
     }
-    let text = named("allocators");
+    let text = built_in("allocators");
     let (line, text) = replace_in(text, "allocator = \"system\"", "allocator = \"hoard\"");
     let error = error(&text);
     assert_eq!((error.line, error.key.as_str()), (line, "arm[0].allocator"));
@@ -282,12 +277,12 @@ fn impossible_clients_series_and_conditions_name_line_and_key() {
 
 #[test]
 fn loops_have_no_conditions_and_commands_begin_with_bench() {
-    let text = named("compress-or-not");
+    let text = built_in("compress-or-not");
     let (line, text) =
         replace_in(text, "middle = \"none\"", "middle = \"none\"\ndevice = \"disk\"");
     let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
     assert_eq!((error.line, error.key.as_str()), (line + 1, "arm[0].device"));
-    let text = named("amplification");
+    let text = built_in("amplification");
     let (line, text) = replace_in(text, "command = \"bench amp\"", "command = \"rm\"");
     let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
     assert_eq!((error.line, error.key.as_str()), (line, "workload.command"));

@@ -85,20 +85,6 @@ pub trait Provider: Send + Sync {
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>>;
 
-    /// Opens an empty graph of LinkBench in `directory`, for transactions: ordered keys, unless
-    /// the engine has a mapping of its own.
-    ///
-    /// # Errors
-    /// As [`Provider::open`].
-    fn open_graph(
-        &self,
-        directory: &Path,
-        settings: &EngineSettings,
-    ) -> EngineResult<Box<dyn GraphEngine>> {
-        let spaces = &linkbench::schema::SPACES;
-        Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
-    }
-
     /// Opens or makes a database in `directory` with one table. An engine of ordered keys keeps its
     /// rows as keys and values; one with tables of its own does it in its own way.
     ///
@@ -127,6 +113,20 @@ pub trait Provider: Send + Sync {
     ) -> EngineResult<Box<dyn TextEngine>> {
         let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
         Ok(Box::new(OrderedText::new(engine)))
+    }
+
+    /// Opens an empty graph of LinkBench in `directory`, for transactions: ordered keys, unless
+    /// the engine has a mapping of its own.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_graph(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let spaces = &linkbench::schema::SPACES;
+        Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
     }
 
     /// Name and version of the library behind a codec.

@@ -173,20 +173,22 @@ impl Bench<'_> {
         work: impl FnOnce(&mut dyn TableSession) -> Result<(R, f64), RunError>,
     ) -> Result<(StepUsage, EngineStatistics, R), RunError> {
         (self.listener)(&ProgressLine::of_stage(name));
-        self.meter.sync();
-        let before = self.meter.read();
+        let mut meter = self.meter.clone();
+        meter.watch(engine.process_ids());
+        meter.sync();
+        let before = meter.read();
         let mut session = step_failed(name, engine.session())?;
         let (result, seconds) = work(&mut *session)?;
         drop(session);
-        let after = self.meter.read();
-        self.meter.sync();
-        let usage = self.meter.usage(&before, &after);
-        let before = self.meter.read();
+        let after = meter.read();
+        meter.sync();
+        let usage = meter.usage(&before, &after);
+        let before = meter.read();
         let limit = Duration::from_secs(self.cell.wait_seconds);
         let rest = step_failed("maintenance", engine.rest(limit))?;
-        let after = self.meter.read();
-        self.meter.sync();
-        let maintenance = self.meter.usage(&before, &after);
+        let after = meter.read();
+        meter.sync();
+        let maintenance = meter.usage(&before, &after);
         // The database was opened for this step: what the engine counts since then is the step's.
         let statistics = step_failed("statistics", engine.statistics())?;
         let written = &statistics.written_bytes_by_cause;

@@ -6,12 +6,11 @@ use super::spec::{SCHEMA, TableCell};
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
-use crate::experiment::{Arm, DurabilityMode, EngineSizes, SharedSettings, WorkloadKind};
+use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
 use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
-use crate::run::engine;
 use crate::run::plan::{
-    ChoiceError, engines_on_disk, find_scale, override_with, rotated, settings,
+    ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
 };
 
 /// What the command line chose.
@@ -70,20 +69,10 @@ impl RunPlan for TablePlan {
     }
 }
 
-/// The settings of an engine whose data all have one codec.
-pub(crate) fn one_codec(
-    arm: &TableArm,
-    sizes: &EngineSizes,
-    durability: DurabilityMode,
-) -> EngineSettings {
-    let (codec, block_kib) = (arm.codec, arm.block_kib);
-    let shared = SharedSettings { codec_small: codec, codec_middle: codec, block_kib, durability };
-    let arm = Arm {
-        engine: arm.engine.clone(),
-        options: arm.options.clone(),
-        ..Arm::of_one_codec(arm.name.clone(), codec)
-    };
-    settings(&shared, sizes, &arm)
+/// The settings of an arm.
+fn settings(arm: &TableArm, sizes: &EngineSizes, durability: DurabilityMode) -> EngineSettings {
+    let options = arm.options.clone();
+    EngineSettings { options, ..one_codec(arm.codec, arm.block_kib, sizes, durability) }
 }
 
 /// The chosen arms, in the order of the experiment.
@@ -158,10 +147,14 @@ impl TablePlan {
                 let own =
                     |engine: &&EngineName| arm.engine.as_ref().is_none_or(|own| own == *engine);
                 for engine in rotated(&engines, repeat as usize).filter(own) {
-                    let known = engine::find(engine).and_then(|p| p.codec_library(arm.codec));
-                    if let Err(unknown) = known {
-                        let name = &arm.name;
-                        let line = format!("arm {name} on {engine} is skipped: {unknown}");
+                    let settings = settings(arm, &sizes.sizes(), workload.durability);
+                    let same = |other: &&TableArm| {
+                        (other.codec, &other.options, &other.engine)
+                            == (arm.codec, &arm.options, &arm.engine)
+                    };
+                    let is_first = arms.iter().copied().find(same) == Some(arm);
+                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                        let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
                         if !skipped.contains(&line) {
                             skipped.push(line);
                         }
@@ -174,7 +167,7 @@ impl TablePlan {
                         arm: arm.name.clone(),
                         table,
                         repeat,
-                        settings: one_codec(arm, &sizes.sizes(), workload.durability),
+                        settings,
                         rows: sizes.rows.get(&table).copied().unwrap_or(0),
                         insert_rows: workload.insert_rows,
                         access: workload.access,

@@ -72,6 +72,7 @@ pub fn run_tables(
 fn refuse_foreign(arguments: &RunArguments) -> Result<(), Fault> {
     let foreign = [
         ("--nodes", arguments.nodes.is_some(), "linkbench"),
+        ("--clients", arguments.clients.is_some(), "linkbench"),
         ("--keys", arguments.keys.is_some(), "dbbench"),
         ("--seconds", arguments.seconds.is_some(), "linkbench and dbbench"),
     ];

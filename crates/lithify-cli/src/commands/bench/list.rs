@@ -174,7 +174,7 @@ fn describe_chunks<'a>(text: &mut String, experiment: &'a ChunkExperiment) -> Op
     experiment.id.as_deref()
 }
 
-/// On which engines every arm is run.
+/// The engines that all arms run on, and whether they are here.
 fn on(text: &mut String, engines: &[EngineName]) {
     let names: Vec<&str> = engines.iter().map(EngineName::name).collect();
     let _ = writeln!(text, "    on: {}", names.join(", "));

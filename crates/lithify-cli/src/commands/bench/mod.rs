@@ -57,15 +57,15 @@ pub enum BenchCommand {
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
-    /// Measure amplification; started by `bench amp` with the job on standard input
-    #[command(hide = true)]
-    AmpProcess,
     /// Measure tables; started by `bench run` with the job on standard input
     #[command(hide = true)]
     TableProcess,
     /// Measure text in chunks; started by `bench run` with the job on standard input
     #[command(hide = true)]
     ChunkProcess,
+    /// Measure amplification; started by `bench amp` with the job on standard input
+    #[command(hide = true)]
+    AmpProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,

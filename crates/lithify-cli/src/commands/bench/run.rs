@@ -98,16 +98,16 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         }
         AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
         AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
-        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
-            "{} has a command of its own: lithify {}",
-            experiment.name, experiment.workload.command
-        ))),
         AnyExperiment::Tables(experiment) => {
             super::cells::run_tables(arguments, &experiment, &place)
         }
         AnyExperiment::Chunks(experiment) => {
             super::cells::run_chunks(arguments, &experiment, &place)
         }
+        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
+            "{} has a command of its own: lithify {}",
+            experiment.name, experiment.workload.command
+        ))),
     }
 }
 

@@ -13,7 +13,9 @@ use super::allocator::Allocator;
 use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
 use super::engine;
 use crate::adapter::EngineName;
-use crate::experiment::{Arm, Claim, DeviceSpeed, EngineSizes, Experiment, Scale, SharedSettings};
+use crate::experiment::{
+    Arm, Claim, Codec, DeviceSpeed, DurabilityMode, EngineSizes, Experiment, Scale, SharedSettings,
+};
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -195,18 +197,17 @@ pub(crate) fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> 
 }
 
 /// The engines that are there, of `chosen` when it names one and else of `declared`, and a line for
-/// each that is left out.
+/// each that is left out, because it is not there or nobody here knows it.
 ///
 /// # Errors
-/// An engine that nobody knows, or none left.
+/// None is left.
 pub fn engines_here(
     declared: &[EngineName],
     chosen: Option<&EngineName>,
 ) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
     let (mut present, mut skipped) = (Vec::new(), Vec::new());
     for name in chosen.map_or(declared, std::slice::from_ref) {
-        let provider = engine::find(name).map_err(|error| ChoiceError(error.to_string()))?;
-        match provider.available() {
+        match engine::available(name) {
             Ok(()) => present.push(name.clone()),
             Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
         }
@@ -231,6 +232,23 @@ pub(crate) fn engines_on_disk(
         Some(name) => Err(ChoiceError(format!(
             "{name} keeps nothing on disk: it cannot be closed and read again"
         ))),
+    }
+}
+
+/// Why an engine cannot run an arm, in words: it is not there, does not have the codec or the
+/// durability, or would do the same as in another arm, because it does not follow sizes of blocks
+/// and this one's is not the `first` of its codec.
+pub(crate) fn cannot_run(
+    engine: &EngineName,
+    settings: &EngineSettings,
+    first: bool,
+) -> Option<String> {
+    match engine::require(engine, settings) {
+        Err(lacking) => Some(lacking.to_string()),
+        Ok(provider) if !first && !provider.capabilities().block_size => {
+            Some(format!("{engine} does not follow sizes of blocks; one of them was enough"))
+        }
+        Ok(_) => None,
     }
 }
 
@@ -397,6 +415,22 @@ pub fn leave_out_missing(
 
 /// The settings of an arm's engine.
 pub(crate) fn settings(shared: &SharedSettings, sizes: &EngineSizes, arm: &Arm) -> EngineSettings {
+    EngineSettings {
+        codec_level0: arm.level0,
+        codec_small: arm.small.unwrap_or(shared.codec_small),
+        codec_middle: arm.middle.unwrap_or(shared.codec_middle),
+        options: arm.options.clone(),
+        ..one_codec(arm.bottom, shared.block_kib, sizes, shared.durability)
+    }
+}
+
+/// The settings of an engine whose data all have one codec.
+pub(crate) fn one_codec(
+    codec: Codec,
+    block_kib: u64,
+    sizes: &EngineSizes,
+    durability: DurabilityMode,
+) -> EngineSettings {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     EngineSettings {
@@ -407,13 +441,13 @@ pub(crate) fn settings(shared: &SharedSettings, sizes: &EngineSizes, arm: &Arm) 
         base_level_bytes: sizes.base_level_mib * MIB,
         fanout: sizes.fanout,
         background_threads: sizes.background_threads,
-        block_bytes: shared.block_kib * 1024,
-        durability: shared.durability,
-        codec_level0: arm.level0,
-        codec_small: arm.small.unwrap_or(shared.codec_small),
-        codec_middle: arm.middle.unwrap_or(shared.codec_middle),
-        codec_bottom: arm.bottom,
+        block_bytes: block_kib * KIB,
+        durability,
+        codec_level0: None,
+        codec_small: codec,
+        codec_middle: codec,
+        codec_bottom: codec,
         direct_reads: false,
-        options: arm.options.clone(),
+        options: BTreeMap::new(),
     }
 }
