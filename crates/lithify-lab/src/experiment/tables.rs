@@ -10,7 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault, in_range,
+    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
+    in_range,
 };
 use super::{
     Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,

@@ -17,9 +17,9 @@
 
 pub mod allocator;
 pub mod cell;
+pub mod cells;
 pub mod control_group;
 pub mod device_limit;
-pub mod cells;
 pub mod engine;
 pub mod file_system;
 pub mod measure;
