@@ -353,7 +353,8 @@ fn a_cell_is_measured_with_its_server_apart() {
     (spec.warmup_seconds, spec.query_seconds) = (0, 2);
     spec.open_loop_percent.clear();
     let directory = tempfile::tempdir().expect("a directory");
-    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())
+        .expect("is measured");
     assert_eq!((result.violation(), result.oracle.len()), (None, 2));
     for phase in [&result.load, &result.query] {
         let server = phase.usage.servers.expect("has a process of its own");
