@@ -57,19 +57,18 @@ pub fn render(run: &Run<TablePlan>) -> String {
     text
 }
 
+/// Whether an arm was to be measured on an engine.
+fn is_planned(run: &Run<TablePlan>, engine: &EngineName, arm: &str) -> bool {
+    run.plan.cells.iter().any(|cell| cell.engine == *engine && cell.arm == arm)
+}
+
 /// Every arm on every engine that it runs on.
 fn arms(run: &Run<TablePlan>) -> Vec<(&EngineName, &TableArm)> {
-    let mut pairs = Vec::new();
-    for engine in &run.plan.engines {
-        for name in &run.plan.arms {
-            if let Some(arm) = run.plan.experiment.arm(name)
-                && arm.engine.as_ref().is_none_or(|own| own == engine)
-            {
-                pairs.push((engine, arm));
-            }
-        }
-    }
-    pairs
+    let arms = run.plan.arms.iter().filter_map(|name| run.plan.experiment.arm(name));
+    let arms: Vec<&TableArm> = arms.collect();
+    let of_engine = |engine| arms.iter().map(move |arm| (engine, *arm));
+    let pairs = run.plan.engines.iter().flat_map(of_engine);
+    pairs.filter(|(engine, arm)| is_planned(run, engine, &arm.name)).collect()
 }
 
 /// Name and version of an engine as it says.
@@ -273,7 +272,10 @@ fn headlines(run: &Run<TablePlan>) -> String {
     let mut rows = Vec::new();
     let mut sentences = Vec::new();
     for item in &run.plan.experiment.headlines {
-        for engine in &run.plan.engines {
+        let planned = |engine: &&EngineName| {
+            [&item.arm, &item.base].into_iter().all(|arm| is_planned(run, engine, arm))
+        };
+        for engine in run.plan.engines.iter().filter(planned) {
             let of = |arm: &str| spread(&results(run, item.table, engine, arm), item.column);
             let comparison = of(&item.arm)
                 .zip(of(&item.base))
