@@ -274,7 +274,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("log");
         let log = SecondLog::above(Box::new(ModelEngine::new(&SPACES)), &path).expect("is made");
-        let mut session = log.session().expect("has sessions");
+        let mut session = Engine::session(&log).expect("has sessions");
         let mut batch = WriteBatch::new();
         batch.put(SPACE, b"a", b"12");
         session.write_batch(&batch).expect("writes");
