@@ -405,26 +405,6 @@ pub struct Arm {
     pub published_as: Option<String>,
 }
 
-impl Arm {
-    /// An arm of one codec for all data, on Lithify.
-    pub fn of_one_codec(name: String, codec: Codec) -> Arm {
-        Arm {
-            name,
-            engine: None,
-            level0: None,
-            small: Some(codec),
-            middle: Some(codec),
-            bottom: codec,
-            options: BTreeMap::new(),
-            claims: None,
-            device: None,
-            second_log: false,
-            allocator: None,
-            published_as: None,
-        }
-    }
-}
-
 /// Two arms whose figures are set in relation, all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
