@@ -189,7 +189,7 @@ impl Sweep<'_> {
                     if self.figures.phases(arm, phase, *clients).is_empty() {
                         continue;
                     }
-                    let median = |value: fn(&PhaseResult) -> Option<f64>| {
+                    let median = |value: Figure| {
                         let spread = self.figures.spread_at(arm, phase, *clients, value);
                         figure_or_dash(spread.map(|spread| spread.median))
                     };
@@ -289,8 +289,11 @@ fn row(what: &str, name: &str, counts: &[u64], value: impl Fn(u64) -> String) ->
 /// A rate of a phase with a number of clients.
 type Rate<'a> = dyn Fn(u64, &PhaseResult) -> Option<f64> + 'a;
 
+/// A figure of a phase; `None` where it was not counted.
+type Figure = fn(&PhaseResult) -> Option<f64>;
+
 /// The published block: averages per second, then each by the rate of operations.
-const EFFICIENCY: [(&str, fn(&PhaseResult) -> Option<f64>); 10] = [
+const EFFICIENCY: [(&str, Figure); 10] = [
     ("cs.sec", |phase| per_second(phase, phase.usage.machine.switches as f64)),
     ("cpu.sec", |phase| Some(phase.usage.busy_percent())),
     ("cs.op", |phase| per_operation(phase, phase.usage.machine.switches as f64)),

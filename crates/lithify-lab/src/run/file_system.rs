@@ -215,7 +215,7 @@ impl Mounted {
     fn occupied_bytes(&self) -> u64 {
         nix::sys::statvfs::statvfs(&self.directory).map_or(0, |status| {
             let blocks = status.blocks().saturating_sub(status.blocks_free());
-            blocks as u64 * status.fragment_size() as u64
+            blocks * status.fragment_size()
         })
     }
 

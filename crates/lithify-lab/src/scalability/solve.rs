@@ -86,10 +86,8 @@ fn step(points: &[Point], curve: &Curve, damping: f64) -> Curve {
     for index in 1..3 {
         if values[index] <= 0.0 && gradient[index] <= 0.0 {
             gradient[index] = 0.0;
-            for other in 0..3 {
-                normal[index][other] = 0.0;
-                normal[other][index] = 0.0;
-            }
+            normal.iter_mut().for_each(|row| row[index] = 0.0);
+            normal[index] = [0.0; 3];
             normal[index][index] = 1.0;
         }
     }
@@ -107,11 +105,13 @@ fn step(points: &[Point], curve: &Curve, damping: f64) -> Curve {
 /// Solves three linear equations by elimination; the matrix has a diagonal above 0.
 fn solved(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
     for pivot in 0..3 {
+        let equation = matrix[pivot];
         for row in pivot + 1..3 {
-            let factor = matrix[row][pivot] / matrix[pivot][pivot];
-            for column in pivot..3 {
-                matrix[row][column] -= factor * matrix[pivot][column];
-            }
+            let factor = matrix[row][pivot] / equation[pivot];
+            matrix[row]
+                .iter_mut()
+                .zip(equation)
+                .for_each(|(cell, of_pivot)| *cell -= factor * of_pivot);
             right[row] -= factor * right[pivot];
         }
     }

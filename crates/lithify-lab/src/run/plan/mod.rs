@@ -269,10 +269,7 @@ pub(crate) fn choose_arms<'a>(
 }
 
 /// The arms that belong to a scale that claims `claims`.
-fn arms_of_scale<'a>(
-    mut arms: Vec<&'a Arm>,
-    claims: Option<Claim>,
-) -> Result<Vec<&'a Arm>, ChoiceError> {
+fn arms_of_scale(mut arms: Vec<&Arm>, claims: Option<Claim>) -> Result<Vec<&Arm>, ChoiceError> {
     arms.retain(|arm| arm.belongs_to(claims));
     if arms.is_empty() {
         let claimed = claims.map_or("nothing", Claim::name);
