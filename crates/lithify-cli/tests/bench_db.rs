@@ -50,7 +50,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["--compression", "lz4-13"], "codec \"lz4-13\": ");
     refused(&["--compression", "lz4", "--compression", "lz4,lz4,lz4"], "names lz4,lz4,lz4 twice");
     refused(&["--compression=lz4", "--compression=none", "--db", "x"], "give one --compression");
-    refused(&["--allocator", "mimalloc"], "allowed: system, jemalloc");
+    refused(&["--allocator", "hoard"], "allowed: system, jemalloc, mimalloc, tcmalloc");
     refused(&["--benchmarks", "fillseq,readrandom:seek-nexts=1"], "seek-nexts has no meaning in");
     refused(&["--benchmarks", "fillseq,overwrite:threads=2"], "no setting \"threads\" of its own");
     refused(&["--benchmarks", "fillseq,overwrite:duration=x"], "duration is \"x\"; allowed: 0 to");

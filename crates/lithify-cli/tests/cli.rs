@@ -148,9 +148,52 @@ fn experiments_are_listed() {
         "arms: none, lz4, zlib-1",
         "scale cached: 1000000 nodes",
         "held to 128 MiB",
+        "E1 zlib-vs-zstd  ",
+        "E4 amplification  ",
+        "by: lithify bench amp",
+        "E6 concurrency  ",
+        "runs here: yes",
     ] {
-        assert!(list.contains(part), "{list}");
+        assert!(list.contains(part), "{part} is missing in:\n{list}");
     }
+    // The numbers come first, in their order; those of our own without one follow.
+    let at = |part: &str| list.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+    assert!(at("E2 ") < at("E3 ") && at("E8 ") < at("E13 ") && at("E13 ") < at("\nembedded"));
+    let line = list.lines().find(|line| line.contains("skipped") || line.contains("no: "));
+    assert!(line.is_none_or(|line| line.contains(" missing")), "{line:?}");
+}
+
+#[test]
+fn an_experiment_with_a_command_of_its_own_names_it() {
+    let place = place();
+    let output = output(place.path(), &["bench", "run", "amplification"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert_eq!(error, "error: amplification has a command of its own: lithify bench amp\n");
+}
+
+#[test]
+fn amplification_is_measured_once_and_reported() {
+    let place = place();
+    let amp = |more: &[&'static str]| {
+        let arguments = ["bench", "amp", "--engines", "model", "--keys", "4000", "--queries", "10"];
+        output(place.path(), &[arguments.as_slice(), more].concat())
+    };
+    let first = amp(&[]);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let report = text(&first.stdout);
+    for part in ["Write: bytes per byte", "Space: ", "Read: ", "uniform", "zipf", "linkbench"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    for file in ["amplification.txt", "amplification.csv", "amplification.json"] {
+        assert!(place.path().join("results").join(file).exists(), "{file}");
+    }
+    let again = amp(&[]);
+    assert_eq!(text(&again.stdout), report);
+    assert_eq!(text(&again.stderr).matches("measured already, kept").count(), 3);
+    let wrong = amp(&["--workloads", "pareto"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("allowed: uniform, zipf, linkbench"));
 }
 
 #[test]

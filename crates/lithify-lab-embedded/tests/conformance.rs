@@ -160,7 +160,8 @@ fn a_cell_of_linkbench_is_measured_and_passes_its_oracle() {
         spec.settings.codec_small = Codec::None;
         (spec.settings.codec_middle, spec.settings.codec_bottom) = (codec, codec);
         let directory = tempfile::tempdir().expect("a directory");
-        let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect(engine);
+        let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())
+            .expect(engine);
         assert_eq!(result.oracle.len(), 2);
         assert!(result.violation().is_none(), "{engine}: {:?}", result.oracle);
         assert!(result.capabilities.labels.iter().any(|label| label == "external lock"));

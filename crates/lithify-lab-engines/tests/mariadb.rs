@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::EngineName;
-use lithify_lab::conformance;
+use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::engines::model::ModelEngine;
 use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
@@ -18,7 +18,7 @@ use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
 use lithify_lab::linkbench::schema::SPACES;
 use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, OpMix, Operation, Profile};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Transactions, open_graph, open_spaces};
+use lithify_lab::run::engine::{self, open_graph};
 use lithify_lab::run::measure;
 use lithify_lab::run::plan::{Choice, Plan};
 
@@ -222,19 +222,32 @@ fn requesters_that_collide_all_the_time_stay_consistent() {
     }
 }
 
+/// What all adapters have to do, over ordered keys.
+fn conforms(name: &str) {
+    let Some(engine) = present(name) else { return };
+    let root = tempfile::tempdir().expect("a directory");
+    let settings = settings(Codec::None, &[]);
+    let subject =
+        Subject { engine: &engine, settings: &settings, child_test: "child_that_commits" };
+    let failures = check_engine(&subject, root.path());
+    assert!(failures.is_empty(), "{name}: {}", failures.join("\n"));
+}
+
 #[test]
-fn ordered_keys_conform() {
-    for name in ["innodb", "myrocks"] {
-        let Some(engine) = present(name) else { continue };
-        let root = tempfile::tempdir().expect("a directory");
-        let settings = settings(Codec::None, &[]);
-        let open = |directory: &Path| {
-            let spaces = &conformance::SPACES;
-            open_spaces(&engine, directory, &settings, spaces, Transactions::Needed)
-        };
-        let failures = conformance::check(&open, root.path(), true);
-        assert!(failures.is_empty(), "{name}: {}", failures.join("\n"));
-    }
+fn ordered_keys_in_innodb_conform() {
+    conforms("innodb");
+}
+
+#[test]
+fn ordered_keys_in_myrocks_conform() {
+    conforms("myrocks");
+}
+
+/// Is run in processes of its own.
+#[test]
+fn child_that_commits() {
+    lithify_lab_engines::register();
+    kill::child();
 }
 
 /// Kills the server when some requests are done.
@@ -340,7 +353,8 @@ fn a_cell_is_measured_with_its_server_apart() {
     (spec.warmup_seconds, spec.query_seconds) = (0, 2);
     spec.open_loop_percent.clear();
     let directory = tempfile::tempdir().expect("a directory");
-    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())
+        .expect("is measured");
     assert_eq!((result.violation(), result.oracle.len()), (None, 2));
     for phase in [&result.load, &result.query] {
         let server = phase.usage.servers.expect("has a process of its own");

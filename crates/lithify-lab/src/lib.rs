@@ -11,13 +11,21 @@
 //! | [`keyvalue`] | what workloads of plain keys and values share |
 //! | [`dbbench`] | the loops of the classic key-value benchmark, in pairs of engines |
 //! | [`loop_experiment`] | published experiments over those loops: arms of codecs on several engines, times of jobs by level |
+//! | [`datasets`] | rows and text: generated, fetched, or the user's own |
+//! | [`tables`] | tables of rows: load, aggregate, updates; what compression costs and saves there |
+//! | [`chunks`] | text in chunks: size, flush, scan, and how long a codec's call holds a thread |
 //! | [`overwrite`] | random overwrites as fast as they go: throughput over time, gaps, space, memory |
 //! | [`durability`] | what crashes take in each mode of durability, and what commits cost |
+//! | [`amplification`] | read, write and space amplification: formulas and measurements |
+//! | [`scalability`] | the curve of throughput by clients |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 
 pub mod adapter;
+pub mod amplification;
+pub mod chunks;
 pub mod conformance;
+pub mod datasets;
 pub mod dbbench;
 pub mod durability;
 pub mod engines;
@@ -31,3 +39,5 @@ pub mod overwrite;
 pub mod page_store;
 pub mod report;
 pub mod run;
+pub mod scalability;
+pub mod tables;

@@ -271,36 +271,49 @@ impl MariaEngine {
     }
 }
 
+/// What a storage engine can do by itself.
+pub fn capabilities(kind: Kind) -> Capabilities {
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+    Capabilities {
+        transactions: kind.has_transactions(),
+        prefix_filter: kind == Kind::MyRocks,
+        single_delete: false,
+        multi_get: true,
+        ordered_scan: true,
+        codec_per_level: kind == Kind::MyRocks,
+        codecs: texts(match kind {
+            Kind::InnoDb => &["none", "zlib", "lz4", "snappy"],
+            Kind::MyRocks => &["none", "snappy", "lz4", "zlib", "zstd"],
+            Kind::MyIsam | Kind::Aria => &["none"],
+        }),
+        block_size: kind == Kind::MyRocks,
+        durability: texts(match kind {
+            Kind::MyIsam => &["buffered", "none"],
+            Kind::InnoDb | Kind::MyRocks | Kind::Aria => &["sync", "buffered", "none"],
+        }),
+        own_statistics: matches!(kind, Kind::InnoDb | Kind::MyRocks),
+        labels: texts(match kind {
+            Kind::InnoDb => &["one codec for all data"],
+            Kind::MyRocks => &["codecs count from the base level"],
+            Kind::MyIsam | Kind::Aria => &["no transactions"],
+        }),
+    }
+}
+
 impl Engine for MariaEngine {
     fn name(&self) -> String {
         format!("MariaDB {} {}", self.version, self.setup.kind.title())
     }
 
     fn capabilities(&self) -> Capabilities {
-        let kind = self.setup.kind;
-        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        let mut labels = self.setup.labels.clone();
-        labels.extend(self.codec_label());
-        Capabilities {
-            transactions: kind.has_transactions(),
-            prefix_filter: kind == Kind::MyRocks,
-            single_delete: false,
-            multi_get: true,
-            ordered_scan: true,
-            codec_per_level: kind == Kind::MyRocks,
-            codecs: texts(match kind {
-                Kind::InnoDb => &["none", "zlib", "lz4", "snappy"],
-                Kind::MyRocks => &["none", "snappy", "lz4", "zlib", "zstd"],
-                Kind::MyIsam | Kind::Aria => &["none"],
-            }),
-            block_size: kind == Kind::MyRocks,
-            durability: texts(match kind {
-                Kind::MyIsam => &["buffered", "none"],
-                Kind::InnoDb | Kind::MyRocks | Kind::Aria => &["sync", "buffered", "none"],
-            }),
-            own_statistics: matches!(kind, Kind::InnoDb | Kind::MyRocks),
-            labels,
+        let mut capabilities = capabilities(self.setup.kind);
+        // An engine of ordered keys says what it said before it was opened. A report of a graph has
+        // what is in force as well.
+        if self.spaces == 0 {
+            capabilities.labels.extend_from_slice(&self.setup.labels);
+            capabilities.labels.extend(self.codec_label());
         }
+        capabilities
     }
 
     fn options(&self) -> Value {

@@ -103,7 +103,7 @@ impl GraphEngine for MariaGraph {
         &self.engine
     }
 
-    fn session(&self, hashing: bool) -> EngineResult<Box<dyn GraphSession + '_>> {
+    fn graph_session(&self, hashing: bool) -> EngineResult<Box<dyn GraphSession + '_>> {
         Ok(Box::new(SqlSession::new(self, hashing)?))
     }
 

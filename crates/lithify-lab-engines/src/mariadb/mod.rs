@@ -26,7 +26,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-use lithify_lab::adapter::{Engine, EngineResult, SpaceSpec};
+use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::ExternalLock;
 use lithify_lab::experiment::Codec;
 use lithify_lab::linkbench::GraphEngine;
@@ -107,6 +107,14 @@ impl Provider for MariaDb {
 
     fn about(&self) -> &'static str {
         self.about
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // Over ordered keys; the graph has transactions where the engine has them.
+        let mut capabilities = engine::capabilities(self.kind);
+        capabilities.transactions = false;
+        capabilities.labels.push("external lock".to_owned());
+        capabilities
     }
 
     fn available(&self) -> EngineResult<()> {

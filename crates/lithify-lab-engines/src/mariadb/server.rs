@@ -308,7 +308,7 @@ fn make(
     Err(EngineError::fatal(format!(
         "{} failed ({status}); {}",
         installation.install.display(),
-        last_lines(log)
+        complaints(log)
     )))
 }
 
@@ -365,8 +365,18 @@ fn last_lines(log: &Path) -> String {
     if lines.is_empty() {
         return "its log is empty".to_owned();
     }
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    format!("the last lines of its log: {}", last.join(" | "))
+    format!("the last lines of its log: {}", joined(&lines))
+}
+
+/// The last lines in which the programs call something an error, or else the last ones.
+fn complaints(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let errors: Vec<&str> = text.lines().filter(|line| line.contains("[ERROR]")).collect();
+    if errors.is_empty() { last_lines(log) } else { joined(&errors) }
+}
+
+fn joined(lines: &[&str]) -> String {
+    lines[lines.len().saturating_sub(LAST_LINES)..].join(" | ")
 }
 
 #[cfg(test)]
@@ -395,5 +405,8 @@ mod tests {
         assert_eq!(last_lines(&log), "its log is empty");
         fs::write(&log, "a\nb\n\nc\nd\ne\n").expect("is written");
         assert_eq!(last_lines(&log), "the last lines of its log: b | c | d | e");
+        assert_eq!(complaints(&log), last_lines(&log));
+        fs::write(&log, "a\n1 [ERROR] no engine\nask somebody\n").expect("is written");
+        assert_eq!(complaints(&log), "1 [ERROR] no engine");
     }
 }

@@ -227,6 +227,7 @@ impl RocksEngine {
             "cache": {
                 "capacity_bytes": options.cache_bytes(),
                 "usage_bytes": options.cache_usage_bytes(),
+                "inserted_bytes": counters.value("rocksdb.block.cache.bytes.write"),
             },
             "memory": {
                 "cache_and_memtables": options.cache_usage_bytes(),

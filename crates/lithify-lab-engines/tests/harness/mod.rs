@@ -73,7 +73,8 @@ pub fn linkbench(engine: &EngineName, change: impl FnOnce(&mut EngineSettings)) 
     (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (5_000, 0, 2);
     change(&mut spec.settings);
     let directory = tempfile::tempdir().expect("a directory");
-    let result = measure::measure(&spec, directory.path(), None, &|_| ()).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())
+        .expect("is measured");
     assert_eq!(result.oracle.len(), 2);
     assert!(result.violation().is_none(), "{:?}", result.oracle);
     assert!(result.query.operations > 100 && result.load.operations > 5_000);

@@ -6,19 +6,19 @@
 //! all, and what was measured by the same program with the same settings is not measured again.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{DbCell, DbJob, DbResult, DbSpec, Role, SCHEMA, Step};
+use super::spec::{DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use super::{oracle, report};
 use crate::adapter::EngineName;
 use crate::experiment::Ladder;
-use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
+use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place};
+use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
-use crate::run::{Pace, RunError, engine, require_free};
+use crate::run::{RunError, engine, require_free};
 
 /// What is measured, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,16 +100,28 @@ fn driver(mut spec: DbSpec) -> DbCell {
     DbCell { id: "driver".to_owned(), role: Role::Driver, repeat: 0, spec }
 }
 
-/// A cell with what became of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DbCellRecord {
-    /// What was to be done.
-    pub cell: DbCell,
-    /// The result, when it was measured.
-    pub result: Option<DbResult>,
-    /// Why there is none, when its process failed.
-    pub failure: Option<String>,
+impl Cell for DbCell {
+    type Outcome = DbResult;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn of(outcome: &DbResult) -> &DbCell {
+        &outcome.cell
+    }
+
+    fn faults(outcome: &DbResult) -> Vec<String> {
+        oracle::faults(outcome)
+    }
+
+    fn summary(outcome: &DbResult) -> String {
+        summary(outcome)
+    }
 }
+
+/// A cell with what became of it.
+pub type DbCellRecord = Entry<DbCell>;
 
 /// A run with all its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -202,76 +214,19 @@ impl Runner<'_> {
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<DbRecord, RunError> {
         let store = Store::open(self.results, &self.plan.name)?;
         write_json(&store.directory().join("plan.json"), self.plan)?;
-        let mut record = DbRecord {
-            schema: SCHEMA,
-            plan: self.plan.clone(),
-            interrupted: false,
-            cells: Vec::new(),
+        let place = |cell: &DbCell| {
+            let (directory, database) = self.directory(&store, cell)?;
+            let environment = cell.spec.allocator.environment();
+            Ok(Place { directory, database, environment })
         };
-        let mut pace = Pace::new(self.plan.cells.len());
-        for cell in &self.plan.cells {
-            let done = match self.interrupt.load(Ordering::Relaxed) {
-                true => None,
-                false => self.cell(&store, cell, &mut pace, announcer)?,
-            };
-            match done {
-                Some(done) => record.cells.push(done),
-                None => {
-                    record.interrupted = true;
-                    break;
-                }
-            }
-        }
-        Ok(record)
-    }
-
-    /// Finds or measures one cell; `None` when it was interrupted.
-    fn cell(
-        &self,
-        store: &Store,
-        cell: &DbCell,
-        pace: &mut Pace,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<DbCellRecord>, RunError> {
-        let result_path = absolute(&store.directory().join(format!("{}.json", cell.id)))?;
-        if let Some(result) = find(&result_path, cell).filter(|_| !self.fresh) {
-            pace.skip();
-            announcer.say(&format!("{}: measured already, kept", cell.id));
-            return Ok(Some(record(cell, Ok(result))));
-        }
-        announcer.begin(&format!("cell {} {}{}", pace.position(), cell.id, pace.rest()));
-        let began = Instant::now();
-        let (directory, data_directory) = self.directory(store, cell)?;
-        let job = DbJob {
-            cell: cell.clone(),
-            data_directory,
-            result_path: result_path.clone(),
-            parent: std::process::id(),
+        let cells = CellLoop {
+            store: &store,
+            program: &self.program,
+            fresh: self.fresh,
+            interrupt: self.interrupt,
         };
-        let log_path = store.directory().join(format!("{}.log", cell.id));
-        let files = JobFiles { result: &result_path, log: &log_path };
-        let mut program = self.program.clone();
-        program.environment.extend(cell.spec.allocator.environment());
-        let mut progress = |line: &_| announcer.progress(line);
-        let answer = run_for_result(&program, &job, &files, self.interrupt, &mut progress)?;
-        drop(directory);
-        let seconds = began.elapsed().as_secs_f64();
-        pace.measured(seconds);
-        let outcome = match answer {
-            Answer::Interrupted => {
-                announcer.end(&format!("{}: stopped", cell.id));
-                return Ok(None);
-            }
-            Answer::Failed(why) => {
-                announcer.end(&format!("{}: failed after {seconds:.0} s: {why}", cell.id));
-                Err(why)
-            }
-            Answer::Result(result) => {
-                announcer.end(&summary(&result, seconds));
-                Ok(*result)
-            }
-        };
-        Ok(Some(record(cell, outcome)))
+        let Entries { interrupted, cells } = cells.run(&self.plan.cells, &place, announcer)?;
+        Ok(DbRecord { schema: SCHEMA, plan: self.plan.clone(), interrupted, cells })
     }
 
     /// The directory of a cell's data, and the one in it that the engine gets.
@@ -303,30 +258,14 @@ impl Runner<'_> {
     }
 }
 
-/// The result of an earlier run of the same program with the same settings.
-pub(crate) fn find(path: &Path, cell: &DbCell) -> Option<DbResult> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let result: DbResult = serde_json::from_str(&text).ok()?;
-    (result.hash == cell.hash() && result.cell == *cell).then_some(result)
-}
-
-fn record(cell: &DbCell, outcome: Result<DbResult, String>) -> DbCellRecord {
-    let (result, failure) = match outcome {
-        Ok(result) => (Some(result), None),
-        Err(why) => (None, Some(why)),
-    };
-    DbCellRecord { cell: cell.clone(), result, failure }
-}
-
 /// One line: the rate of each step, and what other processes took meanwhile.
-fn summary(result: &DbResult, seconds: f64) -> String {
-    let mut text = format!("{}:", result.cell.id);
+fn summary(result: &DbResult) -> String {
+    let mut text = String::new();
     for step in result.loops() {
         let rate = step.operations as f64 / step.elapsed_s.max(1e-9);
-        text.push_str(&format!(" {} {rate:.0}/s,", step.spec));
+        text.push_str(&format!("{} {rate:.0}/s, ", step.spec));
     }
-    let foreign = foreign_percent(result);
-    text.push_str(&format!(" other processes {foreign:.0} %, {seconds:.0} s in all"));
+    text.push_str(&format!("other processes {:.0} %", foreign_percent(result)));
     text
 }
 

@@ -1,7 +1,6 @@
 //! What a run does and what it answers: steps, their settings, their results.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +15,7 @@ use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::run::allocator::Allocator;
 use crate::run::cell::EngineSettings;
+use crate::run::cells::Job;
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
@@ -205,17 +205,7 @@ impl DbCell {
 }
 
 /// What the measuring process is handed on its standard input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DbJob {
-    /// What to do.
-    pub cell: DbCell,
-    /// Where the engine's data are; exists.
-    pub data_directory: PathBuf,
-    /// Where the result goes.
-    pub result_path: PathBuf,
-    /// The process that waits for it.
-    pub parent: u32,
-}
+pub type DbJob = Job<DbCell>;
 
 /// Latencies of one kind of operation: the summary, and as the original prints them.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use crate::adapter::{
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, StallStatistics, WriteBatch,
 };
 use crate::experiment::{Codec, DurabilityMode};
+use lithify::fs::World;
 use lithify::stats::{Cause, DelayCause, JobFigure, StatisticsSnapshot, TrafficFigure};
 use lithify::{CfOptions, ColumnFamily, Db, Options, Transaction};
 use std::path::Path;
@@ -51,7 +52,21 @@ impl LithifyEngine {
         options: Options,
         family: CfOptions,
     ) -> EngineResult<Self> {
-        let db = Db::open(directory, options).map_err(failed)?;
+        LithifyEngine::open_in(World::posix(), directory, spaces, options, family)
+    }
+
+    /// The same over files of the caller's.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub fn open_in(
+        world: World,
+        directory: &Path,
+        spaces: &[SpaceSpec],
+        options: Options,
+        family: CfOptions,
+    ) -> EngineResult<Self> {
+        let db = Db::open_in(directory, options, world).map_err(failed)?;
         let open_family = |space: &SpaceSpec| {
             let prefix_length_bytes = space.prefix_bytes.unwrap_or(0);
             db.column_family(space.name, CfOptions { prefix_length_bytes, ..family.clone() })

@@ -2,10 +2,12 @@
 //!
 //! [`lithify`] is the engine of this project, [`null`] calibrates the driver, [`model`] is the
 //! reference for tests, [`external_lock`] lends transactions to engines that have none, and
-//! [`elsewhere`] names those that a program was built without.
+//! [`elsewhere`] names those that a program was built without. `slow_files` is a slower device for
+//! Lithify.
 
 pub mod elsewhere;
 pub mod external_lock;
 pub mod lithify;
 pub mod model;
 pub mod null;
+pub(crate) mod slow_files;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{Arm, Claim, EngineSizes, Experiment, Scale, WorkloadKind};
+use crate::adapter::EngineName;
 
 /// An impossible value under a key.
 pub(super) struct Fault {
@@ -24,6 +25,7 @@ const RATIO_TOLERANCE: f64 = 0.01;
 /// Refuses what cannot be run.
 pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
+    check_id(experiment.id.as_deref())?;
     check_kind(experiment.workload.kind, WorkloadKind::LinkBench)?;
     // TOML integers are signed, and repeats are added to the seed.
     in_range("workload.seed", experiment.workload.seed, 0..=i64::MAX as u64 / 2)?;
@@ -44,7 +46,21 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
         known_arm(&experiment.arms, &format!("pair[{index}].base"), &pair.base)?;
     }
     check_published(experiment)?;
+    check_series(experiment)?;
     check_headlines(experiment)
+}
+
+/// The largest number of a published experiment.
+const ID_MAX: u64 = 14;
+
+/// Refuses a number that no published experiment has.
+pub(super) fn check_id(id: Option<&str>) -> Result<(), Fault> {
+    let Some(id) = id else { return Ok(()) };
+    let number = id.strip_prefix('E').and_then(|number| number.parse::<u64>().ok());
+    if number.is_some_and(|number| (1..=ID_MAX).contains(&number)) {
+        return Ok(());
+    }
+    Err(fault("id", format!("impossible number \"{id}\"; allowed: E1 to E{ID_MAX}")))
 }
 
 /// Refuses a file of the other kind.
@@ -91,6 +107,7 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
         in_range(&format!("{key}.{name}"), value, allowed)?;
     }
     check_sizes(key, &scale.sizes())?;
+    check_clients(key, scale)?;
     if let Some(limit) = scale.memory_limit_mib
         && limit < scale.memory_budget_mib
     {
@@ -109,6 +126,47 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a list of engines in which there is none, or one twice.
+pub(super) fn check_engines(key: &str, engines: &[EngineName]) -> Result<(), Fault> {
+    if engines.is_empty() {
+        return Err(fault(key, "an experiment needs at least one engine"));
+    }
+    for (index, engine) in engines.iter().enumerate() {
+        if engines[..index].contains(engine) {
+            return Err(fault(format!("{key}[{index}]"), format!("{engine} twice")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses numbers of clients that do not go up to that of the last phase.
+fn check_clients(key: &str, scale: &Scale) -> Result<(), Fault> {
+    for (name, counts) in [("clients", &scale.clients), ("load_clients", &scale.load_clients)] {
+        check_counts(&format!("{key}.{name}"), counts)?;
+    }
+    match scale.clients.last() {
+        Some(last) if *last != scale.requesters => Err(fault(
+            format!("{key}.clients"),
+            format!(
+                "the last one is {last} and requesters is {}: they must agree",
+                scale.requesters
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses numbers of clients that are impossible or do not ascend.
+fn check_counts(key: &str, counts: &[u64]) -> Result<(), Fault> {
+    for (index, count) in counts.iter().enumerate() {
+        in_range(&format!("{key}[{index}]"), *count, 1..=256)?;
+    }
+    if counts.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    Err(fault(key, "numbers of clients must ascend"))
 }
 
 /// Refuses sizes that no engine can be opened with.
@@ -152,6 +210,25 @@ pub(super) fn check_arms(arms: &[Arm]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Refuses what only arms of LinkBench can be run under.
+pub(super) fn check_plain_arms(arms: &[Arm]) -> Result<(), Fault> {
+    for (index, arm) in arms.iter().enumerate() {
+        let conditions = [
+            ("claims", arm.claims.is_some()),
+            ("device", arm.device.is_some()),
+            ("second_log", arm.second_log),
+            ("allocator", arm.allocator.is_some()),
+        ];
+        if let Some((name, _)) = conditions.iter().find(|(_, given)| *given) {
+            return Err(fault(
+                format!("arm[{index}].{name}"),
+                "only arms of linkbench can be run under it",
+            ));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn known_arm(arms: &[Arm], key: &str, name: &str) -> Result<(), Fault> {
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     if names.contains(&name) {
@@ -163,9 +240,7 @@ pub(super) fn known_arm(arms: &[Arm], key: &str, name: &str) -> Result<(), Fault
 fn check_published(experiment: &Experiment) -> Result<(), Fault> {
     for (index, table) in experiment.published.iter().enumerate() {
         let key = format!("published[{index}]");
-        if let Some(column) =
-            table.columns.iter().find(|column| !table.phase.columns().contains(column))
-        {
+        if let Some(column) = table.columns.iter().find(|column| !table.phase.publishes(**column)) {
             return Err(fault(
                 format!("{key}.columns"),
                 format!("{column} is no column of the {} table", table.phase),
@@ -175,6 +250,19 @@ fn check_published(experiment: &Experiment) -> Result<(), Fault> {
             let key = format!("{key}.rows[{row_index}]");
             known_arm(&experiment.arms, &format!("{key}.arm"), &row.arm)?;
             check_width(&key, row.values.len(), table.columns.len())?;
+        }
+    }
+    Ok(())
+}
+
+fn check_series(experiment: &Experiment) -> Result<(), Fault> {
+    for (index, series) in experiment.series.iter().enumerate() {
+        let key = format!("series[{index}]");
+        check_counts(&format!("{key}.clients"), &series.clients)?;
+        for (row_index, row) in series.rows.iter().enumerate() {
+            let key = format!("{key}.rows[{row_index}]");
+            known_arm(&experiment.arms, &format!("{key}.arm"), &row.arm)?;
+            check_width(&key, row.values.len(), series.clients.len())?;
         }
     }
     Ok(())
@@ -193,13 +281,13 @@ fn check_headlines(experiment: &Experiment) -> Result<(), Fault> {
         let key = format!("headline[{index}]");
         known_arm(&experiment.arms, &format!("{key}.arm"), &headline.arm)?;
         known_arm(&experiment.arms, &format!("{key}.base"), &headline.base)?;
-        if !headline.phase.columns().contains(&headline.column) {
+        if !headline.phase.publishes(headline.column) {
             return Err(fault(
                 format!("{key}.column"),
                 format!("{} is no column of the {} table", headline.column, headline.phase),
             ));
         }
-        let value = |arm| experiment.published_value(headline.phase, headline.column, arm);
+        let value = |arm| experiment.headline_value(headline, arm);
         check_ratio(&key, headline.published, value(&headline.arm), value(&headline.base))?;
     }
     Ok(())

@@ -47,6 +47,25 @@ impl Phase {
     }
 }
 
+impl Phase {
+    /// The column of its rate.
+    pub fn rate(self) -> Column {
+        match self {
+            Phase::Load => Column::Ips,
+            Phase::Query => Column::Tps,
+        }
+    }
+
+    /// Whether figures of `column` are published of it: those of its table, and context switches.
+    pub fn publishes(self, column: Column) -> bool {
+        let switches = match self {
+            Phase::Load => Column::SwitchesPerInsert,
+            Phase::Query => Column::SwitchesPerTransaction,
+        };
+        column == switches || self.columns().contains(&column)
+    }
+}
+
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -87,6 +106,12 @@ pub enum Column {
     /// Busy percent of the whole machine, divided by transactions per second, times 10^6.
     #[serde(rename = "Mcpu/t")]
     McpuPerTransaction,
+    /// Context switches of the whole machine per insert.
+    #[serde(rename = "cs/i")]
+    SwitchesPerInsert,
+    /// Context switches of the whole machine per transaction.
+    #[serde(rename = "cs/t")]
+    SwitchesPerTransaction,
     /// Allocated bytes of the data directory at the end of the phase, GB (10^9).
     #[serde(rename = "size")]
     Size,
@@ -121,6 +146,8 @@ impl Column {
             Column::ReadKbPerTransaction => "rKB/t",
             Column::WriteKbPerTransaction => "wKB/t",
             Column::McpuPerTransaction => "Mcpu/t",
+            Column::SwitchesPerInsert => "cs/i",
+            Column::SwitchesPerTransaction => "cs/t",
             Column::Size => "size",
             Column::Rss => "rss",
             Column::UpdateNode => "un",

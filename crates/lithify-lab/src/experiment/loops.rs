@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_arms, check_kind, check_name, check_ratio, check_sizes, check_width, fault,
-    in_range, known_arm,
+    Fault, check_arms, check_engines, check_id, check_kind, check_name, check_plain_arms,
+    check_ratio, check_sizes, check_width, fault, in_range, known_arm,
 };
 use super::{
     Arm, Caveats, EngineSizes, ExperimentError, PublishedRow, SharedSettings, Source, WorkloadKind,
@@ -26,6 +26,9 @@ use crate::dbbench::spec::Benchmark;
 pub struct LoopExperiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
+    /// Its number among the published experiments, `E1` and so on; nothing for one of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// One line for headings.
     pub title: String,
     /// What is asked.
@@ -297,6 +300,7 @@ fn value(rows: &[PublishedRow], arm: &str, index: usize) -> Option<f64> {
 /// Refuses what cannot be run.
 fn check(experiment: &LoopExperiment) -> Result<(), Fault> {
     check_name("name", &experiment.name)?;
+    check_id(experiment.id.as_deref())?;
     check_workload(&experiment.workload)?;
     in_range("engine.block_kib", experiment.engine.block_kib, 1..=1024)?;
     if experiment.scales.is_empty() {
@@ -312,6 +316,7 @@ fn check(experiment: &LoopExperiment) -> Result<(), Fault> {
         check_sizes(&key, &scale.sizes())?;
     }
     check_arms(&experiment.arms)?;
+    check_plain_arms(&experiment.arms)?;
     for (index, arm) in experiment.arms.iter().enumerate() {
         if arm.engine.is_some() {
             let what = "every arm runs on every engine of workload.engines; it has none of its own";
@@ -332,14 +337,7 @@ fn check(experiment: &LoopExperiment) -> Result<(), Fault> {
 
 fn check_workload(workload: &LoopWorkload) -> Result<(), Fault> {
     check_kind(workload.kind, WorkloadKind::DbBench)?;
-    if workload.engines.is_empty() {
-        return Err(fault("workload.engines", "an experiment needs at least one engine"));
-    }
-    for (index, engine) in workload.engines.iter().enumerate() {
-        if workload.engines[..index].contains(engine) {
-            return Err(fault(format!("workload.engines[{index}]"), format!("{engine} twice")));
-        }
-    }
+    check_engines("workload.engines", &workload.engines)?;
     if !workload.load.is_fill() {
         let what = format!("{} fills nothing; allowed: fillseq, fillrandom", workload.load);
         return Err(fault("workload.load", what));

@@ -3,45 +3,75 @@
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
 //! names of codecs in it ([`Codec`], [`Ladder`]), and the columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run. Two kinds of workload have a shape each: LinkBench ([`Experiment`]) and the
-//! loops of the classic key-value benchmark ([`LoopExperiment`]); [`AnyExperiment`] is either.
+//! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
+//! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
+//! in chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
 
 mod check;
+pub mod chunks;
 mod codec;
 mod column;
+pub mod command;
+mod conditions;
 pub mod loops;
 mod parse;
+mod published;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::ChunkExperiment;
 pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
+pub use command::CommandExperiment;
+pub use conditions::{DeviceRates, DeviceSpeed};
 pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
+pub(crate) use published::applies;
+pub use published::{Headline, PublishedRow, PublishedSeries, PublishedTable};
+pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::run::allocator::Allocator;
 
 /// The experiments that are part of the program: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("zlib-vs-zstd", include_str!("../../../../experiments/zlib-vs-zstd.toml")),
     ("lithify-vs-rocksdb", include_str!("../../../../experiments/lithify-vs-rocksdb.toml")),
     ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
+    ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
+    ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
+    ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
+    ("amplification", include_str!("../../../../experiments/amplification.toml")),
+    ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
+    ("concurrency", include_str!("../../../../experiments/concurrency.toml")),
+    ("durability", include_str!("../../../../experiments/durability.toml")),
+    ("allocators", include_str!("../../../../experiments/allocators.toml")),
+    ("device-speed", include_str!("../../../../experiments/device-speed.toml")),
+    ("rocksdb-versions", include_str!("../../../../experiments/rocksdb-versions.toml")),
+    ("embedded-engines", include_str!("../../../../experiments/embedded-engines.toml")),
 ];
 
-/// An experiment of either kind.
+/// An experiment of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyExperiment {
     /// Over the social graph.
     LinkBench(Box<Experiment>),
     /// Over the loops of the classic key-value benchmark.
     Loops(Box<LoopExperiment>),
+    /// Over tables of rows.
+    Tables(Box<TableExperiment>),
+    /// Over text in chunks.
+    Chunks(Box<ChunkExperiment>),
+    /// By a command of its own.
+    Command(Box<CommandExperiment>),
 }
 
 impl AnyExperiment {
@@ -54,6 +84,15 @@ impl AnyExperiment {
         match parse::kind(text) {
             Some(WorkloadKind::DbBench) => {
                 LoopExperiment::parse(file, text).map(|e| AnyExperiment::Loops(Box::new(e)))
+            }
+            Some(WorkloadKind::Tables) => {
+                TableExperiment::parse(file, text).map(|e| AnyExperiment::Tables(Box::new(e)))
+            }
+            Some(WorkloadKind::Chunks) => {
+                ChunkExperiment::parse(file, text).map(|e| AnyExperiment::Chunks(Box::new(e)))
+            }
+            Some(WorkloadKind::Command) => {
+                CommandExperiment::parse(file, text).map(|e| AnyExperiment::Command(Box::new(e)))
             }
             // A kind that cannot be read is an error there, with its place.
             Some(WorkloadKind::LinkBench) | None => {
@@ -69,6 +108,9 @@ impl AnyExperiment {
 pub struct Experiment {
     /// Its name on the command line: lower case, digits, dashes.
     pub name: String,
+    /// Its number among the published experiments, `E1` and so on; nothing for one of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// One line for headings.
     pub title: String,
     /// What is asked.
@@ -91,6 +133,9 @@ pub struct Experiment {
     /// The published tables.
     #[serde(default)]
     pub published: Vec<PublishedTable>,
+    /// The published rates by the number of clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<PublishedSeries>,
     /// The published ratios that ours are held against.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
@@ -139,6 +184,12 @@ pub enum WorkloadKind {
     LinkBench,
     /// The loops of the classic key-value benchmark.
     DbBench,
+    /// Rows of tables: load, aggregate, updates.
+    Tables,
+    /// Text in chunks: flush, scan, codec calls.
+    Chunks,
+    /// Whatever a command of its own does.
+    Command,
 }
 
 /// The profiles of LinkBench.
@@ -208,6 +259,17 @@ pub struct Scale {
     pub loaders: u64,
     /// Threads of the query phase.
     pub requesters: u64,
+    /// Threads of one query phase after another over the same data, ascending; the last one has
+    /// `requesters`. Empty for that one alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u64>,
+    /// Loads each arm once more with each of these numbers of threads, ascending, and queries
+    /// nothing after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_clients: Vec<u64>,
+    /// Speed of the device of arms that say nothing themselves.
+    #[serde(default, skip_serializing_if = "DeviceSpeed::is_fast")]
+    pub device: DeviceSpeed,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
     /// Measured queries, seconds.
@@ -285,6 +347,13 @@ pub enum Claim {
     Cached,
 }
 
+impl Arm {
+    /// Whether it belongs to scales that claim `claims`.
+    pub fn belongs_to(&self, claims: Option<Claim>) -> bool {
+        self.claims.is_none() || claims.is_none() || self.claims == claims
+    }
+}
+
 impl Claim {
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
@@ -318,49 +387,22 @@ pub struct Arm {
     /// What only its engine knows, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// It belongs to scales that claim this, and to those that claim nothing; to all when not
+    /// given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claim>,
+    /// Speed of the device under its data, instead of the scale's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceSpeed>,
+    /// The driver writes every change into a log of its own too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_log: bool,
+    /// Where its process gets its memory from; the program's own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<Allocator>,
     /// What the published tables call it, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
-}
-
-/// The published figures of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedTable {
-    /// Load or query.
-    pub phase: Phase,
-    /// What the values of a row are.
-    pub columns: Vec<Column>,
-    /// One row per published arm.
-    pub rows: Vec<PublishedRow>,
-}
-
-/// One row of a published table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedRow {
-    /// The arm of this experiment that stands for it.
-    pub arm: String,
-    /// One value per column.
-    pub values: Vec<f64>,
-}
-
-/// A published ratio between two arms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Headline {
-    /// Load or query.
-    pub phase: Phase,
-    /// Of which figure.
-    pub column: Column,
-    /// Above the line.
-    pub arm: String,
-    /// Below the line.
-    pub base: String,
-    /// The published ratio.
-    pub published: f64,
-    /// What it says, in words.
-    pub claim: String,
 }
 
 /// Two arms whose figures are set in relation, all of them.
@@ -399,14 +441,5 @@ impl Experiment {
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&Arm> {
         self.arms.iter().find(|arm| arm.name == name)
-    }
-
-    /// The published value of `arm` in a phase and column.
-    pub fn published_value(&self, phase: Phase, column: Column, arm: &str) -> Option<f64> {
-        self.published.iter().filter(|table| table.phase == phase).find_map(|table| {
-            let index = table.columns.iter().position(|candidate| *candidate == column)?;
-            let row = table.rows.iter().find(|row| row.arm == arm)?;
-            row.values.get(index).copied()
-        })
     }
 }

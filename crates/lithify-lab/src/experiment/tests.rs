@@ -4,8 +4,14 @@ use super::*;
 
 const FILE: &str = "e.toml";
 
-fn built_in() -> &'static str {
-    BUILT_IN[0].1
+/// The text of the built-in experiment of that name.
+pub(super) fn built_in(name: &str) -> &'static str {
+    let found = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+    found.unwrap_or_else(|| panic!("{name} is built in")).1
+}
+
+fn linkbench() -> &'static str {
+    built_in("zlib-vs-zstd")
 }
 
 fn error(text: &str) -> ExperimentError {
@@ -14,7 +20,11 @@ fn error(text: &str) -> ExperimentError {
 
 /// Replaces one line; returns its number and the new text.
 fn replace(from: &str, to: &str) -> (usize, String) {
-    let text = built_in();
+    replace_in(linkbench(), from, to)
+}
+
+/// Replaces one line of a text; returns its number and the new text.
+fn replace_in(text: &str, from: &str, to: &str) -> (usize, String) {
     let line = text.lines().position(|line| line == from).expect("the line is there") + 1;
     (line, text.replacen(&format!("\n{from}\n"), &format!("\n{to}\n"), 1))
 }
@@ -26,7 +36,7 @@ fn built_in_experiments_parse() {
         match AnyExperiment::parse(FILE, text).unwrap_or_else(|error| panic!("{error}")) {
             AnyExperiment::LinkBench(experiment) => {
                 assert_eq!(experiment.name, *name);
-                assert!(["smoke", "cached"].iter().all(|s| experiment.scales.contains_key(*s)));
+                assert!(experiment.scales.contains_key("smoke") && experiment.scales.len() > 1);
                 assert_eq!(through_json(&experiment), experiment);
                 kinds.push("linkbench");
             }
@@ -37,9 +47,24 @@ fn built_in_experiments_parse() {
                 assert_eq!(through_json(&experiment), experiment);
                 kinds.push("dbbench");
             }
+            AnyExperiment::Tables(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("tables");
+            }
+            AnyExperiment::Chunks(experiment) => {
+                assert_eq!(experiment.name, *name);
+                kinds.push("chunks");
+            }
+            AnyExperiment::Command(experiment) => {
+                assert_eq!(experiment.name, *name);
+                assert_eq!(through_json(&experiment), experiment);
+                kinds.push("command");
+            }
         }
     }
-    assert_eq!(kinds, ["linkbench", "linkbench", "dbbench"]);
+    let count = |kind| kinds.iter().filter(|found| **found == kind).count();
+    assert_eq!((count("linkbench"), count("dbbench"), count("command")), (9, 1, 2));
+    assert_eq!((count("tables"), count("chunks")), (1, 1));
 }
 
 fn through_json<E: Serialize + serde::de::DeserializeOwned>(experiment: &E) -> E {
@@ -62,8 +87,8 @@ fn a_file_of_another_kind_is_refused_or_read_as_what_it_is() {
 
 #[test]
 fn published_figures_of_the_built_in() {
-    let experiment = Experiment::parse(FILE, built_in()).expect("parses");
-    let value = |phase, column, arm| experiment.published_value(phase, column, arm);
+    let experiment = Experiment::parse(FILE, linkbench()).expect("parses");
+    let value = |phase, column, arm| experiment.published_value(phase, column, arm, None);
     assert_eq!(value(Phase::Load, Column::McpuPerInsert, "zlib-1"), Some(146.0));
     assert_eq!(value(Phase::Query, Column::Tps, "zstd-1"), Some(39366.0));
     assert_eq!(value(Phase::Query, Column::Ips, "zstd-1"), None);
@@ -180,4 +205,86 @@ fn ladders_have_three_codecs_or_one() {
     assert!(ladder("none,lz4").expect_err("too few").ends_with("; 2 were given"));
     assert!(ladder("none,lz4,gzip").expect_err("unknown").starts_with("codec \"gzip\": "));
     assert!(ladder("").is_err());
+}
+
+#[test]
+fn figures_are_published_of_scales_that_claim_the_same() {
+    let experiment = Experiment::parse(FILE, built_in("cached-and-uncached")).expect("parses");
+    let of = |claims| experiment.published_value(Phase::Query, Column::Tps, "rocksdb-log", claims);
+    assert_eq!(of(Some(Claim::Cached)), Some(10550.0));
+    assert_eq!(of(Some(Claim::IoBound)), Some(5827.0));
+    assert_eq!(of(None), None);
+    let arm = |name| experiment.arm(name).expect("is there");
+    assert!(arm("rocksdb").belongs_to(Some(Claim::Cached)));
+    assert!(!arm("rocksdb").belongs_to(Some(Claim::IoBound)) && arm("rocksdb").belongs_to(None));
+    assert_eq!(arm("rocksdb-disk").device, Some(DeviceSpeed::Disk));
+    assert!(arm("rocksdb-log").second_log && !arm("rocksdb").second_log);
+}
+
+#[test]
+fn published_series_are_found_by_arm_and_clients() {
+    let experiment = Experiment::parse(FILE, built_in("io-bound-lsm-vs-btree")).expect("parses");
+    let series = |phase, arm| experiment.published_series(phase, arm, None);
+    let disk = series(Phase::Query, "wiredtiger-disk").expect("is published");
+    assert_eq!(disk, [(1, 227.0), (4, 726.0), (8, 843.0), (16, 808.0), (24, 813.0)]);
+    assert_eq!(series(Phase::Load, "rocksdb").expect("is published")[4], (16, 18248.0));
+    assert_eq!(series(Phase::Query, "lithify"), None);
+    let concurrency = Experiment::parse(FILE, built_in("concurrency")).expect("parses");
+    let cached = concurrency.published_series(Phase::Query, "rocksdb", None).expect("is there");
+    assert_eq!((cached.len(), cached[47]), (48, (48, 15653.0)));
+}
+
+#[test]
+fn impossible_clients_series_and_conditions_name_line_and_key() {
+    let text = built_in("io-bound-lsm-vs-btree");
+    let sweep = "clients = [1, 2, 4]";
+    let loads = "load_clients = [1, 2, 4]";
+    let row = "  { arm = \"wiredtiger-disk\", values = [227, 726, 843, 808, 813] },";
+    let cases = [
+        (sweep, "clients = [1, 2, 8]", "scale.smoke.clients", "they must agree"),
+        (sweep, "clients = [2, 1, 4]", "scale.smoke.clients", "must ascend"),
+        (sweep, "clients = [1, 1, 4]", "scale.smoke.clients", "must ascend"),
+        (sweep, "clients = [0, 2, 4]", "scale.smoke.clients[0]", "1 to 256"),
+        (loads, "load_clients = [1, 300]", "scale.smoke.load_clients[1]", "1 to 256"),
+        (row, &row.replace(", 813", ""), "series[1].rows[1].values", "4 values for 5"),
+        (row, &row.replace("wiredtiger-disk", "x"), "series[1].rows[1].arm", "there are: rocksdb"),
+        ("id = \"E3\"", "id = \"E15\"", "id", "E1 to E14"),
+        ("id = \"E3\"", "id = \"three\"", "id", "E1 to E14"),
+    ];
+    for (from, to, key, what) in cases {
+        let (line, text) = replace_in(text, from, to);
+        let error = error(&text);
+        assert_eq!((error.line, error.key.as_str()), (line, key), "{error}");
+        assert!(error.what.contains(what), "{error}");
+    }
+    // Keys of which a file has several: the first one is replaced.
+    for (from, to, key, what) in [
+        ("device = \"disk\"", "device = \"floppy\"", "arm[4].device", "slow-ssd"),
+        ("second_log = true", "second_log = 1", "arm[0].second_log", "invalid type"),
+        ("published = 1.12", "published = 1.3", "headline[0].published", "contradicts"),
+        ("clients = 1", "clients = \"1\"", "headline[0].clients", "invalid type"),
+    ] {
+        let (line, text) = replace_in(text, from, to);
+        let error = error(&text);
+        assert_eq!((error.line, error.key.as_str()), (line, key), "{error}");
+        assert!(error.what.contains(what), "{error}");
+    }
+    let text = built_in("allocators");
+    let (line, text) = replace_in(text, "allocator = \"system\"", "allocator = \"hoard\"");
+    let error = error(&text);
+    assert_eq!((error.line, error.key.as_str()), (line, "arm[0].allocator"));
+}
+
+#[test]
+fn loops_have_no_conditions_and_commands_begin_with_bench() {
+    let text = built_in("compress-or-not");
+    let (line, text) =
+        replace_in(text, "middle = \"none\"", "middle = \"none\"\ndevice = \"disk\"");
+    let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
+    assert_eq!((error.line, error.key.as_str()), (line + 1, "arm[0].device"));
+    let text = built_in("amplification");
+    let (line, text) = replace_in(text, "command = \"bench amp\"", "command = \"rm\"");
+    let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
+    assert_eq!((error.line, error.key.as_str()), (line, "workload.command"));
+    assert!(error.what.contains("begins with \"bench \""), "{error}");
 }

@@ -35,6 +35,13 @@ pub struct Sample {
     pub directory: DirectorySize,
     /// Resident memory of the process and of those of the engine.
     pub resident_bytes: u64,
+    /// Virtual memory of these processes.
+    #[serde(default)]
+    pub virtual_bytes: u64,
+    /// Bytes of blocks that were put into the engine's cache since it was opened; 0 where it does
+    /// not tell.
+    #[serde(default)]
+    pub cache_inserted_bytes: u64,
     /// Memory of the engine by purpose.
     pub memory: BTreeMap<String, u64>,
 }
@@ -43,6 +50,12 @@ impl Sample {
     fn take(engine: &dyn Engine, directory: &Path, at_s: f64) -> EngineResult<Sample> {
         let statistics = engine.statistics()?;
         let number = |name| statistics.raw.get(name).and_then(serde_json::Value::as_u64);
+        let inserted = statistics.raw.pointer("/cache/inserted_bytes");
+        let process = engine
+            .process_ids()
+            .into_iter()
+            .map(ProcessMemory::of)
+            .fold(ProcessMemory::of_self(), |sum, memory| sum.plus(&memory));
         let memory = statistics.raw.get("memory").and_then(serde_json::Value::as_object);
         let memory = memory.into_iter().flatten().filter(|(name, _)| *name != "limit_bytes");
         Ok(Sample {
@@ -52,12 +65,9 @@ impl Sample {
             pending_compaction_bytes: number("pending_compaction_bytes").unwrap_or(0),
             level0_files: statistics.levels.first().map_or(0, |level| level.files),
             directory: space::directory_size(directory),
-            resident_bytes: engine
-                .process_ids()
-                .into_iter()
-                .chain([std::process::id()])
-                .map(|pid| ProcessMemory::of(pid).resident_bytes)
-                .sum(),
+            resident_bytes: process.resident_bytes,
+            virtual_bytes: process.virtual_bytes,
+            cache_inserted_bytes: inserted.and_then(serde_json::Value::as_u64).unwrap_or(0),
             memory: memory
                 .filter_map(|(name, bytes)| Some((name.clone(), bytes.as_u64()?)))
                 .collect(),

@@ -30,7 +30,7 @@ pub trait GraphEngine: Send + Sync {
     ///
     /// # Errors
     /// The engine's own.
-    fn session(&self, hashing: bool) -> EngineResult<Box<dyn GraphSession + '_>> {
+    fn graph_session(&self, hashing: bool) -> EngineResult<Box<dyn GraphSession + '_>> {
         Ok(Box::new(GraphStore::new(self.below().session()?, hashing)))
     }
 

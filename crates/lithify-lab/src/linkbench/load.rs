@@ -235,7 +235,7 @@ fn in_threads(shared: &Shared<'_>, engine: &dyn GraphEngine) {
         let spawn = |work: fn(&mut Loader<'_>) -> EngineResult<()>, sender: Sender<()>| {
             scope.spawn(move || {
                 let mut tally = Tally::default();
-                let result = engine.session(false).and_then(|session| {
+                let result = engine.graph_session(false).and_then(|session| {
                     let mut loader = Loader::new(shared, session);
                     let result = work(&mut loader);
                     tally = loader.tally;

@@ -145,7 +145,7 @@ impl<'a> Requester<'a> {
             shared,
             number: usize::try_from(seat.requester).unwrap_or(usize::MAX),
             generator,
-            store: engine.session(shared.config.hash_reads)?,
+            store: engine.graph_session(shared.config.hash_reads)?,
             tally: Tally::default(),
             recorded: 0,
             first_error: None,

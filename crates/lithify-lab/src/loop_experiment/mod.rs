@@ -27,10 +27,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::dbbench::oracle;
-use crate::dbbench::runner::{DbCellRecord, DbRecord, find, shortened};
+use crate::dbbench::runner::{DbRecord, shortened};
 use crate::dbbench::spec::SCHEMA;
 use crate::experiment::WorkloadKind;
 use crate::run::RunError;
+use crate::run::cells::{Entry, find};
 use crate::run::store::{write_atomically, write_json};
 use plan::LoopPlan;
 
@@ -132,7 +133,7 @@ fn collect(directory: &Path, plan: LoopPlan) -> LoopRecord {
     let mut cells = Vec::new();
     for cell in &plan.cells.cells {
         if let Some(result) = find(&directory.join(format!("{}.json", cell.id)), cell) {
-            cells.push(DbCellRecord { cell: cell.clone(), result: Some(result), failure: None });
+            cells.push(Entry::new(cell, Ok(result)));
         }
     }
     let interrupted = cells.len() < plan.cells.cells.len();

@@ -9,8 +9,7 @@ use crate::dbbench::step::StepSpec;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
 use crate::run::allocator::Allocator;
-use crate::run::engine;
-use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
+use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, rotated, settings};
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -53,30 +52,6 @@ const DRIVER_SECONDS_MAX: u64 = 5;
 
 /// Seeds of two repeats lie further apart than the threads of a process.
 const SEEDS_PER_REPEAT: u64 = 1000;
-
-/// The engines of `choice` that are there, and a line for each that is left out.
-///
-/// # Errors
-/// An engine that nobody knows, or none left.
-pub fn engines_here(
-    experiment: &LoopExperiment,
-    choice: &LoopChoice,
-) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
-    let chosen = choice.engine.iter();
-    let declared = experiment.workload.engines.iter().filter(|_| choice.engine.is_none());
-    let (mut present, mut skipped) = (Vec::new(), Vec::new());
-    for name in chosen.chain(declared) {
-        let provider = engine::find(name).map_err(|error| ChoiceError(error.to_string()))?;
-        match provider.available() {
-            Ok(()) => present.push(name.clone()),
-            Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
-        }
-    }
-    if present.is_empty() {
-        return Err(ChoiceError(skipped.join("; ")));
-    }
-    Ok((present, skipped))
-}
 
 impl LoopPlan {
     /// Expands `experiment` for `engines`. `build` identifies the program that will measure.
@@ -137,11 +112,6 @@ impl LoopPlan {
     }
 }
 
-/// The items, beginning with the one at `first`.
-fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> {
-    items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
-}
-
 /// The name of a cell, and of its files.
 pub(super) fn cell_id(engine: &EngineName, arm: &str, repeat: u64) -> String {
     format!("{engine}-{arm}-r{repeat}")
@@ -194,6 +164,7 @@ mod tests {
     use super::super::sample;
     use super::*;
     use crate::experiment::Codec;
+    use crate::run::plan::engines_here;
 
     fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {
         let engines: Vec<EngineName> = engines.iter().map(|name| EngineName::new(*name)).collect();
@@ -273,11 +244,14 @@ mod tests {
     fn engines_that_are_missing_are_left_out() {
         // The lab alone knows no other engines; who links their adapters does.
         let experiment = sample::experiment();
-        let error = engines_here(&experiment, &LoopChoice::default()).expect_err("unknown").0;
-        assert!(error.contains("there is no engine \"rocksdb\""), "{error}");
-        let model = LoopChoice { engine: Some(EngineName::model()), ..LoopChoice::default() };
-        assert_eq!(engines_here(&experiment, &model), Ok((vec![EngineName::model()], vec![])));
-        let plan = expand(&["model"], &model).expect("expands");
+        let (here, skipped) = engines_here(&experiment.workload.engines, None).expect("is one");
+        assert_eq!(here, [EngineName::lithify()]);
+        assert!(skipped[0].contains("there is no engine \"rocksdb\""), "{skipped:?}");
+        let model = EngineName::model();
+        let here = engines_here(&experiment.workload.engines, Some(&model));
+        assert_eq!(here, Ok((vec![model.clone()], vec![])));
+        let choice = LoopChoice { engine: Some(model), ..LoopChoice::default() };
+        let plan = expand(&["model"], &choice).expect("expands");
         assert_eq!(plan.cells.name, "compress-or-not-smoke-model");
     }
 }

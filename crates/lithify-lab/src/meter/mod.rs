@@ -15,6 +15,7 @@
 //! missing. Does not know engines, workloads or arms.
 
 pub mod machine;
+pub mod page_cache;
 pub mod process;
 pub mod space;
 pub mod steady;

@@ -17,6 +17,12 @@ pub struct ProcessCpu {
     pub voluntary_switches: u64,
     /// Context switches because another thread was due.
     pub involuntary_switches: u64,
+    /// Page faults that no device had to be asked for.
+    #[serde(default)]
+    pub minor_faults: u64,
+    /// Page faults that read from a device.
+    #[serde(default)]
+    pub major_faults: u64,
 }
 
 impl ProcessCpu {
@@ -28,6 +34,8 @@ impl ProcessCpu {
             system_us: unsigned(usage.system_time().num_microseconds()),
             voluntary_switches: unsigned(usage.voluntary_context_switches()),
             involuntary_switches: unsigned(usage.involuntary_context_switches()),
+            minor_faults: unsigned(usage.minor_page_faults()),
+            major_faults: unsigned(usage.major_page_faults()),
         }
     }
 
@@ -60,6 +68,8 @@ impl ProcessCpu {
             system_us: self.system_us + other.system_us,
             voluntary_switches: self.voluntary_switches + other.voluntary_switches,
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
         }
     }
 
@@ -72,17 +82,27 @@ impl ProcessCpu {
             involuntary_switches: self
                 .involuntary_switches
                 .saturating_sub(before.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
         }
     }
 }
 
-/// CPU in the text of `/proc/PID/stat`.
+/// CPU and page faults in the text of `/proc/PID/stat`.
 fn parse_cpu(stat: &str) -> ProcessCpu {
-    // The name, in parentheses, may hold anything; user and system time are fields 14 and 15.
+    // The name, in parentheses, may hold anything. Behind it the first field is number 3; faults are
+    // fields 10 and 12, user and system time 14 and 15.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let mut ticks = fields.split_whitespace().skip(11).map_while(|word| word.parse().ok());
-    let mut us = || ticks_us(ticks.next().unwrap_or(0));
-    ProcessCpu { user_us: us(), system_us: us(), ..ProcessCpu::default() }
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3).and_then(|word| word.parse().ok());
+    let number = |number| field(number).unwrap_or(0);
+    ProcessCpu {
+        user_us: ticks_us(number(14)),
+        system_us: ticks_us(number(15)),
+        minor_faults: number(10),
+        major_faults: number(12),
+        ..ProcessCpu::default()
+    }
 }
 
 /// Clock ticks of the kernel in microseconds.

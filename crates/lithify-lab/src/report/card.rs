@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::figures::figure;
 use crate::experiment::Codec;
+use crate::meter::machine::Machine;
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, EngineSettings, Purpose};
 
@@ -41,10 +42,18 @@ pub fn render(record: &RunRecord) -> String {
 }
 
 fn machine(result: &CellResult) -> Vec<(&'static str, String)> {
-    let machine = &result.machine;
+    machine_with(&result.machine, &limit(result))
+}
+
+/// What the figures were taken on, where nothing limits the memory of a process.
+pub(crate) fn machine_lines(machine: &Machine) -> Vec<(&'static str, String)> {
+    machine_with(machine, "not limited")
+}
+
+fn machine_with(machine: &Machine, limit: &str) -> Vec<(&'static str, String)> {
     vec![
         ("machine", format!("{}, {} CPUs, {}", machine.cpu, machine.cpus, machine.kernel)),
-        ("memory", format!("{} MiB, {}", figure(machine.memory_bytes as f64 / MIB), limit(result))),
+        ("memory", format!("{} MiB, {limit}", figure(machine.memory_bytes as f64 / MIB))),
         ("data on", format!("{} on {}", machine.file_system, machine.device)),
         ("built by", format!("{}, {}", machine.compiler, machine.build)),
         ("allocator", machine.allocator.clone()),

@@ -4,10 +4,11 @@
 //! overlap; then it points in the published direction or in the opposite one.
 
 use super::figures::{
-    Figures, Spread, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
+    Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation,
+    table_gb,
 };
 use super::tables::{Align, table};
-use crate::experiment::{Column, Experiment, Headline};
+use crate::experiment::{Column, Experiment, Headline, applies};
 use crate::run::RunRecord;
 use crate::run::cell::Purpose;
 
@@ -70,7 +71,11 @@ pub fn compare(arm: &Spread, base: &Spread, published: f64) -> Option<Comparison
 
 /// The comparison of one headline, if both of its arms were measured.
 pub fn headline(figures: &Figures<'_>, headline: &Headline) -> Option<Comparison> {
-    let spread = |arm| figures.column(arm, headline.phase, headline.column);
+    let spread = |arm| match headline.clients {
+        None => figures.column(arm, headline.phase, headline.column),
+        Some(clients) => figures
+            .spread_at(arm, headline.phase, clients, |phase| column_value(phase, headline.column)),
+    };
     compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
 }
 
@@ -78,6 +83,7 @@ pub fn headline(figures: &Figures<'_>, headline: &Headline) -> Option<Comparison
 /// machine-wide CPU the other processes, the directory the log.
 fn companions(headline: &Headline) -> &'static [Companion] {
     match headline.column {
+        _ if headline.clients.is_some() => &[],
         Column::McpuPerInsert | Column::McpuPerTransaction => {
             &[Companion::OwnCpu, Companion::SettledCpu]
         }
@@ -123,16 +129,20 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     let experiment = &record.plan.experiment;
     let mut rows = Vec::new();
     let mut sentences = Vec::new();
-    for item in &experiment.headlines {
+    let claims = record.plan.claims();
+    for item in experiment.headlines.iter().filter(|item| applies(item.claims, claims)) {
         let comparison = headline(figures, item);
-        rows.push(row(experiment, item, item.column.name(), comparison.as_ref()));
+        let name = match item.clients {
+            Some(clients) => format!("{} at {clients} clients", item.column),
+            None => item.column.name().to_owned(),
+        };
+        rows.push(row(experiment, item, &name, comparison.as_ref()));
         for companion in companions(item) {
             if let Some(comparison) = companion.compare(figures, item) {
                 rows.push(row(experiment, item, companion.name(), Some(&comparison)));
             }
         }
-        let (claim, column) = (item.claim.as_str(), item.column.name());
-        let sentence = sentence(claim, column, item.published, comparison.as_ref());
+        let sentence = sentence(&item.claim, &name, item.published, comparison.as_ref());
         sentences.push(format!("  - {sentence}"));
     }
     let columns = [
@@ -191,17 +201,14 @@ fn row(
     figure: &str,
     comparison: Option<&Comparison>,
 ) -> Vec<String> {
-    let published_name = |arm: &str| {
-        let published_as = experiment.arm(arm).and_then(|arm| arm.published_as.as_deref());
-        match published_as {
-            Some(name) if name != arm => format!("{arm} ({name})"),
-            _ => arm.to_owned(),
-        }
-    };
     let mut row = vec![
         item.phase.to_string(),
         figure.to_owned(),
-        format!("{} / {}", published_name(&item.arm), published_name(&item.base)),
+        format!(
+            "{} / {}",
+            published_name(experiment, &item.arm),
+            published_name(experiment, &item.base)
+        ),
         format!("{:.3}", item.published),
     ];
     match comparison {
@@ -214,6 +221,14 @@ fn row(
         None => row.extend(["-", "-", "not measured", "-"].map(str::to_owned)),
     }
     row
+}
+
+/// An arm with what the published tables call it, where that differs.
+pub(crate) fn published_name(experiment: &Experiment, arm: &str) -> String {
+    match experiment.arm(arm).and_then(|arm| arm.published_as.as_deref()) {
+        Some(name) if name != arm => format!("{arm} ({name})"),
+        _ => arm.to_owned(),
+    }
 }
 
 pub(crate) fn direction(verdict: Verdict) -> &'static str {

@@ -5,28 +5,35 @@ use std::fmt::Write as _;
 use super::figures::{column_value, cpu_us_per_operation};
 use crate::experiment::{Column, Phase};
 use crate::run::RunRecord;
-use crate::run::cell::CellResult;
+use crate::run::cell::{CellResult, PhaseResult};
 
 /// The columns: those of both phases under one name each (`x/o` for `x/i` and `x/t`).
 const HEADER: &str = "experiment,scale,engine,arm,repeat,phase,valid,ops,seconds,ops_per_second,\
     r/o,rKB/o,wKB/o,Mcpu/o,size_bytes,apparent_bytes,rss_bytes,rss_max_bytes,cpu_us_o,un,gn,ul,gl,\
-    process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady,purpose";
+    process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady,clients,\
+    write_operations,second_log_bytes,second_log_cpu_us,purpose";
 
-/// One line per cell and phase.
+/// One line per cell, phase and number of clients.
 pub fn render(record: &RunRecord) -> String {
     let mut text = format!("{HEADER}\n");
     for cell in &record.cells {
         let Some(result) = &cell.result else { continue };
-        for phase in [Phase::Load, Phase::Query] {
-            text.push_str(&line(record, result, phase));
+        let load = (Phase::Load, result.spec.loaders, &result.load);
+        let queries = result.queries().map(|(clients, query)| (Phase::Query, clients, query));
+        for (phase, clients, figures) in std::iter::once(load).chain(queries) {
+            text.push_str(&line(record, result, (phase, clients), figures));
             text.push('\n');
         }
     }
     text
 }
 
-fn line(record: &RunRecord, result: &CellResult, phase: Phase) -> String {
-    let figures = result.phase(phase);
+fn line(
+    record: &RunRecord,
+    result: &CellResult,
+    (phase, clients): (Phase, u64),
+    figures: &PhaseResult,
+) -> String {
     let usage = &figures.usage;
     let value = |column| column_value(figures, column);
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
@@ -68,13 +75,17 @@ fn line(record: &RunRecord, result: &CellResult, phase: Phase) -> String {
         Some(false) => "no",
         None => "",
     };
+    let log = figures.second_log.unwrap_or_default();
     let _ = write!(
         line,
-        ",{},{},{},{},{steady},{}",
+        ",{},{},{},{},{steady},{clients},{},{},{},{}",
         usage.process_io.read_device_bytes,
         usage.process_io.written_device_bytes,
         cpu.voluntary_switches + cpu.involuntary_switches,
         usage.foreign_cpu_us,
+        figures.write_operations,
+        log.bytes,
+        log.cpu_us,
         result.spec.purpose.name(),
     );
     line

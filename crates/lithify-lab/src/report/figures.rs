@@ -22,6 +22,8 @@ pub struct Figures<'a> {
     arms: Vec<(&'a str, Vec<&'a CellResult>)>,
     /// The second runs of those arms that have a control.
     controls: Vec<&'a CellResult>,
+    /// The loads with other numbers of threads.
+    loads: Vec<&'a CellResult>,
     /// What the driver costs.
     pub driver: DriverCost,
 }
@@ -54,7 +56,57 @@ impl<'a> Figures<'a> {
                 measured: true,
             }
         });
-        Figures { arms, controls: valid(Purpose::Control).collect(), driver }
+        let (controls, loads) = (valid(Purpose::Control), valid(Purpose::Load));
+        Figures { arms, controls: controls.collect(), loads: loads.collect(), driver }
+    }
+
+    /// The phases of an arm with a number of clients, each with its cell, in the order of the
+    /// repeats.
+    pub fn phases(
+        &self,
+        arm: &str,
+        phase: Phase,
+        clients: u64,
+    ) -> Vec<(&'a CellResult, &'a PhaseResult)> {
+        let results = self.results(arm).iter().copied();
+        match phase {
+            Phase::Query => {
+                let with = |result: &'a CellResult| {
+                    let found = result.queries().find(|(count, _)| *count == clients);
+                    found.map(|(_, phase)| (result, phase))
+                };
+                results.filter_map(with).collect()
+            }
+            Phase::Load => {
+                let others = self.loads.iter().copied().filter(|result| result.spec.arm == arm);
+                let loaded = results.chain(others).filter(|r| r.spec.loaders == clients);
+                loaded.map(|result| (result, &result.load)).collect()
+            }
+        }
+    }
+
+    /// A figure of an arm with a number of clients, repeat by repeat.
+    pub fn by_repeat(
+        &self,
+        arm: &str,
+        phase: Phase,
+        clients: u64,
+        figure: impl Fn(&PhaseResult) -> Option<f64>,
+    ) -> Vec<(u64, f64)> {
+        let phases = self.phases(arm, phase, clients).into_iter();
+        phases.filter_map(|(result, phase)| Some((result.spec.repeat, figure(phase)?))).collect()
+    }
+
+    /// The same over the repeats; `None` when no repeat has it.
+    pub fn spread_at(
+        &self,
+        arm: &str,
+        phase: Phase,
+        clients: u64,
+        figure: impl Fn(&PhaseResult) -> Option<f64>,
+    ) -> Option<Spread> {
+        let values = self.by_repeat(arm, phase, clients, figure);
+        Spread::of(values.into_iter().map(|(_, value)| value).collect())
     }
 
     /// The valid results of an arm, in the order of their repeats.
@@ -184,6 +236,9 @@ pub fn column_value(phase: &PhaseResult, column: Column) -> Option<f64> {
         }
         Column::McpuPerInsert | Column::McpuPerTransaction => {
             Some(usage.busy_percent() / phase.rate() * 1e6)
+        }
+        Column::SwitchesPerInsert | Column::SwitchesPerTransaction => {
+            Some(usage.machine.switches as f64 / operations)
         }
         Column::Size => Some(usage.directory.allocated_bytes as f64 / 1e9),
         Column::Rss => Some(usage.memory.resident_bytes as f64 / 1e9),

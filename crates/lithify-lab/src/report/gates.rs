@@ -10,7 +10,7 @@ use super::figures::{Figures, figure, table_gb};
 use super::tables::{Align, table};
 use crate::experiment::Claim;
 use crate::run::RunRecord;
-use crate::run::cell::CellResult;
+use crate::run::cell::{CellResult, PhaseResult};
 
 /// Least device reads per operation of an IO-bound row.
 const READS_PER_OPERATION_MIN: f64 = 0.3;
@@ -47,9 +47,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// From the counters of a cell.
-    pub fn of(result: &CellResult) -> Evidence {
-        let query = &result.query;
+    /// From the counters of a cell and of one of its query phases.
+    pub fn of(result: &CellResult, query: &PhaseResult) -> Evidence {
         let per_operation = |reads: f64, operations: u64| reads / operations.max(1) as f64;
         let group = query.group;
         let database = table_gb(&result.load).map(|gb| gb * 1e9);
@@ -142,29 +141,30 @@ pub fn judge(claim: Claim, evidence: &Evidence) -> Vec<Gate> {
     }
 }
 
-/// What the scale of a run claims.
-fn claim_of(record: &RunRecord) -> Option<Claim> {
-    record.plan.declared_scale()?.claims
+/// True when a query phase of a run is what its scale claims, or when that claims nothing.
+pub fn passed(record: &RunRecord, result: &CellResult, query: &PhaseResult) -> bool {
+    let gates = record.plan.claims().map(|claim| judge(claim, &Evidence::of(result, query)));
+    gates.into_iter().flatten().all(|gate| gate.passed)
 }
 
 /// What is said behind the name of an arm of which a repeat failed a gate; nothing otherwise.
 pub fn label(record: &RunRecord, results: &[&CellResult]) -> Option<String> {
-    let claim = claim_of(record)?;
-    let failed = results
-        .iter()
-        .filter(|result| judge(claim, &Evidence::of(result)).iter().any(|gate| !gate.passed))
-        .count();
+    let claim = record.plan.claims()?;
+    let failed = results.iter().filter(|result| !passed(record, result, &result.query)).count();
     (failed > 0).then(|| format!("NOT {}: {failed} of {} repeats", claim.name(), results.len()))
 }
 
-/// Every gate of every arm and repeat; `None` when the scale claims nothing.
+/// Every gate of every arm, repeat and number of clients; `None` when the scale claims nothing.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
-    let claim = claim_of(record)?;
+    let claim = record.plan.claims()?;
     let mut rows = Vec::new();
     let mut columns = Vec::new();
     for arm in &record.plan.arms {
-        for result in figures.results(arm) {
-            let gates = judge(claim, &Evidence::of(result));
+        let results = figures.results(arm).iter();
+        for (result, (clients, query)) in
+            results.flat_map(|result| result.queries().map(move |query| (result, query)))
+        {
+            let gates = judge(claim, &Evidence::of(result, query));
             let mut row: Vec<String> = gates
                 .iter()
                 .map(|gate| format!("{} {}", gate.found, if gate.passed { "pass" } else { "FAIL" }))
@@ -175,7 +175,10 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
             } else {
                 format!("NOT {}", claim.name())
             });
-            row.push(result.spec.id.clone());
+            row.push(match result.sweep.is_empty() {
+                true => result.spec.id.clone(),
+                false => format!("{}, {clients} clients", result.spec.id),
+            });
             rows.push(row);
             columns = gates.iter().map(|gate| (gate.name, Align::Right)).collect();
         }

@@ -2,10 +2,12 @@
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
 //! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
-//! missed ([`floors`]), two arms figure by figure ([`pairs`]), the tables ([`tables`]), what engines
-//! cost in processes of their own ([`servers`]), open-loop latencies ([`open_loop`]), the gates that a
-//! scale has to pass ([`gates`]), the checks ([`checks`]), the fairness card ([`card`]), the CSV
-//! ([`csv`]) and the list of engines ([`engines`]).
+//! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
+//! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
+//! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
+//! run under ([`conditions`]), the gates that a scale has to pass ([`gates`]), the checks
+//! ([`checks`]), the fairness card ([`card`]), the CSV ([`csv`]) and the list of engines
+//! ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
@@ -13,12 +15,15 @@
 
 pub mod card;
 pub mod checks;
+pub mod clients;
 pub mod compare;
+pub mod conditions;
 pub mod csv;
 pub mod engines;
 pub mod figures;
 pub mod floors;
 pub mod gates;
+pub mod glance;
 pub mod open_loop;
 pub mod paired;
 pub mod pairs;
@@ -58,7 +63,7 @@ pub fn render(record: &RunRecord) -> String {
         line("");
         line(&heading(record, phase));
         line(&tables::published_columns(record, &figures, phase));
-        if let Some(published) = tables::published(experiment, phase) {
+        if let Some(published) = tables::published(record, phase) {
             let date = experiment.source.as_ref().map_or("", |source| source.date.as_str());
             line(&format!("as published ({date}):"));
             line(&published);
@@ -67,7 +72,8 @@ pub fn render(record: &RunRecord) -> String {
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase));
     }
-    for part in beyond_the_tables(record, &figures) {
+    let beyond = beyond_the_tables(record, &figures);
+    for part in beyond.into_iter().chain(clients::render(record, &figures)) {
         line(&part);
     }
     line("");
@@ -80,6 +86,11 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
+    if let Some(glance) = glance::render(record, &figures) {
+        line("");
+        line("All pairs, arm by base (?: the two are not told apart)");
+        line(&glance);
+    }
     for part in measured_pairs(record, &figures) {
         line(&part);
     }
@@ -122,12 +133,18 @@ fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> 
     floors::render(&cells)
 }
 
-/// Processes of engines, the gates and the open loop, each with an empty line and a heading before it;
-/// nothing for engines without, a scale that claims nothing, a workload without open loops.
+/// Processes of engines, the gates, the conditions and the open loop, each with an empty line and a
+/// heading before it; nothing for engines without, a scale that claims nothing, arms without
+/// conditions and no open loops.
 fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     let parts = [
         ("engines with processes of their own, apart", servers::render(record, figures)),
         ("query: gates of the scale, by the counters of each cell", gates::render(record, figures)),
+        (
+            "conditions of the arms: device, the driver's own log, allocator",
+            conditions::render(record, figures),
+        ),
+        ("memory by cache turnovers", conditions::memory(record, figures)),
         (
             "open loop: latency from the intended start, ms (medians over the repeats)",
             open_loop::render(record, figures),

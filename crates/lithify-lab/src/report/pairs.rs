@@ -96,16 +96,16 @@ fn per_operation(phase: &PhaseResult, value: f64) -> Option<f64> {
 }
 
 /// One line of a pair's table.
-struct Line {
-    phase: Phase,
-    name: String,
+pub(super) struct Line {
+    pub(super) phase: Phase,
+    pub(super) name: String,
     better: Better,
     floor: Floor,
-    comparison: Comparison,
+    pub(super) comparison: Comparison,
 }
 
 /// The figures that both arms of a pair have.
-fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
+pub(super) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
     let again = figures.control(&pair.arm);
     let sides = [figures.results(&pair.arm), figures.results(&pair.base), &again];
     let compare = |value: &dyn Fn(&CellResult) -> Option<f64>| {
@@ -200,17 +200,29 @@ fn row(pair: &Pair, line: &Line) -> Vec<String> {
 }
 
 fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
-    let Comparison { first, other, .. } = &line.comparison;
-    let arm_is_better = (first.median < other.median) == (line.better == Better::Lower);
-    match line.comparison.verdict(line.better) {
-        Verdict::Better => &pair.arm,
-        Verdict::Worse => &pair.base,
-        Verdict::WithinBand => "within noise",
-        Verdict::None if first.count < 2 || other.count < 2 => "one run",
-        Verdict::None if first.overlaps(other) => "no difference",
-        Verdict::None if arm_is_better => &pair.arm,
-        Verdict::None => &pair.base,
+    match judged(line) {
+        Ok(true) => &pair.arm,
+        Ok(false) => &pair.base,
+        Err(why) => why,
     }
+}
+
+/// Whether the arm of a pair is better than its base; or why that cannot be told.
+fn judged(line: &Line) -> Result<bool, &'static str> {
+    let Comparison { first, other, .. } = &line.comparison;
+    match line.comparison.verdict(line.better) {
+        Verdict::Better => Ok(true),
+        Verdict::Worse => Ok(false),
+        Verdict::WithinBand => Err("within noise"),
+        Verdict::None if first.count < 2 || other.count < 2 => Err("one run"),
+        Verdict::None if first.overlaps(other) => Err("no difference"),
+        Verdict::None => Ok((first.median < other.median) == (line.better == Better::Lower)),
+    }
+}
+
+/// Whether the two arms can be told apart in a figure.
+pub(super) fn is_told(line: &Line) -> bool {
+    judged(line).is_ok()
 }
 
 /// Every floor of a pair, judged.

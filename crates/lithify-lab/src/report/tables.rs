@@ -10,7 +10,7 @@ use super::figures::{
     slowed_percent, table_gb,
 };
 use super::gates;
-use crate::experiment::{Experiment, Phase};
+use crate::experiment::{Experiment, Phase, PublishedTable};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, CellSpec, PhaseResult, Purpose};
 
@@ -62,9 +62,17 @@ pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase
     table(&columns, &rows)
 }
 
-/// The table as it was published; `None` when there is none of that phase.
-pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
-    let published = experiment.published.iter().find(|table| table.phase == phase)?;
+/// The tables as they were published; `None` when there is none of that phase for this scale.
+pub fn published(record: &RunRecord, phase: Phase) -> Option<String> {
+    let experiment = &record.plan.experiment;
+    let tables: Vec<String> = experiment
+        .published_tables(phase, record.plan.claims())
+        .map(|published| published_table(experiment, published))
+        .collect();
+    (!tables.is_empty()).then(|| tables.join("\n"))
+}
+
+fn published_table(experiment: &Experiment, published: &PublishedTable) -> String {
     let mut columns: Vec<(&str, Align)> =
         published.columns.iter().map(|column| (column.name(), Align::Right)).collect();
     columns.push(("engine", Align::Left));
@@ -78,7 +86,7 @@ pub fn published(experiment: &Experiment, phase: Phase) -> Option<String> {
             cells
         })
         .collect();
-    Some(table(&columns, &rows))
+    table(&columns, &rows)
 }
 
 /// What is wrong with an arm's row: failed and void repeats, gates not passed.

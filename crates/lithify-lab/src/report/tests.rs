@@ -4,10 +4,13 @@ use super::compare::{Verdict, compare};
 use super::figures::{Spread, column_value, figure};
 use super::*;
 use crate::adapter::EngineName;
-use crate::experiment::{Column, Pair};
+use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
+use crate::meter::IoUsage;
 use crate::run::cell::{CellSpec, Purpose};
-use crate::run::plan::Plan;
-use crate::run::{CellRecord, sample};
+use crate::run::device_limit::DeviceLimit;
+use crate::run::plan::{Choice, Plan};
+use crate::run::second_log::SecondLogUsage;
+use crate::run::{CellRecord, RunRecord, sample};
 
 fn spread(values: &[f64]) -> Spread {
     Spread::of(values.to_vec()).expect("has values")
@@ -253,4 +256,142 @@ fn floors_of_a_pair_begin_the_report() {
         result.query.usage.foreign_cpu_us = (result.query.seconds * 2e6 * 0.3) as u64;
     }
     assert!(render(&record).contains("missed ones first (NOT QUIET: other processes took 30.0 %"));
+}
+
+/// A record of a built-in experiment with these arms, every cell of which succeeded.
+fn record_of(name: &str, scale: &str, arms: &[&str]) -> RunRecord {
+    let text = BUILT_IN.iter().find(|(built_in, _)| *built_in == name).expect("is built in").1;
+    let experiment = Experiment::parse("e.toml", text).expect("parses");
+    let choice = Choice {
+        scale: Some(scale.to_owned()),
+        arms: Some(arms.iter().map(|arm| (*arm).to_owned()).collect()),
+        repeats: Some(2),
+        ..Choice::default()
+    };
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
+    sample::record(&plan)
+}
+
+#[test]
+fn rates_ratios_and_costs_by_clients() {
+    let mut record = record_of("io-bound-lsm-vs-btree", "smoke", &["rocksdb", "wiredtiger"]);
+    let slower = record.cells.iter_mut().filter(|cell| cell.spec.arm == "wiredtiger");
+    for result in slower.filter_map(|cell| cell.result.as_mut()) {
+        result.query.operations /= 2;
+    }
+    let text = render(&record);
+    let at = |begin: &str| line_of(&text, begin);
+    // A quarter of the operations with a quarter of the clients; the second repeat is 1 % slower.
+    assert!(text.contains("queries by clients: QPS, medians of 2 repeats"), "{text}");
+    assert_eq!(at("rate 4975"), "rate 4975 9950 19901 rocksdb");
+    let halved = text.lines().filter(|line| line.trim_end().ends_with("9950  wiredtiger")).count();
+    assert_eq!(halved, 1, "with the most clients only: {text}");
+    assert_eq!(at("published 945"), "published 945 - 3171 rocksdb (rocksdb, ssd)");
+    let ratio = "ratio 1.00 [1.00, 1.00] 1.00 [1.00, 1.00] 2.00 [2.00, 2.00] rocksdb : wiredtiger";
+    assert_eq!(at("ratio 1.00 [1.00, 1.00] 1.00 [1.00, 1.00] 2.00"), ratio);
+    assert_eq!(at("published 1.12"), "published 1.12 - 1.21 rocksdb : wiredtiger");
+    assert_eq!(at("T 0.100"), "T 0.100 0.200 0.400 rocksdb");
+    assert!(text.contains("load by clients: IPS") && !at("published 3772").is_empty(), "{text}");
+    // 70 ticks of 100 busy; a device read per two operations.
+    let costs = at("query 4 ");
+    assert!(costs.ends_with(" 0.500 2.00 1.00 rocksdb"), "{costs}");
+    assert!(text.contains("latency by operation, ms, 4 clients"), "{text}");
+    assert!(at("UPDATE_LINK 100").ends_with("rocksdb"), "{text}");
+    // Three numbers of clients make no curve; seven that were published do.
+    let curves: Vec<String> = text
+        .lines()
+        .filter(|line| line.contains(", published  "))
+        .map(|line| line.split_whitespace().take(4).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert!(curves.contains(&"query, published 7 819".to_owned()), "{curves:?}");
+    assert!(!text.contains("rocksdb, query: "), "{text}");
+    // The headline at 4 clients is of that phase; at 16 there is none here.
+    assert!(at("query tps at 4 clients rocksdb (rocksdb, ssd)").contains("1.210 2.000"), "{text}");
+    assert!(at("query tps at 16 clients rocksdb (rocksdb, ssd)").contains("not measured"));
+    let lines = csv::render(&record);
+    // Per repeat and arm: a load and three queries, and a load with 1 and with 4.
+    assert_eq!(lines.lines().count(), 1 + 2 + 2 * 2 * (4 + 2), "{lines}");
+}
+
+#[test]
+fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
+    let mut record = record_of("concurrency", "cached", &["rocksdb", "lithify"]);
+    let text = render(&record);
+    let curve = line_of(&text, "query 16 1244");
+    assert!(curve.starts_with("query 16 1244 0.0000 0.00000 1.000 none "), "{curve}");
+    let published = line_of(&text, "query, published 48 1144");
+    assert!(published.contains("0.00119 0.991 29.0"), "{text}");
+    assert!(text.contains("16 over") && text.contains("over: more than two clients"), "{text}");
+    // Nothing was counted in the second half: no phase is cached by proof.
+    assert!(text.contains("*: NOT cached in a repeat"), "{text}");
+    assert_eq!(text.matches("-r0, 16 clients").count(), 2, "{text}");
+    for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        let sweep = result.sweep.iter_mut().map(|point| &mut point.phase);
+        for phase in sweep {
+            let io = IoUsage { device: Some(Default::default()), ..IoUsage::default() };
+            phase.second_half = Some(crate::run::cell::HalfUsage { operations: 1, io });
+        }
+    }
+    let text = render(&record);
+    assert!(line_of(&text, "query by").is_empty());
+    let rate =
+        text.lines().find(|line| line.trim_start().starts_with("rate") && line.contains('*'));
+    assert_eq!(rate.map(|line| line.matches('*').count()), Some(1), "the last one only: {text}");
+}
+
+#[test]
+fn conditions_of_arms_are_told() {
+    let plain = sample::record(&sample::plan(&EngineName::lithify(), 1));
+    assert!(!render(&plain).contains("conditions of the arms"));
+    let mut record = record_of("cached-and-uncached", "io-s", &["lithify-log", "lithify-disk"]);
+    for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        let usage = SecondLogUsage { records: 9, bytes: 1024 * 200_000, cpu_us: 400_000 };
+        result.query.second_log = Some(usage);
+        if !result.spec.device.is_fast() {
+            let (speed, disk) = (DeviceSpeed::Disk, Some("8:0".to_owned()));
+            result.device_limit = Some(DeviceLimit { speed, disk });
+        }
+    }
+    let text = render(&record);
+    let line = line_of(&text, "disk - 1.00");
+    assert_eq!(line, "disk - 1.00 - 2.00 glibc lithify-disk", "{text}");
+    assert!(text.contains("emulated by a block control group on disk 8:0"), "{text}");
+    assert!(!text.contains("memory by cache turnovers"), "{text}");
+}
+
+#[test]
+fn memory_is_told_by_what_went_through_the_cache() {
+    let mut record = record_of("allocators", "smoke", &["lithify-glibc", "lithify-jemalloc"]);
+    for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        result.block_cache_bytes = 10_000_000;
+        let sample = |inserted: u64, resident: u64| crate::keyvalue::samples::Sample {
+            cache_inserted_bytes: inserted * 1_000_000,
+            resident_bytes: resident * 1_000_000,
+            ..Default::default()
+        };
+        result.query.samples = vec![sample(5, 11), sample(25, 20), sample(60, 24)];
+    }
+    let text = render(&record);
+    let line = line_of(&text, "10.0 6.00");
+    assert!(
+        line.starts_with("10.0 6.00 2.00 2.00 2.40 - 50.0 60.0 100 0 0 lithify-glibc"),
+        "{text}"
+    );
+}
+
+#[test]
+fn many_pairs_stand_in_one_table() {
+    let arms = ["rocksdb", "lithify", "wiredtiger", "fjall"];
+    let mut record = record_of("embedded-engines", "smoke", &arms);
+    let faster = record.cells.iter_mut().filter(|cell| cell.spec.arm == "fjall");
+    for result in faster.filter_map(|cell| cell.result.as_mut()) {
+        result.query.operations *= 2;
+    }
+    let text = render(&record);
+    assert!(text.contains("All pairs, arm by base"), "{text}");
+    assert!(text.contains("lithify : rocksdb  wiredtiger : rocksdb  fjall : rocksdb"), "{text}");
+    let line = line_of(&text, "query operations/s 1.00? ");
+    assert_eq!(line, "query operations/s 1.00? 1.00? 2.00");
+    let few = render(&record_of("embedded-engines", "smoke", &arms[..3]));
+    assert!(!few.contains("All pairs, arm by base"), "{few}");
 }

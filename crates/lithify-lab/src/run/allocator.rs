@@ -23,26 +23,53 @@ pub enum Allocator {
     System,
     /// The system's shared library of jemalloc.
     Jemalloc,
+    /// The system's shared library of mimalloc.
+    Mimalloc,
+    /// The system's shared library of tcmalloc, without its profilers.
+    Tcmalloc,
 }
 
-/// The library by the name that the loader looks for.
-const JEMALLOC: &str = "libjemalloc.so.2";
+/// A library that the loader puts before the C library's.
+struct Library {
+    /// The name that the loader looks for.
+    file: &'static str,
+    /// The Debian package that has it.
+    package: &'static str,
+}
 
 impl Allocator {
+    /// All of them.
+    pub const ALL: [Allocator; 4] =
+        [Allocator::System, Allocator::Jemalloc, Allocator::Mimalloc, Allocator::Tcmalloc];
+
+    /// True for what the program has by itself.
+    pub fn is_system(&self) -> bool {
+        *self == Allocator::System
+    }
+
+    fn library(self) -> Option<Library> {
+        let (file, package) = match self {
+            Allocator::System => return None,
+            Allocator::Jemalloc => ("libjemalloc.so.2", "libjemalloc2"),
+            Allocator::Mimalloc => ("libmimalloc.so.2", "libmimalloc2.0"),
+            Allocator::Tcmalloc => ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+        };
+        Some(Library { file, package })
+    }
+
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Allocator::System => "system",
             Allocator::Jemalloc => "jemalloc",
+            Allocator::Mimalloc => "mimalloc",
+            Allocator::Tcmalloc => "tcmalloc",
         }
     }
 
     /// Variables with which a process has it.
     pub fn environment(self) -> Vec<(&'static str, &'static str)> {
-        match self {
-            Allocator::System => Vec::new(),
-            Allocator::Jemalloc => vec![("LD_PRELOAD", JEMALLOC)],
-        }
+        self.library().map(|library| ("LD_PRELOAD", library.file)).into_iter().collect()
     }
 
     /// Asks the loader whether it would find the library for `program`, which is not run.
@@ -50,7 +77,7 @@ impl Allocator {
     /// # Errors
     /// It would not; how to get it.
     pub fn require(self, program: &Path) -> Result<(), RunError> {
-        let Allocator::Jemalloc = self else { return Ok(()) };
+        let Some(library) = self.library() else { return Ok(()) };
         // With this variable the loader lists what it would load, and runs nothing.
         let output = Command::new(program)
             .env("LD_TRACE_LOADED_OBJECTS", "1")
@@ -58,7 +85,19 @@ impl Allocator {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| RunError::io(program, error))?;
-        find(&String::from_utf8_lossy(&output.stdout))
+        self.find(&library, &String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// Looks for its library in what the loader lists.
+    fn find(self, library: &Library, listing: &str) -> Result<(), RunError> {
+        let Library { file, package } = library;
+        if listing.contains(file) {
+            return Ok(());
+        }
+        Err(RunError::new(format!(
+            "allocator {self}: the loader finds no {file}; install the package {package} \
+             (apt-get install {package}), or name its place in LD_LIBRARY_PATH"
+        )))
     }
 
     /// Compares with what [`Machine`](crate::meter::machine::Machine) found in force.
@@ -75,17 +114,6 @@ impl Allocator {
     }
 }
 
-/// Looks for the library in what the loader lists.
-fn find(listing: &str) -> Result<(), RunError> {
-    if listing.contains(JEMALLOC) {
-        return Ok(());
-    }
-    Err(RunError::new(format!(
-        "allocator jemalloc: the loader finds no {JEMALLOC}; install the package libjemalloc2 \
-         (apt-get install libjemalloc2), or name its place in LD_LIBRARY_PATH"
-    )))
-}
-
 impl fmt::Display for Allocator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -96,9 +124,8 @@ impl FromStr for Allocator {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Allocator, String> {
-        let known = [Allocator::System, Allocator::Jemalloc];
-        let found = known.into_iter().find(|allocator| allocator.name() == text);
-        found.ok_or_else(|| format!("allowed: {}", known.map(Allocator::name).join(", ")))
+        let found = Allocator::ALL.into_iter().find(|allocator| allocator.name() == text);
+        found.ok_or_else(|| format!("allowed: {}", Allocator::ALL.map(Allocator::name).join(", ")))
     }
 }
 
@@ -114,16 +141,25 @@ mod tests {
         let error = Allocator::Jemalloc.verify("glibc").expect_err("is not in force");
         assert!(error.to_string().ends_with("memory comes from glibc"), "{error}");
         assert_eq!("jemalloc".parse(), Ok(Allocator::Jemalloc));
-        assert_eq!("mimalloc".parse::<Allocator>(), Err("allowed: system, jemalloc".to_owned()));
+        let allowed = "allowed: system, jemalloc, mimalloc, tcmalloc".to_owned();
+        assert_eq!("hoard".parse::<Allocator>(), Err(allowed));
+        for allocator in Allocator::ALL {
+            assert_eq!(allocator.name().parse(), Ok(allocator));
+            assert_eq!(allocator.environment().len(), usize::from(!allocator.is_system()));
+        }
     }
 
     #[test]
     fn a_missing_library_names_its_package() {
         let listing = "\tlibc.so.6 => /usr/lib/libc.so.6 (0x00007f00)\n";
-        let error = find(listing).expect_err("is missing").to_string();
-        assert!(error.contains("install the package libjemalloc2"), "{error}");
-        let listing = format!("\t{JEMALLOC} => /usr/lib/{JEMALLOC} (0x00007f01)\n{listing}");
-        assert_eq!(find(&listing), Ok(()));
+        for allocator in &Allocator::ALL[1..] {
+            let library = allocator.library().expect("has one");
+            let error = allocator.find(&library, listing).expect_err("is missing").to_string();
+            assert!(error.contains(&format!("install the package {}", library.package)), "{error}");
+            let file = library.file;
+            let listing = format!("\t{file} => /usr/lib/{file} (0x00007f01)\n{listing}");
+            assert_eq!(allocator.find(&library, &listing), Ok(()));
+        }
         let nowhere = Path::new("/nowhere/at/all");
         assert_eq!(Allocator::System.require(nowhere), Ok(()));
         let error = Allocator::Jemalloc.require(nowhere).expect_err("is no program").to_string();

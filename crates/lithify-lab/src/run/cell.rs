@@ -9,14 +9,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineError, EngineName, EngineResult, EngineStatistics};
-use crate::experiment::{Codec, DurabilityMode, Ladder, Phase, Profile};
+use crate::experiment::{Codec, DeviceSpeed, DurabilityMode, Ladder, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
 use crate::meter::machine::Machine;
 use crate::meter::{IoUsage, PhaseUsage};
+use crate::run::allocator::Allocator;
+use crate::run::device_limit::DeviceLimit;
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};
+use crate::run::second_log::SecondLogUsage;
 
 /// Version of the JSON of specs and results.
 pub const SCHEMA: u32 = 1;
@@ -152,6 +155,8 @@ pub enum Purpose {
     Measure,
     /// The same once more, beside it: the difference that no engine makes.
     Control,
+    /// A load with another number of threads, and nothing after it.
+    Load,
     /// The driver's own cost, over the null engine.
     Calibrate,
 }
@@ -162,6 +167,7 @@ impl Purpose {
         match self {
             Purpose::Measure => "measure",
             Purpose::Control => "control",
+            Purpose::Load => "load",
             Purpose::Calibrate => "calibrate",
         }
     }
@@ -194,6 +200,10 @@ pub struct CellSpec {
     pub loaders: u64,
     /// Threads of the query phase.
     pub requesters: u64,
+    /// Threads of one query phase after another, the last with `requesters`; empty for that one
+    /// alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u64>,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
     /// Measured queries, seconds.
@@ -204,11 +214,29 @@ pub struct CellSpec {
     /// Rates of the open-loop phases after the queries, in percent of the queries' rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_loop_percent: Vec<u64>,
+    /// How fast the device is.
+    #[serde(default, skip_serializing_if = "DeviceSpeed::is_fast")]
+    pub device: DeviceSpeed,
+    /// The driver writes every change into a log of its own too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_log: bool,
+    /// Where the process gets its memory from.
+    #[serde(default, skip_serializing_if = "Allocator::is_system")]
+    pub allocator: Allocator,
     /// Hash of the program: figures of different builds are not mixed.
     pub build: String,
 }
 
 impl CellSpec {
+    /// The numbers of clients of its query phases, in order; none for a cell that only loads.
+    pub fn client_counts(&self) -> &[u64] {
+        match self.purpose {
+            Purpose::Load => &[],
+            _ if self.clients.is_empty() => std::slice::from_ref(&self.requesters),
+            _ => &self.clients,
+        }
+    }
+
     /// The name of this measurement: a hash of the whole description.
     pub fn hash(&self) -> String {
         // The fields are written in declaration order, so equal specs give equal text.
@@ -231,6 +259,19 @@ pub struct CellJob {
     /// The group that limits its memory, which it joins before it opens the engine.
     #[serde(default)]
     pub memory: Option<CellMemory>,
+    /// How its device is slowed.
+    #[serde(default)]
+    pub device: Option<CellDevice>,
+}
+
+/// A limit on the device of a cell's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellDevice {
+    /// How fast, by what.
+    pub limit: DeviceLimit,
+    /// Directory of the control group, which the process joins before it opens the engine; `None`
+    /// where the engine slows its own files.
+    pub group: Option<std::path::PathBuf>,
 }
 
 /// A limit on the memory of a cell's process.
@@ -275,7 +316,7 @@ impl ProgressLine {
 }
 
 /// The figures of one phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// Links inserted, or operations done.
     pub operations: u64,
@@ -317,8 +358,23 @@ pub struct PhaseResult {
     /// The same while it settled.
     #[serde(default)]
     pub settle_sampler_us: u64,
+    /// Write operations since the load, until the end of this phase, those of warm-ups included.
+    #[serde(default)]
+    pub write_operations: u64,
+    /// What the driver's own log took of the phase; `None` without such a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_log: Option<SecondLogUsage>,
     /// The driver's own summary.
     pub driver: serde_json::Value,
+}
+
+/// The figures of a query phase with its number of clients.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClientsResult {
+    /// Threads of the phase.
+    pub clients: u64,
+    /// Its figures.
+    pub phase: PhaseResult,
 }
 
 /// The figures of a phase in which requests arrived at a fixed rate.
@@ -398,8 +454,15 @@ pub struct CellResult {
     pub graph: serde_json::Value,
     /// The load.
     pub load: PhaseResult,
-    /// The queries.
+    /// The queries; with the most clients, where there are several phases. Without any operation
+    /// when the cell only loads.
     pub query: PhaseResult,
+    /// The query phases before it, with fewer clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<ClientsResult>,
+    /// How the device was slowed; `None` when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_limit: Option<DeviceLimit>,
     /// How memory was limited; `None` when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
@@ -417,6 +480,18 @@ impl CellResult {
             Phase::Load => &self.load,
             Phase::Query => &self.query,
         }
+    }
+
+    /// The query phases with their numbers of clients, in the order in which they ran.
+    pub fn queries(&self) -> impl Iterator<Item = (u64, &PhaseResult)> {
+        let earlier = self.sweep.iter().map(|point| (point.clients, &point.phase));
+        let last = self.spec.client_counts().last().map(|clients| (*clients, &self.query));
+        earlier.chain(last)
+    }
+
+    /// Write operations since the load per loaded node, at the end of a phase.
+    pub fn turnover(&self, phase: &PhaseResult) -> f64 {
+        phase.write_operations as f64 / self.spec.nodes as f64
     }
 
     /// The first check that failed: it voids the cell.

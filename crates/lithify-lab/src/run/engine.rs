@@ -9,15 +9,20 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::cell::EngineSettings;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::chunks::engine::{OrderedText, TextEngine};
+use crate::datasets::schema::Schema;
 use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
 use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
-use crate::experiment::{Codec, DurabilityMode};
+use crate::experiment::{Codec, DeviceSpeed, DurabilityMode};
+use crate::keyvalue::SPACES;
 use crate::linkbench::{self, GraphEngine};
+use crate::tables::engine::TableEngine;
+use crate::tables::ordered;
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
 /// are a kind of database of their own open the plain one where nobody asks for them.
@@ -80,6 +85,36 @@ pub trait Provider: Send + Sync {
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>>;
 
+    /// Opens or makes a database in `directory` with one table. An engine of ordered keys keeps its
+    /// rows as keys and values; one with tables of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_table(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        schema: &Arc<Schema>,
+    ) -> EngineResult<Box<dyn TableEngine>> {
+        let spaces = &ordered::SPACES;
+        let engine = self.open(directory, settings, spaces, Transactions::Needed)?;
+        Ok(Box::new(ordered::OrderedTable::new(engine, Arc::clone(schema))))
+    }
+
+    /// Opens or makes a database in `directory` with rows of text. An engine of ordered keys keeps
+    /// them as keys and values; one with a language of its own does it in its own way.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn open_text(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn TextEngine>> {
+        let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
+        Ok(Box::new(OrderedText::new(engine)))
+    }
+
     /// Opens an empty graph of LinkBench in `directory`, for transactions: ordered keys, unless
     /// the engine has a mapping of its own.
     ///
@@ -135,6 +170,14 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
     })
 }
 
+/// Says that an engine is known and can be opened here.
+///
+/// # Errors
+/// Nobody knows it, or it is not there; how to get it.
+pub fn available(engine: &EngineName) -> EngineResult<()> {
+    find(engine)?.available()
+}
+
 /// True when the engine keeps its data on disk; so does one that nobody here knows.
 pub fn uses_disk(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::uses_disk)
@@ -187,6 +230,31 @@ pub fn require(
     Ok(provider)
 }
 
+/// Opens an engine on a directory with one table.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_table(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    schema: &Arc<Schema>,
+) -> EngineResult<Box<dyn TableEngine>> {
+    require(engine, settings)?.open_table(directory, settings, schema)
+}
+
+/// Opens an engine on a directory with rows of text.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_text(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn TextEngine>> {
+    require(engine, settings)?.open_text(directory, settings)
+}
+
 /// Name and version of the library behind each codec that `settings` names.
 ///
 /// # Errors
@@ -229,9 +297,10 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        settings.expect_options(self.name(), &[])?;
+        settings.expect_options(self.name(), &[SLOW_FILES])?;
         let (options, family) = lithify_options(settings)?;
-        Ok(Box::new(LithifyEngine::open(directory, spaces, options, family)?))
+        let world = lithify_world(settings)?;
+        Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
@@ -318,6 +387,21 @@ impl Provider for Model {
     fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
         Ok("none: nothing is compressed".to_owned())
     }
+}
+
+/// The option with which Lithify slows its own files to the speed of a device.
+pub(crate) const SLOW_FILES: &str = "slow-files";
+
+/// The files that Lithify works on: those that are there, or slower ones.
+fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {
+    let Some(speed) = settings.options.get(SLOW_FILES) else {
+        return Ok(lithify::fs::World::posix());
+    };
+    let speed: DeviceSpeed = speed
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("{SLOW_FILES} \"{speed}\": {error}")))?;
+    let rates = speed.rates();
+    Ok(rates.map_or_else(lithify::fs::World::posix, crate::engines::slow_files::world))
 }
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one

@@ -6,7 +6,9 @@
 //! 3. After the load all background work is waited for and metered on its own: work that an arm
 //!    puts off is not work that it saves.
 //! 4. The oracle reads everything after each phase; a disagreement voids the cell.
-//! 5. The warm-up is a request phase of its own, before the meters are read.
+//! 5. The warm-up is a request phase of its own, before the meters are read. Where queries are
+//!    asked for with several numbers of clients, each number has a warm-up and a phase, in order,
+//!    over the same data, and its background work is waited for before the next one.
 //! 6. A thread of its own samples sizes and memory every second of a phase and of its settling; its
 //!    CPU is counted apart.
 
@@ -19,10 +21,12 @@ use serde_json::json;
 
 use super::RunError;
 use super::cell::{
-    CellJob, CellMemory, CellResult, CellSpec, HalfUsage, OpenLoopResult, OracleResult,
-    PhaseResult, ProgressLine,
+    CellJob, CellMemory, CellResult, CellSpec, ClientsResult, HalfUsage, OpenLoopResult,
+    OracleResult, PhaseResult, ProgressLine,
 };
+use super::device_limit::{self, DeviceLimit};
 use super::memory_limit::{self, GroupUsage};
+use super::second_log::{Opened, SecondLogUsage};
 use super::store::write_json;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::{Phase, Profile as ProfileName};
@@ -50,7 +54,14 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     if let Some(memory) = &job.memory {
         memory_limit::join(&memory.group)?;
     }
-    let result = measure(&job.spec, &job.data_directory, job.memory.as_ref(), listener)?;
+    if let Some(group) = job.device.as_ref().and_then(|device| device.group.as_ref()) {
+        device_limit::join(group)?;
+    }
+    let limits = Limits {
+        memory: job.memory.as_ref(),
+        device: job.device.as_ref().map(|device| &device.limit),
+    };
+    let result = measure(&job.spec, &job.data_directory, limits, listener)?;
     write_json(&job.result_path, &result)
 }
 
@@ -65,35 +76,48 @@ pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Measures one cell in this process, with the engine's data in `directory`; `memory` is the limit
-/// that it is under.
+/// The limits that a process is under.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    /// On its memory.
+    pub memory: Option<&'a CellMemory>,
+    /// On its device.
+    pub device: Option<&'a DeviceLimit>,
+}
+
+/// Measures one cell in this process, which is under `limits` already, with the engine's data in
+/// `directory`.
 ///
 /// # Errors
 /// The engine's, or requests that failed.
 pub fn measure(
     spec: &CellSpec,
     directory: &Path,
-    memory: Option<&CellMemory>,
+    limits: Limits<'_>,
     listener: Listener<'_>,
 ) -> Result<CellResult, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let graph = graph(spec)?;
-    let engine = super::engine::open_graph(&spec.engine, directory, &spec.settings)
-        .map_err(|error| failed("open", &error))?;
-    let mut meter = Meter::new(directory);
+    let (opened, directory) = Opened::open(spec, limits.device, directory)?;
+    let engine = opened.engine();
+    let mut meter = Meter::new(&directory);
     meter.watch(engine.below().process_ids());
-    let cell = Cell { spec, graph: &graph, directory, meter, memory, listener };
-    let load = cell.load(&*engine)?;
+    let log = &|| opened.log_usage();
+    let Limits { memory, device } = limits;
+    let cell = Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener };
+    let load = cell.load(engine)?;
     let mut checks = Vec::new();
-    checks.extend(cell.check(&*engine, Phase::Load)?);
-    let (query, next) = cell.query(&*engine)?;
-    let open_loop = cell.open_loop(&*engine, query.rate(), next)?;
-    checks.extend(cell.check(&*engine, Phase::Query)?);
+    checks.extend(cell.check(engine, Phase::Load)?);
+    let mut queries = cell.queries(engine)?;
+    if !queries.phases.is_empty() {
+        checks.extend(cell.check(engine, Phase::Query)?);
+    }
+    let query = queries.phases.pop().map(|point| point.phase).unwrap_or_default();
     let result = CellResult {
         hash: spec.hash(),
         spec: spec.clone(),
         started_unix_s: started,
-        machine: Machine::describe(directory),
+        machine: Machine::describe(&directory),
         engine_name: engine.below().name(),
         capabilities: engine.below().capabilities(),
         engine_options: engine.below().options(),
@@ -112,11 +136,14 @@ pub fn measure(
         }),
         load,
         query,
+        sweep: queries.phases,
+        device_limit: device.cloned(),
         memory_limit: memory.map(|memory| memory.limit.clone()),
-        open_loop,
+        open_loop: queries.open_loop,
         oracle: checks,
     };
-    engine.close().map_err(|error| failed("close", &error))?;
+    spec.allocator.verify(&result.machine.allocator)?;
+    opened.close()?;
     Ok(result)
 }
 
@@ -141,12 +168,38 @@ struct Cell<'a> {
     directory: &'a Path,
     meter: Meter,
     memory: Option<&'a CellMemory>,
+    /// What the driver's own log took so far.
+    log: &'a (dyn Fn() -> Option<SecondLogUsage> + Sync),
     listener: Listener<'a>,
+}
+
+/// What came of the queries.
+struct Queries {
+    /// One phase per number of clients.
+    phases: Vec<ClientsResult>,
+    open_loop: Vec<OpenLoopResult>,
+}
+
+/// How the next request phase goes on.
+struct Course {
+    config: RequestConfig,
+    /// Write operations since the load.
+    write_operations: u64,
+}
+
+impl Course {
+    /// Goes on behind a phase.
+    fn follow(&mut self, outcome: &RequestOutcome) {
+        self.config.start_time_ms = outcome.next_time_ms;
+        self.config.first_new_node_id = outcome.next_node_id;
+        self.write_operations += outcome.writes;
+    }
 }
 
 /// The readings at the start of a phase.
 struct Before {
     statistics: EngineStatistics,
+    log: Option<SecondLogUsage>,
     reading: Reading,
 }
 
@@ -160,6 +213,7 @@ struct End {
     settle: PhaseUsage,
     settle_sampler_us: u64,
     statistics_settled: EngineStatistics,
+    second_log: Option<SecondLogUsage>,
 }
 
 impl Cell<'_> {
@@ -172,7 +226,12 @@ impl Cell<'_> {
         self.meter.sync();
         // Where it cannot be reset, the most resident memory is that of all phases so far.
         self.meter.reset_resident_max();
-        Ok(Before { statistics, reading: self.meter.read() })
+        Ok(Before { statistics, log: (self.log)(), reading: self.meter.read() })
+    }
+
+    /// What the driver's own log took since a phase began.
+    fn log_since(&self, before: &Before) -> Option<SecondLogUsage> {
+        Some((self.log)()?.since(&before.log?))
     }
 
     fn end(&self, before: &Before) -> PhaseUsage {
@@ -211,6 +270,8 @@ impl Cell<'_> {
             samples,
             sampler_us: end.sampler_us,
             settle_sampler_us: end.settle_sampler_us,
+            write_operations: 0,
+            second_log: end.second_log,
             driver: summary(&outcome),
         })
     }
@@ -220,31 +281,50 @@ impl Cell<'_> {
         self.memory.map(|memory| GroupUsage::read(&memory.group))
     }
 
-    /// Queries as fast as they go. Returns also how a phase after them goes on.
-    fn query(&self, engine: &dyn GraphEngine) -> Result<(PhaseResult, RequestConfig), RunError> {
-        let mut config = RequestConfig {
-            requesters: self.spec.requesters,
-            requests_per_requester: u64::MAX,
-            ..RequestConfig::after_load(self.graph)
+    /// The queries with each number of clients, and the open loops at shares of the last one's rate.
+    fn queries(&self, engine: &dyn GraphEngine) -> Result<Queries, RunError> {
+        let mut course = Course {
+            config: RequestConfig {
+                requests_per_requester: u64::MAX,
+                ..RequestConfig::after_load(self.graph)
+            },
+            write_operations: 0,
         };
-        if self.spec.warmup_seconds > 0 {
-            config.max_seconds = self.spec.warmup_seconds as f64;
-            let warmup = self.requests(engine, &config, "warm-up", None)?;
-            config.start_time_ms = warmup.next_time_ms;
-            config.first_new_node_id = warmup.next_node_id;
+        let mut phases = Vec::new();
+        for clients in self.spec.client_counts() {
+            course.config.requesters = *clients;
+            let phase = self.query(engine, &mut course)?;
+            phases.push(ClientsResult { clients: *clients, phase });
         }
-        config.max_seconds = self.spec.query_seconds as f64;
+        let open_loop = match phases.last() {
+            Some(last) => self.open_loop(engine, last.phase.rate(), course)?,
+            None => Vec::new(),
+        };
+        Ok(Queries { phases, open_loop })
+    }
+
+    /// Queries as fast as they go, after a warm-up.
+    fn query(
+        &self,
+        engine: &dyn GraphEngine,
+        course: &mut Course,
+    ) -> Result<PhaseResult, RunError> {
+        if self.spec.warmup_seconds > 0 {
+            course.config.max_seconds = self.spec.warmup_seconds as f64;
+            let warmup = self.requests(engine, &course.config, "warm-up", None)?;
+            course.follow(&warmup);
+        }
+        course.config.max_seconds = self.spec.query_seconds as f64;
         let before = self.begin(engine)?;
         let half = Mutex::default();
         let ((outcome, end), samples) = self.sampled(engine, |sampler| {
-            let outcome = self.requests(engine, &config, "query", Some(&half))?;
+            let outcome = self.requests(engine, &course.config, "query", Some(&half))?;
             Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
         })?;
         let half: Option<Halfway> = half.into_inner().unwrap_or_else(PoisonError::into_inner);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
-        config.start_time_ms = outcome.next_time_ms;
-        config.first_new_node_id = outcome.next_node_id;
-        let result = PhaseResult {
+        course.follow(&outcome);
+        Ok(PhaseResult {
             operations: outcome.requests,
             seconds: outcome.seconds,
             rates: std::collections::BTreeMap::new(),
@@ -265,9 +345,10 @@ impl Cell<'_> {
             samples,
             sampler_us: end.sampler_us,
             settle_sampler_us: end.settle_sampler_us,
+            write_operations: course.write_operations,
+            second_log: end.second_log,
             driver: summary(&outcome),
-        };
-        Ok((result, config))
+        })
     }
 
     /// The open-loop phases, at the spec's percentages of `rate`, each as long as the queries.
@@ -275,16 +356,15 @@ impl Cell<'_> {
         &self,
         engine: &dyn GraphEngine,
         rate: f64,
-        mut config: RequestConfig,
+        mut course: Course,
     ) -> Result<Vec<OpenLoopResult>, RunError> {
         let mut results = Vec::new();
         for percent in &self.spec.open_loop_percent {
-            config.arrivals_per_second = rate * *percent as f64 / 100.0;
+            course.config.arrivals_per_second = rate * *percent as f64 / 100.0;
             let before = self.begin(engine)?;
-            let outcome = self.requests(engine, &config, "open loop", None)?;
+            let outcome = self.requests(engine, &course.config, "open loop", None)?;
             let usage = self.end(&before);
-            config.start_time_ms = outcome.next_time_ms;
-            config.first_new_node_id = outcome.next_node_id;
+            course.follow(&outcome);
             let Some(arrivals) = outcome.open_loop else { continue };
             results.push(OpenLoopResult {
                 percent: *percent,
@@ -350,6 +430,7 @@ impl Cell<'_> {
         let usage = self.meter.usage(&before.reading, &reading);
         let group = self.group();
         let statistics = statistics(engine.below())?;
+        let second_log = self.log_since(before);
         let (settle, statistics_settled) = self.settle(engine)?;
         let settle_sampler_us = sampler.cpu_us().saturating_sub(sampler_us);
         Ok(End {
@@ -361,6 +442,7 @@ impl Cell<'_> {
             settle,
             settle_sampler_us,
             statistics_settled,
+            second_log,
         })
     }
 

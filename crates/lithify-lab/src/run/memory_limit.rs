@@ -17,24 +17,16 @@
 //! be called from any.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
+use super::control_group::{self, Group, mount_point, own_group};
 use crate::meter::process::keyed_number;
-
-/// What the names of our groups begin with.
-const NAME: &str = "lithify-bench-";
 
 /// A limit from here on means none: the kernel rounds its largest number to pages.
 const UNLIMITED_BYTES: u64 = 1 << 60;
-
-/// Groups that this process has made: each gets a name of its own.
-static GROUPS_MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Which interface the kernel offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,21 +114,8 @@ impl Controller {
     /// # Errors
     /// In words: the group cannot be made or does not take the limit.
     pub fn create(&self, limit_bytes: u64) -> Result<MemoryGroup, RunError> {
-        let own = std::process::id();
-        let born = start_ticks(own).unwrap_or(0);
-        let number = GROUPS_MADE.fetch_add(1, Ordering::Relaxed);
-        let path = self.place.join(format!("{NAME}{own}-{born}-{number}"));
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                return Err(refusal(&format!(
-                    "a group cannot be made: {}: {error}",
-                    path.display()
-                )));
-            }
-            Ok(()) => {}
-        }
-        let group = MemoryGroup { path, version: self.version, limit_bytes };
+        let group = Group::create(&self.place).map_err(|why| refusal(&why))?;
+        let group = MemoryGroup { group, version: self.version, limit_bytes };
         group.set_limit()?;
         Ok(group)
     }
@@ -144,14 +123,7 @@ impl Controller {
     /// Removes the groups of processes that are gone. Returns the names of those that would not
     /// go, because a process is still in them.
     pub fn remove_stale(&self) -> Vec<String> {
-        let mut left = Vec::new();
-        for entry in fs::read_dir(&self.place).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if is_stale(&name, start_ticks) && remove(&entry.path()).is_err() {
-                left.push(name);
-            }
-        }
-        left
+        control_group::remove_stale(&self.place)
     }
 }
 
@@ -165,30 +137,13 @@ fn refusal(why: &str) -> RunError {
 /// Version, mount point of the hierarchy with the memory controller, and this process's group in
 /// it. Version 1 wins where both are mounted: a controller is in one hierarchy only.
 fn locate(mounts: &str, own_groups: &str) -> Option<(Version, PathBuf, String)> {
-    let mounted = |kind: &str, option: &str| {
-        mounts.lines().find_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (point, found, options) = (words.next()?, words.next()?, words.next()?);
-            let has = option.is_empty() || options.split(',').any(|word| word == option);
-            (found == kind && has).then(|| PathBuf::from(point))
-        })
-    };
-    // Lines are hierarchy:controllers:path; version 2 has no controllers.
-    let own = |wanted: &str| {
-        let group = own_groups.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            controllers.split(',').any(|name| name == wanted).then(|| path.to_owned())
-        });
-        group.unwrap_or_default()
-    };
-    if let Some(root) = mounted("cgroup", "memory") {
-        return Some((Version::V1, root, own("memory")));
+    if let Some(root) = mount_point(mounts, "cgroup", "memory") {
+        return Some((Version::V1, root, own_group(own_groups, "memory")));
     }
-    let root = mounted("cgroup2", "")?;
+    let root = mount_point(mounts, "cgroup2", "")?;
     let offered = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
     let has_memory = offered.split_whitespace().any(|controller| controller == "memory");
-    has_memory.then(|| (Version::V2, root, own("")))
+    has_memory.then(|| (Version::V2, root, own_group(own_groups, "")))
 }
 
 /// The limit under which this process already is, its outer groups included.
@@ -207,47 +162,10 @@ fn own_limit_bytes(version: Version, root: &Path, own: &Path) -> Option<u64> {
     limits.into_iter().flatten().min().filter(|limit| *limit < UNLIMITED_BYTES)
 }
 
-/// When a process began, in the kernel's ticks: with the id it names a process for good.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; the start is field 22, the 20th behind it.
-    let (_, fields) = text.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// True for a group of ours whose process is gone, by `born`, which tells when a process began.
-fn is_stale(name: &str, born: impl Fn(u32) -> Option<u64>) -> bool {
-    let Some(rest) = name.strip_prefix(NAME) else { return false };
-    let numbers: Vec<Option<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
-    match numbers[..] {
-        [Some(pid), Some(ticks), Some(_)] => {
-            u32::try_from(pid).is_ok_and(|pid| born(pid) != Some(ticks))
-        }
-        _ => false,
-    }
-}
-
-/// A process that was just killed is in its group for another moment.
-const REMOVE_TRIES: u32 = 50;
-const REMOVE_PAUSE: Duration = Duration::from_millis(20);
-
-fn remove(path: &Path) -> io::Result<()> {
-    for _ in 1..REMOVE_TRIES {
-        match fs::remove_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                std::thread::sleep(REMOVE_PAUSE);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            end => return end,
-        }
-    }
-    fs::remove_dir(path)
-}
-
 /// A group with a limit, removed when dropped.
 #[derive(Debug)]
 pub struct MemoryGroup {
-    path: PathBuf,
+    group: Group,
     version: Version,
     limit_bytes: u64,
 }
@@ -255,7 +173,7 @@ pub struct MemoryGroup {
 impl MemoryGroup {
     /// Its directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.group.path()
     }
 
     /// What it may use, bytes.
@@ -264,28 +182,20 @@ impl MemoryGroup {
     }
 
     fn set_limit(&self) -> Result<(), RunError> {
-        let file = self.path.join(self.version.limit_file());
-        fs::write(&file, self.limit_bytes.to_string())
-            .map_err(|error| refusal(&format!("{}: {error}", file.display())))?;
+        let limit = self.limit_bytes.to_string();
+        self.group.set(self.version.limit_file(), &limit).map_err(|why| refusal(&why))?;
         // No swap; a kernel without it has no such file, and then there is nothing to forbid.
         let (swap, value) = match self.version {
             Version::V1 => ("memory.swappiness", "0"),
             Version::V2 => ("memory.swap.max", "0"),
         };
-        let _ = fs::write(self.path.join(swap), value);
+        let _ = self.group.set(swap, value);
         Ok(())
     }
 
     /// How often the kernel killed a process of the group because its memory was full.
     pub fn out_of_memory_kills(&self) -> u64 {
-        GroupUsage::read(&self.path).out_of_memory_kills
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        // What stays is removed by the next run: its name says that its maker is gone.
-        let _ = remove(&self.path);
+        GroupUsage::read(self.path()).out_of_memory_kills
     }
 }
 
@@ -340,14 +250,7 @@ impl GroupUsage {
 /// # Errors
 /// In words: the group does not take it.
 pub fn join(group: &Path) -> Result<(), RunError> {
-    let file = group.join("cgroup.procs");
-    let own = std::process::id().to_string();
-    fs::write(&file, &own).map_err(|error| refusal(&format!("{}: {error}", file.display())))?;
-    let members = fs::read_to_string(&file).map_err(|error| RunError::io(&file, error))?;
-    if members.lines().any(|member| member == own) {
-        return Ok(());
-    }
-    Err(refusal(&format!("{} did not take this process", file.display())))
+    control_group::join(group).map_err(|why| refusal(&why))
 }
 
 /// How the memory of a cell was limited; part of its result.
@@ -420,23 +323,6 @@ mod tests {
             let found = Controller::of(&mounts, "4:memory:/outer/own\n").expect("is found");
             assert_eq!(found.place, place);
         }
-    }
-
-    #[test]
-    fn groups_of_processes_that_are_gone_are_stale() {
-        let born = |pid: u32| (pid == 7).then_some(123);
-        for (name, stale) in [
-            ("lithify-bench-7-123-0", false),
-            ("lithify-bench-7-124-0", true),
-            ("lithify-bench-8-123-5", true),
-            ("lithify-bench-8-123", false),
-            ("lithify-bench-x-1-1", false),
-            ("somebody-8-123-0", false),
-        ] {
-            assert_eq!(is_stale(name, born), stale, "{name}");
-        }
-        assert!(start_ticks(std::process::id()).is_some_and(|ticks| ticks > 0));
-        assert_eq!(start_ticks(u32::MAX), None);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Runs an experiment: every cell in a process of its own, results kept as they come.
 //!
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
-//! ([`store`]), the process of a cell seen from outside ([`process`]) and from inside
-//! ([`measure`]), the limit on its memory ([`memory_limit`]), its allocator ([`allocator`]), the
-//! engines by name ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
+//! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
+//! outside ([`process`]) and from inside ([`measure`]), the limit on its memory ([`memory_limit`])
+//! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), its
+//! allocator ([`allocator`]), the driver's own log ([`second_log`]), the engines by name
+//! ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
@@ -14,6 +16,9 @@
 
 pub mod allocator;
 pub mod cell;
+pub mod cells;
+pub mod control_group;
+pub mod device_limit;
 pub mod engine;
 pub mod file_system;
 pub mod measure;
@@ -24,6 +29,7 @@ pub mod process;
 pub mod progress;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod second_log;
 pub mod store;
 #[cfg(test)]
 mod tests;

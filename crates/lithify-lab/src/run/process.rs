@@ -21,7 +21,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::RunError;
-use super::cell::{CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
+use super::cell::{CellDevice, CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
+use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
 use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::store::{Stored, read_result};
 
@@ -74,12 +75,44 @@ const LOG_TAIL_BYTES: usize = 16 << 10;
 /// Marks a data directory as ours: another one is never removed.
 const MARKER: &str = "LITHIFY-CELL";
 
+/// How the device of a cell is slowed that asks for it, and the group that does it, where one can
+/// be made.
+fn slowed_device(
+    spec: &CellSpec,
+    data: &Path,
+) -> Result<Option<(DeviceLimit, Option<DeviceGroup>)>, RunError> {
+    if spec.device.is_fast() {
+        return Ok(None);
+    }
+    let group = DeviceController::find(data).and_then(|controller| {
+        // Those that a killed run left and that are still in use hold back nobody but their own.
+        controller.remove_stale();
+        controller.create(spec.device)
+    });
+    Ok(Some(match group {
+        Ok(group) => (group.limit().clone(), Some(group)),
+        Err(why) => (DeviceLimit::by_files(spec, why)?, None),
+    }))
+}
+
+/// The program of a cell: with its allocator, and under a limit with one arena.
+fn program_of(program: &Program, spec: &CellSpec, limited: bool) -> Result<Program, RunError> {
+    spec.allocator.require(&program.path)?;
+    let mut own = program.clone();
+    own.environment.extend(spec.allocator.environment());
+    if limited {
+        own.environment.extend(ONE_ARENA);
+    }
+    Ok(own)
+}
+
 /// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards,
-/// and so is the group that limits its memory, when `memory` says that it gets one.
+/// and so are the groups that limit its memory, when `memory` says that it gets one, and slow its
+/// device.
 ///
 /// # Errors
 /// The data directory or the log cannot be made, the program cannot be started. What goes wrong
-/// in the child is [`CellEnd::Failed`].
+/// in the child is [`CellEnd::Failed`], and so is a condition that cannot be had here.
 pub fn run_cell(
     program: &Program,
     spec: &CellSpec,
@@ -93,6 +126,12 @@ pub fn run_cell(
         Some((controller, limit)) => Some(controller.create(limit.limit_bytes())?),
         None => None,
     };
+    let conditions = slowed_device(spec, data)
+        .and_then(|device| Ok((device, program_of(program, spec, group.is_some())?)));
+    let (device, program) = match conditions {
+        Ok(conditions) => conditions,
+        Err(why) => return Ok(CellEnd::Failed(why.to_string())),
+    };
     let directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
     let job = CellJob {
         spec: spec.clone(),
@@ -102,10 +141,12 @@ pub fn run_cell(
         memory: memory
             .zip(group.as_ref())
             .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
+        device: device.as_ref().map(|(limit, group)| CellDevice {
+            limit: limit.clone(),
+            group: group.as_ref().map(|group| group.path().to_owned()),
+        }),
     };
-    let limited = Program { environment: ONE_ARENA.into(), ..program.clone() };
-    let program = if job.memory.is_some() { &limited } else { program };
-    let end = run_job(program, &job, log_path, interrupt, progress)?;
+    let end = run_job(&program, &job, log_path, interrupt, progress)?;
     let kills = group.as_ref().map_or(0, MemoryGroup::out_of_memory_kills);
     Ok(match end {
         JobEnd::Interrupted => CellEnd::Interrupted,
@@ -181,11 +222,15 @@ pub(crate) fn run_for_result<R: DeserializeOwned>(
         JobEnd::Failed(why) => return Ok(Answer::Failed(why)),
         JobEnd::Succeeded => {}
     }
-    let text =
-        fs::read_to_string(files.result).map_err(|error| RunError::io(files.result, error))?;
-    serde_json::from_str(&text)
-        .map(|result| Answer::Result(Box::new(result)))
-        .map_err(|error| RunError::new(format!("{} is no result: {error}", files.result.display())))
+    // A process that leaves nothing, or something else, costs its own row only.
+    let text = match fs::read_to_string(files.result) {
+        Ok(text) => text,
+        Err(error) => return Ok(Answer::Failed(format!("it left no result: {error}"))),
+    };
+    Ok(match serde_json::from_str(&text) {
+        Ok(result) => Answer::Result(Box::new(result)),
+        Err(error) => Answer::Failed(format!("{} is no result: {error}", files.result.display())),
+    })
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {

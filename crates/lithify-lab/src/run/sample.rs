@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::cell::{CellResult, CellSpec, OracleResult, PhaseResult, Purpose, SCHEMA};
+use super::cell::{
+    CellResult, CellSpec, ClientsResult, OracleResult, PhaseResult, Purpose, SCHEMA,
+};
 use super::plan::{Choice, Plan};
 use super::{CellRecord, RunRecord};
 use crate::adapter::{
@@ -38,6 +40,7 @@ pub(crate) fn record(plan: &Plan) -> RunRecord {
 }
 
 /// A result: each arm has its own speed and size, each repeat is 1 % slower than the one before.
+/// With fewer clients it is slower in proportion.
 pub(crate) fn result(spec: &CellSpec) -> CellResult {
     let (cpu, size) = match spec.arm.as_str() {
         "driver" => (0.1, 0.0),
@@ -47,10 +50,20 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
     };
     let cpu = cpu * (1.0 + spec.repeat as f64 / 100.0);
     let oracle = match spec.purpose {
-        Purpose::Calibrate => Vec::new(),
+        Purpose::Calibrate | Purpose::Load => Vec::new(),
         Purpose::Measure | Purpose::Control => [Phase::Load, Phase::Query]
             .map(|phase| OracleResult { phase, passed: true, summary: "all agrees".into() })
             .into(),
+    };
+    let queries = |clients: u64| {
+        let share = clients as f64 / spec.requesters as f64;
+        let operations = (200_000.0 * share) as u64;
+        let phase = phase(operations, cpu, size, spec.purpose);
+        PhaseResult { write_operations: clients * spec.nodes / 10, ..phase }
+    };
+    let (last, earlier) = match spec.client_counts().split_last() {
+        Some((last, earlier)) => (queries(*last), earlier),
+        None => (PhaseResult::default(), &[][..]),
     };
     CellResult {
         hash: spec.hash(),
@@ -66,7 +79,12 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
             .into(),
         graph: json!({"links_per_node": 4.27}),
         load: phase(437_000, cpu, size, spec.purpose),
-        query: phase(200_000, cpu, size, spec.purpose),
+        query: last,
+        sweep: earlier
+            .iter()
+            .map(|clients| ClientsResult { clients: *clients, phase: queries(*clients) })
+            .collect(),
+        device_limit: None,
         memory_limit: None,
         open_loop: Vec::new(),
         oracle,
@@ -153,6 +171,8 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         samples: Vec::new(),
         sampler_us: 0,
         settle_sampler_us: 0,
+        write_operations: 0,
+        second_log: None,
         driver: serde_json::Value::Null,
     }
 }

@@ -127,12 +127,10 @@ pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], 
     let path = |extension| results.join(format!("{}.{extension}", record.plan.name()));
     let [json, csv, text] = ["json", "csv", "txt"].map(path);
     let mut short = record.clone();
-    for phase in short
-        .cells
-        .iter_mut()
-        .filter_map(|cell| cell.result.as_mut())
-        .flat_map(|result| [&mut result.load, &mut result.query])
-    {
+    for phase in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()).flat_map(|result| {
+        let sweep = result.sweep.iter_mut().map(|point| &mut point.phase);
+        [&mut result.load, &mut result.query].into_iter().chain(sweep)
+    }) {
         phase.statistics.raw = serde_json::Value::Null;
         phase.statistics_before.raw = serde_json::Value::Null;
         phase.statistics_settled.raw = serde_json::Value::Null;

@@ -4,9 +4,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::allocator::Allocator;
 use super::*;
 use crate::adapter::EngineName;
 use crate::run::cell::ProgressLine;
+use crate::run::measure::Limits;
 use crate::run::process::Program;
 
 /// Keeps what was announced.
@@ -30,6 +32,8 @@ impl Announcer for Notes {
 struct World {
     root: tempfile::TempDir,
     plan: Plan,
+    /// Where data are, when not beside the results.
+    data: Option<PathBuf>,
     interrupt: Arc<AtomicBool>,
 }
 
@@ -51,7 +55,7 @@ impl World {
             fs::write(root.path().join("prepared").join(format!("{}.json", spec.id)), text)
                 .expect("writes");
         }
-        World { root, plan, interrupt: Arc::new(AtomicBool::new(false)) }
+        World { root, plan, data: None, interrupt: Arc::new(AtomicBool::new(false)) }
     }
 
     fn results(&self) -> PathBuf {
@@ -77,7 +81,7 @@ impl World {
             plan: &self.plan,
             program,
             results: &results,
-            data: None,
+            data: self.data.as_deref(),
             fresh: false,
             interrupt: &self.interrupt,
         };
@@ -309,7 +313,8 @@ fn a_cell_is_measured_from_end_to_end() {
     let directory = tempfile::tempdir().expect("a directory");
     let lines = std::sync::Mutex::new(Vec::new());
     let listener = |line: &ProgressLine| lines.lock().expect("not poisoned").push(line.clone());
-    let result = measure::measure(&spec, directory.path(), None, &listener).expect("is measured");
+    let result = measure::measure(&spec, directory.path(), Limits::default(), &listener)
+        .expect("is measured");
     for phase in [&result.load, &result.query] {
         // One at the end at the least, however short the phase was.
         let last = phase.samples.last().expect("was sampled");
@@ -328,4 +333,90 @@ fn a_cell_is_measured_from_end_to_end() {
             .iter()
             .all(|stage| { lines.iter().any(|line| line.stage == *stage) })
     );
+}
+
+#[test]
+fn queries_with_each_number_of_clients_over_one_load() {
+    let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 1, 1);
+    (spec.clients, spec.requesters) = (vec![1, 2], 2);
+    let directory = tempfile::tempdir().expect("a directory");
+    let measure = |spec: &CellSpec| {
+        measure::measure(spec, directory.path(), Limits::default(), &|_| {}).expect("is measured")
+    };
+    let result = measure(&spec);
+    let queries: Vec<_> = result.queries().collect();
+    assert_eq!(queries.iter().map(|(clients, _)| *clients).collect::<Vec<_>>(), [1, 2]);
+    let [first, second] = [0, 1].map(|phase: usize| queries[phase].1);
+    assert!(first.operations > 100 && second.operations > 100);
+    let writes = |phase: &cell::PhaseResult| phase.driver["writes"].as_u64().expect("is told");
+    // Those of the warm-ups count too.
+    assert!(first.write_operations > writes(first), "{}", first.write_operations);
+    let between = second.write_operations - first.write_operations;
+    assert!(between > writes(second), "{between}");
+    assert_eq!(result.turnover(second), second.write_operations as f64 / 1_000.0);
+    assert_eq!(result.oracle.len(), 2, "after the load and after all queries");
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+
+    let loaded = measure(&CellSpec { purpose: Purpose::Load, loaders: 3, ..spec });
+    assert_eq!((loaded.queries().count(), loaded.query.operations), (0, 0));
+    assert_eq!(loaded.load.operations, result.load.operations);
+    assert_eq!(loaded.oracle.len(), 1);
+}
+
+#[test]
+fn a_second_log_is_counted_apart_and_stands_beside_the_data() {
+    let mut spec = sample::plan(&EngineName::lithify(), 1).cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 1);
+    spec.second_log = true;
+    let directory = tempfile::tempdir().expect("a directory");
+    let result = measure::measure(&spec, directory.path(), Limits::default(), &|_| {});
+    let result = result.expect("is measured");
+    let log = |phase: &cell::PhaseResult| phase.second_log.expect("there is one");
+    // Every link is a row in two indexes.
+    assert!(log(&result.load).bytes > result.load.operations * 2 * 28);
+    assert!(log(&result.query).records > 0 && log(&result.query).cpu_us > 0);
+    let length = directory.path().join("second-log").metadata().expect("is there").len();
+    assert_eq!(length, log(&result.load).bytes + log(&result.query).bytes);
+    let size = result.query.usage.directory.apparent_bytes;
+    assert!(size < length + result.query.statistics.live_bytes, "the log is not in the size");
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+}
+
+#[test]
+fn a_device_that_cannot_be_slowed_costs_its_row() {
+    let mut plan = sample::plan(&EngineName::new("elsewhere"), 1);
+    plan.cells[1].device = crate::experiment::DeviceSpeed::Disk;
+    let mut world = World::of(plan);
+    // No group slows what is on no disk; how much room there is there does not matter.
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("there is no /dev/shm: not tested");
+        return;
+    };
+    world.data = Some(memory.path().to_owned());
+    world.plan.scale = "undeclared".to_owned();
+    let record = world.run("succeed").0.expect("the run goes on");
+    let failure = record.cells[1].failure.as_deref().unwrap_or_default();
+    assert!(failure.starts_with("the device cannot be slowed: "), "{failure}");
+    assert_eq!(record.valid_cells(), record.cells.len() - 1);
+}
+
+#[test]
+fn the_process_of_a_cell_gets_its_allocator_or_the_row_says_what_is_missing() {
+    let mut plan = sample::plan(&EngineName::model(), 1);
+    for (cell, allocator) in plan.cells[1..].iter_mut().zip(Allocator::ALL) {
+        cell.allocator = allocator;
+    }
+    let world = World::of(plan);
+    let script = "echo \"$id $LD_PRELOAD\" >> \"$(dirname \"$result\")/loaded\"; succeed";
+    let record = world.run(script).0.expect("the run goes on");
+    let loaded = fs::read_to_string(world.run_directory().join("loaded")).expect("was written");
+    for cell in &record.cells {
+        let preload = cell.spec.allocator.environment().first().map_or("", |(_, file)| *file);
+        match &cell.failure {
+            None => assert!(loaded.contains(&format!("{} {preload}\n", cell.spec.id)), "{loaded}"),
+            Some(why) => assert!(why.contains("install the package"), "{why}"),
+        }
+    }
+    assert!(record.cells[1].failure.is_none(), "the program's own is always there");
 }

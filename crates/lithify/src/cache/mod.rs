@@ -102,6 +102,8 @@ pub struct CachedBlocks {
     pub hits: u64,
     /// Blocks taken in, since the start.
     pub inserted: u64,
+    /// Bytes charged for them.
+    pub inserted_bytes: u64,
     /// Blocks evicted to make room, since the start (not those of erased files).
     pub evicted: u64,
     /// Blocks there now.
@@ -119,6 +121,8 @@ pub struct CacheStatistics {
     pub misses: u64,
     /// Blocks taken in, since the start.
     pub inserted: u64,
+    /// Bytes charged for them.
+    pub inserted_bytes: u64,
     /// Blocks evicted to make room, since the start.
     pub evicted: u64,
     /// Blocks handed back to their reader as pinned because they are larger than the cache.
@@ -322,6 +326,7 @@ impl BlockCache {
             for (sum, blocks) in statistics.by_kind.iter_mut().zip(&shard.blocks) {
                 sum.hits += blocks.hits;
                 sum.inserted += blocks.inserted;
+                sum.inserted_bytes += blocks.inserted_bytes;
                 sum.evicted += blocks.evicted;
                 sum.count += blocks.count;
                 sum.used_bytes += blocks.used_bytes;
@@ -330,6 +335,7 @@ impl BlockCache {
         for blocks in statistics.by_kind {
             statistics.hits += blocks.hits;
             statistics.inserted += blocks.inserted;
+            statistics.inserted_bytes += blocks.inserted_bytes;
             statistics.evicted += blocks.evicted;
             statistics.used_bytes += blocks.used_bytes;
         }

@@ -195,6 +195,7 @@ impl Shard {
         self.link(index, is_scan);
         let blocks = &mut self.blocks[kind as usize];
         blocks.inserted += 1;
+        blocks.inserted_bytes += charged_bytes as u64;
         blocks.count += 1;
         blocks.used_bytes += charged_bytes as u64;
         (bytes, None)

@@ -55,6 +55,7 @@ fn blocks_are_found_by_file_and_offset() {
     assert!(cache.get(two, 4096).is_none());
     let statistics = cache.statistics();
     assert_eq!((statistics.hits, statistics.misses, statistics.inserted), (4, 5, 4));
+    assert_eq!(statistics.inserted_bytes, 4 * CHARGED_BYTES as u64);
     assert_eq!(statistics.evicted, 0);
     assert_eq!(statistics.used_bytes, 4 * CHARGED_BYTES as u64);
     assert_eq!(budget.used_bytes(MemoryUse::Cache), 4 * CHARGED_BYTES);

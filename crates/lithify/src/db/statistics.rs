@@ -20,6 +20,7 @@ impl DbInner {
             hits: cache.hits,
             misses: cache.misses,
             evictions: cache.evicted,
+            inserted_bytes: cache.inserted_bytes,
         };
         snapshot.row_locks_held = self.locks.held() as u64;
         snapshot.snapshots_held = self.snapshots.len() as u64;

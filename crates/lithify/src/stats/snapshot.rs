@@ -55,6 +55,8 @@ pub struct CacheFigures {
     pub misses: u64,
     /// Blocks pushed out.
     pub evictions: u64,
+    /// Bytes of blocks taken in.
+    pub inserted_bytes: u64,
 }
 
 /// Bytes in memory for one use.
@@ -241,6 +243,7 @@ impl StatisticsSnapshot {
                 json.key("hits").number(self.cache.hits);
                 json.key("misses").number(self.cache.misses);
                 json.key("evictions").number(self.cache.evictions);
+                json.key("inserted_bytes").number(self.cache.inserted_bytes);
             });
         });
         json.finish()

@@ -408,6 +408,7 @@ fn full_snapshot() -> StatisticsSnapshot {
         hits: 750,
         misses: 250,
         evictions: 7,
+        inserted_bytes: 9 << 20,
     };
     snapshot.previous = Some(Box::new(earlier));
     snapshot

@@ -1,11 +1,16 @@
-//! `lithify bench list`: the experiments with their scales and arms.
+//! `lithify bench list`: the experiments with their scales and arms, and whether they run here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment, LoopExperiment, Source};
+use lithify_lab::adapter::EngineName;
+use lithify_lab::experiment::{
+    AnyExperiment, Arm, BUILT_IN, ChunkExperiment, Experiment, LoopExperiment, Source,
+    TableExperiment,
+};
+use lithify_lab::run::engine;
 
 use crate::fault::{Fault, print};
 
@@ -17,7 +22,11 @@ pub struct ListArguments {
     experiments: PathBuf,
 }
 
-/// Lists files of the directory and what is part of the program; a file goes before.
+/// The published experiments: those of the five posts, and the sweep over devices.
+const PUBLISHED: u64 = 13;
+
+/// Lists files of the directory and what is part of the program; a file goes before. Published
+/// experiments come first, by their numbers.
 pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
     let mut names: BTreeMap<String, ()> =
         BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), ())).collect();
@@ -30,26 +39,94 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
             }
         }
     }
-    let mut text = String::new();
+    let mut entries = Vec::new();
     for name in names.keys() {
         let (experiment, place) = super::find(name, &arguments.experiments)?;
+        let entry = Entry::of(&experiment);
+        entries.push((entry.number.unwrap_or(u64::MAX), name, entry.text, place));
+    }
+    entries.sort();
+    let mut text = String::new();
+    for (_, _, entry, place) in &entries {
         // Writing to a String cannot fail.
-        match experiment {
-            AnyExperiment::LinkBench(experiment) => describe(&mut text, &experiment),
-            AnyExperiment::Loops(experiment) => describe_loops(&mut text, &experiment),
-        }
-        let _ = writeln!(text, "    from: {place}");
+        let _ = writeln!(text, "{entry}    from: {place}");
+    }
+    let here: BTreeSet<u64> = entries.iter().map(|(number, ..)| *number).collect();
+    let missing: Vec<String> = (1..=PUBLISHED)
+        .filter(|number| !here.contains(number))
+        .map(|number| format!("E{number}"))
+        .collect();
+    if !missing.is_empty() {
+        let _ = writeln!(text, "no file here for: {}", missing.join(", "));
     }
     print(&text)
 }
 
-fn head(text: &mut String, [name, title, question]: [&str; 3], source: Option<&Source>) {
-    let _ = writeln!(text, "{name}  {title}");
-    let _ = writeln!(text, "    {question}");
-    if let Some(source) = source {
-        let (author, title, date) = (&source.author, &source.title, &source.date);
-        let _ = writeln!(text, "    published: {author}, {title}, {date}");
+/// One experiment of the list.
+struct Entry {
+    /// Its number among the published ones.
+    number: Option<u64>,
+    text: String,
+}
+
+impl Entry {
+    fn of(experiment: &AnyExperiment) -> Entry {
+        let mut text = String::new();
+        let id = match experiment {
+            AnyExperiment::LinkBench(experiment) => describe(&mut text, experiment),
+            AnyExperiment::Loops(experiment) => describe_loops(&mut text, experiment),
+            AnyExperiment::Tables(experiment) => describe_tables(&mut text, experiment),
+            AnyExperiment::Chunks(experiment) => describe_chunks(&mut text, experiment),
+            AnyExperiment::Command(experiment) => {
+                let head = Head {
+                    id: experiment.id.as_deref(),
+                    name: &experiment.name,
+                    title: &experiment.title,
+                };
+                head.write(&mut text, &experiment.question, experiment.source.as_ref());
+                let _ = writeln!(text, "    by: lithify {}", experiment.workload.command);
+                runs_here(&mut text, experiment.workload.engines.iter());
+                experiment.id.as_deref()
+            }
+        };
+        let number = id.and_then(|id| id.trim_start_matches('E').parse().ok());
+        Entry { number, text }
     }
+}
+
+/// What the first line of an experiment says.
+struct Head<'a> {
+    id: Option<&'a str>,
+    name: &'a str,
+    title: &'a str,
+}
+
+impl Head<'_> {
+    fn write(&self, text: &mut String, question: &str, source: Option<&Source>) {
+        let id = self.id.map_or_else(String::new, |id| format!("{id} "));
+        let _ = writeln!(text, "{id}{}  {}", self.name, self.title);
+        let _ = writeln!(text, "    {question}");
+        if let Some(source) = source {
+            let (author, title, date) = (&source.author, &source.title, &source.date);
+            let _ = writeln!(text, "    published: {author}, {title}, {date}");
+        }
+    }
+}
+
+/// Whether all engines are here, or which are not.
+fn runs_here<'a>(text: &mut String, engines: impl Iterator<Item = &'a EngineName>) {
+    let engines: BTreeSet<&str> = engines.map(EngineName::name).collect();
+    let missing: Vec<&str> = engines
+        .iter()
+        .copied()
+        .filter(|name| engine::available(&EngineName::new(*name)).is_err())
+        .collect();
+    let verdict = match missing.len() {
+        0 => "yes".to_owned(),
+        count if count == engines.len() => format!("no: {} missing", missing.join(", ")),
+        _ => format!("in part: {} missing, their arms are skipped", missing.join(", ")),
+    };
+    let _ = writeln!(text, "    runs here: {verdict}");
 }
 
 fn arms(text: &mut String, arms: &[Arm]) {
@@ -57,21 +134,57 @@ fn arms(text: &mut String, arms: &[Arm]) {
     let _ = writeln!(text, "    arms: {}", names.join(", "));
 }
 
-fn describe_loops(text: &mut String, experiment: &LoopExperiment) {
-    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
-    head(text, names, experiment.source.as_ref());
+fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
     for (name, scale) in &experiment.scales {
         let _ = writeln!(text, "    scale {name}: {} keys; {}", scale.keys, scale.about);
     }
     arms(text, &experiment.arms);
-    let engines: Vec<&str> =
-        experiment.workload.engines.iter().map(|engine| engine.name()).collect();
-    let _ = writeln!(text, "    on: {}", engines.join(", "));
+    on(text, &experiment.workload.engines);
+    experiment.id.as_deref()
 }
 
-fn describe(text: &mut String, experiment: &Experiment) {
-    let names = [&*experiment.name, &*experiment.title, &*experiment.question];
-    head(text, names, experiment.source.as_ref());
+fn describe_tables<'a>(text: &mut String, experiment: &'a TableExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let rows: Vec<String> =
+            scale.rows.iter().map(|(table, rows)| format!("{rows} rows of {table}")).collect();
+        let _ = writeln!(text, "    scale {name}: {}; {}", rows.join(", "), scale.about);
+    }
+    let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+    experiment.id.as_deref()
+}
+
+fn describe_chunks<'a>(text: &mut String, experiment: &'a ChunkExperiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
+    for (name, scale) in &experiment.scales {
+        let _ = writeln!(text, "    scale {name}: {} KiB of text; {}", scale.text_kib, scale.about);
+    }
+    let arms: Vec<String> = experiment.arms().iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "    arms: {}", arms.join(", "));
+    on(text, &experiment.workload.engines);
+    experiment.id.as_deref()
+}
+
+/// The engines that all arms run on, and whether they are here.
+fn on(text: &mut String, engines: &[EngineName]) {
+    let names: Vec<&str> = engines.iter().map(EngineName::name).collect();
+    let _ = writeln!(text, "    on: {}", names.join(", "));
+    runs_here(text, engines.iter());
+}
+
+fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> Option<&'a str> {
+    let head =
+        Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
+    head.write(text, &experiment.question, experiment.source.as_ref());
     for (name, scale) in &experiment.scales {
         let limited = match scale.memory_limit_mib {
             Some(limit) => format!(" (held to {limit} MiB of memory by a control group)"),
@@ -80,4 +193,8 @@ fn describe(text: &mut String, experiment: &Experiment) {
         let _ = writeln!(text, "    scale {name}: {} nodes; {}{limited}", scale.nodes, scale.about);
     }
     arms(text, &experiment.arms);
+    let lithify = EngineName::lithify();
+    let engines = experiment.arms.iter().map(|arm| arm.engine.as_ref().unwrap_or(&lithify));
+    runs_here(text, engines);
+    experiment.id.as_deref()
 }

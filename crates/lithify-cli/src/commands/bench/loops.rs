@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use lithify_lab::dbbench::runner::Runner;
 use lithify_lab::experiment::LoopExperiment;
-use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan, engines_here};
+use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
+use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
 use super::process::{
@@ -24,6 +25,9 @@ pub fn run(
     if arguments.nodes.is_some() {
         return Err(Fault::usage("--nodes is of linkbench; the database of dbbench has --keys"));
     }
+    if arguments.clients.is_some() {
+        return Err(Fault::usage("--clients is of linkbench"));
+    }
     let choice = LoopChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
@@ -32,7 +36,8 @@ pub fn run(
         test_seconds: arguments.seconds,
         keys: arguments.keys,
     };
-    let (engines, skipped) = engines_here(experiment, &choice).map_err(Fault::usage)?;
+    let (engines, skipped) =
+        engines_here(&experiment.workload.engines, choice.engine.as_ref()).map_err(Fault::usage)?;
     let program = this_program("db-process")?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;

@@ -1,6 +1,9 @@
 //! `lithify bench`: experiments.
 
+mod amplification;
 mod arguments;
+mod cells;
+mod data;
 mod db;
 mod durability;
 mod engines;
@@ -29,6 +32,8 @@ pub enum BenchCommand {
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
+    /// Read, write and space amplification, predicted by formulas and measured
+    Amp(amplification::AmplificationArguments),
     /// What crashes take in each mode of durability, and what commits cost
     Durability(durability::DurabilityArguments),
     /// What compressed pages with holes in files cost, on file systems made for it
@@ -39,6 +44,8 @@ pub enum BenchCommand {
     Engines(engines::EnginesArguments),
     /// Get an engine to compare with
     Setup(setup::SetupArguments),
+    /// List real data sets, or get them
+    Data(data::DataArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
@@ -50,6 +57,15 @@ pub enum BenchCommand {
     /// Measure overwrites; started by `bench overwrite` with the job on standard input
     #[command(hide = true)]
     OverwriteProcess,
+    /// Measure tables; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    TableProcess,
+    /// Measure text in chunks; started by `bench run` with the job on standard input
+    #[command(hide = true)]
+    ChunkProcess,
+    /// Measure amplification; started by `bench amp` with the job on standard input
+    #[command(hide = true)]
+    AmpProcess,
     /// Commit until killed; started by `bench durability` with the job on standard input
     #[command(hide = true)]
     DurabilityProcess,
@@ -62,13 +78,18 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
+        BenchCommand::Amp(arguments) => amplification::run(&arguments),
+        BenchCommand::AmpProcess => process::do_job(lithify_lab::amplification::measure::run_job),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
         BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines(arguments) => engines::run(&arguments),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
+        BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
+        BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
+        BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }

@@ -36,8 +36,11 @@ Examples:
   lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
   lithify bench run zlib-vs-zstd --engine null --seconds 2 --results /tmp/results
+  lithify bench run io-bound-lsm-vs-btree --scale io-s --clients 1,4,16 --seconds 30
   lithify bench run compress-or-not --scale cached
-  lithify bench run compress-or-not --engine rocksdb --arms none-upper,lz4 --keys 100000")]
+  lithify bench run compress-or-not --engine rocksdb --arms none-upper,lz4 --keys 100000
+  lithify bench run compression-options --scale standard
+  lithify bench run chunk-length --arms lz4,zstd-1-64k --text ./actors.list")]
 pub struct RunArguments {
     /// Name of an experiment (see `bench list`), or a .toml file
     experiment: String,
@@ -57,9 +60,16 @@ pub struct RunArguments {
     /// Nodes of the graph of linkbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     pub(super) nodes: Option<u64>,
+    /// Numbers of clients of linkbench, one query phase after another, instead of the scale's
+    /// [1 to 256 each, ascending]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(super) clients: Option<Vec<u64>>,
     /// Keys of the database of dbbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     pub(super) keys: Option<u64>,
+    /// Text of chunks, instead of the experiment's: `actors`, a data set of `bench data`, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) text: Option<String>,
     /// On which engine: a name of `bench engines`; on those of the experiment when not given
     #[arg(long, value_name = "NAME", value_parser = engine_name)]
     pub(super) engine: Option<EngineName>,
@@ -83,8 +93,21 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
     match experiment {
+        AnyExperiment::LinkBench(_) | AnyExperiment::Loops(_) if arguments.text.is_some() => {
+            Err(Fault::usage("--text is of chunks"))
+        }
         AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
         AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
+        AnyExperiment::Tables(experiment) => {
+            super::cells::run_tables(arguments, &experiment, &place)
+        }
+        AnyExperiment::Chunks(experiment) => {
+            super::cells::run_chunks(arguments, &experiment, &place)
+        }
+        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
+            "{} has a command of its own: lithify {}",
+            experiment.name, experiment.workload.command
+        ))),
     }
 }
 
@@ -104,6 +127,7 @@ fn run_linkbench(
         repeats: arguments.repeats,
         query_seconds: arguments.seconds,
         nodes: arguments.nodes,
+        clients: arguments.clients.clone(),
     };
     let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
     let build = program.build().map_err(Fault::failure)?;

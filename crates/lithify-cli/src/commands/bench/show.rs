@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lithify_lab::chunks::{self, plan::ChunkPlan};
+use lithify_lab::run::cells::read_run;
+use lithify_lab::tables::{self, plan::TablePlan};
 use lithify_lab::{loop_experiment, report, run as lab};
 
 use crate::fault::{Fault, print};
@@ -44,6 +47,18 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         return print(&match arguments.format {
             Format::Text => loop_experiment::report::render(&record),
             Format::Csv => loop_experiment::csv::figures(&record),
+        });
+    }
+    if let Some(run) = read_run::<TablePlan>(&arguments.results).map_err(Fault::failure)? {
+        return print(&match arguments.format {
+            Format::Text => tables::report::render(&run),
+            Format::Csv => tables::csv::render(&run),
+        });
+    }
+    if let Some(run) = read_run::<ChunkPlan>(&arguments.results).map_err(Fault::failure)? {
+        return print(&match arguments.format {
+            Format::Text => chunks::report::render(&run),
+            Format::Csv => chunks::csv::render(&run),
         });
     }
     let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;

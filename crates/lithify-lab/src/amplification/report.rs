@@ -1,0 +1,383 @@
+//! Predicted beside measured amplification: tables for people, CSV.
+
+use std::fmt::Write as _;
+
+use super::formulas::{
+    FILL_RANDOM, Step, btree_rows_per_page_write, btree_space, btree_write, leveled_absent,
+    leveled_space, leveled_steps, leveled_write,
+};
+use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
+use crate::adapter::EngineStatistics;
+use crate::report::figures::{figure, figure_or_dash};
+use crate::report::tables::{Align, table};
+
+/// Page of an engine that does not follow the settings' size of a block, bytes.
+const PAGE_BYTES: f64 = 4096.0;
+
+/// What kind of tree an engine turned out to have.
+#[derive(Clone, Debug, PartialEq)]
+enum Tree {
+    /// Levels: what the data of each compress to, level 0 first.
+    Leveled { compressed: Vec<f64>, fanout: f64 },
+    /// Pages that are overwritten or copied.
+    Pages { page_bytes: f64 },
+}
+
+impl Tree {
+    fn of(result: &AmplificationResult) -> Tree {
+        let settings = &result.spec.settings;
+        let levels = &result.statistics.levels;
+        let full = levels.iter().filter(|level| level.raw_bytes > 0);
+        let ratios: Vec<(u32, f64)> = full
+            .map(|level| (level.level, level.stored_bytes as f64 / level.raw_bytes as f64))
+            .collect();
+        let Some((top, first)) = ratios.first().copied() else {
+            let page_bytes = match result.capabilities.block_size {
+                true => settings.block_bytes as f64,
+                false => PAGE_BYTES,
+            };
+            return Tree::Pages { page_bytes };
+        };
+        // Flushes go into level 0 although nothing is left there: like the level below it.
+        let flushed = (top > 0).then_some(first);
+        let compressed = flushed.into_iter().chain(ratios.iter().map(|(_, ratio)| *ratio));
+        Tree::Leveled { compressed: compressed.collect(), fanout: settings.fanout as f64 }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Tree::Leveled { compressed, fanout } => {
+                format!("levels {}, T {}", compressed.len(), figure(*fanout))
+            }
+            Tree::Pages { page_bytes } => format!("pages {} KiB", figure(page_bytes / 1024.0)),
+        }
+    }
+}
+
+/// What the formulas say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Predicted {
+    /// Bytes written per byte: full levels, or a page for each row.
+    write: f64,
+    /// Levels that are rarely full; `None` for pages.
+    write_in_practice: Option<f64>,
+    space: f64,
+    /// Reads of the device per query, cache for all but the lowest blocks: point, range, absent.
+    reads: [f64; 3],
+}
+
+impl Predicted {
+    fn of(tree: &Tree, row_bytes: f64) -> Predicted {
+        match tree {
+            Tree::Leveled { compressed, fanout } => {
+                let write = |is_practice| {
+                    let steps: Vec<Step> = leveled_steps(compressed, *fanout, is_practice);
+                    leveled_write(&steps)
+                };
+                let levels = compressed.len().saturating_sub(1);
+                let lowest = compressed.last().copied().unwrap_or(1.0);
+                Predicted {
+                    write: write(false),
+                    write_in_practice: Some(write(true)),
+                    space: leveled_space(levels, *fanout) * lowest,
+                    reads: [1.0, 1.0, leveled_absent(compressed.len())],
+                }
+            }
+            Tree::Pages { page_bytes } => Predicted {
+                write: btree_write(row_bytes, *page_bytes, 1.0, 1.0),
+                write_in_practice: None,
+                space: btree_space(FILL_RANDOM, row_bytes, 0.0),
+                reads: [1.0, 1.0, 1.0],
+            },
+        }
+    }
+}
+
+/// What was measured, per byte of users' rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measured {
+    row_bytes: f64,
+    /// Tables or pages, by the engine's account.
+    write_tables: Option<f64>,
+    /// The log too.
+    write_with_log: Option<f64>,
+    /// What the process made dirty.
+    write_process: f64,
+    /// What reached the device.
+    write_device: Option<f64>,
+    space_settled: f64,
+    space_peak: f64,
+}
+
+impl Measured {
+    fn of(result: &AmplificationResult) -> Measured {
+        let user_bytes = result.user_bytes.max(1) as f64;
+        let booked = |is_counted: fn(&str) -> bool| {
+            let sum = |statistics: &EngineStatistics| -> u64 {
+                let causes = statistics.written_bytes_by_cause.iter();
+                causes.filter(|(cause, _)| is_counted(cause)).map(|(_, bytes)| bytes).sum()
+            };
+            let (before, after) = (sum(&result.statistics_before), sum(&result.statistics));
+            (after > 0).then(|| after.saturating_sub(before) as f64 / user_bytes)
+        };
+        let phases = [&result.usage, &result.settle];
+        let process: u64 = phases.iter().map(|usage| usage.process_io.written_device_bytes).sum();
+        let device = phases.iter().map(|usage| usage.device.map(|device| device.written_bytes));
+        let device: Option<u64> = device.sum();
+        let live_bytes = result.live_bytes.max(1) as f64;
+        Measured {
+            row_bytes: user_bytes / result.changes.max(1) as f64,
+            write_tables: booked(|cause| !cause.starts_with("wal")),
+            write_with_log: booked(|_| true),
+            write_process: process as f64 / user_bytes,
+            write_device: device.map(|bytes| bytes as f64 / user_bytes),
+            space_settled: result.settle.directory.allocated_bytes as f64 / live_bytes,
+            space_peak: result.directory_peak_bytes as f64 / live_bytes,
+        }
+    }
+}
+
+/// A cell with what is predicted and measured of it.
+struct Row<'a> {
+    result: &'a AmplificationResult,
+    tree: Tree,
+    predicted: Predicted,
+    measured: Measured,
+}
+
+impl<'a> Row<'a> {
+    fn of(cell: &'a AmplificationCell) -> Option<Row<'a>> {
+        let result = cell.result.as_ref()?;
+        let (tree, measured) = (Tree::of(result), Measured::of(result));
+        let predicted = Predicted::of(&tree, measured.row_bytes);
+        Some(Row { result, tree, predicted, measured })
+    }
+
+    fn name(&self) -> [String; 2] {
+        let workload = self.result.spec.workload.name().to_owned();
+        [workload, self.result.engine_name.clone()]
+    }
+
+    fn query(&self, kind: QueryKind, cold: bool) -> Option<&QueryCost> {
+        self.result.queries.iter().find(|cost| cost.kind == kind && cost.cold == cold)
+    }
+}
+
+/// The report for people.
+pub fn render(record: &AmplificationRecord) -> String {
+    let rows: Vec<Row<'_>> = record.cells.iter().filter_map(Row::of).collect();
+    let mut text = "Read, write and space amplification, predicted and measured\n".to_owned();
+    if let Some(Row { result, .. }) = rows.first() {
+        let spec = &result.spec;
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{} writes per 100 rows after the fill, {} queries of each kind; memory budget {} MiB; \
+             {}, {} CPUs",
+            spec.writes_percent,
+            spec.queries,
+            spec.settings.memory_budget_bytes >> 20,
+            result.machine.cpu,
+            result.machine.cpus
+        );
+    }
+    let _ = writeln!(text, "\nWrite: bytes per byte of users' rows\n{}", write_table(&rows));
+    text.push_str(
+        "theory: levels merged with all of the next one, or a page for each row; practice: 0.7 of \
+         the fanout\ntables, with log: by the engine's own account; process: made dirty; device: \
+         written, others' too\nrows/page: changed rows per page written that explain the process's \
+         figure\n",
+    );
+    let _ = writeln!(text, "\nSpace: the directory per byte of live rows\n{}", space_table(&rows));
+    let _ = writeln!(text, "\nRead: reads of the device and KB per query\n{}", read_table(&rows));
+    text.push_str(
+        "predicted: a cache for all but the lowest blocks; cold: after a restart with no page in \
+         memory; warm: the same queries again\n",
+    );
+    for cell in &record.cells {
+        if let Some(failure) = &cell.failure {
+            let _ = writeln!(text, "{}: FAILED: {failure}", cell.spec.id());
+        }
+    }
+    text
+}
+
+fn write_table(rows: &[Row<'_>]) -> String {
+    let columns = [
+        ("workload", Align::Left),
+        ("engine", Align::Left),
+        ("tree", Align::Left),
+        ("R", Align::Right),
+        ("theory", Align::Right),
+        ("practice", Align::Right),
+        ("tables", Align::Right),
+        ("with log", Align::Right),
+        ("process", Align::Right),
+        ("device", Align::Right),
+        ("process/theory", Align::Right),
+        ("rows/page", Align::Right),
+    ];
+    let row = |row: &Row<'_>| {
+        let (predicted, measured) = (&row.predicted, &row.measured);
+        let rows_per_page = match row.tree {
+            Tree::Pages { page_bytes } => {
+                btree_rows_per_page_write(measured.row_bytes, page_bytes, measured.write_process)
+            }
+            Tree::Leveled { .. } => None,
+        };
+        let mut cells = row.name().to_vec();
+        cells.extend([
+            row.tree.describe(),
+            figure(measured.row_bytes),
+            figure(predicted.write),
+            figure_or_dash(predicted.write_in_practice),
+            figure_or_dash(measured.write_tables),
+            figure_or_dash(measured.write_with_log),
+            figure(measured.write_process),
+            figure_or_dash(measured.write_device),
+            figure(measured.write_process / predicted.write),
+            figure_or_dash(rows_per_page),
+        ]);
+        cells
+    };
+    table(&columns, &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn space_table(rows: &[Row<'_>]) -> String {
+    let columns = [
+        ("workload", Align::Left),
+        ("engine", Align::Left),
+        ("live MB", Align::Right),
+        ("predicted", Align::Right),
+        ("settled", Align::Right),
+        ("peak", Align::Right),
+        ("settled/predicted", Align::Right),
+    ];
+    let row = |row: &Row<'_>| {
+        let (predicted, measured) = (&row.predicted, &row.measured);
+        let mut cells = row.name().to_vec();
+        cells.extend([
+            figure(row.result.live_bytes as f64 / 1e6),
+            figure(predicted.space),
+            figure(measured.space_settled),
+            figure(measured.space_peak),
+            figure(measured.space_settled / predicted.space),
+        ]);
+        cells
+    };
+    table(&columns, &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn read_table(rows: &[Row<'_>]) -> String {
+    let columns = [
+        ("workload", Align::Left),
+        ("engine", Align::Left),
+        ("query", Align::Left),
+        ("rows", Align::Right),
+        ("predicted", Align::Right),
+        ("cold reads", Align::Right),
+        ("cold KB", Align::Right),
+        ("warm reads", Align::Right),
+        ("warm KB", Align::Right),
+        ("warm cpu_us", Align::Right),
+    ];
+    let mut lines = Vec::new();
+    for row in rows {
+        for (kind, predicted) in QueryKind::ALL.into_iter().zip(row.predicted.reads) {
+            let of = |cold, value: fn(&QueryCost) -> Option<f64>| {
+                let cost = row.query(kind, cold);
+                figure_or_dash(cost.and_then(|cost| Some(value(cost)? / cost.queries as f64)))
+            };
+            let reads: fn(&QueryCost) -> Option<f64> = |cost| cost.device_reads;
+            let kb: fn(&QueryCost) -> Option<f64> = |cost| Some(cost.device_bytes as f64 / 1024.0);
+            let mut cells = row.name().to_vec();
+            cells.extend([
+                kind.name().to_owned(),
+                of(true, |cost| Some(cost.rows as f64)),
+                figure(predicted),
+                of(true, reads),
+                of(true, kb),
+                of(false, reads),
+                of(false, kb),
+                of(false, |cost| Some(cost.cpu_us as f64)),
+            ]);
+            lines.push(cells);
+        }
+    }
+    table(&columns, &lines)
+}
+
+/// One line per cell, nothing rounded.
+pub fn csv(record: &AmplificationRecord) -> String {
+    let mut text = "workload,engine,changes,user_bytes,live_bytes,w_predicted,w_practice,\
+        w_amp_flush,w_amp_wal,w_amp_process,w_amp_dev,s_predicted,s_amp,s_amp_peak"
+        .to_owned();
+    for kind in QueryKind::ALL {
+        for state in ["cold", "warm"] {
+            let kind = kind.name();
+            let _ =
+                write!(text, ",{kind}_{state}_reads,{kind}_{state}_bytes,{kind}_{state}_cpu_us");
+        }
+    }
+    text.push('\n');
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for row in record.cells.iter().filter_map(Row::of) {
+        let (predicted, measured, result) = (&row.predicted, &row.measured, row.result);
+        let _ = write!(
+            text,
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            result.spec.workload.name(),
+            result.spec.engine.name(),
+            result.changes,
+            result.user_bytes,
+            result.live_bytes,
+            predicted.write,
+            number(predicted.write_in_practice),
+            number(measured.write_tables),
+            number(measured.write_with_log),
+            measured.write_process,
+            number(measured.write_device),
+            predicted.space,
+            measured.space_settled,
+            measured.space_peak
+        );
+        for kind in QueryKind::ALL {
+            for cold in [true, false] {
+                let of = |value: fn(&QueryCost) -> Option<f64>| {
+                    let cost = row.query(kind, cold);
+                    number(cost.and_then(|cost| Some(value(cost)? / cost.queries as f64)))
+                };
+                let _ = write!(
+                    text,
+                    ",{},{},{}",
+                    of(|cost| cost.device_reads),
+                    of(|cost| Some(cost.device_bytes as f64)),
+                    of(|cost| Some(cost.cpu_us as f64))
+                );
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_take_what_was_measured() {
+        let leveled = Tree::Leveled { compressed: vec![1.0, 1.0, 0.5], fanout: 8.0 };
+        let predicted = Predicted::of(&leveled, 420.0);
+        assert_eq!(predicted.write, 1.0 + 1.0 + 1.0 + 4.0);
+        assert_eq!(predicted.write_in_practice, Some(1.0 + 1.0 + 1.0 + 0.5 * (8.0 * 0.7)));
+        assert_eq!(predicted.space, (1.0 + 1.0 / 8.0) * 0.5);
+        assert!((predicted.reads[2] - 0.03).abs() < 1e-12);
+        let pages = Tree::Pages { page_bytes: 4096.0 };
+        let predicted = Predicted::of(&pages, 128.0);
+        assert_eq!((predicted.write, predicted.write_in_practice), (33.0, None));
+        assert_eq!((predicted.space, predicted.reads), (1.5, [1.0, 1.0, 1.0]));
+        assert_eq!(pages.describe(), "pages 4.00 KiB");
+        assert_eq!(leveled.describe(), "levels 3, T 8.00");
+    }
+}

@@ -1,0 +1,246 @@
+//! Published findings held against the figures of one engine.
+
+use super::figures::{ArmFigures, MeanAndDeviation};
+use crate::experiment::Codec;
+use crate::experiment::chunks::ChunkCheck;
+use crate::report::figures::figure;
+
+/// The largest chunk of the published matrix, KiB.
+const PUBLISHED_MAX_KIB: u64 = 64;
+
+/// Sizes that differ by less are the same: blocks do not end at the same rows.
+const SAME_SIZE: f64 = 0.005;
+
+/// What the figures say about a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Whether it is so here.
+    pub held: bool,
+    /// The figures that say so.
+    pub figures: String,
+}
+
+/// The figures of one engine.
+struct Matrix<'a>(&'a [ArmFigures]);
+
+/// A part of the text, as a percentage.
+fn percent(share: f64) -> String {
+    format!("{} %", figure(100.0 * share))
+}
+
+fn is_fast(codec: Codec) -> bool {
+    matches!(codec, Codec::Lz4 | Codec::Snappy)
+}
+
+/// zlib, and zstd from effort 5 on.
+fn is_strong(codec: Codec) -> bool {
+    matches!(codec, Codec::Zlib(_)) || matches!(codec, Codec::Zstd(effort) if effort >= 5)
+}
+
+impl Matrix<'_> {
+    fn get(&self, codec: Codec, chunk_kib: u64) -> Option<&ArmFigures> {
+        self.0.iter().find(|of| of.arm.codec == codec && of.arm.chunk_kib == chunk_kib)
+    }
+
+    /// The arms of a codec, small chunks first.
+    fn of_codec(&self, codec: Codec) -> Vec<&ArmFigures> {
+        let mut arms: Vec<&ArmFigures> = self.0.iter().filter(|of| of.arm.codec == codec).collect();
+        arms.sort_by_key(|of| of.arm.chunk_kib);
+        arms
+    }
+
+    /// The arms of a chunk.
+    fn of_chunk(&self, chunk_kib: u64) -> impl Iterator<Item = &ArmFigures> {
+        self.0.iter().filter(move |of| of.arm.chunk_kib == chunk_kib)
+    }
+
+    /// Every codec once.
+    fn codecs(&self) -> Vec<Codec> {
+        let mut codecs = Vec::new();
+        for of in self.0 {
+            if !codecs.contains(&of.arm.codec) {
+                codecs.push(of.arm.codec);
+            }
+        }
+        codecs
+    }
+}
+
+/// All of `cases` hold, and their figures; `None` when there is no case.
+fn all(cases: Vec<(bool, String)>) -> Option<Verdict> {
+    if cases.is_empty() {
+        return None;
+    }
+    let held = cases.iter().all(|(holds, _)| *holds);
+    // Of what did not hold only the cases that did not say why.
+    let told = cases.into_iter().filter(|(holds, _)| held || !holds).map(|(_, figures)| figures);
+    Some(Verdict { held, figures: told.collect::<Vec<_>>().join("; ") })
+}
+
+/// Judges a finding; `None` when the arms that decide it were not measured.
+pub fn judge(check: ChunkCheck, figures: &[ArmFigures]) -> Option<Verdict> {
+    let matrix = Matrix(figures);
+    match check {
+        ChunkCheck::LargerChunksAreSmaller => larger_chunks_are_smaller(&matrix),
+        ChunkCheck::FastCodecsHalve => all(matrix
+            .of_chunk(PUBLISHED_MAX_KIB)
+            .filter(|of| is_fast(of.arm.codec))
+            .map(|of| {
+                let share = of.stored_share;
+                ((0.4..=0.6).contains(&share), format!("{} {}", of.arm, percent(share)))
+            })
+            .collect()),
+        ChunkCheck::StrongCodecsAreSmallest => strong_codecs_are_smallest(&matrix),
+        ChunkCheck::EffortsMatterInLargeChunks => efforts_matter_in_large_chunks(&matrix),
+        ChunkCheck::FastCodecsFlushLikeNone => fast_against_none(&matrix, |of| of.flush_ms, 1.0),
+        ChunkCheck::LightZstdFlushesLikeLz4 => {
+            pair(&matrix, [Codec::Zstd(1), Codec::Lz4], |ratio| ratio <= 1.10)
+        }
+        ChunkCheck::HighZstdFlushesSlowly => {
+            pair(&matrix, [Codec::Zstd(9), Codec::Zstd(1)], |ratio| ratio >= 1.5)
+        }
+        ChunkCheck::FastCodecsReadFaster => fast_against_none(&matrix, |of| of.cold_ms, 0.0),
+        ChunkCheck::LightZstdReadsSlowerThanZlib => light_zstd_reads_slower(&matrix),
+        ChunkCheck::LargerChunksReadFaster => larger_chunks_read_faster(&matrix),
+        ChunkCheck::FastCodecsNeverLong => all(figures
+            .iter()
+            .filter(|of| of.arm.chunk_kib <= PUBLISHED_MAX_KIB)
+            .filter(|of| is_fast(of.arm.codec) || of.arm.codec == Codec::Zstd(1))
+            .map(|of| (of.long_calls == 0.0, longest(of)))
+            .collect()),
+        ChunkCheck::LongCallsNeedLargeChunks => long_calls_need_large_chunks(figures),
+    }
+}
+
+/// `lz4-64k at most 0.4 ms`
+fn longest(of: &ArmFigures) -> String {
+    format!("{} at most {} ms", of.arm, figure(of.longest_call_ms))
+}
+
+fn larger_chunks_are_smaller(matrix: &Matrix<'_>) -> Option<Verdict> {
+    let mut cases = Vec::new();
+    for codec in matrix.codecs().into_iter().filter(|codec| *codec != Codec::None) {
+        let arms = matrix.of_codec(codec);
+        if arms.len() < 2 {
+            continue;
+        }
+        let falls = arms
+            .windows(2)
+            .all(|pair| pair[1].stored_share <= pair[0].stored_share * (1.0 + SAME_SIZE));
+        let shares: Vec<String> = arms.iter().map(|of| percent(of.stored_share)).collect();
+        cases.push((falls, format!("{codec} {}", shares.join(" > "))));
+    }
+    all(cases)
+}
+
+fn strong_codecs_are_smallest(matrix: &Matrix<'_>) -> Option<Verdict> {
+    let mut arms: Vec<&ArmFigures> = matrix.of_chunk(PUBLISHED_MAX_KIB).collect();
+    let strong = arms.iter().filter(|of| is_strong(of.arm.codec)).count();
+    if strong < 2 || arms.len() == strong {
+        return None;
+    }
+    arms.sort_by(|a, b| a.stored_share.total_cmp(&b.stored_share));
+    let told: Vec<String> =
+        arms.iter().take(3).map(|of| format!("{} {}", of.arm, percent(of.stored_share))).collect();
+    let held = arms[..2].iter().all(|of| is_strong(of.arm.codec));
+    Some(Verdict { held, figures: format!("smallest: {}", told.join(", ")) })
+}
+
+fn efforts_matter_in_large_chunks(matrix: &Matrix<'_>) -> Option<Verdict> {
+    let (least, most) = (Codec::Zstd(1), Codec::Zstd(9));
+    let chunks = [matrix.of_codec(least), matrix.of_codec(most)];
+    let smallest = chunks[0].first()?.arm.chunk_kib;
+    let largest = chunks[0].last()?.arm.chunk_kib;
+    let gain = |chunk_kib| {
+        let share = |codec| matrix.get(codec, chunk_kib).map(|of| of.stored_share);
+        Some(1.0 - share(most)? / share(least)?)
+    };
+    let (small, large) = (gain(smallest)?, gain(largest)?);
+    (smallest < largest).then(|| Verdict {
+        held: large > small,
+        figures: format!(
+            "effort 9 saves {} against effort 1 at {smallest} KiB, {} at {largest} KiB",
+            percent(small),
+            percent(large)
+        ),
+    })
+}
+
+/// lz4 and snappy against no codec, chunk by chunk. A time may be longer by so many deviations.
+fn fast_against_none(
+    matrix: &Matrix<'_>,
+    time: fn(&ArmFigures) -> MeanAndDeviation,
+    deviations: f64,
+) -> Option<Verdict> {
+    let fast = matrix.0.iter().filter(|of| is_fast(of.arm.codec));
+    let case = |of: &ArmFigures| {
+        let (own, none) = (time(of), time(matrix.get(Codec::None, of.arm.chunk_kib)?));
+        let slack = deviations * own.deviation.max(none.deviation);
+        let figures = format!("{} {} : {} ms", of.arm, figure(own.mean), figure(none.mean));
+        Some((own.mean <= none.mean + slack, figures))
+    };
+    all(fast.filter_map(case).collect())
+}
+
+/// The flush of one codec over that of another, at 64 KiB.
+fn pair(matrix: &Matrix<'_>, [codec, base]: [Codec; 2], holds: fn(f64) -> bool) -> Option<Verdict> {
+    let mean = |codec| matrix.get(codec, PUBLISHED_MAX_KIB).map(|of| of.flush_ms.mean);
+    let (own, other) = (mean(codec)?, mean(base)?);
+    let ratio = own / other.max(1e-9);
+    Some(Verdict {
+        held: holds(ratio),
+        figures: format!(
+            "{codec} {} ms : {base} {} ms = {} at {PUBLISHED_MAX_KIB} KiB",
+            figure(own),
+            figure(other),
+            figure(ratio)
+        ),
+    })
+}
+
+fn light_zstd_reads_slower(matrix: &Matrix<'_>) -> Option<Verdict> {
+    let zlib = matrix.codecs().into_iter().find(|codec| matches!(codec, Codec::Zlib(_)))?;
+    let case = |of: &&ArmFigures| {
+        let (own, other) = (of.warm_ms.mean, matrix.get(zlib, of.arm.chunk_kib)?.warm_ms.mean);
+        let figures = format!("{} {} : {zlib} {} ms", of.arm, figure(own), figure(other));
+        Some((own > other, figures))
+    };
+    all(matrix.of_codec(Codec::Zstd(1)).iter().filter_map(case).collect())
+}
+
+fn larger_chunks_read_faster(matrix: &Matrix<'_>) -> Option<Verdict> {
+    let mut cases = Vec::new();
+    for codec in matrix.codecs() {
+        let time = |chunk_kib| matrix.get(codec, chunk_kib).map(|of| of.cold_ms.mean);
+        if let (Some(small), Some(large)) = (time(4), time(PUBLISHED_MAX_KIB)) {
+            let figures = format!("{codec} {} > {} ms", figure(small), figure(large));
+            cases.push((large < small, figures));
+        }
+    }
+    all(cases)
+}
+
+fn long_calls_need_large_chunks(figures: &[ArmFigures]) -> Option<Verdict> {
+    let published = || figures.iter().filter(|of| of.arm.chunk_kib <= PUBLISHED_MAX_KIB);
+    let long: Vec<&ArmFigures> = published().filter(|of| of.long_calls > 0.0).collect();
+    if long.is_empty() {
+        let slowest = published().max_by(|a, b| a.longest_call_ms.total_cmp(&b.longest_call_ms));
+        return slowest.map(|of| Verdict {
+            held: true,
+            figures: format!("no call took a millisecond; {}", longest(of)),
+        });
+    }
+    all(long
+        .iter()
+        .map(|of| {
+            let expected = is_strong(of.arm.codec) && of.arm.chunk_kib >= PUBLISHED_MAX_KIB;
+            let figures = format!(
+                "{}: {} calls of up to {} ms",
+                of.arm,
+                figure(of.long_calls),
+                figure(of.longest_call_ms)
+            );
+            (expected, figures)
+        })
+        .collect())
+}

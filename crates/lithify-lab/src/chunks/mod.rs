@@ -1,0 +1,26 @@
+//! Text in chunks: what the size of a compressed block and its codec do to size, flush and scan,
+//! and how long one call of the codec holds a thread.
+//!
+//! Owns: what an engine of text must offer ([`engine`]), what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
+//! ([`measure`]), the calls of the codec alone ([`codec_calls`]), the figures of an engine over the
+//! matrix ([`figures`]), published findings held against them ([`findings`]), the report
+//! ([`report`]) and its CSV ([`csv`]). What an experiment file may say is `experiment::chunks`.
+//!
+//! Promises: every scan is checked against what was loaded; a row whose check failed counts in no
+//! figure; the same run gives the same report.
+//!
+//! Threads: everything belongs to the caller's; engines start their own.
+
+pub mod codec_calls;
+pub mod csv;
+pub mod engine;
+pub mod figures;
+pub mod findings;
+pub mod measure;
+pub mod plan;
+pub mod report;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod spec;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The report: a table per engine in the order of the publication, and its findings, each held
+//! against the figures.
+
+use super::figures::{ArmFigures, MeanAndDeviation, of_engine};
+use super::findings::judge;
+use super::plan::ChunkPlan;
+use super::spec::ChunkOutcome;
+use crate::adapter::EngineName;
+use crate::report::card::machine_lines;
+use crate::report::compare::FOREIGN_PERCENT_MAX;
+use crate::report::figures::{figure, figure_or_dash};
+use crate::report::tables::{Align, table};
+use crate::report::{opening, repeats};
+use crate::run::cells::Run;
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// The whole report as text.
+pub fn render(run: &Run<ChunkPlan>) -> String {
+    let experiment = &run.plan.experiment;
+    let mut text = String::new();
+    let mut line = |part: &str| {
+        text.push_str(part.trim_end());
+        text.push('\n');
+    };
+    let source = experiment.source.as_ref();
+    line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
+    line("");
+    line(&card(run));
+    let engines: Vec<(&EngineName, Vec<ArmFigures>)> =
+        run.plan.engines.iter().map(|engine| (engine, of_engine(run, engine))).collect();
+    for (engine, figures) in &engines {
+        line(&format!(
+            "\n{} ({}; MB are 10^6 bytes, ± one standard deviation)",
+            engine_name(run, engine),
+            repeats(run.plan.sizes.repeats)
+        ));
+        line(&arms(run, figures));
+    }
+    line("\nChecks");
+    line(&checks(run));
+    for (engine, figures) in &engines {
+        if !experiment.findings.is_empty() {
+            line(&format!("\nPublished findings on {}", engine_name(run, engine)));
+            line(&findings(run, figures));
+        }
+    }
+    line("\nTo be read with");
+    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
+    line("Not reproduced");
+    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
+    text
+}
+
+/// The first outcome of an engine, whether or not it counts.
+fn any_of<'a>(run: &'a Run<ChunkPlan>, engine: &EngineName) -> Option<&'a ChunkOutcome> {
+    let mut outcomes = run.entries.cells.iter().filter_map(|entry| entry.result.as_ref());
+    outcomes.find(|outcome| outcome.cell.engine == *engine)
+}
+
+fn engine_name(run: &Run<ChunkPlan>, engine: &EngineName) -> String {
+    any_of(run, engine).map_or_else(|| engine.to_string(), |outcome| outcome.engine_name.clone())
+}
+
+/// What the figures were taken on, and what all arms had in common.
+fn card(run: &Run<ChunkPlan>) -> String {
+    let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
+        return "No cell was measured.".to_owned();
+    };
+    let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
+    let mut lines = machine_lines(&outcome.machine);
+    lines.push((
+        "text",
+        format!(
+            "{}: {} lines, {} MiB, in {} partitions",
+            run.plan.text,
+            outcome.rows,
+            figure(outcome.text_bytes as f64 / MIB),
+            cell.partitions
+        ),
+    ));
+    lines.push((
+        "memory budget",
+        format!(
+            "{} MiB, memtable {} MiB: one flush writes all of it",
+            sizes.memory_budget_mib,
+            figure(cell.settings.memtable_bytes as f64 / MIB)
+        ),
+    ));
+    lines.push(("durability", cell.settings.durability.name().to_owned()));
+    lines.push((
+        "each arm",
+        format!(
+            "{} flushes, each of an empty database; {} scans with empty caches and {} with files \
+             in the page cache, the database opened anew before each; {} background threads",
+            sizes.flushes, sizes.scans, sizes.scans, sizes.background_threads
+        ),
+    ));
+    for engine in &run.plan.engines {
+        let Some(outcome) = any_of(run, engine) else { continue };
+        if !outcome.capabilities.block_size {
+            lines.push((
+                "not followed",
+                format!("{engine} does not say that it follows chunk sizes"),
+            ));
+        }
+    }
+    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+}
+
+fn spread(of: MeanAndDeviation) -> String {
+    format!("{} ± {}", figure(of.mean), figure(of.deviation))
+}
+
+/// The table of an engine.
+fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> String {
+    if figures.is_empty() {
+        return "  no arm was measured".to_owned();
+    }
+    let columns: Vec<(&str, Align)> = [
+        "chunk KiB",
+        "codec",
+        "size MB",
+        "ratio",
+        "flush ms",
+        "flush MB/s",
+        "cold scan ms",
+        "warm scan ms",
+        "calls >= 1 ms",
+        "sum ms",
+        "longest call ms",
+        "longest step ms",
+        "remark",
+    ]
+    .into_iter()
+    .map(|name| (name, if matches!(name, "codec" | "remark") { Align::Left } else { Align::Right }))
+    .collect();
+    let row = |of: &ArmFigures| {
+        let wanted = run.plan.sizes.repeats as usize;
+        let remark = match of.repeats == wanted {
+            true => String::new(),
+            false => format!("{} of {wanted} repeats", of.repeats),
+        };
+        let step = match of.longest_unit_ms {
+            Some(0.0) => "< 1".to_owned(),
+            other => figure_or_dash(other),
+        };
+        vec![
+            of.arm.chunk_kib.to_string(),
+            of.arm.codec.to_string(),
+            figure(of.stored_bytes / 1e6),
+            figure(of.ratio),
+            spread(of.flush_ms),
+            figure(of.flush_mb_per_s),
+            spread(of.cold_ms),
+            spread(of.warm_ms),
+            figure(of.long_calls),
+            figure(of.long_sum_ms),
+            figure(of.longest_call_ms),
+            step,
+            remark,
+        ]
+    };
+    table(&columns, &figures.iter().map(row).collect::<Vec<_>>())
+}
+
+/// What is wrong with the cells, and what others took of the machine.
+fn checks(run: &Run<ChunkPlan>) -> String {
+    let counted = run.valid_cells();
+    let mut lines = vec![format!(
+        "  {counted} of {} cells count: what every scan read is what was loaded",
+        run.plan.cells.len()
+    )];
+    lines.extend(run.plan.skipped.iter().map(|line| format!("  {line}")));
+    lines.extend(run.entries.problems().iter().map(|problem| format!("  {problem}")));
+    let cold: u64 = run.entries.results().map(|outcome| outcome.cold_read_device_bytes).sum();
+    let wanted: u64 = run
+        .entries
+        .results()
+        .map(|outcome| outcome.stored_bytes() * outcome.cold_scan_ms.len() as u64)
+        .sum();
+    if wanted > 0 {
+        lines.push(format!(
+            "  scans with empty caches read {} % of the stored bytes from the device",
+            figure(100.0 * cold as f64 / wanted as f64)
+        ));
+    }
+    let foreign = run.entries.results().map(|outcome| outcome.foreign_percent).fold(0.0, f64::max);
+    let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
+    lines.push(format!("  other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
+    lines.join("\n")
+}
+
+/// Every finding with its verdict.
+fn findings(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> String {
+    let lines = run.plan.experiment.findings.iter().map(|finding| {
+        let claim = &finding.claim;
+        match judge(finding.check, figures) {
+            None => format!("  - \"{claim}\": not measured here"),
+            Some(verdict) if verdict.held => format!("  - \"{claim}\": held ({})", verdict.figures),
+            Some(verdict) => format!("  - \"{claim}\": did not, because {}", verdict.figures),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

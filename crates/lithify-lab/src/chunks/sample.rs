@@ -1,0 +1,96 @@
+//! A plan and made-up outcomes for tests.
+
+use super::codec_calls::CodecCalls;
+use super::plan::{ChunkChoice, ChunkPlan};
+use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
+use crate::adapter::{Capabilities, EngineName};
+use crate::experiment::{BUILT_IN, ChunkExperiment, Codec};
+use crate::meter::PhaseUsage;
+use crate::meter::machine::Machine;
+use crate::meter::space::DirectorySize;
+use crate::run::cells::{Entries, Entry, Run};
+use crate::run::plan::ChoiceError;
+
+/// The built-in experiment.
+pub(crate) fn experiment() -> ChunkExperiment {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == "chunk-length");
+    let (name, text) = found.expect("is built in");
+    ChunkExperiment::parse(name, text).expect("parses")
+}
+
+/// Its plan for Lithify with a choice.
+pub(crate) fn expand(choice: ChunkChoice) -> Result<ChunkPlan, ChoiceError> {
+    let choice = ChunkChoice { engine: Some(EngineName::lithify()), ..choice };
+    ChunkPlan::expand(&experiment(), &choice, "build")
+}
+
+/// The plan of some arms.
+pub(crate) fn plan(arms: &[&str]) -> ChunkPlan {
+    let arms = Some(arms.iter().map(|arm| (*arm).to_owned()).collect());
+    expand(ChunkChoice { arms, ..ChunkChoice::default() }).expect("expands")
+}
+
+/// Stored share and milliseconds of a flush in chunks of 4 KiB: of larger ones both are smaller.
+fn of_codec(codec: Codec) -> (f64, f64) {
+    match codec {
+        Codec::None => (1.0, 10.0),
+        Codec::Lz4 => (0.60, 9.0),
+        Codec::Snappy => (0.62, 9.5),
+        Codec::Zlib(_) => (0.45, 60.0),
+        Codec::Zstd(effort) => (0.50 - 0.01 * f64::from(effort), 8.5 + f64::from(effort)),
+        _ => (0.5, 20.0),
+    }
+}
+
+/// What a cell might have found: every published finding holds.
+pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
+    let (share, flush_ms) = of_codec(cell.codec);
+    let doublings = (cell.chunk_kib as f64 / 4.0).log2();
+    let smaller = match cell.codec {
+        Codec::None => 1.0,
+        Codec::Zstd(effort) => 1.0 - doublings * (0.04 + 0.002 * f64::from(effort)),
+        _ => 1.0 - doublings * 0.04,
+    };
+    let strong = matches!(cell.codec, Codec::Zlib(_) | Codec::Zstd(5..)) && cell.chunk_kib >= 64;
+    let scan_ms = match cell.codec {
+        Codec::Lz4 | Codec::Snappy => 20.0,
+        Codec::Zstd(1) => 60.0,
+        _ => 30.0,
+    } - doublings;
+    ChunkOutcome {
+        cell: cell.clone(),
+        started_unix_s: 0,
+        machine: Machine { cpus: 2, ..Machine::default() },
+        engine_name: format!("{} 1.0", cell.engine),
+        capabilities: Capabilities { block_size: true, ..Capabilities::default() },
+        codec_library: "a library".to_owned(),
+        rows: 1000,
+        text_bytes: 1_000_000,
+        flush_ms: vec![flush_ms, flush_ms + 0.2],
+        flush_usage: PhaseUsage::default(),
+        flush_codec_us: None,
+        directory: DirectorySize::default(),
+        table_bytes: Some((1e6 * share * smaller) as u64),
+        table_codec: cell.codec.to_string(),
+        cold_scan_ms: vec![scan_ms],
+        cold_read_device_bytes: 900_000,
+        warm_scan_ms: vec![scan_ms / 2.0],
+        calls: CodecCalls {
+            calls: 100,
+            longest_us: if strong { 1_500 } else { 300 },
+            long_calls: if strong { 3 } else { 0 },
+            long_sum_us: if strong { 4_000 } else { 0 },
+            ..CodecCalls::default()
+        },
+        held_thread: Some(HeldThread { units: 1, longest_us: 2_000, sum_us: 2_000 }),
+        foreign_percent: 1.0,
+        faults: Vec::new(),
+    }
+}
+
+/// A run in which every cell was measured.
+pub(crate) fn run(plan: &ChunkPlan) -> Run<ChunkPlan> {
+    let entry = |cell: &ChunkCell| Entry::new(cell, Ok(outcome(cell)));
+    let cells = plan.cells.iter().map(entry).collect();
+    Run::new(plan.clone(), Entries { interrupted: false, cells })
+}

@@ -1,0 +1,132 @@
+//! What arms are run under beside the settings of their engines: the emulated device, the driver's
+//! own log and what it took, the allocator and what became of its memory.
+
+use super::figures::{Figures, Spread, figure_or_dash};
+use super::tables::{Align, table};
+use crate::experiment::{DeviceSpeed, Phase};
+use crate::run::RunRecord;
+use crate::run::cell::{CellResult, CellSpec, PhaseResult};
+
+/// Multiples of the cache's size that were put into it, at which memory is reported.
+const TURNOVERS: [u64; 4] = [1, 2, 5, 10];
+
+/// One line per arm; `None` when no arm has a condition of its own.
+pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+    let has =
+        |spec: &CellSpec| !spec.device.is_fast() || spec.second_log || !spec.allocator.is_system();
+    if !record.plan.cells.iter().any(has) {
+        return None;
+    }
+    let columns = [
+        ("device", Align::Left),
+        ("log KB/i", Align::Right),
+        ("log KB/t", Align::Right),
+        ("log cpu_us/i", Align::Right),
+        ("log cpu_us/t", Align::Right),
+        ("allocator in force", Align::Left),
+        ("engine", Align::Left),
+    ];
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let Some(result) = figures.results(arm).first() else { continue };
+        let log = |phase: Phase, value: fn(&PhaseResult) -> Option<f64>| {
+            let per_operation =
+                |r: &CellResult| Some(value(r.phase(phase))? / r.phase(phase).operations as f64);
+            figure_or_dash(figures.spread(arm, per_operation).map(|spread| spread.median))
+        };
+        let kb = |phase: &PhaseResult| Some(phase.second_log?.bytes as f64 / 1024.0);
+        let cpu_us = |phase: &PhaseResult| Some(phase.second_log?.cpu_us as f64);
+        rows.push(vec![
+            result.spec.device.to_string(),
+            log(Phase::Load, kb),
+            log(Phase::Query, kb),
+            log(Phase::Load, cpu_us),
+            log(Phase::Query, cpu_us),
+            result.machine.allocator.clone(),
+            arm.clone(),
+        ]);
+    }
+    let mut text = table(&columns, &rows);
+    for limit in limits(figures, record) {
+        text.push_str(&format!("\n{limit}"));
+    }
+    if record.plan.cells.iter().any(|cell| cell.second_log) {
+        text.push_str(
+            "\nlog: bytes and CPU of the driver's own log, in KB and us per operation; they are in \
+             the device's and the process's figures, not in the size",
+        );
+    }
+    Some(text)
+}
+
+/// How each slower device was emulated, once.
+fn limits(figures: &Figures<'_>, record: &RunRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    for speed in [DeviceSpeed::SlowSsd, DeviceSpeed::Disk] {
+        let results = record.plan.arms.iter().flat_map(|arm| figures.results(arm));
+        let mut limits = results.filter_map(|result| result.device_limit.as_ref());
+        lines.extend(limits.find(|limit| limit.speed == speed).map(|limit| limit.describe()));
+    }
+    lines
+}
+
+/// Resident memory in units of the cache by what was put into it, and faults; `None` when no arm
+/// names an allocator.
+pub fn memory(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+    if record.plan.experiment.arms.iter().all(|arm| arm.allocator.is_none()) {
+        return None;
+    }
+    let heads = TURNOVERS.map(|turnovers| format!("rss/cache at {turnovers}"));
+    let mut columns = vec![("cache MB", Align::Right), ("turnovers", Align::Right)];
+    columns.extend(heads.iter().map(|head| (head.as_str(), Align::Right)));
+    columns.extend([
+        ("rss MB", Align::Right),
+        ("rss max MB", Align::Right),
+        ("vsz MB", Align::Right),
+        ("minor faults/t", Align::Right),
+        ("major faults/t", Align::Right),
+        ("engine", Align::Left),
+    ]);
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let median = |value: &dyn Fn(&CellResult) -> Option<f64>| {
+            let values = figures.results(arm).iter().filter_map(|result| value(result)).collect();
+            figure_or_dash(Spread::of(values).map(|spread| spread.median))
+        };
+        let mega = |bytes: u64| Some(bytes as f64 / 1e6);
+        let per_operation =
+            |r: &CellResult, count: u64| Some(count as f64 / r.query.operations as f64);
+        let mut row = vec![
+            median(&|result| mega(result.block_cache_bytes)),
+            median(&|result| Some(turnovers(result))),
+        ];
+        row.extend(TURNOVERS.map(|turnovers| median(&|r| resident_to_cache(r, turnovers))));
+        row.extend([
+            median(&|result| mega(result.query.usage.memory.resident_bytes)),
+            median(&|result| mega(result.query.usage.memory.resident_max_bytes)),
+            median(&|result| mega(result.query.usage.memory.virtual_bytes)),
+            median(&|r| per_operation(r, r.query.usage.process_cpu.minor_faults)),
+            median(&|r| per_operation(r, r.query.usage.process_cpu.major_faults)),
+            arm.clone(),
+        ]);
+        rows.push(row);
+    }
+    Some(table(&columns, &rows))
+}
+
+/// How many times the cache's size was put into it since the engine was opened.
+fn turnovers(result: &CellResult) -> f64 {
+    let samples = result.queries().flat_map(|(_, query)| &query.samples);
+    let inserted = samples.map(|sample| sample.cache_inserted_bytes).max().unwrap_or(0);
+    inserted as f64 / result.block_cache_bytes.max(1) as f64
+}
+
+/// Resident memory in units of the cache when so many times its size had been put into it; `None`
+/// when it was not that often, or when the engine does not tell.
+fn resident_to_cache(result: &CellResult, turnovers: u64) -> Option<f64> {
+    let cache = result.block_cache_bytes;
+    let queries = result.queries().flat_map(|(_, query)| &query.samples);
+    let mut samples = result.load.samples.iter().chain(queries);
+    let reached = samples.find(|sample| sample.cache_inserted_bytes >= turnovers * cache)?;
+    Some(reached.resident_bytes as f64 / cache as f64)
+}

@@ -1,0 +1,101 @@
+//! Fitted curves as a table, with what they miss point by point.
+
+use super::{Point, fit};
+use crate::report::figures::figure;
+use crate::report::tables::{Align, table};
+
+/// Rates of one thing by the number of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Whose: an arm, or where it was published.
+    pub name: String,
+    /// Of what: load, query, an operation.
+    pub what: String,
+    /// The rates.
+    pub points: Vec<Point>,
+    /// CPUs of the machine, where they are known.
+    pub cpus: Option<usize>,
+}
+
+/// The curves of all series and their residuals; `None` when no series has enough points.
+pub fn render(series: &[Series]) -> Option<String> {
+    let columns = [
+        ("figure", Align::Left),
+        ("points", Align::Right),
+        ("lambda", Align::Right),
+        ("sigma", Align::Right),
+        ("kappa", Align::Right),
+        ("R2", Align::Right),
+        ("N*", Align::Right),
+        ("95 % of resamples", Align::Right),
+        ("N*/CPUs", Align::Right),
+        ("Xmax", Align::Right),
+        ("95 % of resamples", Align::Right),
+        ("engine", Align::Left),
+    ];
+    let (mut rows, mut residuals) = (Vec::new(), Vec::new());
+    for Series { name, what, points, cpus } in series {
+        let Ok(fit) = fit(points) else { continue };
+        let peak = fit.curve.peak_clients();
+        let range = |[low, high]: [f64; 2]| format!("[{}, {}]", unlimited(low), unlimited(high));
+        let per_cpu = peak.zip(*cpus).map(|(peak, cpus)| peak / cpus as f64);
+        rows.push(vec![
+            what.clone(),
+            points.len().to_string(),
+            figure(fit.curve.lambda),
+            format!("{:.4}", fit.curve.sigma),
+            format!("{:.5}", fit.curve.kappa),
+            format!("{:.3}", fit.r_squared),
+            unlimited(peak.unwrap_or(f64::INFINITY)),
+            range(fit.ranges.peak_clients),
+            per_cpu.map_or_else(|| "-".to_owned(), figure),
+            unlimited(fit.curve.most()),
+            range(fit.ranges.most),
+            name.clone(),
+        ]);
+        let percent = |(clients, residual): &(u64, f64)| {
+            let percent = 100.0 * residual / fit.curve.rate(*clients as f64);
+            format!("{clients}: {percent:+.1}")
+        };
+        let misses: Vec<String> = fit.residuals.iter().map(percent).collect();
+        residuals.push(format!("  {name}, {what}: {}", misses.join(", ")));
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{}\nMeasured above (+) or below (-) the curve, percent of it, by clients\n{}",
+        table(&columns, &rows),
+        residuals.join("\n")
+    ))
+}
+
+/// A figure, or `none` for what has no limit.
+fn unlimited(value: f64) -> String {
+    if value.is_infinite() { "none".to_owned() } else { figure(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalability::Curve;
+
+    #[test]
+    fn curves_with_enough_points_have_a_row() {
+        let curve = Curve { lambda: 1000.0, sigma: 0.1, kappa: 0.01 };
+        let points = |counts: &[u64]| counts.iter().map(|n| (*n, curve.rate(*n as f64))).collect();
+        let series = |name: &str, counts: &[u64]| Series {
+            name: name.to_owned(),
+            what: "query".to_owned(),
+            points: points(counts),
+            cpus: Some(2),
+        };
+        let text = render(&[series("a", &[1, 2, 3, 4, 8, 16]), series("b", &[1, 2, 4])]);
+        let text = text.expect("has a row");
+        let row: Vec<&str> = text.lines().nth(1).expect("a row").split_whitespace().collect();
+        assert_eq!(row[..7], ["query", "6", "1000", "0.1000", "0.01000", "1.000", "9.49"]);
+        assert!(text.contains("a, query: 1: "), "{text}");
+        assert!(!text.contains("b, query"), "three points make no curve: {text}");
+        assert_eq!(render(&[series("b", &[1, 2, 4])]), None);
+    }
+}

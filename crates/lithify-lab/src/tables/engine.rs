@@ -1,0 +1,117 @@
+//! What an engine of tables must offer: one table with a primary key and a secondary index.
+//!
+//! A provider of an engine of ordered keys has this already ([`super::ordered`]); one of a database
+//! with a language of its own implements [`TableEngine`] and gives it in
+//! [`crate::run::engine::Provider::open_table`]. The columns of a table, and what SQL would call
+//! them, are in [`crate::datasets::schema`].
+//!
+//! Threads: a [`TableEngine`] is shared; a [`TableSession`] belongs to the thread that asked for
+//! it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::{Capabilities, EngineResult, EngineStatistics};
+use crate::datasets::schema::{Answer, Query, Row};
+use crate::experiment::tables::Access;
+
+/// How a wait for maintenance ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rest {
+    /// The engine has nothing more to do.
+    Idle,
+    /// It was not waited for any longer.
+    TimedOut,
+}
+
+/// A database with one table, opened in a directory.
+pub trait TableEngine: Send + Sync {
+    /// Name and version, for the reports.
+    fn name(&self) -> String;
+
+    /// What it can do by itself.
+    fn capabilities(&self) -> Capabilities;
+
+    /// A session for the calling thread.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn session(&self) -> EngineResult<Box<dyn TableSession + '_>>;
+
+    /// Returns when what was written lies where it stays and no maintenance is due, or after
+    /// `limit` where the engine cannot tell.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn rest(&self, limit: Duration) -> EngineResult<Rest>;
+
+    /// Figures since open.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn statistics(&self) -> EngineResult<EngineStatistics>;
+
+    /// Processes other than this one that do the engine's work.
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Closes cleanly; all sessions are gone by then.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn close(self: Box<Self>) -> EngineResult<()>;
+}
+
+/// A change of one row: adds `amount` to a column of whole numbers that is in no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The columns of the primary key.
+    pub key: Vec<i64>,
+    /// Which column.
+    pub column: usize,
+    /// What is added.
+    pub amount: i64,
+}
+
+/// One thread's view of a table.
+pub trait TableSession {
+    /// Inserts rows as one statement, all or none. They come in the order of their primary keys and
+    /// behind all rows before.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn insert(&mut self, rows: &[Row]) -> EngineResult<()>;
+
+    /// Answers a query. `access` says by which way its rows are found.
+    ///
+    /// # Errors
+    /// The engine's, or an index that names a row that is not there.
+    fn aggregate(&mut self, query: &Query, access: Access) -> EngineResult<Answer>;
+
+    /// Number of entries of the secondary index.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn index_entries(&mut self) -> EngineResult<u64>;
+
+    /// Starts a transaction, to which updates belong until [`TableSession::commit`].
+    ///
+    /// # Errors
+    /// The engine's.
+    fn begin(&mut self) -> EngineResult<()>;
+
+    /// Changes a row: in the open transaction, or in one of its own. Returns whether it exists.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn update(&mut self, update: &Update) -> EngineResult<bool>;
+
+    /// Ends the transaction; all of its updates are applied.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn commit(&mut self) -> EngineResult<()>;
+}

@@ -1,0 +1,195 @@
+//! From an experiment and the command line to the cells, in the order in which they run.
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::{SCHEMA, TableCell};
+use crate::adapter::EngineName;
+use crate::datasets::TableData;
+use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
+use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
+use crate::run::cell::EngineSettings;
+use crate::run::cells::RunPlan;
+use crate::run::plan::{
+    ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
+};
+
+/// What the command line chose.
+#[derive(Clone, Debug, Default)]
+pub struct TableChoice {
+    /// Name of the scale; `smoke` when not given.
+    pub scale: Option<String>,
+    /// Names of arms; all when not given.
+    pub arms: Option<Vec<String>>,
+    /// The one engine; those of the experiment that are there when not given.
+    pub engine: Option<EngineName>,
+    /// Instead of the scale's repeats.
+    pub repeats: Option<u64>,
+}
+
+/// What a run measures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TablePlan {
+    /// The experiment as it was read.
+    pub experiment: TableExperiment,
+    /// The name of the run, and of its files.
+    pub name: String,
+    /// Name of the scale.
+    pub scale: String,
+    /// The scale with the overrides of the command line in it.
+    pub sizes: TableScale,
+    /// The engines in the order of the tables.
+    pub engines: Vec<EngineName>,
+    /// The tables that are run, in the order of the report.
+    pub tables: Vec<TableData>,
+    /// The arms in the order of the tables.
+    pub arms: Vec<String>,
+    /// What was left out, line by line.
+    pub skipped: Vec<String>,
+    /// The cells.
+    pub cells: Vec<TableCell>,
+}
+
+impl RunPlan for TablePlan {
+    type Cell = TableCell;
+    const KIND: WorkloadKind = WorkloadKind::Tables;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn cells(&self) -> &[TableCell] {
+        &self.cells
+    }
+
+    /// Three times the largest table without compression: what lies there, what replaces it, the
+    /// log.
+    fn needed_bytes(cell: &TableCell) -> u64 {
+        let row_bytes = if cell.table.is_wide() { 2_600 } else { 200 };
+        3 * cell.rows * row_bytes + (256 << 20)
+    }
+}
+
+/// The settings of an arm.
+fn settings(arm: &TableArm, sizes: &EngineSizes, durability: DurabilityMode) -> EngineSettings {
+    let options = arm.options.clone();
+    EngineSettings { options, ..one_codec(arm.codec, arm.block_kib, sizes, durability) }
+}
+
+/// The chosen arms, in the order of the experiment.
+fn choose<'a>(
+    experiment: &'a TableExperiment,
+    chosen: Option<&[String]>,
+) -> Result<Vec<&'a TableArm>, ChoiceError> {
+    let Some(chosen) = chosen else { return Ok(experiment.arms.iter().collect()) };
+    if let Some(unknown) = chosen.iter().find(|name| experiment.arm(name).is_none()) {
+        let names: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let names = names.join(", ");
+        return Err(ChoiceError(format!("there is no arm \"{unknown}\"; there are: {names}")));
+    }
+    let arms: Vec<_> = experiment.arms.iter().filter(|arm| chosen.contains(&arm.name)).collect();
+    if arms.is_empty() {
+        return Err(ChoiceError("no arm was chosen".to_owned()));
+    }
+    Ok(arms)
+}
+
+/// The tables of a scale whose data are here, and a line for each that is left out.
+fn tables_here(
+    experiment: &TableExperiment,
+    sizes: &TableScale,
+) -> Result<(Vec<TableData>, Vec<String>), ChoiceError> {
+    let (mut present, mut skipped) = (Vec::new(), Vec::new());
+    for table in experiment.workload.tables.iter().filter(|table| sizes.rows.contains_key(table)) {
+        match table.available() {
+            Ok(()) => present.push(*table),
+            Err(missing) => skipped.push(format!("table {table} is skipped: {missing}")),
+        }
+    }
+    if present.is_empty() {
+        skipped.push("no table is left".to_owned());
+        return Err(ChoiceError(skipped.join("; ")));
+    }
+    Ok((present, skipped))
+}
+
+/// Of the tables of page counts, whose rows are small, updates are compared in all modes.
+fn has_modes(table: TableData) -> bool {
+    !table.is_wide()
+}
+
+impl TablePlan {
+    /// Expands `experiment` for the engines and data that are here. `build` identifies the program
+    /// that will measure.
+    ///
+    /// Each arm runs on all engines in turn, and each repeat begins with another arm and another
+    /// engine, so that a machine that drifts hurts all alike.
+    ///
+    /// # Errors
+    /// An unknown scale, arm or engine, no engine or table left, an impossible number.
+    pub fn expand(
+        experiment: &TableExperiment,
+        choice: &TableChoice,
+        build: &str,
+    ) -> Result<TablePlan, ChoiceError> {
+        let (scale, mut sizes) = find_scale(&experiment.scales, choice.scale.as_deref())?;
+        override_with("--repeats", choice.repeats, 1..=100, &mut sizes.repeats)?;
+        let workload = &experiment.workload;
+        let arms = choose(experiment, choice.arms.as_deref())?;
+        let (engines, mut skipped) = engines_on_disk(&workload.engines, choice.engine.as_ref())?;
+        let (tables, missing) = tables_here(experiment, &sizes)?;
+        skipped.extend(missing);
+        let mut cells = Vec::new();
+        for repeat in 0..sizes.repeats {
+            for (table, arm) in tables
+                .iter()
+                .flat_map(|table| rotated(&arms, repeat as usize).map(move |arm| (*table, *arm)))
+            {
+                let own =
+                    |engine: &&EngineName| arm.engine.as_ref().is_none_or(|own| own == *engine);
+                for engine in rotated(&engines, repeat as usize).filter(own) {
+                    let settings = settings(arm, &sizes.sizes(), workload.durability);
+                    let same = |other: &&TableArm| {
+                        (other.codec, &other.options, &other.engine)
+                            == (arm.codec, &arm.options, &arm.engine)
+                    };
+                    let is_first = arms.iter().copied().find(same) == Some(arm);
+                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                        let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
+                        if !skipped.contains(&line) {
+                            skipped.push(line);
+                        }
+                        continue;
+                    }
+                    cells.push(TableCell {
+                        schema: SCHEMA,
+                        id: format!("{engine}-{}-{table}-r{repeat}", arm.name),
+                        engine: engine.clone(),
+                        arm: arm.name.clone(),
+                        table,
+                        repeat,
+                        settings,
+                        rows: sizes.rows.get(&table).copied().unwrap_or(0),
+                        insert_rows: workload.insert_rows,
+                        access: workload.access,
+                        updates: sizes.updates,
+                        mode_updates: if has_modes(table) { sizes.mode_updates } else { 0 },
+                        mode_gap_ms: sizes.mode_gap_ms,
+                        wait_seconds: workload.wait_seconds,
+                        seed: workload.seed + repeat,
+                        build: build.to_owned(),
+                    });
+                }
+            }
+        }
+        if cells.is_empty() {
+            return Err(ChoiceError(skipped.join("; ")));
+        }
+        let mut name = format!("{}-{scale}", experiment.name);
+        if let Some(engine) = &choice.engine {
+            name.push_str(&format!("-{engine}"));
+        }
+        let arms = arms.iter().map(|arm| arm.name.clone()).collect();
+        let experiment = experiment.clone();
+        Ok(TablePlan { experiment, name, scale, sizes, engines, tables, arms, skipped, cells })
+    }
+}

@@ -1,0 +1,321 @@
+//! The report: a table of figures per data set, the three ways to update, and the published figures
+//! and ratios beside ours.
+
+use super::figures::{mode_device_kb, mode_process_kb, mode_spread, results, spread};
+use super::plan::TablePlan;
+use super::spec::TableOutcome;
+use crate::adapter::EngineName;
+use crate::datasets::TableData;
+use crate::experiment::tables::{TableArm, TableColumn, UpdateMode};
+use crate::report::card::{machine_lines, tree};
+use crate::report::compare::{FOREIGN_PERCENT_MAX, Verdict, compare, direction, sentence};
+use crate::report::figures::{figure, figure_or_dash};
+use crate::report::tables::{Align, table};
+use crate::report::{opening, repeats};
+use crate::run::cells::Run;
+
+use super::engine::Rest;
+
+/// The whole report as text.
+pub fn render(run: &Run<TablePlan>) -> String {
+    let experiment = &run.plan.experiment;
+    let mut text = String::new();
+    let mut line = |part: &str| {
+        text.push_str(part.trim_end());
+        text.push('\n');
+    };
+    let source = experiment.source.as_ref();
+    line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
+    line("");
+    line(&card(run));
+    let medians = repeats(run.plan.sizes.repeats);
+    for data in &run.plan.tables {
+        line(&format!("\n{}", heading(run, *data, &medians)));
+        line(&columns(run, *data));
+        let published = published(run, *data);
+        if !published.is_empty() {
+            line(&format!("as published: {published}"));
+        }
+        if let Some(modes) = modes(run, *data) {
+            line(&format!(
+                "{data}: KB written per update by mode, maintenance included and compactions not; \
+                 to the device with them"
+            ));
+            line(&modes);
+        }
+    }
+    line("\nChecks");
+    line(&checks(run));
+    if !experiment.headlines.is_empty() {
+        line("\nPublished against measured");
+        line(&headlines(run));
+    }
+    line("\nTo be read with");
+    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
+    line("Not reproduced");
+    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
+    text
+}
+
+/// Every arm on every engine that it runs on.
+fn arms(run: &Run<TablePlan>) -> Vec<(&EngineName, &TableArm)> {
+    let mut pairs = Vec::new();
+    for engine in &run.plan.engines {
+        for name in &run.plan.arms {
+            if let Some(arm) = run.plan.experiment.arm(name)
+                && arm.engine.as_ref().is_none_or(|own| own == engine)
+            {
+                pairs.push((engine, arm));
+            }
+        }
+    }
+    pairs
+}
+
+/// Name and version of an engine as it says.
+fn engine_names(run: &Run<TablePlan>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for outcome in run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()) {
+        let labels = &outcome.capabilities.labels;
+        let name = match labels.is_empty() {
+            true => outcome.engine_name.clone(),
+            false => format!("{} ({})", outcome.engine_name, labels.join(", ")),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join("; ")
+}
+
+/// What the figures were taken on, and what all arms had in common.
+fn card(run: &Run<TablePlan>) -> String {
+    let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
+        return "No cell was measured.".to_owned();
+    };
+    let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
+    let mut lines = machine_lines(&outcome.machine);
+    lines.extend([
+        ("engines", engine_names(run)),
+        (
+            "memory budget",
+            format!("{} MiB, memtable {} KiB", sizes.memory_budget_mib, sizes.memtable_kib),
+        ),
+        ("tree", tree(&cell.settings)),
+        ("durability", cell.settings.durability.name().to_owned()),
+        ("load", format!("{} rows a statement, in the order of the primary key", cell.insert_rows)),
+        (
+            "updates",
+            format!(
+                "{}, single ones in random order; of wide tables spaced ones in one transaction",
+                sizes.updates
+            ),
+        ),
+        ("maintenance", maintenance(run)),
+    ]);
+    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+}
+
+/// How the waits for maintenance ended.
+fn maintenance(run: &Run<TablePlan>) -> String {
+    let steps = run.entries.results().flat_map(|outcome| {
+        let modes = outcome.modes.iter().map(|mode| &mode.step);
+        [&outcome.load, &outcome.scan, &outcome.update].into_iter().chain(modes)
+    });
+    let (mut waits, mut timed_out, mut longest) = (0, 0, 0.0_f64);
+    for step in steps {
+        waits += 1;
+        timed_out += u64::from(step.rest == Rest::TimedOut);
+        longest = longest.max(step.maintenance.seconds);
+    }
+    let limit = run.plan.experiment.workload.wait_seconds;
+    format!(
+        "waited for until the engine is idle ({} of {waits} waits, at most {} s), else for {limit} \
+         s ({timed_out})",
+        waits - timed_out,
+        figure(longest)
+    )
+}
+
+fn heading(run: &Run<TablePlan>, data: TableData, medians: &str) -> String {
+    let outcome = run.entries.results().find(|outcome| outcome.cell.table == data);
+    let Some(outcome) = outcome else { return format!("{data}: nothing was measured") };
+    format!(
+        "{data}: {} rows, {} MB of columns (medians of {medians}; sizes and reads in GB, per \
+         update in KB)",
+        outcome.rows,
+        figure(outcome.logical_bytes as f64 / 1e6)
+    )
+}
+
+/// What is wrong with an arm's row: repeats that failed, are void or were not measured; and a block
+/// that the engine does not say it follows.
+fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
+    let (valid, all) = (outcomes.len() as u64, run.plan.sizes.repeats);
+    let mut parts = Vec::new();
+    if valid != all {
+        parts.push(format!("{valid} of {all} repeats"));
+    }
+    if outcomes.iter().any(|outcome| !outcome.capabilities.block_size) {
+        parts.push("blocks as the engine likes".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The columns in the published order.
+fn columns(run: &Run<TablePlan>, data: TableData) -> String {
+    let mut headings =
+        vec![("engine", Align::Left), ("codec", Align::Left), ("block", Align::Right)];
+    headings.extend(TableColumn::ALL.iter().map(|column| (column.name(), Align::Right)));
+    headings.extend([("arm", Align::Left), ("remark", Align::Left)]);
+    let mut rows = Vec::new();
+    for (engine, arm) in arms(run) {
+        let outcomes = results(run, data, engine, &arm.name);
+        let mut row =
+            vec![engine.to_string(), arm.codec.to_string(), format!("{} KiB", arm.block_kib)];
+        row.extend(
+            TableColumn::ALL.iter().map(|column| {
+                figure_or_dash(spread(&outcomes, *column).map(|spread| spread.median))
+            }),
+        );
+        row.extend([arm.name.clone(), remark(run, &outcomes)]);
+        rows.push(row);
+    }
+    table(&headings, &rows)
+}
+
+/// The published figures of a table, in words.
+fn published(run: &Run<TablePlan>, data: TableData) -> String {
+    let figures = run.plan.experiment.published.iter().filter(|figure| figure.table == data);
+    let told = figures.map(|of| format!("{} {} {}", of.system, of.column, figure(of.value)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// What an update writes in each mode, and whether the published order holds; `None` for a table
+/// without modes.
+fn modes(run: &Run<TablePlan>, data: TableData) -> Option<String> {
+    let mut headings = vec![("engine".to_owned(), Align::Left), ("arm".to_owned(), Align::Left)];
+    for mode in UpdateMode::ALL {
+        headings.push((mode.name().to_owned(), Align::Right));
+        headings.push(("device".to_owned(), Align::Right));
+    }
+    headings.push(("published order".to_owned(), Align::Left));
+    let mut rows = Vec::new();
+    for (engine, arm) in arms(run) {
+        let outcomes = results(run, data, engine, &arm.name);
+        if outcomes.iter().all(|outcome| outcome.modes.is_empty()) {
+            continue;
+        }
+        let mut row = vec![engine.to_string(), arm.name.clone()];
+        let mut written = Vec::new();
+        for mode in UpdateMode::ALL {
+            let median = |value| mode_spread(&outcomes, mode, value).map(|spread| spread.median);
+            let process = median(mode_process_kb);
+            written.extend(process);
+            row.extend([figure_or_dash(process), figure_or_dash(median(mode_device_kb))]);
+        }
+        row.push(order(&written));
+        rows.push(row);
+    }
+    let headings: Vec<(&str, Align)> =
+        headings.iter().map(|(name, align)| (name.as_str(), *align)).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let mut text = table(&headings, &rows);
+    let published: Vec<String> = run
+        .plan
+        .experiment
+        .published_mode
+        .iter()
+        .map(|of| {
+            let (pages, bytes) = (figure(of.pages), figure(of.log_bytes));
+            format!("{} {pages} pages and {bytes} bytes of log", of.mode.name())
+        })
+        .collect();
+    if !published.is_empty() {
+        text.push_str(&format!("\nas published, per update: {}", published.join(", ")));
+    }
+    Some(text)
+}
+
+/// Whether figures fall from mode to mode, as published.
+fn order(written: &[f64]) -> String {
+    if written.len() < UpdateMode::ALL.len() {
+        return "not measured".to_owned();
+    }
+    if written.windows(2).all(|pair| pair[0] > pair[1]) {
+        return "held".to_owned();
+    }
+    let told: Vec<String> = written.iter().map(|kb| figure(*kb)).collect();
+    format!("did not, because {}", told.join(" : "))
+}
+
+/// What is wrong with the cells, and what others took of the machine.
+fn checks(run: &Run<TablePlan>) -> String {
+    let mut lines = vec![format!(
+        "  {} of {} cells count: the aggregate's answer, the rows, the index and the sum of what \
+         was updated are the generator's",
+        run.valid_cells(),
+        run.plan.cells.len()
+    )];
+    lines.extend(run.plan.skipped.iter().map(|line| format!("  {line}")));
+    lines.extend(run.entries.problems().iter().map(|problem| format!("  {problem}")));
+    let results = run.entries.results();
+    let foreign = results.map(|outcome| outcome.foreign_percent).fold(0.0, f64::max);
+    let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
+    lines.push(format!("  other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
+    lines.join("\n")
+}
+
+/// Every published ratio on every engine.
+fn headlines(run: &Run<TablePlan>) -> String {
+    let mut rows = Vec::new();
+    let mut sentences = Vec::new();
+    for item in &run.plan.experiment.headlines {
+        for engine in &run.plan.engines {
+            let of = |arm: &str| spread(&results(run, item.table, engine, arm), item.column);
+            let comparison = of(&item.arm)
+                .zip(of(&item.base))
+                .and_then(|(arm, base)| compare(&arm, &base, item.published));
+            let mut row = vec![
+                engine.to_string(),
+                item.table.to_string(),
+                item.column.to_string(),
+                format!("{} / {}", item.arm, item.base),
+                format!("{:.3}", item.published),
+            ];
+            row.extend(match &comparison {
+                Some(of) => [
+                    format!("{:.3}", of.ratio),
+                    format!("[{:.3}, {:.3}]", of.min, of.max),
+                    direction(of.verdict).to_owned(),
+                ],
+                None => ["-", "-", "not measured"].map(str::to_owned),
+            });
+            rows.push(row);
+            let told =
+                sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
+            let held = match comparison.map(|comparison| comparison.verdict) {
+                Some(Verdict::Same) => "held",
+                Some(Verdict::Opposite) => "did not",
+                Some(Verdict::SingleRun(true)) => "held, in one run",
+                Some(Verdict::SingleRun(false)) => "did not, in one run",
+                Some(Verdict::NoDifference) => "cannot be told",
+                None => "not measured",
+            };
+            sentences.push(format!("  - {engine}, {}: {held}: {told}", item.table));
+        }
+    }
+    let headings = [
+        ("engine", Align::Left),
+        ("table", Align::Left),
+        ("figure", Align::Left),
+        ("ratio", Align::Left),
+        ("published", Align::Right),
+        ("measured", Align::Right),
+        ("range", Align::Right),
+        ("same direction?", Align::Left),
+    ];
+    format!("{}\n{}", table(&headings, &rows), sentences.join("\n"))
+}

@@ -1,0 +1,93 @@
+//! A plan and made-up outcomes for tests.
+
+use super::engine::Rest;
+use super::plan::{TableChoice, TablePlan};
+use super::spec::{ModeUsage, StepUsage, TableCell, TableOutcome};
+use crate::adapter::{Capabilities, EngineName};
+use crate::experiment::tables::UpdateMode;
+use crate::experiment::{BUILT_IN, Codec, TableExperiment};
+use crate::meter::PhaseUsage;
+use crate::meter::machine::Machine;
+use crate::meter::process::ProcessIo;
+use crate::meter::space::DirectorySize;
+use crate::meter::system::DeviceCounters;
+use crate::run::cells::{Entries, Entry, Run};
+use crate::run::plan::ChoiceError;
+
+/// The built-in experiment.
+pub(super) fn experiment() -> TableExperiment {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == "compression-options");
+    let (name, text) = found.expect("is built in");
+    TableExperiment::parse(name, text).expect("parses")
+}
+
+/// Its plan for Lithify with a choice.
+pub(super) fn expand(choice: TableChoice) -> Result<TablePlan, ChoiceError> {
+    let choice = TableChoice { engine: Some(EngineName::lithify()), ..choice };
+    TablePlan::expand(&experiment(), &choice, "build")
+}
+
+/// A step that wrote so many bytes, half of them in its maintenance.
+fn step(seconds: f64, written: u64) -> StepUsage {
+    let usage = |written: u64| PhaseUsage {
+        seconds,
+        process_io: ProcessIo {
+            written_syscall_bytes: written,
+            read_syscall_bytes: 2_000_000,
+            read_device_bytes: 1_000_000,
+            ..ProcessIo::default()
+        },
+        device: Some(DeviceCounters { written_bytes: 2 * written, ..DeviceCounters::default() }),
+        ..PhaseUsage::default()
+    };
+    StepUsage {
+        seconds,
+        usage: usage(written / 2),
+        maintenance: usage(written / 2),
+        rest: Rest::Idle,
+        compaction_written_bytes: 0,
+    }
+}
+
+/// What a cell might have found: every published ratio holds.
+pub(super) fn outcome(cell: &TableCell) -> TableOutcome {
+    let is_wide = cell.table.is_wide();
+    let compressed = cell.settings.codec_bottom != Codec::None;
+    let (size, load, update) = match (compressed, is_wide) {
+        (false, _) => (100_000_000, 10.0, 1.0),
+        (true, false) => (41_700_000, 26.0, 1.57),
+        (true, true) => (20_000_000, 13.0, 1.0),
+    };
+    let mode = |mode: UpdateMode| {
+        let bytes = [8_000, 4_000, 2_000][mode as usize] * cell.mode_updates;
+        ModeUsage { mode, updates: cell.mode_updates, step: step(0.1, bytes) }
+    };
+    TableOutcome {
+        cell: cell.clone(),
+        started_unix_s: 0,
+        machine: Machine { cpus: 2, ..Machine::default() },
+        engine_name: format!("{} 1.0", cell.engine),
+        capabilities: Capabilities::default(),
+        codec_library: "a library".to_owned(),
+        rows: cell.rows,
+        logical_bytes: 80_000_000,
+        load: step(load, 4 * size),
+        generate_seconds: 1.0,
+        size: DirectorySize { allocated_bytes: size, apparent_bytes: size, files: 3 },
+        table_bytes: Some(size / 2),
+        scan: step(0.5, 0),
+        scan_rows: 10,
+        scan_checksum: 7,
+        update: step(update, 4_000 * cell.updates),
+        modes: UpdateMode::ALL.into_iter().filter(|_| !is_wide).map(mode).collect(),
+        foreign_percent: 1.0,
+        faults: Vec::new(),
+    }
+}
+
+/// A run in which every cell was measured.
+pub(super) fn run(plan: &TablePlan) -> Run<TablePlan> {
+    let entry = |cell: &TableCell| Entry::new(cell, Ok(outcome(cell)));
+    let cells = plan.cells.iter().map(entry).collect();
+    Run::new(plan.clone(), Entries { interrupted: false, cells })
+}

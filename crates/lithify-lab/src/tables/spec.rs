@@ -1,0 +1,162 @@
+//! What a cell of a table experiment is told to do, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+use super::engine::Rest;
+use crate::adapter::{Capabilities, EngineName};
+use crate::datasets::TableData;
+use crate::experiment::tables::{Access, UpdateMode};
+use crate::meter::PhaseUsage;
+use crate::meter::machine::Machine;
+use crate::meter::space::DirectorySize;
+use crate::run::cell::EngineSettings;
+use crate::run::cells::Cell;
+
+/// Version of the JSON of cells and results.
+pub const SCHEMA: u32 = 1;
+
+/// One arm on one engine over one table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableCell {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Its name, unique in its plan; also of its files.
+    pub id: String,
+    /// On which engine.
+    pub engine: EngineName,
+    /// The arm.
+    pub arm: String,
+    /// Over which table.
+    pub table: TableData,
+    /// Repeat, from 0.
+    pub repeat: u64,
+    /// What the engine is told.
+    pub settings: EngineSettings,
+    /// Rows; of real data, at most.
+    pub rows: u64,
+    /// Rows of a statement of the load.
+    pub insert_rows: u64,
+    /// By which way the aggregate finds its rows.
+    pub access: Access,
+    /// Rows that are updated, each once.
+    pub updates: u64,
+    /// Rows that are updated in each mode; none for a table without modes.
+    pub mode_updates: u64,
+    /// What lies between two of them in modes with gaps, milliseconds.
+    pub mode_gap_ms: u64,
+    /// How long maintenance is waited for at most, seconds.
+    pub wait_seconds: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Hash of the program: figures of different builds are not mixed.
+    pub build: String,
+}
+
+/// What a step cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepUsage {
+    /// How long the client waited for the engine, seconds.
+    pub seconds: f64,
+    /// What was used until the client was done, write-back included.
+    pub usage: PhaseUsage,
+    /// What maintenance used afterwards, write-back included.
+    pub maintenance: PhaseUsage,
+    /// How the wait for it ended.
+    pub rest: Rest,
+    /// Bytes that compactions wrote in it, by the engine's account; 0 for one that does not tell.
+    pub compaction_written_bytes: u64,
+}
+
+impl StepUsage {
+    /// Bytes handed to write calls, maintenance included.
+    pub fn written_process_bytes(&self) -> u64 {
+        self.usage.process_io.written_syscall_bytes
+            + self.maintenance.process_io.written_syscall_bytes
+    }
+
+    /// Bytes that reached the device, maintenance included; `None` without counters of it.
+    pub fn written_device_bytes(&self) -> Option<u64> {
+        Some(self.usage.device?.written_bytes + self.maintenance.device?.written_bytes)
+    }
+}
+
+/// What updates in one mode cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ModeUsage {
+    /// Which mode.
+    pub mode: UpdateMode,
+    /// How many rows.
+    pub updates: u64,
+    /// What they cost.
+    pub step: StepUsage,
+}
+
+/// What a cell found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TableOutcome {
+    /// What was done.
+    pub cell: TableCell,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// On which machine.
+    pub machine: Machine,
+    /// Name and version of the engine.
+    pub engine_name: String,
+    /// What the engine can do by itself.
+    pub capabilities: Capabilities,
+    /// Name and version of the library behind the codec.
+    pub codec_library: String,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Bytes of its columns, without any overhead.
+    pub logical_bytes: u64,
+    /// The load; the time in which rows were generated is no part of its seconds.
+    pub load: StepUsage,
+    /// That time, seconds.
+    pub generate_seconds: f64,
+    /// The directory after the load and its maintenance, the engine closed.
+    pub size: DirectorySize,
+    /// Stored bytes of the live tables then; `None` for an engine without levels.
+    pub table_bytes: Option<u64>,
+    /// The aggregate.
+    pub scan: StepUsage,
+    /// Rows that it found.
+    pub scan_rows: u64,
+    /// Checksum of its answer.
+    pub scan_checksum: u64,
+    /// The updates.
+    pub update: StepUsage,
+    /// The modes; none for a table without them.
+    pub modes: Vec<ModeUsage>,
+    /// What other processes took of the machine while steps ran, percent.
+    pub foreign_percent: f64,
+    /// What keeps the figures from counting.
+    pub faults: Vec<String>,
+}
+
+impl Cell for TableCell {
+    type Outcome = TableOutcome;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn of(outcome: &TableOutcome) -> &TableCell {
+        &outcome.cell
+    }
+
+    fn faults(outcome: &TableOutcome) -> Vec<String> {
+        outcome.faults.clone()
+    }
+
+    fn summary(outcome: &TableOutcome) -> String {
+        format!(
+            "load {:.1} s, {:.1} MB, scan {:.2} s, {} updates {:.2} s",
+            outcome.load.seconds,
+            outcome.size.allocated_bytes as f64 / 1e6,
+            outcome.scan.seconds,
+            outcome.cell.updates,
+            outcome.update.seconds
+        )
+    }
+}

@@ -1,0 +1,191 @@
+//! Plans, figures and the report over made-up outcomes; tables over an ordered map.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::engine::{Rest, TableEngine, Update};
+use super::figures::{column_value, mode_process_kb, results, spread};
+use super::ordered::{OrderedTable, SPACES};
+use super::plan::{TableChoice, TablePlan};
+use super::sample::{expand, experiment, run};
+use super::{csv, report};
+use crate::adapter::{Engine, EngineName, SpaceId, WriteBatch};
+use crate::datasets::schema::{Query, Range, Row};
+use crate::datasets::{PageCounts, Table, TableData, Wide, answer};
+use crate::engines::model::ModelEngine;
+use crate::experiment::tables::{Access, TableColumn};
+
+fn arms(names: &[&str]) -> TableChoice {
+    let arms = Some(names.iter().map(|name| (*name).to_owned()).collect());
+    TableChoice { arms, ..TableChoice::default() }
+}
+
+#[test]
+fn every_arm_runs_over_every_table_that_is_here() {
+    let choice = TableChoice { repeats: Some(2), ..arms(&["zstd-1-4k", "none-16k"]) };
+    let plan = expand(choice).expect("expands");
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "lithify-none-16k-page-counts-r0",
+            "lithify-zstd-1-4k-page-counts-r0",
+            "lithify-none-16k-wide-r0",
+            "lithify-zstd-1-4k-wide-r0",
+            "lithify-zstd-1-4k-page-counts-r1",
+            "lithify-none-16k-page-counts-r1",
+            "lithify-zstd-1-4k-wide-r1",
+            "lithify-none-16k-wide-r1",
+        ]
+    );
+    assert_eq!((plan.cells[1].settings.block_bytes, plan.cells[4].seed), (4096, 2019));
+    assert!(plan.cells.iter().all(|cell| (cell.mode_updates > 0) != cell.table.is_wide()));
+    assert_eq!(plan.name, "compression-options-smoke-lithify");
+}
+
+#[test]
+fn impossible_choices_say_what_is_possible() {
+    let text = expand(arms(&["gzip"])).expect_err("is unknown").0;
+    assert!(text.starts_with("there is no arm \"gzip\"; there are: none-16k, lz4-16k"), "{text}");
+    assert_eq!(expand(arms(&[])).expect_err("is none").0, "no arm was chosen");
+    let mut other = experiment();
+    other.arms[0].engine = Some(EngineName::new("other"));
+    let choice =
+        TableChoice { engine: Some(EngineName::lithify()), ..arms(&["none-16k", "lz4-16k"]) };
+    let plan = TablePlan::expand(&other, &choice, "b").expect("expands");
+    assert!(plan.cells.iter().all(|cell| cell.arm == "lz4-16k"), "an arm may have its own engine");
+}
+
+#[test]
+fn figures_are_those_of_the_step_and_its_maintenance() {
+    let run = run(&expand(arms(&["none-16k"])).expect("expands"));
+    let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");
+    let value = |column| column_value(of[0], column).expect("is there");
+    assert_eq!(value(TableColumn::Size), 0.1);
+    assert_eq!(value(TableColumn::Tables), 0.05);
+    assert_eq!(value(TableColumn::SizePerLogical), 1.25);
+    assert_eq!(value(TableColumn::LoadWrittenProcess), 0.4);
+    assert_eq!(value(TableColumn::WrittenPerSize), 8.0);
+    assert_eq!(value(TableColumn::UpdateWrittenProcess), 4.0);
+    assert_eq!(value(TableColumn::UpdateWrittenDevice), 8.0);
+    assert_eq!(value(TableColumn::ScanReadDevice), 0.001);
+    let mut mode = of[0].modes[0].clone();
+    assert_eq!(mode_process_kb(&mode), Some(8.0));
+    mode.step.compaction_written_bytes = 50_000;
+    assert_eq!(mode_process_kb(&mode), Some(3.0), "10 updates");
+    assert_eq!(spread(&of, TableColumn::ScanSeconds).map(|spread| spread.median), Some(0.5));
+}
+
+#[test]
+fn the_report_says_what_held_and_what_is_void() {
+    let mut run = run(&expand(TableChoice::default()).expect("expands"));
+    let text = report::render(&run);
+    for part in [
+        "page-counts: 100000 rows, 80.0 MB of columns",
+        "as published: InnoDB size 113, InnoDBCmp4k size 46.9",
+        "lithify, page-counts: held, in one run: \"compressed pages of 4 KB take 46.9",
+        "lithify, page-counts: held, in one run: \"updates of single rows take longer",
+        "separate-commits 8.00 pages and 2577 bytes of log",
+        "14 of 14 cells count",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    assert_eq!(text.matches("  held").count(), 7, "the order of modes, arm by arm:\n{text}");
+    let void = run.entries.cells[2].result.as_mut().expect("is measured");
+    assert_eq!(void.cell.arm, "zlib-6-16k");
+    void.faults.push("the aggregate found 1 rows".to_owned());
+    let text = report::render(&run);
+    for part in [
+        "13 of 14 cells count",
+        "lithify-zlib-6-16k-page-counts-r0: WRONG, row void: the aggregate found 1 rows",
+        "lithify, page-counts: not measured: \"compressed pages",
+        "0 of 1 repeat",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    assert!(!run.is_complete());
+    let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
+    assert!(lines[3].contains(",zlib-6,16,0,false,"), "{}", lines[3]);
+    assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
+    let modes = run.entries.cells[0].result.as_mut().map(|outcome| &mut outcome.modes);
+    modes.expect("has them").swap(0, 2);
+    let text = report::render(&run);
+    assert!(text.contains("  held"), "the order is that of the modes, not of the list");
+}
+
+/// A table in an ordered map, loaded.
+fn loaded(table: &dyn Table) -> OrderedTable {
+    let engine = Box::new(ModelEngine::new(&SPACES));
+    let ordered = OrderedTable::new(engine, Arc::new(table.schema().clone()));
+    let mut session = ordered.session().expect("is there");
+    let mut rows = Vec::new();
+    for index in 0..table.rows() {
+        let mut row = Row::new();
+        table.row(index, &mut row);
+        rows.push(row);
+    }
+    rows.chunks(700).for_each(|rows| session.insert(rows).expect("inserts"));
+    drop(session);
+    ordered
+}
+
+#[test]
+fn both_ways_to_the_rows_give_the_generators_answer() {
+    let tables: [Box<dyn Table>; 2] =
+        [Box::new(PageCounts::new(24_000, 3)), Box::new(Wide::new(2_000, 3))];
+    for table in tables {
+        let ordered = loaded(&*table);
+        let mut session = ordered.session().expect("is there");
+        let query = table.query();
+        let wanted = answer(&*table, &query);
+        for access in [Access::Secondary, Access::Primary] {
+            assert_eq!(session.aggregate(&query, access).expect("answers"), wanted);
+        }
+        // A bound that its column cannot hold is no bound.
+        let column = table.schema().secondary[0];
+        let range = Range { column, from: 1, to: i64::from(u32::MAX) };
+        let all = Query { range: Some(range), ..query };
+        let wanted = answer(&*table, &all);
+        assert_eq!(session.aggregate(&all, Access::Secondary).expect("answers"), wanted);
+        assert_eq!(session.index_entries().expect("counts"), table.rows());
+    }
+}
+
+#[test]
+fn updates_add_up_in_a_transaction_and_without() {
+    let table = PageCounts::new(2_400, 3);
+    let ordered = loaded(&table);
+    let mut session = ordered.session().expect("is there");
+    let column = table.updated_column();
+    let totals = Query { range: None, group: vec![], figures: vec![column], top: None };
+    let before = answer(&table, &totals).groups[0].sums[0];
+    let update = |id: i64| Update { key: vec![id], column, amount: 5 };
+    assert!(session.update(&update(1)).expect("updates"));
+    assert!(!session.update(&update(2_401)).expect("is not there"));
+    session.begin().expect("begins");
+    assert!(session.update(&update(7)).expect("updates"));
+    assert!(session.update(&update(2_400)).expect("updates"));
+    session.commit().expect("commits");
+    let after = session.aggregate(&totals, Access::Primary).expect("answers");
+    assert_eq!((after.rows(), after.groups[0].sums[0]), (2_400, before + 15));
+    assert_eq!(ordered.rest(Duration::ZERO).expect("rests"), Rest::Idle);
+}
+
+#[test]
+fn rows_that_are_not_the_tables_are_errors() {
+    let table = PageCounts::new(2_400, 3);
+    let engine = ModelEngine::new(&SPACES);
+    let mut batch = WriteBatch::new();
+    batch.put(SpaceId(0), b"abcd", b"x");
+    let mut key = Vec::new();
+    table.schema().secondary_prefix(20_160_105, &mut key);
+    key.extend_from_slice(b"hour and id");
+    batch.put(SpaceId(1), &key, b"");
+    engine.session().expect("is there").write_batch(&batch).expect("writes");
+    let ordered = OrderedTable::new(Box::new(engine), Arc::new(table.schema().clone()));
+    let mut session = ordered.session().expect("is there");
+    let mut error =
+        |access| session.aggregate(&table.query(), access).expect_err("is refused").to_string();
+    assert_eq!(error(Access::Primary), "a stored row is not one of the table");
+    assert_eq!(error(Access::Secondary), "the index names a row that is not there");
+}
