@@ -41,6 +41,9 @@ const LARGE_PAGE_BYTES: u64 = 32 << 10;
 const CHECKPOINT_SECONDS: u64 = 60;
 const CHECKPOINT_LOG_MIB: u64 = 2048;
 
+/// Bounds of the size of a log file: a megabyte, and what the library has by itself.
+const LOG_FILE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=100 << 20;
+
 /// What WiredTiger is configured with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -156,11 +159,16 @@ fn database(
             let is_sync = durability == DurabilityMode::Sync;
             // "none" still hands every commit to the operating system before it is acknowledged.
             let method = if is_sync { "fsync" } else { "none" };
+            // A flush frees all log files but the one that is written. In engines with memtables
+            // that is a log file per memtable.
+            let file_bytes =
+                settings.memtable_bytes.clamp(*LOG_FILE_BYTES.start(), *LOG_FILE_BYTES.end());
             write!(
                 text,
                 ",checkpoint=(wait={checkpoint_s},log_size={checkpoint_log_mib}MB),\
                  transaction_sync=(enabled=true,method={method}),\
-                 log=(enabled=true,remove=true,compressor={log_compressor},prealloc={is_sync})"
+                 log=(enabled=true,remove=true,file_max={file_bytes}B,compressor={log_compressor},\
+                 prealloc={is_sync})"
             )
         }
     };
@@ -242,7 +250,8 @@ mod tests {
             "create,cache_size=8388608B,session_max=1024,statistics=(fast),\
              eviction=(threads_min=1,threads_max=1),checkpoint=(wait=60,log_size=2048MB),\
              transaction_sync=(enabled=true,method=none),\
-             log=(enabled=true,remove=true,compressor=none,prealloc=false),file_extend=(log=0),\
+             log=(enabled=true,remove=true,file_max=1048576B,compressor=none,prealloc=false),\
+             file_extend=(log=0),\
              builtin_extension_config={zstd={compression_level=1}}"
         );
         assert_eq!(
