@@ -3,6 +3,7 @@
 //! Owns: an open database and its figures. Promises: codecs in the figures are those found in the
 //! files.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -109,10 +110,10 @@ impl LevelDbEngine {
         tables.retain(|number, _| files.iter().any(|file| file.number == *number));
         let mut found = Vec::new();
         for file in files {
-            if !tables.contains_key(&file.number) {
+            if let Entry::Vacant(place) = tables.entry(file.number) {
                 let path = self.directory.join(format!("{:06}.ldb", file.number));
                 if let Ok(blocks) = table_file::read(&path) {
-                    tables.insert(file.number, blocks);
+                    place.insert(blocks);
                 }
             }
             found.push(tables.get(&file.number).copied());
