@@ -102,8 +102,11 @@ fn repaired(files: &MemoryFileSystem, states: &[State]) -> Result<bool, String> 
     judge(&report, &saved, states)
 }
 
+/// A column family by its name, and its rows in order.
+type SavedFamily = (String, Vec<(Vec<u8>, Vec<u8>)>);
+
 /// All rows of all families.
-fn rows(db: &Db) -> lithify::Result<Vec<(String, Vec<(Vec<u8>, Vec<u8>)>)>> {
+fn rows(db: &Db) -> lithify::Result<Vec<SavedFamily>> {
     let mut families = Vec::new();
     for name in db.column_family_names() {
         let Some(family) = db.existing_column_family(&name)? else { continue };
@@ -119,7 +122,7 @@ fn rows(db: &Db) -> lithify::Result<Vec<(String, Vec<(Vec<u8>, Vec<u8>)>)>> {
 
 fn judge(
     report: &RepairReport,
-    saved: &[(String, Vec<(Vec<u8>, Vec<u8>)>)],
+    saved: &[SavedFamily],
     states: &[State],
 ) -> Result<bool, String> {
     for (name, rows) in saved {
@@ -129,7 +132,7 @@ fn judge(
         }
     }
     let is_same = |state: &State| {
-        let is_same_family = |(name, rows): &(String, Vec<_>)| {
+        let is_same_family = |(name, rows): &SavedFamily| {
             let content = state.get(name.as_str());
             content.is_some_and(|content| rows.iter().map(|(k, v)| (k, v)).eq(content))
         };
