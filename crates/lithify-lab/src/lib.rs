@@ -15,18 +15,26 @@
 //! | [`durability`] | what crashes take in each mode of durability, and what commits cost |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
+//! | [`records`] | the results of a run of any kind, read again |
+//! | [`comparison`] | two runs side by side: ratios with intervals, winners outside of noise |
+//! | [`html`] | a run as one page: summary, plots, tables |
+//! | [`statistics`] | medians, bootstrap intervals, noise bands |
 
 pub mod adapter;
+pub mod comparison;
 pub mod conformance;
 pub mod dbbench;
 pub mod durability;
 pub mod engines;
 pub mod experiment;
+pub mod html;
 pub mod keyvalue;
 pub mod latency;
 pub mod linkbench;
 pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
+pub mod records;
 pub mod report;
 pub mod run;
+pub mod statistics;

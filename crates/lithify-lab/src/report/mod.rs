@@ -54,26 +54,26 @@ pub fn render(record: &RunRecord) -> String {
     for phase in [Phase::Load, Phase::Query] {
         line("");
         line(&heading(record, phase));
-        line(&tables::published_columns(record, &figures, phase));
+        line(&tables::published_columns(record, &figures, phase).text());
         if let Some(published) = tables::published(experiment, phase) {
             let date = experiment.source.as_ref().map_or("", |source| source.date.as_str());
             line(&format!("as published ({date}):"));
-            line(&published);
+            line(&published.text());
         }
         line("");
         line(&format!("{phase}: what an operation costs this process"));
-        line(&tables::process_columns(record, &figures, phase));
+        line(&tables::process_columns(record, &figures, phase).text());
     }
     for part in beyond_the_tables(record, &figures) {
         line(&part);
     }
     line("");
     line("Levels at the end of the queries (first valid repeat of each arm)");
-    line(&tables::levels(record));
+    line(&tables::levels(record).text_or("  the engine has no levels"));
     line(&tables::shape(record));
     line("");
     line("What the engine booked until then");
-    line(&tables::causes(record));
+    line(&tables::causes(record).text_or("  the engine books no causes"));
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
@@ -96,7 +96,7 @@ pub fn render(record: &RunRecord) -> String {
 }
 
 /// The pairs of which both arms have results: others were not chosen or were skipped.
-fn pairs_with_results<'a>(
+pub(crate) fn pairs_with_results<'a>(
     record: &'a RunRecord,
     figures: &'a Figures<'_>,
 ) -> impl Iterator<Item = &'a Pair> {
@@ -108,7 +108,10 @@ fn pairs_with_results<'a>(
 /// The pairs of arms, each with an empty line and a heading before it.
 fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     pairs_with_results(record, figures)
-        .map(|pair| format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::render(figures, pair)))
+        .map(|pair| {
+            let grid = pairs::grid(figures, pair);
+            format!("\n{} : {}\n{}", pair.arm, pair.base, grid.text())
+        })
         .collect()
 }
 
@@ -119,23 +122,27 @@ fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> 
     floors::render(&cells)
 }
 
+/// What stands over the gates.
+pub(crate) const GATES_HEADING: &str = "query: gates of the scale, by the counters of each cell";
+
+/// What stands over the open loop.
+pub(crate) const OPEN_LOOP_HEADING: &str =
+    "open loop: latency from the intended start, ms (medians over the repeats)";
+
 /// The gates and the open loop, each with an empty line and a heading before it; nothing for a
 /// scale that claims nothing and a workload without open loops.
 fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     let parts = [
-        ("query: gates of the scale, by the counters of each cell", gates::render(record, figures)),
-        (
-            "open loop: latency from the intended start, ms (medians over the repeats)",
-            open_loop::render(record, figures),
-        ),
+        (GATES_HEADING, gates::grid(record, figures)),
+        (OPEN_LOOP_HEADING, open_loop::grid(record, figures)),
     ];
     parts
         .into_iter()
-        .filter_map(|(heading, text)| Some(format!("\n{heading}\n{}", text?)))
+        .filter_map(|(heading, grid)| Some(format!("\n{heading}\n{}", grid?.text())))
         .collect()
 }
 
-fn heading(record: &RunRecord, phase: Phase) -> String {
+pub(crate) fn heading(record: &RunRecord, phase: Phase) -> String {
     let Some(spec) = record.plan.cells.iter().find(|cell| cell.arm != "driver") else {
         return phase.to_string();
     };

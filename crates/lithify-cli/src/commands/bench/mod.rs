@@ -1,12 +1,14 @@
 //! `lithify bench`: experiments.
 
 mod arguments;
+mod compare;
 mod db;
 mod durability;
 mod engines;
 mod list;
 mod loops;
 mod overwrite;
+mod page;
 pub mod process;
 mod run;
 mod setup;
@@ -38,6 +40,10 @@ pub enum BenchCommand {
     Setup(setup::SetupArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
+    /// Make the page of a run again
+    Report(page::ReportArguments),
+    /// Two runs side by side: ratios with intervals, winners outside of noise
+    Compare(compare::CompareArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
     #[command(hide = true)]
     Cell,
@@ -65,6 +71,8 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Engines => engines::run(),
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
+        BenchCommand::Report(arguments) => page::run(&arguments),
+        BenchCommand::Compare(arguments) => compare::run(&arguments),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }

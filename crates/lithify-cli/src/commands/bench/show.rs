@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lithify_lab::{loop_experiment, report, run as lab};
+use lithify_lab::records::AnyRecord;
+use lithify_lab::{dbbench, loop_experiment, overwrite, report};
 
 use crate::fault::{Fault, print};
 
@@ -38,17 +39,25 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
     }
-    if let Some(record) =
-        loop_experiment::read_record(&arguments.results).map_err(Fault::failure)?
-    {
-        return print(&match arguments.format {
-            Format::Text => loop_experiment::report::render(&record),
-            Format::Csv => loop_experiment::csv::figures(&record),
-        });
-    }
-    let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;
-    print(&match arguments.format {
-        Format::Text => report::render(&record),
-        Format::Csv => report::csv::render(&record),
-    })
+    let text = matches!(arguments.format, Format::Text);
+    let shown = match AnyRecord::read(&arguments.results).map_err(Fault::failure)? {
+        AnyRecord::LinkBench(record) if text => report::render(&record),
+        AnyRecord::LinkBench(record) => report::csv::render(&record),
+        AnyRecord::Loops(record) if text => loop_experiment::report::render(&record),
+        AnyRecord::Loops(record) => loop_experiment::csv::figures(&record),
+        AnyRecord::Db(record) if text => dbbench::report::render(&record),
+        AnyRecord::Db(record) => dbbench::report::csv(&record),
+        AnyRecord::Overwrite(record) if text => overwrite::report::render(&record),
+        AnyRecord::Overwrite(record) => {
+            overwrite::report::csv(record.result.as_ref().unwrap_or(&record.driver))
+        }
+        AnyRecord::Digest(_) => {
+            return Err(Fault::usage(format!(
+                "{} holds figures without the rest of their record; `bench report` makes a page of \
+                 them",
+                arguments.results.display()
+            )));
+        }
+    };
+    print(&shown)
 }
