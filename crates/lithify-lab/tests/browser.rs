@@ -17,6 +17,12 @@ use serde_json::{Value, json};
 /// Longest time that the browser may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Height of one picture of a page, pixels.
+const PICTURE_HEIGHT: u64 = 1600;
+
+/// Width of a page of paper without its margins, pixels.
+const PAPER_WIDTH: u64 = 695;
+
 /// The browser, if there is one.
 fn browser() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("LITHIFY_BROWSER") {
@@ -154,7 +160,22 @@ impl Chromium {
         self.events.iter().filter(is_complaint).map(Value::to_string).collect()
     }
 
-    /// Keeps what `method` gives as base64, decoded by the page.
+    /// Keeps the page as pictures of its parts, from the top.
+    fn pictures(&mut self, width: u64, stem: &Path) {
+        let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1,
+            "mobile": width < 600});
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        let height = self.value("document.documentElement.scrollHeight").as_u64().unwrap_or(0);
+        for (part, top) in (0..height).step_by(PICTURE_HEIGHT as usize).enumerate() {
+            let clip = json!({"x": 0, "y": top, "width": width, "scale": 1,
+                "height": PICTURE_HEIGHT.min(height - top)});
+            let picture = json!({"captureBeyondViewport": true, "format": "png", "clip": clip});
+            let file = PathBuf::from(format!("{}-{part:02}.png", stem.display()));
+            self.keep("Page.captureScreenshot", picture, &file);
+        }
+    }
+
+    /// Keeps what `method` gives as base64.
     fn keep(&mut self, method: &str, parameters: Value, file: &Path) {
         let data = self.call(method, parameters)["data"].as_str().unwrap_or_default().to_owned();
         std::fs::write(file, decoded(&data)).expect("writes");
@@ -232,16 +253,18 @@ fn pages_in_a_browser() {
             assert_eq!(sticking_out, "", "{place}");
             if let Some(pictures) = &pictures {
                 let scheme = if dark { "dark" } else { "light" };
-                let file = pictures.join(format!("{name}-{width}-{scheme}.png"));
-                let whole = json!({"captureBeyondViewport": true, "format": "png"});
-                browser.keep("Page.captureScreenshot", whole, &file);
+                browser.pictures(width, &pictures.join(format!("{name}-{width}-{scheme}")));
             }
         }
         colours_differ(&mut browser, &page);
         keyboard(&mut browser, &page);
+        names(&mut browser, &page);
+        without_scripts(&mut browser, &page);
         if let Some(pictures) = &pictures {
             let file = pictures.join(format!("{name}.pdf"));
             browser.keep("Page.printToPDF", json!({"printBackground": true}), &file);
+            browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+            browser.pictures(PAPER_WIDTH, &pictures.join(format!("{name}-print")));
         }
     }
 }
@@ -256,6 +279,41 @@ fn colours_differ(browser: &mut Chromium, page: &Path) {
         seen.push(browser.value(colours));
     }
     assert_ne!(seen[0], seen[1], "{}", page.display());
+}
+
+/// Whatever can have the focus, and every figure and table, has a name for readers that listen.
+fn names(browser: &mut Chromium, page: &Path) {
+    browser.open(page, 1280, false);
+    let tree = browser.call("Accessibility.getFullAXTree", json!({}));
+    let nodes = tree["nodes"].as_array().expect("a tree");
+    let mut named = 0;
+    for node in nodes.iter().filter(|node| node["ignored"] == false) {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        let has = |name: &str| {
+            let properties = node["properties"].as_array();
+            let mut properties = properties.into_iter().flatten();
+            properties.any(|p| p["name"] == name && p["value"]["value"] == true)
+        };
+        if has("focusable") || ["figure", "table", "navigation"].contains(&role) {
+            let name = node["name"]["value"].as_str().unwrap_or_default();
+            assert!(!name.is_empty(), "{}: a {role} without a name: {node}", page.display());
+            named += 1;
+        }
+    }
+    assert!(named > 20, "{}: only {named} nodes", page.display());
+}
+
+/// Without scripts the drawings are there, and marks have the browser's own tooltips.
+fn without_scripts(browser: &mut Chromium, page: &Path) {
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.open(page, 1280, false);
+    let titles = browser.value("document.querySelectorAll('.plot .mark > title').length");
+    let marks = browser.value("document.querySelectorAll('.plot .mark').length");
+    let drawn =
+        browser.value("document.querySelector('.plot.wide').getBoundingClientRect().height");
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    assert_eq!(titles, marks, "{}", page.display());
+    assert!(drawn.as_f64().is_some_and(|height| height > 100.0), "{}", page.display());
 }
 
 /// A mark that has the focus shows what it says; a plot over time reads its seconds by arrows.

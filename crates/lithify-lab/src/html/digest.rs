@@ -109,8 +109,13 @@ pub(super) fn ratios_of_steps(set: &ResultSet) -> Vec<Plot> {
 pub(super) fn tallies(set: &ResultSet) -> Vec<Finding> {
     let finding = |sides: [&str; 2]| {
         let ratios = ratios(set, sides, |_| true);
-        (!ratios.is_empty())
-            .then(|| Finding::new(Outcome::Note, "Pair", parts::tally(sides, &ratios)))
+        (!ratios.is_empty()).then(|| {
+            Finding::new(
+                Outcome::Note,
+                "Pair",
+                parts::tally(sides, &ratios, &["throughput ops/s", "wps"]),
+            )
+        })
     };
     sides(set).into_iter().filter_map(finding).collect()
 }

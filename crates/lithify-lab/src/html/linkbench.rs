@@ -90,7 +90,7 @@ impl Page<'_> {
         findings.extend(parts::missed(&cells));
         for pair in pairs_with_results(self.record, &self.figures) {
             let sides = [pair.arm.as_str(), pair.base.as_str()];
-            let text = parts::tally(sides, &self.ratios(pair));
+            let text = parts::tally(sides, &self.ratios(pair), &["operations/s", "CPU us/op"]);
             findings.push(Finding::new(Outcome::Note, "Pair", text));
         }
         let headlines = &self.record.plan.experiment.headlines;

@@ -75,7 +75,8 @@ fn directory(path: &Path) -> Result<AnyRecord, RunError> {
         return Ok(AnyRecord::Loops(Box::new(record)));
     }
     let plan_path = path.join("plan.json");
-    let Ok(text) = std::fs::read_to_string(&plan_path) else { return Err(unknown(path)) };
+    let text = std::fs::read_to_string(&plan_path)
+        .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
     let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
     if plan.get("experiment").is_some() {
         return run::read_record(path).map(|record| AnyRecord::LinkBench(Box::new(record)));
@@ -131,6 +132,6 @@ mod tests {
             assert!(error.contains(name) && error.contains(why), "{error}");
         }
         let error = AnyRecord::read(directory.path()).expect_err("holds no run").to_string();
-        assert!(error.contains("is no record of a run"), "{error}");
+        assert!(error.ends_with("holds no run: no plan.json"), "{error}");
     }
 }
