@@ -12,7 +12,7 @@ use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
 /// The figures of a step that stand in the plots of ratios; all are in the tables.
-const PLOTTED: [&str; 7] = [
+const PLOTTED: [&str; 10] = [
     "throughput",
     "CPU per op until settled",
     "written per byte ingested",
@@ -20,6 +20,9 @@ const PLOTTED: [&str; 7] = [
     "p99",
     "p99.9",
     "resident",
+    "wps",
+    "w-amp",
+    "cpu us/op",
 ];
 
 /// What the page says.
@@ -96,8 +99,10 @@ fn ratios(set: &ResultSet, sides: [&str; 2], wanted: impl Fn(&str) -> bool) -> V
 
 /// A plot of ratios for each two sides.
 pub(super) fn ratios_of_steps(set: &ResultSet) -> Vec<Plot> {
-    let is_plotted =
-        |heading: &str| METRICS.iter().any(|m| PLOTTED.contains(&m.name) && m.heading() == heading);
+    let is_plotted = |heading: &str| {
+        let metric = METRICS.iter().find(|metric| metric.heading() == heading);
+        PLOTTED.contains(&metric.map_or(heading, |metric| metric.name))
+    };
     let plot = |sides: [&str; 2]| {
         let title = format!("{} : {}", sides[0], sides[1]);
         parts::ratios(&title, sides, &ratios(set, sides, is_plotted))
