@@ -423,15 +423,18 @@ pub(super) struct Published {
     pub measured: Option<compare::Comparison>,
 }
 
-/// How a claim came out. A published ratio near 1 claims that two are alike.
+/// How a claim came out. A published ratio near 1 claims that two are about alike; ours may then
+/// lie twice as far from 1.
 pub(super) fn outcome(published: f64, measured: Option<&compare::Comparison>) -> Outcome {
     let Some(measured) = measured else { return Outcome::Undecided };
-    let alike = (published - 1.0).abs() < compare::ABOUT_EQUAL;
+    let claims_alike = (published - 1.0).abs() < compare::ABOUT_EQUAL;
+    let are_alike = (measured.ratio - 1.0).abs() < 2.0 * compare::ABOUT_EQUAL;
     match measured.verdict {
         compare::Verdict::SingleRun(_) => Outcome::Undecided,
-        compare::Verdict::NoDifference if alike => Outcome::Held,
+        compare::Verdict::NoDifference if claims_alike => Outcome::Held,
         compare::Verdict::NoDifference => Outcome::Undecided,
-        compare::Verdict::Same if !alike => Outcome::Held,
+        _ if claims_alike && are_alike => Outcome::Held,
+        compare::Verdict::Same if !claims_alike => Outcome::Held,
         compare::Verdict::Same | compare::Verdict::Opposite => Outcome::Missed,
     }
 }
@@ -690,13 +693,15 @@ mod tests {
 
     #[test]
     fn a_claim_of_equality_holds_where_nothing_differs() {
-        let measured = |verdict| compare::Comparison { ratio: 1.0, min: 0.9, max: 1.1, verdict };
+        let measured = |verdict| compare::Comparison { ratio: 1.2, min: 0.9, max: 1.3, verdict };
         let none = measured(compare::Verdict::NoDifference);
         assert_eq!(outcome(1.0, Some(&none)), Outcome::Held);
         assert_eq!(outcome(0.5, Some(&none)), Outcome::Undecided);
         let same = measured(compare::Verdict::Same);
         assert_eq!(outcome(0.5, Some(&same)), Outcome::Held);
         assert_eq!(outcome(1.01, Some(&same)), Outcome::Missed);
+        let near = compare::Comparison { ratio: 1.03, ..same };
+        assert_eq!(outcome(0.98, Some(&near)), Outcome::Held);
         assert_eq!(outcome(0.5, Some(&measured(compare::Verdict::Opposite))), Outcome::Missed);
         assert_eq!(outcome(0.5, None), Outcome::Undecided);
     }

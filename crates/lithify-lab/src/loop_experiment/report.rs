@@ -313,7 +313,7 @@ pub(crate) fn job_grid(
             rows.push(row);
         }
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// The base levels that the repeats of a test had: `L3`, or `L3 L4` where they differ.
@@ -386,7 +386,7 @@ pub(crate) fn levels(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
             }
         }
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// Whether the trees of all arms have the same base level, so that they differ in codecs alone.

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(scale.ticks(60.0), [0.0, 50_000.0, 100_000.0]);
         assert_eq!(scale.place(0.0), 300.0);
         assert_eq!(scale.place(1e9), 0.0, "outside is at the end");
-        assert_eq!(Scale::linear([0.3, 0.45], [0.0, 300.0]).ticks(80.0).len(), 3);
+        assert_eq!(Scale::linear([0.3, 0.45], [0.0, 300.0]).ticks(80.0).len(), 4);
         assert_eq!(Scale::linear([0.0, 0.0], [0.0, 100.0]).place(0.0), 0.0);
     }
 
