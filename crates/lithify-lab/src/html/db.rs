@@ -45,6 +45,7 @@ pub(super) fn model(record: &DbRecord) -> ReportModel {
         },
         kicker: page.kicker(),
         question: page.settings().lines().next().unwrap_or_default().to_owned(),
+        source: String::new(),
         summary: page.summary(),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!(

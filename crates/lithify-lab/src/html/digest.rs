@@ -57,6 +57,7 @@ pub(super) fn model(digest: &Digest) -> ReportModel {
         title: digest.name.clone(),
         kicker: format!("{}, {} CPUs", machine.cpu, machine.cpus),
         question: format!("{}.", digest.about.trim_end_matches('.')),
+        source: String::new(),
         summary,
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: "Absolute figures belong to this machine.".to_owned(),

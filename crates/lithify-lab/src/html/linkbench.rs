@@ -37,16 +37,11 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
         page.machine(),
         page.caveats(),
     ];
-    let source = experiment.source.as_ref().map(|source| {
-        format!(
-            "\nPublished: {}, {}, {}: {}.",
-            source.author, source.title, source.date, source.setup
-        )
-    });
     ReportModel {
         title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: format!("{}{}", experiment.question.trim(), source.unwrap_or_default()),
+        question: experiment.question.clone(),
+        source: parts::source(experiment.source.as_ref()),
         summary: page.summary(),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!(
@@ -99,11 +94,14 @@ impl Page<'_> {
             .iter()
             .map(|item| outcome(item.published, compare::headline(&self.figures, item).as_ref()));
         findings.extend(claims(outcomes.zip(sentences).collect()));
-        for arm in self.arms {
-            if let Some(label) = gates::label(self.record, self.figures.results(arm)) {
-                let text = format!("{arm}: {label} failed a gate of the scale.");
-                findings.push(Finding::new(Outcome::Note, "Gate", text));
-            }
+        let failed = |arm: &String| {
+            let label = gates::label(self.record, self.figures.results(arm))?;
+            Some(format!("{arm} ({label})"))
+        };
+        let failed: Vec<String> = self.arms.iter().filter_map(failed).collect();
+        if !failed.is_empty() {
+            let text = format!("Failed a gate of the scale: {}.", failed.join(", "));
+            findings.push(Finding::new(Outcome::Note, "Gates", text));
         }
         let doubts = compare::doubts(self.record).into_iter();
         findings.extend(doubts.map(|text| {

@@ -24,16 +24,11 @@ pub(super) fn model(record: &LoopRecord) -> ReportModel {
     sections.extend([page.amplification(), page.levels(), page.jobs(), page.stalls()]);
     sections.extend([page.tables(), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
-    let source = experiment.source.as_ref().map(|source| {
-        format!(
-            "\nPublished: {}, {}, {}: {}.",
-            source.author, source.title, source.date, source.setup
-        )
-    });
     ReportModel {
         title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: format!("{}{}", experiment.question.trim(), source.unwrap_or_default()),
+        question: experiment.question.clone(),
+        source: parts::source(experiment.source.as_ref()),
         summary: page.summary(),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!(

@@ -14,6 +14,8 @@ pub struct ReportModel {
     pub kicker: String,
     /// What was asked.
     pub question: String,
+    /// Where published figures come from; empty without any.
+    pub source: String,
     /// What came out, in words.
     pub summary: Vec<Finding>,
     /// The parts of the page.

@@ -30,6 +30,7 @@ pub(super) fn model(record: &OverwriteRecord) -> ReportModel {
         question: "What writers see when nothing holds them back but the engine: every key is put \
                    once, then random keys are put again as fast as it goes."
             .to_owned(),
+        source: String::new(),
         summary: summary(result, record),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!("All figures: overwrite-{name}.json, .csv, .txt.", name = spec.engine),

@@ -26,13 +26,17 @@ pub fn render(model: &ReportModel) -> String {
          <a class=\"skip\" href=\"#main\">To the figures</a>\n<div class=\"page\">\n",
         escape(&model.title)
     );
-    let _ = writeln!(
+    let _ = write!(
         html,
-        "<header>\n<p class=\"kicker\">{}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n</header>",
-        escape(&model.kicker),
+        "<header>\n<p class=\"kicker\">{}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
+        escape(&grouped(&model.kicker)),
         escape(&model.title),
         escape(model.question.trim())
     );
+    if !model.source.is_empty() {
+        let _ = writeln!(html, "<p class=\"source\">{}</p>", escape(&model.source));
+    }
+    html.push_str("</header>\n");
     html.push_str(&contents(model));
     html.push_str("<main id=\"main\">\n");
     if !model.summary.is_empty() {
@@ -77,7 +81,7 @@ fn findings(findings: &[Finding]) -> String {
             html,
             "<li><span class=\"tag {class}\">{}</span> <span>{}</span></li>",
             escape(tag),
-            escape(text)
+            escape(&grouped(text))
         );
     }
     html.push_str("</ul>\n");
@@ -108,7 +112,12 @@ fn section(part: &Section, number: usize) -> String {
             Block::Facts(facts) => {
                 html.push_str("<dl class=\"facts\">");
                 facts.iter().for_each(|(name, value)| {
-                    let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+                    let _ = write!(
+                        html,
+                        "<dt>{}</dt><dd>{}</dd>",
+                        escape(name),
+                        escape(&grouped(value))
+                    );
                 });
                 html.push_str("</dl>");
             }
@@ -134,7 +143,7 @@ pub(super) fn table(part: &Table, id: &str) -> String {
     let _ = write!(
         html,
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"{id}-c\">\
-         <table id=\"{id}\"{class}><caption id=\"{id}-c\">{caption}</caption><thead><tr>"
+         <table id=\"{id}\"{class}><caption id=\"{id}-c\"><span>{caption}</span></caption><thead><tr>"
     );
     for (name, align) in &grid.columns {
         let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class_of(*align), escape(name));

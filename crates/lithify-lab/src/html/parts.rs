@@ -8,6 +8,7 @@ use super::model::{
     Scatter, Table, Triangle, Unit,
 };
 use crate::adapter::EngineStatistics;
+use crate::experiment::Source;
 use crate::report::compare;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
@@ -21,6 +22,9 @@ pub(super) const SECOND: &str = "second";
 
 /// Most places along a line, and rows of its table: more are averaged.
 const STEPS_MAX: usize = 150;
+
+/// Lines with a shaded range behind them; the ranges of more would hide the lines.
+const RANGES_MAX: usize = 3;
 
 /// Missed floors that the summary names; the rest stand in their table.
 const MISSED_NAMED: usize = 5;
@@ -51,11 +55,15 @@ pub(super) fn over_time(title: &str, y: &str, unit: Unit, courses: &[Course]) ->
         return None;
     }
     let several = courses.iter().any(|course| course.repeats.len() > 1);
+    if courses.len() > RANGES_MAX {
+        lines.iter_mut().for_each(|line| line.ranges.clear());
+    }
     let mut about = match several {
-        true => "Lines are medians over the repeats, second by second; shaded is their range."
-            .to_owned(),
-        false => "One run, second by second.".to_owned(),
-    };
+        true if courses.len() > RANGES_MAX => "Medians over the repeats, second by second.",
+        true => "Lines are medians over the repeats, second by second; shaded is their range.",
+        false => "One run, second by second.",
+    }
+    .to_owned();
     if step > 1 {
         about.push_str(&format!(" Each place is the mean of {step} seconds."));
     }
@@ -423,18 +431,19 @@ pub(super) struct Published {
     pub measured: Option<compare::Comparison>,
 }
 
-/// How a claim came out. A published ratio near 1 claims that two are about alike; ours may then
-/// lie twice as far from 1.
+/// How a claim came out. A published ratio of 1 claims that two do not differ. One that is nearer to
+/// 1 than published figures can be trusted decides nothing, unless ours lies clearly apart.
 pub(super) fn outcome(published: f64, measured: Option<&compare::Comparison>) -> Outcome {
     let Some(measured) = measured else { return Outcome::Undecided };
-    let claims_alike = (published - 1.0).abs() < compare::ABOUT_EQUAL;
-    let are_alike = (measured.ratio - 1.0).abs() < 2.0 * compare::ABOUT_EQUAL;
+    let is_equal = published == 1.0;
+    let is_near = !is_equal && (published - 1.0).abs() < compare::ABOUT_EQUAL;
+    let are_near = (measured.ratio - 1.0).abs() < 2.0 * compare::ABOUT_EQUAL;
     match measured.verdict {
         compare::Verdict::SingleRun(_) => Outcome::Undecided,
-        compare::Verdict::NoDifference if claims_alike => Outcome::Held,
+        compare::Verdict::NoDifference if is_equal => Outcome::Held,
         compare::Verdict::NoDifference => Outcome::Undecided,
-        _ if claims_alike && are_alike => Outcome::Held,
-        compare::Verdict::Same if !claims_alike => Outcome::Held,
+        _ if is_near && are_near => Outcome::Undecided,
+        compare::Verdict::Same if !is_near && !is_equal => Outcome::Held,
         compare::Verdict::Same | compare::Verdict::Opposite => Outcome::Missed,
     }
 }
@@ -607,7 +616,7 @@ pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
                 false => "the other side has none of it".to_owned(),
             };
             let (value, floor) = (&cell.value, &cell.floor);
-            let text = format!("{}, {}: {value}; floor {floor} ({by})", cell.place, cell.figure);
+            let text = format!("{}, {}: {value}. Floor: {floor}; {by}.", cell.figure, cell.place);
             Finding::new(Outcome::Missed, "Missed", text)
         })
         .collect();
@@ -623,7 +632,8 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     }
     let count = |wanted| items.iter().filter(|(outcome, _)| *outcome == wanted).count();
     let text = format!(
-        "Of {} published claims {} held here, {} did not, {} are not decided.",
+        "Of {} published claims {} held here, {} did not, {} are not decided, because the repeats do \
+         not tell or what was published is near to equal.",
         items.len(),
         count(Outcome::Held),
         count(Outcome::Missed),
@@ -640,6 +650,12 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
         findings.extend(of_outcome.map(|(outcome, text)| Finding::new(*outcome, tag, text)));
     }
     findings
+}
+
+/// Where published figures come from, in one line.
+pub(super) fn source(source: Option<&Source>) -> String {
+    let Some(Source { author, title, date, setup }) = source else { return String::new() };
+    format!("Published: {author}, {title}, {date}: {setup}.")
 }
 
 /// Names and values of a card for a list of facts.
@@ -701,7 +717,8 @@ mod tests {
         assert_eq!(outcome(0.5, Some(&same)), Outcome::Held);
         assert_eq!(outcome(1.01, Some(&same)), Outcome::Missed);
         let near = compare::Comparison { ratio: 1.03, ..same };
-        assert_eq!(outcome(0.98, Some(&near)), Outcome::Held);
+        assert_eq!(outcome(0.98, Some(&near)), Outcome::Undecided);
+        assert_eq!(outcome(1.0, Some(&near)), Outcome::Missed);
         assert_eq!(outcome(0.5, Some(&measured(compare::Verdict::Opposite))), Outcome::Missed);
         assert_eq!(outcome(0.5, None), Outcome::Undecided);
     }

@@ -18,7 +18,7 @@ pub(super) fn draw(lines: &Lines, plot: &Plot, size: Size) -> Drawn {
     let last_s = (steps.saturating_sub(1)) as f64 * lines.step_s;
     let top = highest(lines);
     let vertical = Scale::linear([0.0, top], [height - BOTTOM, TOP]);
-    let ticks = vertical.ticks(44.0);
+    let ticks = vertical.ticks(36.0);
     let widest = ticks.iter().map(|value| width_of(&tick(lines.y.unit, *value)));
     let left = widest.fold(0.0, f64::max) + 8.0;
     let names = plot.series.iter().map(|name| width_of(name)).fold(0.0, f64::max).min(220.0);

@@ -103,7 +103,7 @@ fn axis(svg: &mut Svg, rows: &Rows, layout: &Layout) {
         (layout.left.min(layout.right - width_of(&rows.x.name)), 12.0),
         &rows.x.name,
     );
-    let apart = if layout.size.is_wide() { 62.0 } else { 52.0 };
+    let apart = if layout.size.is_wide() { 58.0 } else { 44.0 };
     for value in layout.horizontal.ticks(apart) {
         let x = layout.horizontal.place(value);
         svg.line("grid", (x, TOP - 8.0), (x, bottom));
@@ -192,8 +192,12 @@ fn clipped(text: &str, room: f64) -> String {
     if width_of(text) <= room {
         return text.to_owned();
     }
-    let fits = (room / width_of("x")).max(2.0) as usize - 1;
-    text.chars().take(fits).chain(['…']).collect()
+    let mut cut: String = text.to_owned();
+    while !cut.is_empty() && width_of(&cut) + width_of("…") > room {
+        cut.pop();
+    }
+    cut.push('…');
+    cut
 }
 
 #[cfg(test)]
@@ -228,6 +232,7 @@ mod tests {
     #[test]
     fn texts_are_cut_where_they_must_be() {
         assert_eq!(clipped("short", 100.0), "short");
-        assert_eq!(clipped("a long name", 45.0), "a lon…");
+        assert_eq!(clipped("a long name", 45.0), "a long…");
+        assert_eq!(clipped("a long name", 0.0), "…");
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::html::model::Unit;
 
+/// A logarithmic axis that spans less than this has ticks at even distances in value.
+const FEW_TIMES: f64 = 4.0;
+
 /// A mapping of values to pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -60,14 +63,41 @@ impl Scale {
         (first..=last).take(100).map(|n| n as f64 * step).collect()
     }
 
+    /// Ticks at even distances in value, the closest that keep apart; `None` when fewer than two do.
+    fn even_ticks(&self, most: f64) -> Option<Vec<f64>> {
+        let apart = (self.to - self.from).abs() / most.max(1.0);
+        let decade = 10f64.powf(self.low.log10().floor());
+        let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0];
+        let ticks = steps.into_iter().map(|step| {
+            let step = step * decade;
+            let (first, last) =
+                ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+            (first..=last).map(|n| n as f64 * step).collect::<Vec<f64>>()
+        });
+        let mut fitting = ticks.filter(|ticks| self.narrowest(ticks) >= apart && ticks.len() >= 2);
+        fitting.next()
+    }
+
+    /// The least distance of two neighbours, pixels.
+    fn narrowest(&self, ticks: &[f64]) -> f64 {
+        let gaps = ticks.windows(2).map(|pair| self.place(pair[1]) - self.place(pair[0]));
+        gaps.map(f64::abs).fold(f64::INFINITY, f64::min)
+    }
+
     fn log_ticks(&self, most: f64) -> Vec<f64> {
-        const MANTISSAS: [&[f64]; 5] = [
+        const MANTISSAS: [&[f64]; 6] = [
             &[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
             &[1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
             &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
             &[1.0, 2.0, 5.0],
+            &[1.0, 3.0],
             &[1.0],
         ];
+        if self.high < self.low * FEW_TIMES
+            && let Some(ticks) = self.even_ticks(most)
+        {
+            return ticks;
+        }
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let of = |mantissas: &[f64]| -> Vec<f64> {
             let all = decades.clone().flat_map(|decade| {
@@ -75,12 +105,8 @@ impl Scale {
             });
             all.filter(|tick| self.holds(*tick)).collect()
         };
-        let narrowest = |ticks: &[f64]| {
-            let gaps = ticks.windows(2).map(|pair| self.place(pair[1]) - self.place(pair[0]));
-            gaps.map(f64::abs).fold(f64::INFINITY, f64::min)
-        };
         let apart = (self.to - self.from).abs() / most.max(1.0);
-        let fits = MANTISSAS.iter().map(|m| of(m)).find(|ticks| narrowest(ticks) >= apart);
+        let fits = MANTISSAS.iter().map(|m| of(m)).find(|ticks| self.narrowest(ticks) >= apart);
         let ticks = fits.unwrap_or_else(|| {
             // Many decades: every second, third, ... of them.
             let ones = of(&[1.0]);
@@ -147,6 +173,11 @@ mod tests {
         assert!(narrow.contains(&0.5) && narrow.contains(&1.0) && narrow.contains(&2.0));
         let many = Scale::log([1e-3, 1e12], [0.0, 300.0]).ticks(60.0);
         assert!((2..=6).contains(&many.len()), "{many:?}");
+        let few = Scale::log([0.6, 1.3], [0.0, 440.0]).ticks(60.0);
+        assert_eq!(
+            few.iter().map(|t| tick(Unit::Times, *t)).collect::<Vec<_>>().join(" "),
+            "0.6× 0.8× 1× 1.2×"
+        );
         assert!(Scale::log([0.98, 1.02], [0.0, 300.0]).ticks(50.0).len() >= 2);
         assert!(Scale::log([0.0, 0.0], [0.0, 300.0]).place(1.0).is_finite());
     }

@@ -40,9 +40,17 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
     svg.text("", Anchor::Start, (0.0, 12.0), &scatter.y.name);
     svg.text("", Anchor::End, (right, height - 5.0), &scatter.x.name);
     let at = |point: &Point| (horizontal.place(point.x[0]), vertical.place(point.y[0]));
-    frontier(&mut svg, scatter, &at, [TOP, right]);
+    let steps = frontier(scatter, &at, [TOP, right]);
+    svg.path("frontier", "", &steps, false);
     svg.raw("</g>");
     let mut taken: Vec<Place> = scatter.points.iter().map(|point| around(at(point))).collect();
+    taken.extend(steps.windows(2).map(|pair| along(pair[0], pair[1])));
+    for point in &scatter.points {
+        let (x, y) = at(point);
+        let [least_x, most_x] = [1, 2].map(|end| horizontal.place(point.x[end]));
+        let [least_y, most_y] = [1, 2].map(|end| vertical.place(point.y[end]));
+        taken.extend([along((least_x, y), (most_x, y)), along((x, least_y), (x, most_y))]);
+    }
     for point in &scatter.points {
         let name = plot.series.get(point.series).map_or("", String::as_str);
         draw_point(&mut svg, scatter, point, name, [&horizontal, &vertical]);
@@ -67,11 +75,10 @@ fn domain(points: &[Point], of: impl Fn(&Point) -> [f64; 3]) -> [f64; 2] {
 
 /// The steps from point to point that nothing lies below and left of.
 fn frontier(
-    svg: &mut Svg,
     scatter: &Scatter,
     at: &dyn Fn(&Point) -> (f64, f64),
     [top, right]: [f64; 2],
-) {
+) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, f64)> = Vec::new();
     for place in scatter.frontier().into_iter().map(at) {
         match steps.last() {
@@ -83,7 +90,7 @@ fn frontier(
     if let Some((_, y)) = steps.last().copied() {
         steps.push((right, y));
     }
-    svg.path("frontier", "", &steps, false);
+    steps
 }
 
 fn draw_point(svg: &mut Svg, scatter: &Scatter, point: &Point, name: &str, scales: [&Scale; 2]) {
@@ -103,6 +110,11 @@ fn draw_point(svg: &mut Svg, scatter: &Scatter, point: &Point, name: &str, scale
 
 fn around((x, y): (f64, f64)) -> Place {
     [x - 8.0, y - 8.0, x + 8.0, y + 8.0]
+}
+
+/// What a line from one place to another takes.
+fn along(from: (f64, f64), to: (f64, f64)) -> Place {
+    [from.0.min(to.0) - 2.0, from.1.min(to.1) - 2.0, from.0.max(to.0) + 2.0, from.1.max(to.1) + 2.0]
 }
 
 fn meet(a: &Place, b: &Place) -> bool {

@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 use crate::html::escape;
 use crate::html::model::Paint;
 
-/// Width of a character of the 12 pixels that plots are labelled in: wide enough for most fonts.
-pub(crate) const CHARACTER: f64 = 6.5;
-
-/// About how wide a text is.
+/// About how wide a text of the 12 pixels that plots are labelled in is: enough for most fonts.
 pub(crate) fn width_of(text: &str) -> f64 {
-    text.chars().count() as f64 * CHARACTER
+    let width = |character: char| match character {
+        'i' | 'l' | 'j' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '(' | ')' | '[' | ']' => 4.4,
+        'm' | 'w' | '%' | '→' | '↑' | '↓' => 9.5,
+        upper if upper.is_uppercase() => 8.4,
+        _ => 7.0,
+    };
+    text.chars().map(width).sum()
 }
 
 /// Where a text stands from its place.

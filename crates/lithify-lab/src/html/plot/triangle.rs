@@ -32,7 +32,7 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
     svg.raw("<g aria-hidden=\"true\">");
     for ring in rings(outer) {
         let corners: Vec<(f64, f64)> = (0..3).map(|corner| place(corner, ring)).collect();
-        svg.path("grid", " fill=\"none\"", &corners, true);
+        svg.path("axis", " fill=\"none\"", &corners, true);
         let (x, y) = place(0, ring);
         svg.text("", Anchor::Start, (x + 6.0, y + 4.0), &tick(Unit::Times, ring));
     }
