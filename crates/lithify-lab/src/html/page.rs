@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Columns from which on paper lets the words of a table break.
-const BROAD_COLUMNS: usize = 9;
+const BROAD_COLUMNS: usize = 12;
 
 /// The page as a file.
 pub fn render(model: &ReportModel) -> String {
@@ -100,12 +100,12 @@ fn section(part: &Section, number: usize) -> String {
                 let _ = write!(html, "<h3>{}</h3>", escape(text));
             }
             Block::Text(text) => {
-                let _ = write!(html, "<p>{}</p>", escape(text));
+                let _ = write!(html, "<p>{}</p>", escape(&grouped(text)));
             }
             Block::List(points) => {
                 html.push_str("<ul>");
                 points.iter().for_each(|point| {
-                    let _ = write!(html, "<li>{}</li>", escape(point));
+                    let _ = write!(html, "<li>{}</li>", escape(&grouped(point)));
                 });
                 html.push_str("</ul>");
             }
@@ -211,7 +211,7 @@ fn grouped(text: &str) -> String {
             out.push_str(number);
         } else {
             for (index, digit) in number.chars().enumerate() {
-                if index > 0 && (number.len() - index) % 3 == 0 {
+                if index > 0 && (number.len() - index).is_multiple_of(3) {
                     out.push('\u{202f}');
                 }
                 out.push(digit);

@@ -43,7 +43,7 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
     svg.text("label", Anchor::Middle, (centre.0, centre.1 - OUTER - 12.0), &names[0]);
     let (right, left) = (place(1, outer), place(2, outer));
     svg.text("label", Anchor::End, (size.width(), right.1 + 22.0), &names[1]);
-    svg.text("label", Anchor::Start, (left.0.min(30.0).max(0.0), left.1 + 22.0), &names[2]);
+    svg.text("label", Anchor::Start, (left.0.clamp(0.0, 30.0), left.1 + 22.0), &names[2]);
     svg.raw("</g>");
     for (series, values) in &triangle.shapes {
         let times = [0, 1, 2].map(|corner| values[corner] / units[corner]);
