@@ -307,8 +307,9 @@ fn names(browser: &mut Chromium, page: &Path) {
 fn without_scripts(browser: &mut Chromium, page: &Path) {
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
     browser.open(page, 1280, false);
-    let titles = browser.value("document.querySelectorAll('.plot .mark > title').length");
-    let marks = browser.value("document.querySelectorAll('.plot .mark').length");
+    let titles =
+        browser.value("document.querySelectorAll('.plot:not(.narrow) .mark > title').length");
+    let marks = browser.value("document.querySelectorAll('.plot:not(.narrow) .mark').length");
     let drawn =
         browser.value("document.querySelector('.plot.wide').getBoundingClientRect().height");
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));

@@ -153,10 +153,11 @@ pub(super) fn table(part: &Table, id: &str) -> String {
         html.push_str("<tr>");
         for (index, (text, (_, align))) in row.iter().zip(&grid.columns).enumerate() {
             let text = escape(&grouped(text));
-            let class = class_of(*align);
-            let _ = match index {
-                0 => write!(html, "<th scope=\"row\"{class}>{text}</th>"),
-                _ => write!(html, "<td{class}>{text}</td>"),
+            // Most cells are figures: they need no class.
+            let _ = match (index, align) {
+                (0, align) => write!(html, "<th scope=\"row\"{}>{text}</th>", class_of(*align)),
+                (_, Align::Left) => write!(html, "<td class=\"l\">{text}</td>"),
+                (_, Align::Right) => write!(html, "<td>{text}</td>"),
             };
         }
         html.push_str("</tr>");

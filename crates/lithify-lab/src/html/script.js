@@ -18,11 +18,11 @@
     tip.style.left = `${left}px`;
     tip.style.top = `${above < 4 ? y + 16 : above}px`;
   };
-  for (const mark of document.querySelectorAll(".mark")) {
-    const title = mark.querySelector("title");
-    const text = title.textContent;
+  const name = (mark, text) => {
+    mark.setAttribute("role", "img");
+    mark.setAttribute("tabindex", "0");
     mark.setAttribute("aria-label", text);
-    title.remove();
+    mark.querySelector("title")?.remove();
     const at = () => {
       const box = mark.querySelector(".hit").getBoundingClientRect();
       show(text, box.left + box.width / 2, box.top);
@@ -31,6 +31,14 @@
     mark.addEventListener("pointerleave", hide);
     mark.addEventListener("focus", at);
     mark.addEventListener("blur", hide);
+  };
+  // The drawing for phones has the marks of the wide one, in the same order.
+  for (const figure of document.querySelectorAll("figure")) {
+    const plots = [...figure.querySelectorAll(".plot")];
+    const words = [...plots[0].querySelectorAll(".mark > title")].map((t) => t.textContent);
+    for (const plot of plots) {
+      plot.querySelectorAll(".mark").forEach((mark, index) => name(mark, words[index]));
+    }
   }
   addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   addEventListener("scroll", hide, { passive: true });

@@ -119,8 +119,12 @@ fn legend(plot: &Plot) -> String {
     html
 }
 
-/// What a group of marks begins with that can be reached by keyboard and says what it is.
-fn open_mark(class: &str, words: &str) -> String {
-    let words = escape(words);
-    format!("<g class=\"mark {class}\" tabindex=\"0\" role=\"img\"><title>{words}</title>")
+/// What a group of marks begins with that says what it is. On a phone the same words are those of
+/// its twin in the wide drawing: scripts find them there.
+fn open_mark(class: &str, words: &str, size: Size) -> String {
+    let title = match size {
+        Size::Narrow => String::new(),
+        Size::Wide | Size::Single => format!("<title>{}</title>", escape(words)),
+    };
+    format!("<g class=\"mark {class}\">{title}")
 }

@@ -85,12 +85,15 @@ fn domain(rows: &Rows) -> [f64; 2] {
 /// Draws rows.
 pub(super) fn draw(rows: &Rows, size: Size) -> Drawn {
     let layout = Layout::of(rows, size);
-    let mut svg = Svg::default();
+    let (mut svg, mut labels) = (Svg::default(), Svg::default());
     axis(&mut svg, rows, &layout);
     let mut y = TOP;
     for group in &rows.groups {
-        y = draw_group(&mut svg, group, &layout, y);
+        y = draw_group([&mut svg, &mut labels], group, &layout, y);
     }
+    svg.raw("<g aria-hidden=\"true\">");
+    svg.raw(&labels.finish());
+    svg.raw("</g>");
     Drawn { height: layout.height, attributes: " role=\"group\"".to_owned(), marks: svg.finish() }
 }
 
@@ -118,33 +121,35 @@ fn axis(svg: &mut Svg, rows: &Rows, layout: &Layout) {
     svg.raw("</g>");
 }
 
-/// Draws a group from `y` on; gives where the next one begins.
-fn draw_group(svg: &mut Svg, group: &Group, layout: &Layout, mut y: f64) -> f64 {
+/// Draws a group from `y` on, marks and labels apart; gives where the next one begins.
+fn draw_group([svg, labels]: [&mut Svg; 2], group: &Group, layout: &Layout, mut y: f64) -> f64 {
     let wide = layout.size.is_wide();
     let names_group_beside = !layout.has_names && wide;
     if names_group_beside {
         let middle = y + (layout.group_height + group.rows.len() as f64 * layout.row_height) / 2.0;
         let at = (layout.left - 14.0, middle + 4.0);
-        svg.text("label", Anchor::End, at, &clipped(&group.name, layout.left - 14.0));
+        labels.text("label", Anchor::End, at, &clipped(&group.name, layout.left - 14.0));
         svg.line("grid", (layout.left, y), (layout.right, y));
     } else if !group.name.is_empty() {
-        svg.text("group", Anchor::Start, (0.0, y + layout.group_height - 9.0), &group.name);
+        labels.text("group", Anchor::Start, (0.0, y + layout.group_height - 9.0), &group.name);
     }
     y += if names_group_beside { layout.group_height / 2.0 } else { layout.group_height };
     for row in &group.rows {
-        draw_row(svg, row, layout, y);
+        let middle = draw_row(svg, row, layout, y);
+        names(labels, row, layout, middle);
         y += layout.row_height;
     }
     y + if names_group_beside { layout.group_height / 2.0 } else { 0.0 }
 }
 
-fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) {
+/// Draws the marks of a row at `y`; gives the height that they stand at.
+fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) -> f64 {
     let wide = layout.size.is_wide();
     let middle = match layout.has_names && !wide {
         true => y + layout.row_height - 11.0,
         false => y + layout.row_height / 2.0,
     };
-    svg.raw(&open_mark(&class(row.paint), &row.words));
+    svg.raw(&open_mark(&class(row.paint), &row.words, layout.size));
     let (left, width) = (layout.left - 4.0, layout.right - layout.left + 8.0);
     let room = if layout.has_names && !wide { 9.0 } else { layout.row_height / 2.0 };
     svg.rectangle("hit", left, middle - room, width, 2.0 * room);
@@ -169,12 +174,11 @@ fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) {
         svg.shape(row.paint, (place(*mark), middle), radius, full);
     }
     svg.raw("</g>");
-    names(svg, row, layout, middle);
+    middle
 }
 
 /// What stands beside a row on a wide page, above it on a phone.
 fn names(svg: &mut Svg, row: &Row, layout: &Layout, middle: f64) {
-    svg.raw("<g aria-hidden=\"true\">");
     if layout.size.is_wide() {
         let room = layout.left - 14.0;
         svg.text("label", Anchor::End, (room, middle + 4.0), &clipped(&row.name, room));
@@ -184,7 +188,6 @@ fn names(svg: &mut Svg, row: &Row, layout: &Layout, middle: f64) {
         svg.text("label", Anchor::Start, (0.0, middle - 14.0), &clipped(&row.name, room));
         svg.text("", Anchor::End, (layout.right, middle - 14.0), &row.note);
     }
-    svg.raw("</g>");
 }
 
 /// A text that fits into `room`, its end left out where it must be.

@@ -53,7 +53,10 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
     }
     for point in &scatter.points {
         let name = plot.series.get(point.series).map_or("", String::as_str);
-        draw_point(&mut svg, scatter, point, name, [&horizontal, &vertical]);
+        let mark =
+            open_mark(&class(Paint::Series(point.series)), &words(scatter, point, name), size);
+        svg.raw(&mark);
+        draw_point(&mut svg, point, [&horizontal, &vertical]);
         let place = free_place(name, at(point), [left, TOP, right, height - BOTTOM], &taken);
         svg.raw("<g aria-hidden=\"true\">");
         let paint = class(Paint::Series(point.series));
@@ -93,14 +96,16 @@ fn frontier(
     steps
 }
 
-fn draw_point(svg: &mut Svg, scatter: &Scatter, point: &Point, name: &str, scales: [&Scale; 2]) {
+/// What a point says.
+fn words(scatter: &Scatter, point: &Point, name: &str) -> String {
+    let says = |axis: &Axis, value: f64| format!("{}: {}", axis.name, figure(value));
+    format!("{name}\n{}\n{}", says(&scatter.x, point.x[0]), says(&scatter.y, point.y[0]))
+}
+
+fn draw_point(svg: &mut Svg, point: &Point, scales: [&Scale; 2]) {
     let [horizontal, vertical] = scales;
     let paint = Paint::Series(point.series);
     let (x, y) = (horizontal.place(point.x[0]), vertical.place(point.y[0]));
-    let says = |axis: &Axis, value: f64| format!("{}: {}", axis.name, figure(value));
-    let words =
-        format!("{name}\n{}\n{}", says(&scatter.x, point.x[0]), says(&scatter.y, point.y[0]));
-    svg.raw(&open_mark(&class(paint), &words));
     svg.rectangle("hit", x - 11.0, y - 11.0, 22.0, 22.0);
     svg.line("thin", (horizontal.place(point.x[1]), y), (horizontal.place(point.x[2]), y));
     svg.line("thin", (x, vertical.place(point.y[1])), (x, vertical.place(point.y[2])));

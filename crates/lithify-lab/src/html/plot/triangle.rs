@@ -52,7 +52,7 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
         let says = (0..3).map(|c| format!("{}: {}×", names[c], figure(times[c])));
         let words = format!("{name}\n{}", says.collect::<Vec<_>>().join("\n"));
         let paint = Paint::Series(*series);
-        svg.raw(&open_mark(&class(paint), &words));
+        svg.raw(&open_mark(&class(paint), &words, size));
         svg.path("shape hit", &dash(*series), &corners, true);
         corners.iter().for_each(|corner| svg.shape(paint, *corner, 4.0, true));
         svg.raw("</g>");
