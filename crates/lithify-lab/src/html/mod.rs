@@ -1,9 +1,9 @@
 //! A run as one page: summary in words, plots, tables, machine; a single file that needs nothing
 //! else.
 //!
-//! Owns: the model of a page ([`model`]), its parts that kinds of records share ([`parts`]), a page
-//! for each kind ([`linkbench`], [`loops`], [`db`], [`overwrite`], [`digest`]), the markup
-//! ([`page`]) and the plots ([`plot`]).
+//! Owns: the model of a page ([`mod@model`]), its parts that kinds of records share (`parts`), a page
+//! for each kind (`linkbench`, `loops`, `db`, `overwrite`, `digest`), the markup
+//! (`page`) and the plots (`plot`).
 //!
 //! Promises: pure and deterministic: the same record gives the same file. No external resource; all
 //! figures are readable without scripts, which add tooltips only; every plot has its figures as a

@@ -1,7 +1,7 @@
 //! What a page says, before it is drawn: sections of text, tables and plots.
 //!
-//! Every kind of record fills one [`ReportModel`]; how it looks is known to [`super::page`] and
-//! [`super::plot`] alone. Every plot carries the table of what it shows.
+//! Every kind of record fills one [`ReportModel`]; how it looks is known to `page` and
+//! `plot` alone. Every plot carries the table of what it shows.
 
 use crate::report::tables::Grid;
 

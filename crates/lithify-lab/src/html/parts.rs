@@ -569,9 +569,9 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
         ("slowed %", Align::Right),
         ("delayed s", Align::Right),
         ("stopped s", Align::Right),
-        ("times by cause, as the engine counts them", Align::Left),
         ("windows without a write %", Align::Right),
         ("longest gap ms", Align::Right),
+        ("by cause, in the engine's own unit: µs or stalls", Align::Left),
     ];
     let row = |line: &Stalls<'_>| {
         let [before, after] = line.statistics.map(|statistics| &statistics.stalls);
@@ -586,9 +586,9 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
             figure_or_dash(line.slowed_percent),
             seconds(after.delayed_us, before.delayed_us),
             seconds(after.stopped_us, before.stopped_us),
-            if causes.is_empty() { "-".to_owned() } else { causes.join(", ") },
             figure_or_dash(line.gap_percent),
             figure_or_dash(line.longest_gap_ms),
+            if causes.is_empty() { "-".to_owned() } else { causes.join(", ") },
         ]
     };
     Table::new(caption, Grid::new(&columns, lines.iter().map(row).collect()))

@@ -1,7 +1,7 @@
 //! Bootstrap intervals: how far a median, or a ratio of two medians, could be elsewhere by the luck
 //! of the repeats alone.
 //!
-//! The repeats are drawn again with replacement, [`RESAMPLES`] times, and the middle 95 % of the
+//! The repeats are drawn again with replacement, `RESAMPLES` times, and the middle 95 % of the
 //! results are the interval (percentile method). With three repeats that is their whole range:
 //! few repeats know little, and the interval says so.
 

@@ -1,7 +1,7 @@
 //! Plots as SVG: drawn twice, for a wide page and for a phone, each with labels of readable size.
 //!
-//! Owns: scales and ticks ([`scale`]), the words of an SVG ([`svg`]), the four kinds of plots
-//! ([`lines`], [`rows`], [`scatter`], [`triangle`]) and the figure around each ([`figure`]).
+//! Owns: scales and ticks (`scale`), the words of an SVG (`svg`), the four kinds of plots
+//! (`lines`, `rows`, `scatter`, `triangle`) and the figure around each (`figure`).
 //!
 //! Promises: readable without scripts; colours come from the page, so that one drawing serves light,
 //! dark and paper; series differ by colour and by shape or dash; every mark that can be reached by
