@@ -42,6 +42,11 @@ impl Fault {
         Fault { code: INTERRUPTED, text: text.to_string() }
     }
 
+    /// What went wrong.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Prints the line, if there is something to say, and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.text.is_empty() {

@@ -20,16 +20,22 @@
 //! | [`scalability`] | the curve of throughput by clients |
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
+//! | [`records`] | the results of a run of any kind, read again |
+//! | [`comparison`] | two runs side by side: ratios with intervals, winners outside of noise |
+//! | [`html`] | a run as one page: summary, plots, tables |
+//! | [`statistics`] | medians, bootstrap intervals, noise bands |
 
 pub mod adapter;
 pub mod amplification;
 pub mod chunks;
+pub mod comparison;
 pub mod conformance;
 pub mod datasets;
 pub mod dbbench;
 pub mod durability;
 pub mod engines;
 pub mod experiment;
+pub mod html;
 pub mod keyvalue;
 pub mod latency;
 pub mod linkbench;
@@ -37,7 +43,9 @@ pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
 pub mod page_store;
+pub mod records;
 pub mod report;
 pub mod run;
 pub mod scalability;
+pub mod statistics;
 pub mod tables;

@@ -76,6 +76,16 @@ impl Metric {
     pub fn heading(&self) -> String {
         format!("{} {}", self.name, self.unit).trim_end().to_owned()
     }
+
+    /// Its column in files.
+    pub fn column(&self) -> String {
+        let name = self.name.replace([' ', '.'], "_");
+        match self.unit {
+            "" => name,
+            "%" => format!("{name}_percent"),
+            unit => format!("{name}_{}", unit.replace('/', "_per_")),
+        }
+    }
 }
 
 impl StepResult {

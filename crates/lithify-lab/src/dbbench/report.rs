@@ -78,7 +78,7 @@ pub fn render(record: &DbRecord) -> String {
     text
 }
 
-fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
+pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
     let spec: &DbSpec = &result.cell.spec;
     let settings = &spec.settings;
     let mut text = format!(
@@ -229,7 +229,7 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
     );
     for metric in &METRICS {
         let Some(comparison) = series.comparison(other, index, metric) else { continue };
-        let Comparison { first, other, ratio, control } = &comparison;
+        let Comparison { first, other, ratio, control, .. } = &comparison;
         let verdict = match comparison.verdict(metric.better) {
             Verdict::Better => "better",
             Verdict::Worse => "worse",
@@ -253,7 +253,7 @@ fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> S
 }
 
 /// What was checked, and what is wrong.
-fn checks(record: &DbRecord) -> String {
+pub(crate) fn checks(record: &DbRecord) -> String {
     let mut text = "Checks\n".to_owned();
     let counted = |results: &mut dyn Iterator<Item = &DbResult>| {
         let mut counts = (0, 0);
@@ -307,13 +307,7 @@ pub fn csv(record: &DbRecord) -> String {
         ingested_bytes,found_expected,sum,foreign_cpu_us"
         .to_owned();
     for metric in &METRICS {
-        let name = metric.name.replace([' ', '.'], "_");
-        let unit = match metric.unit {
-            "" => String::new(),
-            "%" => "_percent".to_owned(),
-            unit => format!("_{}", unit.replace('/', "_per_")),
-        };
-        let _ = write!(text, ",{name}{unit}");
+        let _ = write!(text, ",{}", metric.column());
     }
     text.push('\n');
     for result in record.results() {

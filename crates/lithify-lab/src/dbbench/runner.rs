@@ -14,7 +14,8 @@ use super::spec::{DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use super::{oracle, report};
 use crate::adapter::EngineName;
 use crate::experiment::Ladder;
-use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place};
+use crate::html;
+use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, find};
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
@@ -258,6 +259,15 @@ impl Runner<'_> {
     }
 }
 
+/// The run in a directory that holds `plan` and the results of some of its cells.
+pub(crate) fn collect(directory: &Path, plan: DbPlan) -> DbRecord {
+    let found = |cell: &DbCell| find(&directory.join(format!("{}.json", cell.id)), cell);
+    let results = plan.cells.iter().filter_map(|cell| Some(Entry::new(cell, Ok(found(cell)?))));
+    let cells: Vec<Entry<DbCell>> = results.collect();
+    let interrupted = cells.len() < plan.cells.len();
+    DbRecord { schema: SCHEMA, plan, interrupted, cells }
+}
+
 /// One line: the rate of each step, and what other processes took meanwhile.
 fn summary(result: &DbResult) -> String {
     let mut text = String::new();
@@ -284,20 +294,22 @@ pub fn foreign_percent(result: &DbResult) -> f64 {
     if capacity_us > 0.0 { 100.0 * foreign_us as f64 / capacity_us } else { 0.0 }
 }
 
-/// Writes the report of a run: text, figures, the record, and the interval report of every step
-/// beside its raw result. Gives the names of the first four.
+/// Writes the report of a run: text, figures, the record, the page, and the interval report of every
+/// step beside its raw result. Gives the names of the first five.
 ///
 /// # Errors
 /// The operating system's.
-pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 4], RunError> {
+pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 5], RunError> {
     let name = &record.plan.name;
-    let files = ["txt", "csv", "tsv", "json"].map(|kind| results.join(format!("{name}.{kind}")));
+    let files =
+        ["txt", "csv", "tsv", "json", "html"].map(|kind| results.join(format!("{name}.{kind}")));
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], report::csv(record).as_bytes())?;
     write_atomically(&files[2], report::tsv(record).as_bytes())?;
     let line = serde_json::to_string(&shortened(record))
         .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
     write_atomically(&files[3], format!("{line}\n").as_bytes())?;
+    write_atomically(&files[4], html::of_db(record).as_bytes())?;
     for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
         for (index, step) in result.loops().enumerate() {
             let file = format!("{}-{index}-{}.report.csv", result.cell.id, step.spec.benchmark);

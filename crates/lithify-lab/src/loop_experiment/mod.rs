@@ -18,7 +18,7 @@ pub mod jobs;
 pub mod plan;
 pub mod report;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +27,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::dbbench::oracle;
-use crate::dbbench::runner::{DbRecord, shortened};
-use crate::dbbench::spec::SCHEMA;
+use crate::dbbench::runner::{DbRecord, collect as collect_cells, shortened};
 use crate::experiment::WorkloadKind;
+use crate::html;
 use crate::run::RunError;
-use crate::run::cells::{Entry, find};
 use crate::run::store::{write_atomically, write_json};
 use plan::LoopPlan;
 
@@ -73,14 +72,15 @@ pub fn write_plan(results: &Path, plan: &LoopPlan) -> Result<(), RunError> {
     write_json(&directory.join(PLAN_FILE), plan)
 }
 
-/// Writes the report beside the runs: text, figures, times of jobs, the record. Gives the files.
+/// Writes the report beside the runs: text, figures, times of jobs, the record, the page. Gives the
+/// files.
 ///
 /// # Errors
 /// The operating system's.
-pub fn write_report(results: &Path, record: &LoopRecord) -> Result<[PathBuf; 4], RunError> {
+pub fn write_report(results: &Path, record: &LoopRecord) -> Result<[PathBuf; 5], RunError> {
     let name = &record.plan.cells.name;
     let file = |end: &str| results.join(format!("{name}{end}"));
-    let files = [".txt", ".csv", "-jobs.csv", ".json"].map(file);
+    let files = [".txt", ".csv", "-jobs.csv", ".json", ".html"].map(file);
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], csv::figures(record).as_bytes())?;
     write_atomically(&files[2], csv::jobs(record).as_bytes())?;
@@ -88,6 +88,7 @@ pub fn write_report(results: &Path, record: &LoopRecord) -> Result<[PathBuf; 4],
     let line = serde_json::to_string(&short)
         .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
     write_atomically(&files[3], format!("{line}\n").as_bytes())?;
+    write_atomically(&files[4], html::of_loops(record).as_bytes())?;
     Ok(files)
 }
 
@@ -130,14 +131,7 @@ pub fn read_record(path: &Path) -> Result<Option<LoopRecord>, RunError> {
 
 /// The results of a plan that are in its directory.
 fn collect(directory: &Path, plan: LoopPlan) -> LoopRecord {
-    let mut cells = Vec::new();
-    for cell in &plan.cells.cells {
-        if let Some(result) = find(&directory.join(format!("{}.json", cell.id)), cell) {
-            cells.push(Entry::new(cell, Ok(result)));
-        }
-    }
-    let interrupted = cells.len() < plan.cells.cells.len();
-    let run = DbRecord { schema: SCHEMA, plan: plan.cells.clone(), interrupted, cells };
+    let run = collect_cells(directory, plan.cells.clone());
     LoopRecord { plan, run }
 }
 

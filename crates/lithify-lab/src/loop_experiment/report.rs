@@ -12,12 +12,12 @@ use crate::dbbench::runner::foreign_percent;
 use crate::dbbench::spec::{Benchmark, DbResult, Role};
 use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
-use crate::report::card::tree;
+use crate::report::card::{text as card_text, tree};
 use crate::report::compare::{
     Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, Verdict, compare, direction, sentence,
 };
 use crate::report::figures::{Spread, figure, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 use crate::report::{opening, repeats};
 use crate::run::cell::EngineSettings;
 
@@ -35,35 +35,35 @@ pub fn render(record: &LoopRecord) -> String {
     let source = experiment.source.as_ref();
     line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
     line("");
-    line(&card(record));
+    line(&card_text(&card(record)));
     let medians = repeats(record.plan.sizes.repeats);
     for engine in &record.plan.engines {
         let name = engine_name(&figures, record, engine);
         line(&format!("\n{name} (medians of {medians}; GB are 2^30 bytes)"));
-        line(&published_columns(record, &figures, engine));
+        line(&published_columns(record, &figures, engine).text());
         line(&format!("{name}: beside the published columns"));
-        line(&beside(record, &figures, engine));
+        line(&beside(record, &figures, engine).text());
     }
     if !experiment.published.is_empty() {
         line("\nas published");
-        line(&published(record));
+        line(&published(record).text());
     }
     for test in &experiment.workload.tests {
         for engine in &record.plan.engines {
             let name = engine_name(&figures, record, engine);
             line(&format!("\n{test} on {name}: jobs by the level that they wrote into"));
-            line(&job_tables(record, &figures, engine, *test));
+            line(&job_grid(record, &figures, engine, *test).text_or(NO_JOBS));
         }
         if let Some(table) = published_jobs(record, *test) {
             line(&format!("{test}, as published: wall seconds per job"));
-            line(&table);
+            line(&table.text());
         }
     }
     line("\nLevels when the clients of the last test ended: codecs as the files' metadata say");
-    line(&levels(record, &figures));
+    line(&levels(record, &figures).text());
     line(&shape(record, &figures));
     line("\nChecks");
-    line(&checks(record, &figures));
+    line(&checks(record, &figures).join("\n"));
     if !experiment.headlines.is_empty() {
         line("\nPublished against measured");
         line(&comparison(record, &figures));
@@ -76,22 +76,26 @@ pub fn render(record: &LoopRecord) -> String {
 }
 
 /// Name and version as the engine says; the name it was chosen by when nothing was measured.
-fn engine_name(figures: &Figures<'_>, record: &LoopRecord, engine: &EngineName) -> String {
+pub(crate) fn engine_name(
+    figures: &Figures<'_>,
+    record: &LoopRecord,
+    engine: &EngineName,
+) -> String {
     let mut results = record.plan.arms.iter().flat_map(|arm| figures.results(engine, arm));
     results.next().map_or_else(|| engine.to_string(), |result| result.engine_name.clone())
 }
 
 /// What the figures were taken on, and what all arms had in common.
-fn card(record: &LoopRecord) -> String {
+pub(crate) fn card(record: &LoopRecord) -> Vec<(&'static str, String)> {
     let measured = |result: &&DbResult| result.cell.role == Role::Measure;
     let Some(result) = record.run.results().find(measured) else {
-        return "No cell was measured.".to_owned();
+        return Vec::new();
     };
     let (machine, spec) = (&result.machine, &result.cell.spec);
     let settings = &spec.settings;
     let mib = |bytes: u64| format!("{} MiB", figure(bytes as f64 / MIB));
     let workload = &record.plan.experiment.workload;
-    let lines = [
+    vec![
         ("machine", format!("{}, {} CPUs, {}", machine.cpu, machine.cpus, machine.kernel)),
         ("memory", format!("{}, not limited", mib(machine.memory_bytes))),
         ("data on", format!("{} on {}", machine.file_system, machine.device)),
@@ -127,8 +131,7 @@ fn card(record: &LoopRecord) -> String {
         ("tree", tree(settings)),
         ("durability", settings.durability.name().to_owned()),
         ("codecs", codecs(record)),
-    ];
-    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+    ]
 }
 
 /// The codecs of every arm: level 0, small levels, middle, bottom.
@@ -212,19 +215,24 @@ fn remark(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName, arm: 
 }
 
 /// The published table of an engine with our figures: medians over the valid repeats.
-fn published_columns(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName) -> String {
+pub(crate) fn published_columns(
+    record: &LoopRecord,
+    figures: &Figures<'_>,
+    engine: &EngineName,
+) -> Grid {
     let rows = rows(record, figures, engine, |test, arm| {
         let column = |column: &LoopColumn| figures.column(engine, arm, test, *column);
         LoopColumn::TABLE.iter().map(column).collect()
     });
-    table(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), &rows)
+    Grid::new(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), rows)
 }
 
-fn beside(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName) -> String {
+/// What stands beside the published figures of an engine.
+pub(crate) fn beside(record: &LoopRecord, figures: &Figures<'_>, engine: &EngineName) -> Grid {
     let rows = rows(record, figures, engine, |test, arm| {
         BESIDE.iter().map(|(_, value)| figures.spread(engine, arm, test, *value)).collect()
     });
-    table(&headings(BESIDE.iter().map(|(name, _)| *name)), &rows)
+    Grid::new(&headings(BESIDE.iter().map(|(name, _)| *name)), rows)
 }
 
 /// What the published tables call an arm.
@@ -235,7 +243,7 @@ fn published_name<'a>(record: &'a LoopRecord, arm: &'a str) -> &'a str {
 }
 
 /// The tables as they were published.
-fn published(record: &LoopRecord) -> String {
+pub(crate) fn published(record: &LoopRecord) -> Grid {
     let experiment = &record.plan.experiment;
     let mut rows = Vec::new();
     for published in &experiment.published {
@@ -249,7 +257,7 @@ fn published(record: &LoopRecord) -> String {
             rows.push(cells);
         }
     }
-    table(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), &rows)
+    Grid::new(&headings(LoopColumn::TABLE.iter().map(|column| column.name())), rows)
 }
 
 /// Jobs of an arm in a test by physical level, all valid repeats together.
@@ -267,19 +275,22 @@ fn pooled(tests: &[Measured<'_>]) -> BTreeMap<u32, LevelJobs> {
 /// What a table of jobs shows of a level.
 type JobValue = fn(&LevelJobs) -> String;
 
+/// What is said of an engine without jobs.
+const NO_JOBS: &str = "  the engine counts no jobs";
+
 /// Four tables: wall and CPU seconds per job, jobs, MB written; a column per physical level.
-fn job_tables(
+pub(crate) fn job_grid(
     record: &LoopRecord,
     figures: &Figures<'_>,
     engine: &EngineName,
     test: Benchmark,
-) -> String {
+) -> Grid {
     let arms: Vec<(&String, Vec<Measured<'_>>)> =
         record.plan.arms.iter().map(|arm| (arm, figures.tests(engine, arm, test))).collect();
     let jobs: Vec<_> = arms.iter().map(|(_, tests)| pooled(tests)).collect();
     let levels: BTreeSet<u32> = jobs.iter().flat_map(|levels| levels.keys().copied()).collect();
     if levels.is_empty() {
-        return "  the engine counts no jobs".to_owned();
+        return Grid::default();
     }
     let names: Vec<String> = levels.iter().map(|level| format!("L{level}")).collect();
     let tables: [(&str, JobValue); 4] = [
@@ -302,7 +313,7 @@ fn job_tables(
             rows.push(row);
         }
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// The base levels that the repeats of a test had: `L3`, or `L3 L4` where they differ.
@@ -313,7 +324,8 @@ fn base_levels(tests: &[Measured<'_>]) -> String {
     names.join(" ")
 }
 
-fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<String> {
+/// The times of jobs as they were published.
+pub(crate) fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<Grid> {
     let tables = &record.plan.experiment.published_jobs;
     let published = tables.iter().find(|table| table.test == test)?;
     let mut columns: Vec<(&str, Align)> =
@@ -324,7 +336,7 @@ fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<String> {
         cells.push(published_name(record, &row.arm).to_owned());
         cells
     };
-    Some(table(&columns, &published.rows.iter().map(row).collect::<Vec<_>>()))
+    Some(Grid::new(&columns, published.rows.iter().map(row).collect()))
 }
 
 /// The last test of an arm's first valid repeat.
@@ -339,7 +351,7 @@ fn last_test<'a>(
 }
 
 /// The levels of each arm with the codecs that were found in their files.
-fn levels(record: &LoopRecord, figures: &Figures<'_>) -> String {
+pub(crate) fn levels(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
     let columns = [
         ("engine", Align::Left),
         ("arm", Align::Left),
@@ -374,11 +386,11 @@ fn levels(record: &LoopRecord, figures: &Figures<'_>) -> String {
             }
         }
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// Whether the trees of all arms have the same base level, so that they differ in codecs alone.
-fn shape(record: &LoopRecord, figures: &Figures<'_>) -> String {
+pub(crate) fn shape(record: &LoopRecord, figures: &Figures<'_>) -> String {
     let mut lines = Vec::new();
     for engine in &record.plan.engines {
         let mut by_base: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -407,7 +419,7 @@ fn shape(record: &LoopRecord, figures: &Figures<'_>) -> String {
 }
 
 /// Failures, what the driver costs, and what engines booked against what others counted.
-fn checks(record: &LoopRecord, figures: &Figures<'_>) -> String {
+pub(crate) fn checks(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
     let mut lines: Vec<String> =
         super::problems(record).into_iter().map(|problem| format!("  {problem}")).collect();
     let workload = &record.plan.experiment.workload;
@@ -451,11 +463,11 @@ fn checks(record: &LoopRecord, figures: &Figures<'_>) -> String {
                 .to_owned(),
         );
     }
-    lines.join("\n")
+    lines
 }
 
-/// Published ratios beside measured ones, a sentence for each, and the figures that were zero.
-fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
+/// Published ratios beside measured ones.
+pub(crate) fn comparison_grid(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
     let columns = [
         ("test", Align::Left),
         ("figure", Align::Left),
@@ -467,18 +479,35 @@ fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
         ("measured/published", Align::Right),
         ("engine", Align::Left),
     ];
-    let (mut rows, mut sentences) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     for engine in &record.plan.engines {
         for item in &record.plan.experiment.headlines {
             let comparison = headline(figures, engine, item);
             rows.push(comparison_row(record, engine, item, comparison.as_ref()));
-            let column = item.column.name();
-            let says = sentence(&item.claim, column, item.published, comparison.as_ref());
-            sentences.push(format!("  - {engine}: {says}"));
         }
     }
-    let mut text = format!("{}\n{}", table(&columns, &rows), sentences.join("\n"));
-    zeros(record, figures).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
+    Grid::new(&columns, rows)
+}
+
+/// What a measured ratio comes to, engine by engine and claim by claim.
+pub(crate) fn sentences(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for engine in &record.plan.engines {
+        for item in &record.plan.experiment.headlines {
+            let comparison = headline(figures, engine, item);
+            let column = item.column.name();
+            let says = sentence(&item.claim, column, item.published, comparison.as_ref());
+            sentences.push(format!("{engine}: {says}"));
+        }
+    }
+    sentences
+}
+
+/// The ratios, their sentences, and the figures that were zero.
+fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
+    let mut text = comparison_grid(record, figures).text();
+    let lines = sentences(record, figures).into_iter().chain(zeros(record, figures));
+    lines.for_each(|line| text.push_str(&format!("\n  - {line}")));
     if record.plan.sizes.repeats < REPEATS_WANTED {
         text.push_str(&format!(
             "\n  ({}; a claim should rest on {REPEATS_WANTED})",
@@ -489,7 +518,11 @@ fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
 }
 
 /// The comparison of one headline on an engine, if both of its arms were measured.
-fn headline(figures: &Figures<'_>, engine: &EngineName, item: &LoopHeadline) -> Option<Comparison> {
+pub(crate) fn headline(
+    figures: &Figures<'_>,
+    engine: &EngineName,
+    item: &LoopHeadline,
+) -> Option<Comparison> {
     let spread = |arm: &str| figures.column(engine, arm, item.test, item.column);
     compare(&spread(&item.arm)?, &spread(&item.base)?, item.published)
 }
@@ -530,7 +563,7 @@ fn same_direction(published: f64, verdict: Verdict) -> &'static str {
 }
 
 /// A line for every published figure that was zero in all arms: a ratio says nothing about it.
-fn zeros(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
+pub(crate) fn zeros(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for published in &record.plan.experiment.published {
         for (index, column) in published.columns.iter().enumerate() {

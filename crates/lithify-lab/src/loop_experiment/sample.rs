@@ -26,7 +26,7 @@ pub(super) fn experiment() -> LoopExperiment {
 }
 
 /// Three of its arms on both of its engines.
-pub(super) fn plan(repeats: u64) -> LoopPlan {
+pub(crate) fn plan(repeats: u64) -> LoopPlan {
     let arms = ["none-upper", "lz4", "lz4-but-l0"].map(str::to_owned);
     let choice =
         LoopChoice { arms: Some(arms.into()), repeats: Some(repeats), ..LoopChoice::default() };
@@ -36,7 +36,7 @@ pub(super) fn plan(repeats: u64) -> LoopPlan {
 }
 
 /// A record of `plan` in which every cell succeeded.
-pub(super) fn record(plan: &LoopPlan) -> LoopRecord {
+pub(crate) fn record(plan: &LoopPlan) -> LoopRecord {
     let cells = plan.cells.cells.iter().map(|cell| DbCellRecord {
         cell: cell.clone(),
         result: Some(result(cell)),

@@ -12,6 +12,7 @@
 //! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
 //! and one that samples every second. Does not know experiments, arms or repeats.
 
+pub mod figures;
 pub mod measure;
 pub mod report;
 
@@ -21,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{EngineName, EngineStatistics};
+use crate::html;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
@@ -193,16 +195,17 @@ impl Runner<'_> {
     }
 }
 
-/// Writes JSON, CSV and text; gives their names.
+/// Writes text, CSV, JSON and the page; gives their names.
 ///
 /// # Errors
 /// The operating system's.
-pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf; 3], RunError> {
+pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf; 4], RunError> {
     let shown = record.result.as_ref().unwrap_or(&record.driver);
     let stem = format!("overwrite-{}", shown.spec.engine.name());
-    let files = ["txt", "csv", "json"].map(|kind| results.join(format!("{stem}.{kind}")));
+    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{stem}.{kind}")));
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], report::csv(shown).as_bytes())?;
     crate::run::store::write_json(&files[2], record)?;
+    write_atomically(&files[3], html::of_overwrite(record).as_bytes())?;
     Ok(files)
 }

@@ -65,7 +65,8 @@ pub fn csv(result: &OverwriteResult) -> String {
     text
 }
 
-type Lines = Vec<(String, String)>;
+/// Names and values.
+pub(crate) type Lines = Vec<(String, String)>;
 
 fn line(name: &str, value: impl Into<String>) -> (String, String) {
     (name.to_owned(), value.into())
@@ -83,7 +84,7 @@ fn quotient(dividend: f64, divisor: f64) -> f64 {
     if divisor > 0.0 { dividend / divisor } else { 0.0 }
 }
 
-fn run_lines(result: &OverwriteResult) -> Lines {
+pub(crate) fn run_lines(result: &OverwriteResult) -> Lines {
     let OverwriteSpec { settings, .. } = &result.spec;
     let spec = &result.spec;
     let machine = &result.machine;
@@ -183,7 +184,7 @@ fn raw(statistics: &EngineStatistics, path: &str) -> f64 {
     statistics.raw.pointer(path).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-fn stall_lines(result: &OverwriteResult) -> Lines {
+pub(crate) fn stall_lines(result: &OverwriteResult) -> Lines {
     let (before, after) = (&result.statistics_before, &result.statistics);
     let grown = |path: &str| raw(after, path) - raw(before, path);
     let windows = grown("/stalls/windows");
@@ -229,7 +230,7 @@ fn stall_lines(result: &OverwriteResult) -> Lines {
     lines
 }
 
-fn space_lines(result: &OverwriteResult) -> Lines {
+pub(crate) fn space_lines(result: &OverwriteResult) -> Lines {
     let live = result.samples.iter().map(|sample| sample.live_bytes).max().unwrap_or(0);
     let allocated = |sample: &Sample| sample.directory.allocated_bytes;
     let directory = result.samples.iter().map(allocated).max().unwrap_or(0);
@@ -262,7 +263,7 @@ fn space_lines(result: &OverwriteResult) -> Lines {
     ]
 }
 
-fn memory_lines(result: &OverwriteResult, driver: &OverwriteResult) -> Lines {
+pub(crate) fn memory_lines(result: &OverwriteResult, driver: &OverwriteResult) -> Lines {
     let resident = result.settle.memory.resident_max_bytes;
     let of_driver = driver.settle.memory.resident_max_bytes;
     let engine = resident.saturating_sub(of_driver);
@@ -299,7 +300,7 @@ fn grown(
     sum(after) - sum(before)
 }
 
-fn cost_lines(result: &OverwriteResult, driver: &OverwriteResult) -> Lines {
+pub(crate) fn cost_lines(result: &OverwriteResult, driver: &OverwriteResult) -> Lines {
     let operations = |result: &OverwriteResult| result.throughput.latency.count as f64;
     let of_driver = quotient(driver.usage.process_cpu.total_us() as f64, operations(driver));
     let during = result.usage.process_cpu.total_us() as f64;

@@ -10,14 +10,28 @@ use crate::run::cell::{CellResult, EngineSettings, Purpose};
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// The card as lines of `name: value`.
+/// The card as text.
 pub fn render(record: &RunRecord) -> String {
+    text(&lines(record))
+}
+
+/// Names and values line by line.
+pub(crate) fn text(lines: &[(&str, String)]) -> String {
+    if lines.is_empty() {
+        return "No cell was measured.".to_owned();
+    }
+    let line = |(name, value): &(&str, String)| format!("{name:<18} {value}");
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The card as names and values; empty when no cell was measured.
+pub fn lines(record: &RunRecord) -> Vec<(&'static str, String)> {
     let measured = record
         .cells
         .iter()
         .filter_map(|cell| cell.result.as_ref())
         .find(|result| result.spec.purpose == Purpose::Measure);
-    let Some(result) = measured else { return "No cell was measured.".to_owned() };
+    let Some(result) = measured else { return Vec::new() };
     let mut lines = machine(result);
     lines.extend(engine(record, result));
     lines.push(("codec libraries", libraries(record)));
@@ -38,7 +52,7 @@ pub fn render(record: &RunRecord) -> String {
     ));
     lines.push(("graph", compact(&result.graph)));
     lines.push(("counters", counters(record)));
-    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+    lines
 }
 
 fn machine(result: &CellResult) -> Vec<(&'static str, String)> {

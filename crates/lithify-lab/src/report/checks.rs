@@ -10,6 +10,11 @@ use crate::run::cell::{CellResult, PhaseResult, Purpose};
 
 /// Failures line by line, the rest by arm.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
+    lines(record, figures).join("\n")
+}
+
+/// The same line by line, each indented.
+pub fn lines(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in &record.cells {
         let id = &cell.spec.id;
@@ -35,7 +40,7 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     if record.interrupted {
         lines.push("  the run was stopped before its last cell".to_owned());
     }
-    lines.join("\n")
+    lines
 }
 
 fn calibration(result: &CellResult) -> String {

@@ -7,7 +7,7 @@ use super::figures::{
     Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation,
     table_gb,
 };
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 use crate::experiment::{Column, Experiment, Headline, applies};
 use crate::run::RunRecord;
 use crate::run::cell::Purpose;
@@ -22,7 +22,7 @@ pub(crate) const REPEATS_WANTED: u64 = 3;
 pub(crate) const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A published ratio this near to 1 says that the two are about equal.
-const ABOUT_EQUAL: f64 = 0.03;
+pub(crate) const ABOUT_EQUAL: f64 = 0.03;
 
 /// What the measured ratio says about the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,26 +124,70 @@ impl Companion {
     }
 }
 
-/// The table of all headlines and a sentence for each.
+/// The table of all headlines, a sentence for each, and what they are to be doubted for.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
+    let mut text = String::new();
+    let grid = grid(record, figures);
+    if !grid.rows.is_empty() {
+        text = grid.text();
+        sentences(record, figures).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
+    }
+    doubts(record).iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+    text.trim_start_matches('\n').to_owned()
+}
+
+/// What a measured ratio comes to, claim by claim.
+pub fn sentences(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+    let says = |item: &Headline| {
+        let comparison = headline(figures, item);
+        sentence(&item.claim, &name_of(item), item.published, comparison.as_ref())
+    };
+    headlines(record).map(says).collect()
+}
+
+/// The headlines that the scale of a run is held against.
+pub fn headlines(record: &RunRecord) -> impl Iterator<Item = &Headline> {
+    let claims = record.plan.claims();
+    record.plan.experiment.headlines.iter().filter(move |item| applies(item.claims, claims))
+}
+
+/// Of which figure a headline is, with the number of clients where there are several.
+fn name_of(item: &Headline) -> String {
+    match item.clients {
+        Some(clients) => format!("{} at {clients} clients", item.column),
+        None => item.column.name().to_owned(),
+    }
+}
+
+/// Why the comparison is to be doubted: few repeats, other processes.
+pub fn doubts(record: &RunRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if record.plan.repeats < REPEATS_WANTED {
+        let repeats = super::repeats(record.plan.repeats);
+        lines.push(format!("({repeats}; a claim should rest on {REPEATS_WANTED})"));
+    }
+    if let Some(foreign) = disturbance_percent(record) {
+        lines.push(format!(
+            "THE MACHINE WAS NOT QUIET: other processes took up to {} % of its CPUs during a \
+             phase. Only sizes and the process's own CPU can be believed; measure again.",
+            figure(foreign)
+        ));
+    }
+    lines
+}
+
+/// The published ratios beside ours.
+pub fn grid(record: &RunRecord, figures: &Figures<'_>) -> Grid {
     let experiment = &record.plan.experiment;
     let mut rows = Vec::new();
-    let mut sentences = Vec::new();
-    let claims = record.plan.claims();
-    for item in experiment.headlines.iter().filter(|item| applies(item.claims, claims)) {
+    for item in headlines(record) {
         let comparison = headline(figures, item);
-        let name = match item.clients {
-            Some(clients) => format!("{} at {clients} clients", item.column),
-            None => item.column.name().to_owned(),
-        };
-        rows.push(row(experiment, item, &name, comparison.as_ref()));
+        rows.push(row(experiment, item, &name_of(item), comparison.as_ref()));
         for companion in companions(item) {
             if let Some(comparison) = companion.compare(figures, item) {
                 rows.push(row(experiment, item, companion.name(), Some(&comparison)));
             }
         }
-        let sentence = sentence(&item.claim, &name, item.published, comparison.as_ref());
-        sentences.push(format!("  - {sentence}"));
     }
     let columns = [
         ("phase", Align::Left),
@@ -155,26 +199,7 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
         ("same direction?", Align::Left),
         ("measured/published", Align::Right),
     ];
-    let mut text = String::new();
-    if !rows.is_empty() {
-        text = table(&columns, &rows);
-        text.push('\n');
-        text.push_str(&sentences.join("\n"));
-    }
-    if record.plan.repeats < REPEATS_WANTED {
-        text.push_str(&format!(
-            "\n  ({}; a claim should rest on {REPEATS_WANTED})",
-            super::repeats(record.plan.repeats)
-        ));
-    }
-    if let Some(foreign) = disturbance_percent(record) {
-        text.push_str(&format!(
-            "\n  THE MACHINE WAS NOT QUIET: other processes took up to {} % of its CPUs during a \
-             phase. Only sizes and the process's own CPU can be believed; measure again.",
-            figure(foreign)
-        ));
-    }
-    text.trim_start_matches('\n').to_owned()
+    Grid::new(&columns, rows)
 }
 
 /// The largest share of the CPUs that other processes took in a phase of an arm, percent, where it

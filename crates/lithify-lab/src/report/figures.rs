@@ -3,6 +3,7 @@
 use crate::experiment::{Column, Phase};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
+use crate::statistics;
 
 /// What the driver itself costs, from the calibration; zeros without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -161,12 +162,7 @@ impl Spread {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
         let (first, last) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            (values[middle - 1] + values[middle]) / 2.0
-        };
+        let median = statistics::median(&values)?;
         Some(Spread { median, min: first, max: last, count: values.len() })
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::figures::{Spread, figure};
 use super::paired::{Better, Comparison, Verdict};
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 
 /// What a floor comes to. A factor says how far behind: 1.1 is a tenth, infinite is "the other
 /// side has none of it".
@@ -27,7 +27,7 @@ pub enum Judgement {
 /// what the control differs by; without a control, or where the other side is zero and there are
 /// no ratios, that the ranges of two repeats or more overlap.
 pub fn against_other(better: Better, comparison: &Comparison) -> Judgement {
-    let Comparison { first, other, ratio, control } = comparison;
+    let Comparison { first, other, ratio, control, .. } = comparison;
     // A repeat in which the other side is zero has no ratio: the rest alone would be a choice.
     let paired = ratio.filter(|ratio| ratio.count == first.count.min(other.count));
     let quotient = match paired {
@@ -117,26 +117,41 @@ fn most_urgent_first(a: &Cell, b: &Cell) -> Ordering {
     b.cmp(&a).then(by_b.total_cmp(&by_a))
 }
 
-/// The missed cells, farthest behind first, those behind within the noise after them, and how many
-/// were held. `None` when nothing has a floor.
+/// The missed cells, farthest behind first, and those behind within the noise after them.
+pub fn behind(cells: &[Cell]) -> Vec<&Cell> {
+    let mut listed: Vec<&Cell> =
+        cells.iter().filter(|cell| cell.judgement != Judgement::Held).collect();
+    listed.sort_by(|a, b| most_urgent_first(a, b));
+    listed
+}
+
+/// How many floors were missed, how many are behind within the noise, how many were held.
+pub fn counts(cells: &[Cell]) -> String {
+    let behind = behind(cells).len();
+    let is_missed = |cell: &&Cell| matches!(cell.judgement, Judgement::Missed(_));
+    let missed = cells.iter().filter(is_missed).count();
+    format!(
+        "{missed} of {} floors missed, {} behind within noise, {} held",
+        cells.len(),
+        behind - missed,
+        cells.len() - behind
+    )
+}
+
+/// The counts, and the table of what is behind. `None` when nothing has a floor.
 pub fn render(cells: &[Cell]) -> Option<String> {
     if cells.is_empty() {
         return None;
     }
-    let mut listed: Vec<&Cell> =
-        cells.iter().filter(|cell| cell.judgement != Judgement::Held).collect();
-    listed.sort_by(|a, b| most_urgent_first(a, b));
-    let missed =
-        listed.iter().filter(|cell| matches!(cell.judgement, Judgement::Missed(_))).count();
-    let counts = format!(
-        "{missed} of {} floors missed, {} behind within noise, {} held",
-        cells.len(),
-        listed.len() - missed,
-        cells.len() - listed.len()
-    );
-    if listed.is_empty() {
-        return Some(counts);
+    let grid = grid(cells);
+    if grid.rows.is_empty() {
+        return Some(counts(cells));
     }
+    Some(format!("{}\n{}", counts(cells), grid.text()))
+}
+
+/// What is behind its floors, one line each.
+pub fn grid(cells: &[Cell]) -> Grid {
     let columns = [
         ("floor", Align::Left),
         ("behind", Align::Right),
@@ -146,8 +161,7 @@ pub fn render(cells: &[Cell]) -> Option<String> {
         ("must not be worse than", Align::Right),
         ("same engine twice", Align::Right),
     ];
-    let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
-    Some(format!("{counts}\n{}", table(&columns, &rows)))
+    Grid::new(&columns, behind(cells).into_iter().map(row).collect())
 }
 
 fn row(cell: &Cell) -> Vec<String> {

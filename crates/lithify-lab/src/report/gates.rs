@@ -7,7 +7,7 @@
 //! Pure: figures in, verdicts out.
 
 use super::figures::{Figures, figure, table_gb};
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 use crate::experiment::Claim;
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult};
@@ -155,7 +155,7 @@ pub fn label(record: &RunRecord, results: &[&CellResult]) -> Option<String> {
 }
 
 /// Every gate of every arm, repeat and number of clients; `None` when the scale claims nothing.
-pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+pub fn grid(record: &RunRecord, figures: &Figures<'_>) -> Option<Grid> {
     let claim = record.plan.claims()?;
     let mut rows = Vec::new();
     let mut columns = Vec::new();
@@ -187,7 +187,7 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
         return None;
     }
     columns.extend([("verdict", Align::Left), ("cell", Align::Left)]);
-    Some(table(&columns, &rows))
+    Some(Grid::new(&columns, rows))
 }
 
 #[cfg(test)]

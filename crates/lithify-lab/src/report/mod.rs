@@ -62,15 +62,15 @@ pub fn render(record: &RunRecord) -> String {
     for phase in [Phase::Load, Phase::Query] {
         line("");
         line(&heading(record, phase));
-        line(&tables::published_columns(record, &figures, phase));
-        if let Some(published) = tables::published(record, phase) {
+        line(&tables::published_columns(record, &figures, phase).text());
+        for published in tables::published(record, phase) {
             let date = experiment.source.as_ref().map_or("", |source| source.date.as_str());
             line(&format!("as published ({date}):"));
-            line(&published);
+            line(&published.text());
         }
         line("");
         line(&format!("{phase}: what an operation costs this process"));
-        line(&tables::process_columns(record, &figures, phase));
+        line(&tables::process_columns(record, &figures, phase).text());
     }
     let beyond = beyond_the_tables(record, &figures);
     for part in beyond.into_iter().chain(clients::render(record, &figures)) {
@@ -78,11 +78,11 @@ pub fn render(record: &RunRecord) -> String {
     }
     line("");
     line("Levels at the end of the queries (first valid repeat of each arm)");
-    line(&tables::levels(record));
+    line(&tables::levels(record).text_or("  the engine has no levels"));
     line(&tables::shape(record));
     line("");
     line("What the engine booked until then");
-    line(&tables::causes(record));
+    line(&tables::causes(record).text_or("  the engine books no causes"));
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
@@ -110,7 +110,7 @@ pub fn render(record: &RunRecord) -> String {
 }
 
 /// The pairs of which both arms have results: others were not chosen or were skipped.
-fn pairs_with_results<'a>(
+pub(crate) fn pairs_with_results<'a>(
     record: &'a RunRecord,
     figures: &'a Figures<'_>,
 ) -> impl Iterator<Item = &'a Pair> {
@@ -122,7 +122,10 @@ fn pairs_with_results<'a>(
 /// The pairs of arms, each with an empty line and a heading before it.
 fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     pairs_with_results(record, figures)
-        .map(|pair| format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::render(figures, pair)))
+        .map(|pair| {
+            let grid = pairs::grid(figures, pair);
+            format!("\n{} : {}\n{}", pair.arm, pair.base, grid.text())
+        })
         .collect()
 }
 
@@ -133,22 +136,26 @@ fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> 
     floors::render(&cells)
 }
 
+/// What stands over the gates.
+pub(crate) const GATES_HEADING: &str = "query: gates of the scale, by the counters of each cell";
+
+/// What stands over the open loop.
+pub(crate) const OPEN_LOOP_HEADING: &str =
+    "open loop: latency from the intended start, ms (medians over the repeats)";
+
 /// Processes of engines, the gates, the conditions and the open loop, each with an empty line and a
 /// heading before it; nothing for engines without, a scale that claims nothing, arms without
 /// conditions and no open loops.
 fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
     let parts = [
         ("engines with processes of their own, apart", servers::render(record, figures)),
-        ("query: gates of the scale, by the counters of each cell", gates::render(record, figures)),
+        (GATES_HEADING, gates::grid(record, figures).map(|grid| grid.text())),
         (
             "conditions of the arms: device, the driver's own log, allocator",
             conditions::render(record, figures),
         ),
         ("memory by cache turnovers", conditions::memory(record, figures)),
-        (
-            "open loop: latency from the intended start, ms (medians over the repeats)",
-            open_loop::render(record, figures),
-        ),
+        (OPEN_LOOP_HEADING, open_loop::grid(record, figures).map(|grid| grid.text())),
     ];
     parts
         .into_iter()
@@ -156,7 +163,7 @@ fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
         .collect()
 }
 
-fn heading(record: &RunRecord, phase: Phase) -> String {
+pub(crate) fn heading(record: &RunRecord, phase: Phase) -> String {
     let Some(spec) = record.plan.cells.iter().find(|cell| cell.arm != "driver") else {
         return phase.to_string();
     };

@@ -1,13 +1,13 @@
 //! Latencies of the phases in which requests arrived at fixed rates.
 
 use super::figures::{Figures, Spread, figure, figure_or_dash};
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 use crate::linkbench::Operation;
 use crate::run::RunRecord;
 use crate::run::cell::OpenLoopResult;
 
 /// One line per arm, rate and operation; `None` when no arm has such a phase.
-pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+pub fn grid(record: &RunRecord, figures: &Figures<'_>) -> Option<Grid> {
     let columns = [
         ("of max", Align::Right),
         ("due/s", Align::Right),
@@ -32,7 +32,7 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
             rows.extend(rows_of(arm, *percent, &phases));
         }
     }
-    (!rows.is_empty()).then(|| table(&columns, &rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
 }
 
 fn rows_of(arm: &str, percent: u64, phases: &[&OpenLoopResult]) -> Vec<Vec<String>> {

@@ -4,6 +4,8 @@
 //! is larger than what the control differs by. Pure. Which figures there are is not known here.
 
 use super::figures::Spread;
+use crate::statistics::band::Band;
+use crate::statistics::bootstrap::{self, Interval};
 
 /// Which direction is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Comparison {
     pub other: Spread,
     /// First by other, repeat by repeat; `None` where the other is 0.
     pub ratio: Option<Spread>,
+    /// The 95 % interval of the median of those ratios.
+    pub interval: Option<Interval>,
     /// The first side's second run by its first, repeat by repeat; `None` without a control.
     pub control: Option<Spread>,
 }
@@ -49,31 +53,48 @@ impl Comparison {
         again: &[(u64, f64)],
     ) -> Option<Comparison> {
         let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
+        let ratios = ratios_by_repeat(first, other);
         Some(Comparison {
             first: spread(first)?,
             other: spread(other)?,
-            ratio: ratios(first, other),
-            control: ratios(again, first),
+            interval: bootstrap::of_median(&ratios),
+            ratio: Spread::of(ratios),
+            control: Spread::of(ratios_by_repeat(again, first)),
         })
+    }
+
+    /// [`Comparison::verdict`]; where there is no control, by whether the ranges of two repeats or
+    /// more of both sides lie apart.
+    pub fn judged(&self, better: Better) -> Verdict {
+        let verdict = self.verdict(better);
+        let several = self.first.count >= 2 && self.other.count >= 2;
+        if verdict != Verdict::None || !several {
+            return verdict;
+        }
+        match self.first.overlaps(&self.other) {
+            true => Verdict::WithinBand,
+            false if (self.first.median > self.other.median) == (better == Better::Higher) => {
+                Verdict::Better
+            }
+            false => Verdict::Worse,
+        }
     }
 
     /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
     pub fn verdict(&self, better: Better) -> Verdict {
         let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
-        let (low, high) = (control.min.min(1.0), control.max.max(1.0));
-        // What the control differs by one way it may differ by the other way next time.
-        let (low, high) = (low.min(1.0 / high), high.max(1.0 / low));
+        let band = Band::of_control(control.min, control.max);
         match better {
-            _ if ratio.max >= low && ratio.min <= high => Verdict::WithinBand,
-            Better::Higher if ratio.min > high => Verdict::Better,
-            Better::Lower if ratio.max < low => Verdict::Better,
+            _ if band.touches(ratio.min, ratio.max) => Verdict::WithinBand,
+            Better::Higher if ratio.min > band.high => Verdict::Better,
+            Better::Lower if ratio.max < band.low => Verdict::Better,
             _ => Verdict::Worse,
         }
     }
 }
 
 /// Ratios of the values of the same repeats; zero by zero is equal.
-fn ratios(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Option<Spread> {
+fn ratios_by_repeat(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Vec<f64> {
     let of_repeat = |repeat: u64| divisors.iter().find(|(other, _)| *other == repeat);
     let ratio = |(repeat, dividend): &(u64, f64)| {
         let (_, divisor) = of_repeat(*repeat)?;
@@ -83,7 +104,7 @@ fn ratios(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Option<Spread> {
             (dividend, divisor) => Some(dividend / divisor),
         }
     };
-    Spread::of(dividends.iter().filter_map(ratio).collect())
+    dividends.iter().filter_map(ratio).collect()
 }
 
 #[cfg(test)]
@@ -96,7 +117,7 @@ mod tests {
 
     fn verdict(better: Better, ratio: Option<Spread>, control: Option<Spread>) -> Verdict {
         let side = spread(1.0, 1.0).unwrap_or(Spread { median: 1.0, min: 1.0, max: 1.0, count: 1 });
-        Comparison { first: side, other: side, ratio, control }.verdict(better)
+        Comparison { first: side, other: side, ratio, interval: None, control }.verdict(better)
     }
 
     #[test]
@@ -122,10 +143,9 @@ mod tests {
     fn ratios_are_of_the_same_repeat() {
         let first = [(0, 10.0), (1, 30.0), (2, 8.0)];
         let second = [(1, 10.0), (0, 5.0)];
-        let ratio = ratios(&first, &second).expect("two repeats");
-        assert_eq!((ratio.min, ratio.max, ratio.count), (2.0, 3.0, 2));
-        assert_eq!(ratios(&[(0, 0.0)], &[(0, 0.0)]).map(|spread| spread.median), Some(1.0));
-        assert_eq!(ratios(&[(0, 1.0)], &[(0, 0.0)]), None);
+        assert_eq!(ratios_by_repeat(&first, &second), [2.0, 3.0]);
+        assert_eq!(ratios_by_repeat(&[(0, 0.0)], &[(0, 0.0)]), [1.0]);
+        assert!(ratios_by_repeat(&[(0, 1.0)], &[(0, 0.0)]).is_empty());
     }
 
     #[test]

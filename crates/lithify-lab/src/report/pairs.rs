@@ -11,7 +11,7 @@ use super::figures::{
 };
 use super::floors::Cell;
 use super::paired::{Better, Comparison, Verdict};
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 use crate::experiment::{Pair, Phase};
 use crate::run::cell::{CellResult, EngineSettings, PhaseResult};
 
@@ -32,6 +32,13 @@ enum Floor {
 struct Driver {
     cpu_us: f64,
     resident_bytes: u64,
+}
+
+impl Driver {
+    fn of(figures: &Figures<'_>, phase: Phase) -> Driver {
+        let resident_bytes = figures.driver.resident_bytes;
+        Driver { cpu_us: figures.driver_us(phase), resident_bytes }
+    }
 }
 
 /// A figure of a phase; the driver's own part is handed in.
@@ -96,16 +103,16 @@ fn per_operation(phase: &PhaseResult, value: f64) -> Option<f64> {
 }
 
 /// One line of a pair's table.
-pub(super) struct Line {
-    pub(super) phase: Phase,
-    pub(super) name: String,
-    better: Better,
+pub(crate) struct Line {
+    pub(crate) phase: Phase,
+    pub(crate) name: String,
+    pub(crate) better: Better,
     floor: Floor,
-    pub(super) comparison: Comparison,
+    pub(crate) comparison: Comparison,
 }
 
 /// The figures that both arms of a pair have.
-pub(super) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
+pub(crate) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
     let again = figures.control(&pair.arm);
     let sides = [figures.results(&pair.arm), figures.results(&pair.base), &again];
     let compare = |value: &dyn Fn(&CellResult) -> Option<f64>| {
@@ -117,10 +124,7 @@ pub(super) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     for phase in [Phase::Load, Phase::Query] {
-        let driver = Driver {
-            cpu_us: figures.driver_us(phase),
-            resident_bytes: figures.driver.resident_bytes,
-        };
+        let driver = Driver::of(figures, phase);
         for (name, better, floor, value) in FIGURES {
             let comparison = compare(&|result| value(result.phase(phase), &driver));
             let line =
@@ -129,12 +133,42 @@ pub(super) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
         }
         for (operation, percentile) in percentiles(figures, pair, phase) {
             let comparison = compare(&|result| percentile.of(result.phase(phase), &operation));
-            let name = format!("{} {operation}, us", percentile.name);
+            let name = percentile.name_of(&operation);
             let (better, floor) = (Better::Lower, Floor::Base);
             lines.extend(comparison.map(|c| Line { phase, name, better, floor, comparison: c }));
         }
     }
     lines
+}
+
+/// A figure of one cell.
+pub(crate) struct Measure {
+    pub(crate) phase: Phase,
+    pub(crate) name: String,
+    pub(crate) better: Better,
+    pub(crate) value: f64,
+}
+
+/// The figures of one cell by which arms are compared, in the order of the tables.
+pub(crate) fn measures(figures: &Figures<'_>, result: &CellResult) -> Vec<Measure> {
+    let mut measures = Vec::new();
+    for phase in [Phase::Load, Phase::Query] {
+        let driver = Driver::of(figures, phase);
+        let cell = result.phase(phase);
+        let measure = |name: String, better, value: Option<f64>| {
+            value.map(|value| Measure { phase, name, better, value })
+        };
+        measures.extend(FIGURES.iter().filter_map(|(name, better, _, value)| {
+            measure((*name).to_owned(), *better, value(cell, &driver))
+        }));
+        measures.extend(cell.latencies.iter().flat_map(|summary| {
+            PERCENTILES.iter().filter_map(move |percentile| {
+                let value = percentile.of(cell, &summary.op);
+                measure(percentile.name_of(&summary.op), Better::Lower, value)
+            })
+        }));
+    }
+    measures
 }
 
 /// A high percentile of an operation's latencies.
@@ -152,6 +186,10 @@ const PERCENTILES: [Percentile; 2] = [
 ];
 
 impl Percentile {
+    fn name_of(&self, operation: &str) -> String {
+        format!("{} {operation}, us", self.name)
+    }
+
     /// `None` where too few samples lie beyond it.
     fn of(&self, phase: &PhaseResult, operation: &str) -> Option<f64> {
         let summary = phase.latencies.iter().find(|summary| summary.op == operation)?;
@@ -169,7 +207,7 @@ fn percentiles(figures: &Figures<'_>, pair: &Pair, phase: Phase) -> Vec<(String,
 }
 
 /// The table of one pair.
-pub fn render(figures: &Figures<'_>, pair: &Pair) -> String {
+pub fn grid(figures: &Figures<'_>, pair: &Pair) -> Grid {
     let columns = [
         ("phase", Align::Left),
         ("figure", Align::Left),
@@ -181,11 +219,11 @@ pub fn render(figures: &Figures<'_>, pair: &Pair) -> String {
     ];
     let lines = lines(figures, pair);
     let rows: Vec<Vec<String>> = lines.iter().map(|line| row(pair, line)).collect();
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 fn row(pair: &Pair, line: &Line) -> Vec<String> {
-    let Comparison { first, other, ratio, control } = &line.comparison;
+    let Comparison { first, other, ratio, control, .. } = &line.comparison;
     let ranged =
         |spread: &Option<Spread>| spread.map_or_else(|| "-".to_owned(), |s| s.with_range());
     vec![
@@ -199,7 +237,7 @@ fn row(pair: &Pair, line: &Line) -> Vec<String> {
     ]
 }
 
-fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
+pub(crate) fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
     match judged(line) {
         Ok(true) => &pair.arm,
         Ok(false) => &pair.base,

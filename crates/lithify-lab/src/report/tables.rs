@@ -13,6 +13,7 @@ use super::gates;
 use crate::experiment::{Experiment, Phase, PublishedTable};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, CellSpec, PhaseResult, Purpose};
+use crate::statistics::steady_tag;
 
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,37 @@ pub fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
+/// A table before it is printed or drawn: columns with their alignment, rows of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// Headings.
+    pub columns: Vec<(String, Align)>,
+    /// Rows, each as wide as the headings.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// A table of `rows` under `columns`.
+    pub fn new(columns: &[(&str, Align)], rows: Vec<Vec<String>>) -> Grid {
+        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
+        Grid { columns, rows }
+    }
+
+    /// As [`table`] renders it.
+    pub fn text(&self) -> String {
+        let columns: Vec<(&str, Align)> =
+            self.columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
+        table(&columns, &self.rows)
+    }
+
+    /// As text, or `none` when there are no rows.
+    pub fn text_or(&self, none: &str) -> String {
+        if self.rows.is_empty() { none.to_owned() } else { self.text() }
+    }
+}
+
 /// The published table of a phase with our figures: medians over the valid repeats.
-pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> String {
+pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
     let mut columns: Vec<(&str, Align)> =
         phase.columns().iter().map(|column| (column.name(), Align::Right)).collect();
     columns.push(("engine", Align::Left));
@@ -59,20 +89,19 @@ pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase
         row.push(format!("{arm}{}", remark(record, figures, arm, phase)));
         rows.push(row);
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
-/// The tables as they were published; `None` when there is none of that phase for this scale.
-pub fn published(record: &RunRecord, phase: Phase) -> Option<String> {
+/// The tables as they were published; none when there is none of that phase for this scale.
+pub fn published(record: &RunRecord, phase: Phase) -> Vec<Grid> {
     let experiment = &record.plan.experiment;
-    let tables: Vec<String> = experiment
+    experiment
         .published_tables(phase, record.plan.claims())
         .map(|published| published_table(experiment, published))
-        .collect();
-    (!tables.is_empty()).then(|| tables.join("\n"))
+        .collect()
 }
 
-fn published_table(experiment: &Experiment, published: &PublishedTable) -> String {
+fn published_table(experiment: &Experiment, published: &PublishedTable) -> Grid {
     let mut columns: Vec<(&str, Align)> =
         published.columns.iter().map(|column| (column.name(), Align::Right)).collect();
     columns.push(("engine", Align::Left));
@@ -86,7 +115,7 @@ fn published_table(experiment: &Experiment, published: &PublishedTable) -> Strin
             cells
         })
         .collect();
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// What is wrong with an arm's row: failed and void repeats, gates not passed.
@@ -117,7 +146,7 @@ fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) ->
 
 /// True CPU per operation less the driver's, context switches, the process's own I/O, and whether
 /// the throughput was steady.
-pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> String {
+pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
     let driver_us = figures.driver_us(phase);
     let operations = |phase: &PhaseResult| phase.operations as f64;
     let mut columns = vec![
@@ -172,12 +201,12 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
         }));
         row.push(median(&|r| slowed_percent(r.phase(phase))));
         row.push(median(&|r| 100.0 * r.phase(phase).observed_stalls.share()));
-        row.push(steadiness(figures.results(arm), phase));
+        row.push(steady_tag(figures.results(arm).iter().map(|r| r.phase(phase).steady)));
         row.push(median(&|r| r.phase(phase).usage.foreign_percent(r.machine.cpus)));
         row.push(arm.clone());
         rows.push(row);
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
@@ -189,21 +218,8 @@ fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
     names
 }
 
-/// `yes`, `no`, `2 of 3`, or `short` when no repeat was long enough to say.
-fn steadiness(results: &[&CellResult], phase: Phase) -> String {
-    let judged: Vec<bool> =
-        results.iter().filter_map(|result| result.phase(phase).steady).collect();
-    let steady = judged.iter().filter(|steady| **steady).count();
-    match (judged.len(), steady) {
-        (0, _) => "short".to_owned(),
-        (all, steady) if all == steady => "yes".to_owned(),
-        (_, 0) => "not steady".to_owned(),
-        (all, steady) => format!("{steady} of {all}"),
-    }
-}
-
 /// The levels of each arm with their codecs, at the end of the queries.
-pub fn levels(record: &RunRecord) -> String {
+pub fn levels(record: &RunRecord) -> Grid {
     let columns = [
         ("engine", Align::Left),
         ("level", Align::Left),
@@ -239,14 +255,11 @@ pub fn levels(record: &RunRecord) -> String {
             ]);
         }
     }
-    if rows.is_empty() {
-        return "  the engine has no levels".to_owned();
-    }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// What each arm's engine booked by cause, from open to the end of the queries.
-pub fn causes(record: &RunRecord) -> String {
+pub fn causes(record: &RunRecord) -> Grid {
     let columns = [
         ("engine", Align::Left),
         ("cause", Align::Left),
@@ -276,10 +289,7 @@ pub fn causes(record: &RunRecord) -> String {
             ]);
         }
     }
-    if rows.is_empty() {
-        return "  the engine books no causes".to_owned();
-    }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// Fewest non-empty levels below level 0 with which per-level codecs are compared.

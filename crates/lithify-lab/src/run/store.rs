@@ -4,7 +4,7 @@
 //! results/runs/NAME/plan.json     what is measured
 //! results/runs/NAME/CELL.json     a finished cell
 //! results/runs/NAME/CELL.log      what the process of the cell said
-//! results/NAME.json .csv .txt     the report
+//! results/NAME.json .csv .txt .html    the report
 //! ```
 
 use std::fs::{self, File, OpenOptions};
@@ -16,6 +16,7 @@ use nix::fcntl::{Flock, FlockArg};
 use super::cell::{CellResult, CellSpec};
 use super::plan::Plan;
 use super::{RunError, RunRecord};
+use crate::html;
 use crate::report;
 
 /// The directory of a run, locked against a second one.
@@ -118,14 +119,14 @@ pub fn read_result(path: &Path, hash: &str) -> Stored {
     }
 }
 
-/// Writes the report of a run beside the runs: the record, the figures, the text. Returns the
-/// files. What engines say about themselves beyond the report stays in the results of the cells.
+/// Writes the report of a run beside the runs: the record, the figures, the text, the page. Returns
+/// the files. What engines say about themselves beyond the report stays in the results of the cells.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], RunError> {
+pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 4], RunError> {
     let path = |extension| results.join(format!("{}.{extension}", record.plan.name()));
-    let [json, csv, text] = ["json", "csv", "txt"].map(path);
+    let [json, csv, text, page] = ["json", "csv", "txt", "html"].map(path);
     let mut short = record.clone();
     for phase in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()).flat_map(|result| {
         let sweep = result.sweep.iter_mut().map(|point| &mut point.phase);
@@ -140,7 +141,8 @@ pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 3], 
     write_atomically(&json, format!("{line}\n").as_bytes())?;
     write_atomically(&csv, report::csv::render(record).as_bytes())?;
     write_atomically(&text, report::render(record).as_bytes())?;
-    Ok([json, csv, text])
+    write_atomically(&page, html::of_linkbench(record).as_bytes())?;
+    Ok([json, csv, text, page])
 }
 
 /// Writes a file so that it is there whole or not at all.

@@ -120,11 +120,7 @@ fn rows(db: &Db) -> lithify::Result<Vec<SavedFamily>> {
     Ok(families)
 }
 
-fn judge(
-    report: &RepairReport,
-    saved: &[SavedFamily],
-    states: &[State],
-) -> Result<bool, String> {
+fn judge(report: &RepairReport, saved: &[SavedFamily], states: &[State]) -> Result<bool, String> {
     for (name, rows) in saved {
         if let Some((key, _)) = rows.iter().find(|(key, value)| !was_written(key, value)) {
             let key = key.escape_ascii();

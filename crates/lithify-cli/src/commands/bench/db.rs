@@ -36,8 +36,8 @@ line: readwhilewriting:mb-write-per-sec=10, readrandom:use-direct-reads:duration
 With several engines every repeat runs each in turn, and --control the first one once more: ratios
 within what those two differ by get no verdict. With several --compression every repeat does so for
 each, and the report has a table for each. Before the tables stands what the first engine misses
-of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv and .json, raw results
-and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same command goes
+of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv, .json and .html, raw
+results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same command goes
 on. docs/db-bench.md explains every column.
 
 Examples:

@@ -3,6 +3,7 @@
 mod amplification;
 mod arguments;
 mod cells;
+mod compare;
 mod data;
 mod db;
 mod durability;
@@ -10,6 +11,7 @@ mod engines;
 mod list;
 mod loops;
 mod overwrite;
+mod page;
 mod pages;
 pub mod process;
 mod run;
@@ -48,6 +50,10 @@ pub enum BenchCommand {
     Data(data::DataArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
+    /// Make the page of a run again
+    Report(page::ReportArguments),
+    /// Two runs side by side: ratios with intervals, winners outside of noise
+    Compare(compare::CompareArguments),
     /// Measure one cell; started by `bench run` with the job on standard input
     #[command(hide = true)]
     Cell,
@@ -90,6 +96,8 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
         BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
+        BenchCommand::Report(arguments) => page::run(&arguments),
+        BenchCommand::Compare(arguments) => compare::run(&arguments),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }

@@ -22,7 +22,8 @@ use crate::fault::Fault;
 Puts every key once in random order, waits for compaction, opens the database again, overwrites
 random keys without a limit for the time, and waits for compaction again. The engine runs in a
 process of its own, and so does the driver over an engine that stores nothing: its CPU and memory
-are taken off. The report goes to DIR/overwrite-ENGINE.txt, .csv (one line per second) and .json.
+are taken off. The report goes to DIR/overwrite-ENGINE.txt, .csv (one line per second), .json and
+.html.
 
 Examples:
   lithify bench overwrite

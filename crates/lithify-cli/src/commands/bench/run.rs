@@ -22,7 +22,7 @@ use crate::fault::Fault;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every arm runs in a process of its own; arms are interleaved over the repeats. Raw results go to
-DIR/runs/NAME, the report to DIR/NAME.txt, .csv and .json. Cells that were measured by the same
+DIR/runs/NAME, the report to DIR/NAME.txt, .csv, .json and .html, a page for any browser. Cells that were measured by the same
 program with the same settings are not measured again; --fresh measures them again.
 A scale with a memory limit (io-s, io-l) runs every cell in a control group of its own, page cache
 included, and is refused where groups cannot be made; counters decide whether a row may be called

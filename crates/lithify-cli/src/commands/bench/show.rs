@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use lithify_lab::chunks::{self, plan::ChunkPlan};
+use lithify_lab::records::AnyRecord;
 use lithify_lab::run::cells::read_run;
 use lithify_lab::tables::{self, plan::TablePlan};
-use lithify_lab::{loop_experiment, report, run as lab};
+use lithify_lab::{dbbench, loop_experiment, overwrite, report};
 
 use crate::fault::{Fault, print};
 
@@ -41,14 +42,6 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
     }
-    if let Some(record) =
-        loop_experiment::read_record(&arguments.results).map_err(Fault::failure)?
-    {
-        return print(&match arguments.format {
-            Format::Text => loop_experiment::report::render(&record),
-            Format::Csv => loop_experiment::csv::figures(&record),
-        });
-    }
     if let Some(run) = read_run::<TablePlan>(&arguments.results).map_err(Fault::failure)? {
         return print(&match arguments.format {
             Format::Text => tables::report::render(&run),
@@ -61,9 +54,25 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
             Format::Csv => chunks::csv::render(&run),
         });
     }
-    let record = lab::read_record(&arguments.results).map_err(Fault::failure)?;
-    print(&match arguments.format {
-        Format::Text => report::render(&record),
-        Format::Csv => report::csv::render(&record),
-    })
+    let text = matches!(arguments.format, Format::Text);
+    let shown = match AnyRecord::read(&arguments.results).map_err(Fault::failure)? {
+        AnyRecord::LinkBench(record) if text => report::render(&record),
+        AnyRecord::LinkBench(record) => report::csv::render(&record),
+        AnyRecord::Loops(record) if text => loop_experiment::report::render(&record),
+        AnyRecord::Loops(record) => loop_experiment::csv::figures(&record),
+        AnyRecord::Db(record) if text => dbbench::report::render(&record),
+        AnyRecord::Db(record) => dbbench::report::csv(&record),
+        AnyRecord::Overwrite(record) if text => overwrite::report::render(&record),
+        AnyRecord::Overwrite(record) => {
+            overwrite::report::csv(record.result.as_ref().unwrap_or(&record.driver))
+        }
+        AnyRecord::Digest(_) => {
+            return Err(Fault::usage(format!(
+                "{} holds figures without the rest of their record; `bench report` makes a page of \
+                 them",
+                arguments.results.display()
+            )));
+        }
+    };
+    print(&shown)
 }

@@ -1,0 +1,129 @@
+//! `lithify bench compare`: two runs side by side.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lithify_lab::comparison::{self, Comparison, collect, render};
+use lithify_lab::records::AnyRecord;
+
+use crate::fault::{Fault, print, say};
+
+/// `bench compare`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A and B are the JSON of two runs, their directories (results/runs/NAME), or two directories of such
+files, which are compared by their names. Ratios are B / A of medians over the repeats, with a 95 %
+bootstrap interval. A winner is named where the interval lies outside of what the same side twice
+(a control in either run) differed by; without a control where the ranges of the repeats do not
+overlap. Runs of another workload, scale, machine or other settings are refused with exit code 2 and
+a line that says what differs.
+
+Examples:
+  lithify bench compare before.json after.json
+  lithify bench compare results/db-old.json results/db-new.json --csv > figures.csv
+  lithify bench compare old-results/ results/ --json
+  lithify bench compare cached.json another-machine.json --ignore-settings")]
+pub struct CompareArguments {
+    /// The first run, or a directory of runs
+    first: PathBuf,
+    /// The second run, which is given in units of the first
+    second: PathBuf,
+    /// Compare runs that were not measured alike, and say what differs
+    #[arg(long)]
+    ignore_settings: bool,
+    /// One line per figure, nothing rounded
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Everything, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compares them.
+pub fn run(arguments: &CompareArguments) -> Result<(), Fault> {
+    for path in [&arguments.first, &arguments.second] {
+        if !path.exists() {
+            let path = path.display();
+            return Err(Fault::usage(format!("{path}: there is no such file or directory")));
+        }
+    }
+    let pairs = pairs(&arguments.first, &arguments.second)?;
+    let several = pairs.len() > 1;
+    let mut compared = Vec::new();
+    for [first, second] in &pairs {
+        match one(first, second, arguments.ignore_settings) {
+            Ok(comparison) => compared.push(comparison),
+            // Of many runs some may have changed: the others are still of use.
+            Err(fault) if several => say(&format!("left out: {}", fault.text())),
+            Err(fault) => return Err(fault),
+        }
+    }
+    if compared.is_empty() {
+        return Err(Fault::usage("no two runs can be compared"));
+    }
+    print(&rendered(&compared, arguments)?)
+}
+
+fn rendered(compared: &[Comparison], arguments: &CompareArguments) -> Result<String, Fault> {
+    if arguments.json {
+        let values: Vec<serde_json::Value> = compared.iter().map(render::json).collect();
+        let text = match values.as_slice() {
+            [one] => serde_json::to_string_pretty(one),
+            several => serde_json::to_string_pretty(several),
+        };
+        return text.map(|text| format!("{text}\n")).map_err(Fault::failure);
+    }
+    if arguments.csv {
+        let mut text = String::new();
+        for (index, comparison) in compared.iter().enumerate() {
+            let lines = render::csv(comparison);
+            let own = if index == 0 { 0 } else { lines.find('\n').map_or(0, |end| end + 1) };
+            text.push_str(&lines[own..]);
+        }
+        return Ok(text);
+    }
+    let texts: Vec<String> = compared.iter().map(render::text).collect();
+    Ok(texts.join("\n"))
+}
+
+fn one(first: &Path, second: &Path, ignore_settings: bool) -> Result<Comparison, Fault> {
+    let read = |path: &Path| AnyRecord::read(path).map_err(Fault::failure);
+    let [a, b] = [collect::results(&read(first)?), collect::results(&read(second)?)];
+    let refused = |why: comparison::Refusal| {
+        Fault::usage(format!("{} and {}: {why}", first.display(), second.display()))
+    };
+    let mut comparison = comparison::compare(&a, &b, ignore_settings).map_err(refused)?;
+    let name = |path: &Path, title: &str| format!("{}: {title}", path.display());
+    let [one, other] = &comparison.titles;
+    comparison.titles = [name(first, one), name(second, other)];
+    Ok(comparison)
+}
+
+/// The runs to compare: the two, or those of one name in both directories.
+fn pairs(first: &Path, second: &Path) -> Result<Vec<[PathBuf; 2]>, Fault> {
+    let holds_runs = |path: &Path| path.is_dir() && !path.join("plan.json").exists();
+    if !holds_runs(first) || !holds_runs(second) {
+        return Ok(vec![[first.to_owned(), second.to_owned()]]);
+    }
+    let (ours, theirs) = (records(first)?, records(second)?);
+    let pairs: Vec<[PathBuf; 2]> =
+        ours.intersection(&theirs).map(|name| [first.join(name), second.join(name)]).collect();
+    if pairs.is_empty() {
+        return Err(Fault::usage(format!(
+            "{} and {} have no .json of one name",
+            first.display(),
+            second.display()
+        )));
+    }
+    Ok(pairs)
+}
+
+/// The names of the JSON files in a directory.
+fn records(directory: &Path) -> Result<BTreeSet<OsString>, Fault> {
+    let wrong = |error| Fault::failure(format!("{}: {error}", directory.display()));
+    let entries = std::fs::read_dir(directory).map_err(wrong)?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    Ok(names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "json")).collect())
+}

@@ -1,0 +1,278 @@
+//! From records to figures in one form.
+//!
+//! A subject's settings are the description of its cells without what names them, what is random
+//! and what subjects are told apart by (engine and codecs): all else has to be the same in two
+//! runs that are compared.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::results::{ResultSet, Subject};
+use crate::dbbench::figures::{METRICS, measured};
+use crate::dbbench::runner::DbRecord;
+use crate::dbbench::spec::{DbResult, Role};
+use crate::experiment::loops::LoopColumn;
+use crate::loop_experiment::LoopRecord;
+use crate::loop_experiment::figures::{BESIDE, Figures as LoopFigures, column_value};
+use crate::meter::machine::Machine;
+use crate::overwrite::{self, OverwriteRecord};
+use crate::records::AnyRecord;
+use crate::records::digest::{self, Digest};
+use crate::report::figures::Figures;
+use crate::report::paired::Better;
+use crate::report::pairs;
+use crate::run::RunRecord;
+use crate::run::cell::Purpose;
+
+/// The figures of a run of any kind.
+pub fn results(record: &AnyRecord) -> ResultSet {
+    match record {
+        AnyRecord::LinkBench(record) => linkbench(record),
+        AnyRecord::Loops(record) => loops(record),
+        AnyRecord::Db(record) => db(record),
+        AnyRecord::Overwrite(record) => overwrites(record),
+        AnyRecord::Digest(digest) => of_digest(digest),
+    }
+}
+
+/// What is no setting: names, randomness, and what tells subjects apart.
+const NO_SETTINGS: [&str; 17] = [
+    "schema",
+    "id",
+    "purpose",
+    "role",
+    "arm",
+    "repeat",
+    "engine",
+    "seed",
+    "build",
+    "benchmarks",
+    "use_existing",
+    "codec_level0",
+    "codec_small",
+    "codec_middle",
+    "codec_bottom",
+    "options",
+    "allocator",
+];
+
+/// The settings in a description, by their names; nested ones by their own names alone.
+fn settings(spec: &impl Serialize) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if let Ok(value) = serde_json::to_value(spec) {
+        flatten(&value, &mut found);
+    }
+    found
+}
+
+fn flatten(value: &Value, found: &mut BTreeMap<String, String>) {
+    let Value::Object(fields) = value else { return };
+    for (name, field) in fields.iter().filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str())) {
+        match field {
+            Value::Object(_) => flatten(field, found),
+            Value::Null => {}
+            Value::String(text) => {
+                found.insert(name.clone(), text.clone());
+            }
+            other => {
+                found.insert(name.clone(), other.to_string());
+            }
+        }
+    }
+}
+
+fn machine(machine: &Machine) -> BTreeMap<String, String> {
+    let facts = [
+        ("machine's CPU", machine.cpu.clone()),
+        ("machine's CPUs", machine.cpus.to_string()),
+        ("machine's memory in MiB", (machine.memory_bytes >> 20).to_string()),
+        ("kernel", machine.kernel.clone()),
+        ("file system", machine.file_system.clone()),
+        ("build", machine.build.clone()),
+        ("allocator", machine.allocator.clone()),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn linkbench(record: &RunRecord) -> ResultSet {
+    let figures = Figures::of(record);
+    let plan = &record.plan;
+    let mut set = ResultSet {
+        title: format!("{} (scale {})", plan.experiment.title, plan.scale),
+        ..ResultSet::default()
+    };
+    for arm in &plan.arms {
+        let again = figures.control(arm);
+        for result in figures.results(arm).iter().chain(&again) {
+            set.machine = machine(&result.machine);
+            set.subject(Subject {
+                name: arm.clone(),
+                engine: result.engine_name.clone(),
+                settings: settings(&result.spec),
+            });
+            let is_control = result.spec.purpose == Purpose::Control;
+            for measure in pairs::measures(&figures, result) {
+                let name = [arm.as_str(), measure.phase.name(), &measure.name];
+                set.add(name, measure.better, (result.spec.repeat, measure.value), is_control);
+            }
+        }
+    }
+    set
+}
+
+/// Adds every figure of every step of one result.
+fn add_steps(
+    set: &mut ResultSet,
+    subject: &str,
+    result: &DbResult,
+    driver: Option<&DbResult>,
+    test: impl Fn(usize, &str) -> String,
+) {
+    set.machine = machine(&result.machine);
+    set.subject(Subject {
+        name: subject.to_owned(),
+        engine: result.engine_name.clone(),
+        settings: settings(&result.cell.spec),
+    });
+    let is_control = result.cell.role == Role::Control;
+    for (index, measured) in measured(result, driver).enumerate() {
+        let test = test(index, &measured.step.spec.to_string());
+        for metric in &METRICS {
+            if let Some(value) = (metric.value)(&measured) {
+                let name = [subject, &test, &metric.heading()];
+                set.add(name, metric.better, (result.cell.repeat, value), is_control);
+            }
+        }
+    }
+}
+
+fn db(record: &DbRecord) -> ResultSet {
+    let mut set = ResultSet { title: record.plan.name.clone(), ..ResultSet::default() };
+    let stored = record.results().filter(|result| result.cell.role != Role::Driver);
+    for result in stored {
+        let spec = &result.cell.spec;
+        let subject = format!("{} {}", spec.engine, spec.settings.ladder().file_name());
+        let test = |index: usize, step: &str| format!("{}. {step}", index + 1);
+        add_steps(&mut set, &subject, result, record.driver(), test);
+    }
+    set
+}
+
+fn loops(record: &LoopRecord) -> ResultSet {
+    let figures = LoopFigures::of(record);
+    let plan = &record.plan;
+    let mut set = ResultSet {
+        title: format!("{} (scale {})", plan.experiment.title, plan.scale),
+        ..ResultSet::default()
+    };
+    for engine in &plan.engines {
+        for arm in &plan.arms {
+            let subject = format!("{engine} {arm}");
+            for result in figures.results(engine, arm) {
+                add_steps(&mut set, &subject, result, record.run.driver(), |_, step| {
+                    step.to_owned()
+                });
+                for test in &plan.experiment.workload.tests {
+                    let Some(measured) = figures.test(result, *test) else { continue };
+                    for (column, better) in COMPARED_COLUMNS {
+                        if let Some(value) = column_value(&measured, column) {
+                            let name = [subject.as_str(), test.name(), column.name()];
+                            set.add(name, better, (result.cell.repeat, value), false);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    set
+}
+
+/// The published figures that have a direction and are not among those of the loops.
+const COMPARED_COLUMNS: [(LoopColumn, Better); 7] = [
+    (LoopColumn::WriteAmplification, Better::Lower),
+    (LoopColumn::JobCpu, Better::Lower),
+    (LoopColumn::FlushPerIngest, Better::Lower),
+    (LoopColumn::JobLevel0, Better::Lower),
+    (LoopColumn::JobBase, Better::Lower),
+    (LoopColumn::JobNext, Better::Lower),
+    (LoopColumn::JobDeeper, Better::Lower),
+];
+
+fn overwrites(record: &OverwriteRecord) -> ResultSet {
+    let result = record.result.as_ref().unwrap_or(&record.driver);
+    let spec = &result.spec;
+    let name = format!("{} {}", spec.engine, spec.settings.ladder().file_name());
+    let mut set = ResultSet {
+        title: format!("overwrites on {}", result.engine_name),
+        machine: machine(&result.machine),
+        subjects: vec![Subject {
+            name: name.clone(),
+            engine: result.engine_name.clone(),
+            settings: settings(spec),
+        }],
+        series: Vec::new(),
+    };
+    for figure in overwrite::figures::of(result, &record.driver) {
+        set.add([&name, "overwrite", figure.name], figure.better, (0, figure.value), false);
+    }
+    set
+}
+
+/// The name and direction of a figure by its column in a CSV; `None` for what is no figure.
+fn figure_of_column(column: &str) -> Option<(String, Better)> {
+    if let Some(metric) = METRICS.iter().find(|metric| metric.column() == column) {
+        return Some((metric.heading(), metric.better));
+    }
+    let written = |name: &str| name.replace(' ', "_") == column;
+    if let Some((compared, better)) = COMPARED_COLUMNS.iter().find(|(c, _)| written(c.name())) {
+        return Some((compared.name().to_owned(), *better));
+    }
+    if column == LoopColumn::OperationsPerSecond.name() {
+        return Some((column.to_owned(), Better::Higher));
+    }
+    let (name, _) = BESIDE.iter().find(|(name, _)| written(name))?;
+    let better = if *name == "writes/s" { Better::Higher } else { Better::Lower };
+    Some(((*name).to_owned(), better))
+}
+
+fn of_digest(digest: &Digest) -> ResultSet {
+    let mut set = ResultSet {
+        title: digest.name.clone(),
+        machine: machine(&digest.machine),
+        ..ResultSet::default()
+    };
+    for row in digest.runs.iter().filter(|row| digest::text(row, "role") != "driver") {
+        let (name, test) = (digest::subject(row), digest::test(row));
+        let repeat = digest::number(row, "repeat").unwrap_or(0.0) as u64;
+        let is_control = digest::text(row, "role") == "control";
+        set.subject(Subject {
+            name: name.clone(),
+            engine: digest::text(row, "engine").to_owned(),
+            settings: BTreeMap::new(),
+        });
+        for (column, value) in row {
+            let found = figure_of_column(column).zip(value.as_f64());
+            if let Some(((figure, better), value)) = found {
+                set.add([&name, &test, &figure], better, (repeat, value), is_control);
+            }
+        }
+    }
+    order_figures(&mut set);
+    set
+}
+
+/// JSON names columns by the alphabet; tables have them in the order of the report.
+fn order_figures(set: &mut ResultSet) {
+    let beside = BESIDE.iter().map(|(name, _)| (*name).to_owned());
+    let compared = COMPARED_COLUMNS.iter().map(|(column, _)| column.name().to_owned());
+    let first = std::iter::once(LoopColumn::OperationsPerSecond.name().to_owned());
+    let metrics = METRICS.iter().map(|metric| metric.heading());
+    let order: Vec<String> = first.chain(metrics).chain(compared).chain(beside).collect();
+    let place = |figure: &String| order.iter().position(|name| name == figure);
+    set.series.sort_by_key(|series| place(&series.figure));
+    let mut tests: Vec<String> = set.tests().into_iter().map(str::to_owned).collect();
+    tests.sort_by_key(|test| test.split_once('.').and_then(|(step, _)| step.parse::<u32>().ok()));
+    set.series.sort_by_key(|series| tests.iter().position(|test| *test == series.test));
+}

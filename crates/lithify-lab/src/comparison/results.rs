@@ -1,0 +1,141 @@
+//! The figures of a run in one form: subjects, tests, figures, values by repeat.
+
+use std::collections::BTreeMap;
+
+use crate::report::figures::Spread;
+use crate::report::paired::{Better, Comparison};
+use crate::statistics::band::Band;
+
+/// The figures of a run.
+#[derive(Clone, Debug, Default)]
+pub struct ResultSet {
+    /// What was run, for headings.
+    pub title: String,
+    /// What has to be the same about the machine.
+    pub machine: BTreeMap<String, String>,
+    /// What was measured.
+    pub subjects: Vec<Subject>,
+    /// Its figures.
+    pub series: Vec<Series>,
+}
+
+/// An arm, or an engine with its codecs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// By which it is found in another run.
+    pub name: String,
+    /// Name and version of the engine, as it says.
+    pub engine: String,
+    /// Workload, scale and settings, by name: what has to be the same to be compared.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One figure over the repeats.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Of which subject.
+    pub subject: String,
+    /// In which phase, step or test.
+    pub test: String,
+    /// Name and unit.
+    pub figure: String,
+    /// Which direction is good.
+    pub better: Better,
+    /// Values with their repeats.
+    pub values: Vec<(u64, f64)>,
+    /// The same once more, where the run has a control.
+    pub again: Vec<(u64, f64)>,
+}
+
+impl ResultSet {
+    /// The names of the subjects.
+    pub fn names(&self) -> Vec<String> {
+        self.subjects.iter().map(|subject| subject.name.clone()).collect()
+    }
+
+    /// Adds a subject unless it is there.
+    pub fn subject(&mut self, subject: Subject) {
+        if self.subjects.iter().all(|known| known.name != subject.name) {
+            self.subjects.push(subject);
+        }
+    }
+
+    /// Adds a value of a figure, or of its control.
+    pub fn add(
+        &mut self,
+        [subject, test, figure]: [&str; 3],
+        better: Better,
+        (repeat, value): (u64, f64),
+        is_control: bool,
+    ) {
+        let same = |s: &&mut Series| s.subject == subject && s.test == test && s.figure == figure;
+        let found = self.series.iter_mut().find(same);
+        let series = match found {
+            Some(series) => series,
+            None => {
+                self.series.push(Series {
+                    subject: subject.to_owned(),
+                    test: test.to_owned(),
+                    figure: figure.to_owned(),
+                    better,
+                    values: Vec::new(),
+                    again: Vec::new(),
+                });
+                let last = self.series.len() - 1;
+                &mut self.series[last]
+            }
+        };
+        let values = if is_control { &mut series.again } else { &mut series.values };
+        values.push((repeat, value));
+    }
+
+    /// A figure of a subject in a test.
+    pub fn find(&self, subject: &str, test: &str, figure: &str) -> Option<&Series> {
+        let mut series = self.series.iter();
+        series.find(|s| s.subject == subject && s.test == test && s.figure == figure)
+    }
+
+    /// A figure of a subject in a test over its repeats.
+    pub fn spread(&self, subject: &str, test: &str, figure: &str) -> Option<Spread> {
+        let values = &self.find(subject, test, figure)?.values;
+        Spread::of(values.iter().map(|(_, value)| *value).collect())
+    }
+
+    /// Two subjects in one figure of one test, repeat by repeat, with the first one's control.
+    pub fn paired(&self, [one, other]: [&str; 2], test: &str, figure: &str) -> Option<Comparison> {
+        let one = self.find(one, test, figure)?;
+        Comparison::of(&one.values, &self.find(other, test, figure)?.values, &one.again)
+    }
+
+    /// What subjects measured twice differ by in a figure of a test; `None` without a control.
+    pub fn band(&self, test: &str, figure: &str) -> Option<Band> {
+        let series = self.series.iter().filter(|s| s.test == test && s.figure == figure);
+        let controls = series.filter_map(|series| {
+            let control = Comparison::of(&series.values, &series.values, &series.again)?.control?;
+            Some(Band::of_control(control.min, control.max))
+        });
+        controls.reduce(Band::with)
+    }
+
+    /// The tests in the order in which they were found.
+    pub fn tests(&self) -> Vec<&str> {
+        let mut tests: Vec<&str> = Vec::new();
+        for series in &self.series {
+            if !tests.contains(&series.test.as_str()) {
+                tests.push(&series.test);
+            }
+        }
+        tests
+    }
+
+    /// The figures of a test in the order in which they were found, with their directions.
+    pub fn figures(&self, test: &str) -> Vec<(&str, Better)> {
+        let mut figures: Vec<(&str, Better)> = Vec::new();
+        for series in self.series.iter().filter(|series| series.test == test) {
+            if figures.iter().all(|(name, _)| *name != series.figure) {
+                figures.push((&series.figure, series.better));
+            }
+        }
+        figures
+    }
+}

@@ -1,0 +1,333 @@
+//! What a page says, before it is drawn: sections of text, tables and plots.
+//!
+//! Every kind of record fills one [`ReportModel`]; how it looks is known to `page` and
+//! `plot` alone. Every plot carries the table of what it shows.
+
+use crate::report::tables::Grid;
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct ReportModel {
+    /// What was run.
+    pub title: String,
+    /// One line over the title: kind, scale, machine.
+    pub kicker: String,
+    /// What was asked.
+    pub question: String,
+    /// Where published figures come from; empty without any.
+    pub source: String,
+    /// What came out, in words.
+    pub summary: Vec<Finding>,
+    /// The parts of the page.
+    pub sections: Vec<Section>,
+    /// One line at the end: where the figures are.
+    pub footer: String,
+}
+
+/// How something came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As claimed or asked for.
+    Held,
+    /// Not as claimed or asked for.
+    Missed,
+    /// Not decided by these figures.
+    Undecided,
+    /// To be known beside that.
+    Note,
+}
+
+/// One sentence of the summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How it came out.
+    pub outcome: Outcome,
+    /// A word or two for it.
+    pub tag: String,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Finding {
+    /// A sentence with its word.
+    pub fn new(outcome: Outcome, tag: &str, text: impl Into<String>) -> Finding {
+        Finding { outcome, tag: tag.to_owned(), text: text.into() }
+    }
+}
+
+/// A part of the page under a heading.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// The heading.
+    pub title: String,
+    /// What stands under it, in order.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// An empty one.
+    pub fn new(title: &str) -> Section {
+        Section { title: title.to_owned(), blocks: Vec::new() }
+    }
+
+    /// With one more block.
+    #[must_use]
+    pub fn with(mut self, block: impl Into<Block>) -> Section {
+        self.blocks.push(block.into());
+        self
+    }
+
+    /// With more blocks.
+    #[must_use]
+    pub fn with_all<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Section {
+        self.blocks.extend(blocks.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// Something in a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// A heading of second order.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Points.
+    List(Vec<String>),
+    /// Names and values.
+    Facts(Vec<(String, String)>),
+    /// A table.
+    Table(Table),
+    /// A plot with its table.
+    Plot(Box<Plot>),
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Block {
+        Block::Table(table)
+    }
+}
+
+impl From<Plot> for Block {
+    fn from(plot: Plot) -> Block {
+        Block::Plot(Box::new(plot))
+    }
+}
+
+/// A table with its caption.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// The cells.
+    pub grid: Grid,
+    /// Shown only when asked for.
+    pub folded: bool,
+}
+
+impl Table {
+    /// A table that is shown.
+    pub fn new(caption: impl Into<String>, grid: Grid) -> Table {
+        Table { caption: caption.into(), grid, folded: false }
+    }
+
+    /// A table that is shown when asked for.
+    pub fn folded(caption: impl Into<String>, grid: Grid) -> Table {
+        Table { caption: caption.into(), grid, folded: true }
+    }
+}
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// How it is to be read, and what is to be seen.
+    pub about: String,
+    /// The names of the series, by their numbers; empty where marks have no series.
+    pub series: Vec<String>,
+    /// What is drawn.
+    pub drawing: Drawing,
+    /// The same as figures.
+    pub table: Table,
+}
+
+/// Kinds of plots.
+#[derive(Clone, Debug)]
+pub enum Drawing {
+    /// Figures over time.
+    Lines(Lines),
+    /// Marks on a common axis, row by row.
+    Rows(Rows),
+    /// One figure against another.
+    Scatter(Scatter),
+    /// Three figures around a centre.
+    Triangle(Triangle),
+}
+
+/// What the numbers of an axis are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Plain numbers.
+    Number,
+    /// Microseconds, shown as µs, ms or s.
+    Microseconds,
+    /// Seconds, shown as µs, ms or s.
+    Seconds,
+    /// Multiples of something.
+    Times,
+}
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Name and unit.
+    pub name: String,
+    /// What its numbers are.
+    pub unit: Unit,
+}
+
+/// Figures over time: x in seconds from 0, y from 0.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// Seconds between two values.
+    pub step_s: f64,
+    /// The axis of the values.
+    pub y: Axis,
+    /// The values of each series, one per step.
+    pub series: Vec<Line>,
+}
+
+/// One line.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Number of the series.
+    pub series: usize,
+    /// The middle of the repeats, step by step.
+    pub values: Vec<f64>,
+    /// Their range, step by step; empty with one repeat.
+    pub ranges: Vec<(f64, f64)>,
+}
+
+/// Marks on a common axis, row by row, in groups. The axis is logarithmic.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The axis.
+    pub x: Axis,
+    /// A line across all rows, for example at the ratio 1.
+    pub reference: Option<f64>,
+    /// What the row of a group is called only matters when rows have names.
+    pub groups: Vec<Group>,
+}
+
+/// Rows under one name.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Their common name.
+    pub name: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// How a mark is painted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// As the series of that number.
+    Series(usize),
+    /// As something good.
+    Good,
+    /// As something bad.
+    Bad,
+    /// As something that is neither.
+    Even,
+    /// As something published.
+    Published,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its name; empty where series tell rows apart.
+    pub name: String,
+    /// How it is painted.
+    pub paint: Paint,
+    /// A grey band behind it: noise.
+    pub band: Option<(f64, f64)>,
+    /// A line from one value to another: an interval.
+    pub span: Option<(f64, f64)>,
+    /// Marks, from left to right full and hollow in turn.
+    pub marks: Vec<f64>,
+    /// A mark of another kind: what was published.
+    pub published: Option<f64>,
+    /// What stands behind it.
+    pub note: String,
+    /// What it says, in words.
+    pub words: String,
+}
+
+/// One figure against another; less is better in both.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+/// A point with what its repeats ranged over.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Number of the series.
+    pub series: usize,
+    /// Horizontal: value, least, most.
+    pub x: [f64; 3],
+    /// Vertical: value, least, most.
+    pub y: [f64; 3],
+}
+
+impl Scatter {
+    /// The points that no other one beats in both figures, by their horizontal value.
+    pub fn frontier(&self) -> Vec<&Point> {
+        let mut points: Vec<&Point> = self.points.iter().collect();
+        points.sort_by(|a, b| a.x[0].total_cmp(&b.x[0]).then(a.y[0].total_cmp(&b.y[0])));
+        let mut lowest = f64::INFINITY;
+        points.retain(|point| {
+            let is_lower = point.y[0] < lowest;
+            lowest = lowest.min(point.y[0]);
+            is_lower
+        });
+        points
+    }
+}
+
+/// Three figures around a centre, in units of the least of each; less is better.
+#[derive(Clone, Debug)]
+pub struct Triangle {
+    /// The names of the three.
+    pub corners: [String; 3],
+    /// A number of series with its three figures, all above 0.
+    pub shapes: Vec<(usize, [f64; 3])>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frontier_holds_what_nothing_beats_in_both() {
+        let axis = || Axis { name: String::new(), unit: Unit::Number };
+        let point = |series, x, y| Point { series, x: [x; 3], y: [y; 3] };
+        let points = vec![
+            point(0, 3.0, 1.0),
+            point(1, 1.0, 3.0),
+            point(2, 2.0, 3.5),
+            point(3, 2.0, 2.0),
+            point(4, 3.0, 2.0),
+        ];
+        let scatter = Scatter { x: axis(), y: axis(), points };
+        let on: Vec<usize> = scatter.frontier().iter().map(|point| point.series).collect();
+        assert_eq!(on, [1, 3, 0]);
+    }
+}

@@ -1,0 +1,725 @@
+//! Parts of pages that kinds of records share: figures in, plots and tables out.
+//!
+//! A kind that comes later fills these from its own record and adds what only it has. Names of
+//! series come with each plot; their numbers are places in that list.
+
+use super::model::{
+    Axis, Block, Drawing, Finding, Group, Line, Lines, Outcome, Paint, Plot, Point, Row, Rows,
+    Scatter, Table, Triangle, Unit,
+};
+use crate::adapter::EngineStatistics;
+use crate::experiment::Source;
+use crate::report::compare;
+use crate::report::figures::{Spread, figure, figure_or_dash};
+use crate::report::floors::{self, Cell, Judgement};
+use crate::report::paired::{Better, Comparison, Verdict};
+use crate::report::tables::{Align, Grid};
+use crate::statistics::band::Band;
+use crate::statistics::median;
+
+/// Heading of the first column of tables over time.
+pub(super) const SECOND: &str = "second";
+
+/// Most places along a line, and rows of its table: more are averaged.
+const STEPS_MAX: usize = 150;
+
+/// Lines with a shaded range behind them; the ranges of more would hide the lines.
+const RANGES_MAX: usize = 3;
+
+/// Missed floors that the summary names; the rest stand in their table.
+const MISSED_NAMED: usize = 5;
+
+/// The values of every second, repeat by repeat.
+pub(super) struct Course {
+    /// The name of the series.
+    pub name: String,
+    /// One list per repeat.
+    pub repeats: Vec<Vec<f64>>,
+}
+
+/// Figures over time; `None` without any second.
+pub(super) fn over_time(title: &str, y: &str, unit: Unit, courses: &[Course]) -> Option<Plot> {
+    let seconds = |course: &Course| course.repeats.iter().map(Vec::len).min().unwrap_or(0);
+    let longest = courses.iter().map(seconds).max().unwrap_or(0);
+    let step = longest.div_ceil(STEPS_MAX).max(1);
+    let mut lines = Vec::new();
+    for (series, course) in courses.iter().enumerate() {
+        let averaged = |repeat: &Vec<f64>| -> Vec<f64> {
+            let whole = &repeat[..seconds(course)];
+            whole.chunks(step).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect()
+        };
+        let repeats: Vec<Vec<f64>> = course.repeats.iter().map(averaged).collect();
+        lines.push(line(series, &repeats));
+    }
+    if longest == 0 {
+        return None;
+    }
+    let several = courses.iter().any(|course| course.repeats.len() > 1);
+    if courses.len() > RANGES_MAX {
+        lines.iter_mut().for_each(|line| line.ranges.clear());
+    }
+    let mut about = match several {
+        true if courses.len() > RANGES_MAX => "Medians over the repeats, second by second.",
+        true => "Lines are medians over the repeats, second by second; shaded is their range.",
+        false => "One run, second by second.",
+    }
+    .to_owned();
+    if step > 1 {
+        about.push_str(&format!(" Each place is the mean of {step} seconds."));
+    }
+    let names: Vec<String> = courses.iter().map(|course| course.name.clone()).collect();
+    let grid = grid_over_time(&names, &lines, step);
+    Some(Plot {
+        title: title.to_owned(),
+        about,
+        series: names,
+        drawing: Drawing::Lines(Lines {
+            step_s: step as f64,
+            y: Axis { name: y.to_owned(), unit },
+            series: lines,
+        }),
+        table: Table::folded(format!("{title}: {y}"), grid),
+    })
+}
+
+/// The median and the range of the repeats, step by step.
+fn line(series: usize, repeats: &[Vec<f64>]) -> Line {
+    let steps = repeats.iter().map(Vec::len).min().unwrap_or(0);
+    let mut line = Line { series, ..Line::default() };
+    for step in 0..steps {
+        let mut values: Vec<f64> = repeats.iter().map(|repeat| repeat[step]).collect();
+        values.sort_by(f64::total_cmp);
+        line.values.extend(median(&values));
+        if let [first, .., last] = values[..] {
+            line.ranges.push((first, last));
+        }
+    }
+    line
+}
+
+fn grid_over_time(names: &[String], lines: &[Line], step: usize) -> Grid {
+    let mut columns = vec![(SECOND, Align::Right)];
+    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    let steps = lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
+    let row = |index: usize| {
+        let values = lines.iter().map(|line| figure_or_dash(line.values.get(index).copied()));
+        std::iter::once((index * step).to_string()).chain(values).collect()
+    };
+    Grid::new(&columns, (0..steps).map(row).collect())
+}
+
+/// Latencies of an operation of a series: medians over the repeats, microseconds.
+pub(super) struct LatencyRow {
+    /// The operation.
+    pub operation: String,
+    /// Number of the series.
+    pub series: usize,
+    /// 50th, 99th, 99.9th percentile, longest.
+    pub us: [Option<f64>; 4],
+}
+
+/// Percentiles by operation; `None` without any.
+pub(super) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> Option<Plot> {
+    let mut groups: Vec<Group> = Vec::new();
+    for row in rows {
+        let marks: Vec<f64> = row.us[..3].iter().flatten().copied().collect();
+        let (Some(first), Some(last)) = (marks.first(), marks.last()) else { continue };
+        let name = &series[row.series];
+        let [p50, p99, p999, max] = row.us.map(figure_or_dash);
+        let drawn = Row {
+            name: String::new(),
+            paint: Paint::Series(row.series),
+            band: None,
+            span: Some((*first, *last)),
+            published: None,
+            note: String::new(),
+            words: format!(
+                "{}, {name}\np50 {p50} µs, p99 {p99} µs, p99.9 {p999} µs, longest {max} µs",
+                row.operation
+            ),
+            marks,
+        };
+        match groups.iter_mut().find(|group| group.name == row.operation) {
+            Some(group) => group.rows.push(drawn),
+            None => groups.push(Group { name: row.operation.clone(), rows: vec![drawn] }),
+        }
+    }
+    let columns = [
+        ("operation", Align::Left),
+        ("of", Align::Left),
+        ("p50 µs", Align::Right),
+        ("p99 µs", Align::Right),
+        ("p99.9 µs", Align::Right),
+        ("longest µs", Align::Right),
+    ];
+    let cells = |row: &LatencyRow| {
+        let mut cells = vec![row.operation.clone(), series[row.series].clone()];
+        cells.extend(row.us.map(figure_or_dash));
+        cells
+    };
+    let grid = Grid::new(&columns, rows.iter().map(cells).collect());
+    (!groups.is_empty()).then(|| Plot {
+        title: title.to_owned(),
+        about: "From left to right: median (full), 99th percentile (hollow), 99.9th (full). \
+                Medians over the repeats; the axis is logarithmic."
+            .to_owned(),
+        series: series.to_vec(),
+        drawing: Drawing::Rows(Rows {
+            x: Axis { name: "time per operation".to_owned(), unit: Unit::Microseconds },
+            reference: None,
+            groups,
+        }),
+        table: Table::folded(title, grid),
+    })
+}
+
+/// Size against CPU, with the frontier; `None` with fewer than two points.
+pub(super) fn size_and_cpu(
+    title: &str,
+    [size, cpu]: [&str; 2],
+    series: &[String],
+    points: &[(usize, Spread, Spread)],
+) -> Option<Plot> {
+    if points.len() < 2 {
+        return None;
+    }
+    let triple = |spread: &Spread| [spread.median, spread.min, spread.max];
+    let point = |(series, size, cpu): &(usize, Spread, Spread)| Point {
+        series: *series,
+        x: triple(size),
+        y: triple(cpu),
+    };
+    let axis = |name: &str| Axis { name: name.to_owned(), unit: Unit::Number };
+    let points_drawn = points.iter().map(point).collect();
+    let scatter = Scatter { x: axis(size), y: axis(cpu), points: points_drawn };
+    let on: Vec<usize> = scatter.frontier().iter().map(|point| point.series).collect();
+    let names: Vec<&str> = on.iter().map(|number| series[*number].as_str()).collect();
+    let columns = [
+        ("of", Align::Left),
+        (size, Align::Right),
+        (cpu, Align::Right),
+        ("on the frontier", Align::Left),
+    ];
+    let row = |(number, size, cpu): &(usize, Spread, Spread)| {
+        let on = if on.contains(number) { "yes" } else { "no" };
+        vec![series[*number].clone(), size.with_range(), cpu.with_range(), on.to_owned()]
+    };
+    let grid = Grid::new(&columns, points.iter().map(row).collect());
+    Some(Plot {
+        title: title.to_owned(),
+        about: format!(
+            "Less is better in both; thin lines are the range of the repeats. On the Pareto \
+             frontier (dashed), where nothing else is better in both: {}. Axes need not begin at 0.",
+            names.join(", ")
+        ),
+        series: series.to_vec(),
+        drawing: Drawing::Scatter(scatter),
+        table: Table::folded(title, grid),
+    })
+}
+
+/// Read, write and space per unit of work, in any units that all series share.
+pub(super) struct Amplification {
+    /// Number of the series.
+    pub series: usize,
+    /// Written, read, stored.
+    pub values: [Option<f64>; 3],
+}
+
+/// The triangle of amplification and its table; the table alone where a corner is missing, nothing
+/// where all are.
+pub(super) fn amplification(
+    title: &str,
+    corners: [&str; 3],
+    series: &[String],
+    rows: &[Amplification],
+) -> Option<Block> {
+    if rows.iter().all(|row| row.values == [None; 3]) {
+        return None;
+    }
+    let mut columns = vec![("of", Align::Left)];
+    columns.extend(corners.iter().map(|corner| (*corner, Align::Right)));
+    let cells = |row: &Amplification| {
+        let values = row.values.map(figure_or_dash);
+        std::iter::once(series[row.series].clone()).chain(values).collect()
+    };
+    let grid = Grid::new(&columns, rows.iter().map(cells).collect());
+    let whole = |row: &Amplification| match row.values {
+        [Some(write), Some(read), Some(space)] if write > 0.0 && read > 0.0 && space > 0.0 => {
+            Some((row.series, [write, read, space]))
+        }
+        _ => None,
+    };
+    let shapes: Vec<(usize, [f64; 3])> = rows.iter().filter_map(whole).collect();
+    if shapes.len() < 2 {
+        return Some(Table::new(title, grid).into());
+    }
+    let plot = Plot {
+        title: title.to_owned(),
+        about:
+            "Each corner in units of its least: 1× is the best of these, and a smaller triangle \
+                is better. Rings are logarithmic."
+                .to_owned(),
+        series: series.to_vec(),
+        drawing: Drawing::Triangle(Triangle { corners: corners.map(str::to_owned), shapes }),
+        table: Table::new(title, grid),
+    };
+    Some(plot.into())
+}
+
+/// A figure of two sides in a plot of ratios.
+pub(super) struct Ratio {
+    /// Its group: phase or step.
+    pub group: String,
+    /// Name and unit.
+    pub name: String,
+    /// Which direction is good.
+    pub better: Better,
+    /// The two sides.
+    pub comparison: Comparison,
+}
+
+/// Which direction is good.
+fn arrow(better: Better) -> char {
+    match better {
+        Better::Higher => '↑',
+        Better::Lower => '↓',
+    }
+}
+
+/// One word for a verdict, and how it is painted.
+fn spoken(verdict: Verdict) -> (&'static str, Paint) {
+    match verdict {
+        Verdict::Better => ("better", Paint::Good),
+        Verdict::Worse => ("worse", Paint::Bad),
+        Verdict::WithinBand => ("noise", Paint::Even),
+        Verdict::None => ("undecided", Paint::Even),
+    }
+}
+
+/// Ratios of the first side to the other with their intervals and what the control shows; `None`
+/// without any.
+pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut has_control = false;
+    for item in ratios {
+        let Some(ratio) = item.comparison.ratio.filter(|ratio| ratio.median > 0.0) else {
+            continue;
+        };
+        let (word, paint) = spoken(item.comparison.judged(item.better));
+        let band = item.comparison.control.map(|c| Band::of_control(c.min, c.max));
+        has_control |= band.is_some();
+        let interval = item.comparison.interval.map(|interval| (interval.low, interval.high));
+        let row = Row {
+            name: format!("{} {}", item.name, arrow(item.better)),
+            paint,
+            band: band.map(|band| (band.low, band.high)),
+            span: interval,
+            marks: vec![ratio.median],
+            published: None,
+            note: format!("{}× {word}", figure(ratio.median)),
+            words: format!(
+                "{}, {}: {}\n{first} {}\n{other} {}\nratio {}",
+                item.group,
+                item.name,
+                word,
+                item.comparison.first.with_range(),
+                item.comparison.other.with_range(),
+                ratio.with_range()
+            ),
+        };
+        match groups.iter_mut().find(|group| group.name == item.group) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { name: item.group.clone(), rows: vec![row] }),
+        }
+    }
+    let control = match has_control {
+        true => "The grey band is what the same side twice differed by: no verdict inside of it.",
+        false => "There is no control: a verdict needs ranges of the repeats that do not overlap.",
+    };
+    (!groups.is_empty()).then(|| Plot {
+        title: title.to_owned(),
+        about: format!(
+            "{first} in units of {other}, repeat by repeat: median and 95 % interval. Full circle: \
+             {first} is better; diamond: worse; hollow: not told apart. More is better (↑) or less \
+             (↓). {control}"
+        ),
+        series: Vec::new(),
+        drawing: Drawing::Rows(Rows {
+            x: Axis { name: format!("{first} / {other}"), unit: Unit::Times },
+            reference: Some(1.0),
+            groups,
+        }),
+        table: Table::folded(title, ratio_grid([first, other], ratios)),
+    })
+}
+
+fn ratio_grid([first, other]: [&str; 2], ratios: &[Ratio]) -> Grid {
+    let columns = [
+        ("figure", Align::Left),
+        ("in", Align::Left),
+        (first, Align::Right),
+        (other, Align::Right),
+        ("ratio", Align::Right),
+        ("same side twice", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    let ranged =
+        |spread: &Option<Spread>| spread.map_or_else(|| "-".to_owned(), |s| s.with_range());
+    let row = |item: &Ratio| {
+        let comparison = &item.comparison;
+        vec![
+            item.name.clone(),
+            item.group.clone(),
+            comparison.first.with_range(),
+            comparison.other.with_range(),
+            ranged(&comparison.ratio),
+            ranged(&comparison.control),
+            spoken(comparison.judged(item.better)).0.to_owned(),
+        ]
+    };
+    Grid::new(&columns, ratios.iter().map(row).collect())
+}
+
+/// The ratios of one figure in every group, in words: `throughput ops/s: load 1.17× (noise)`.
+fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
+    let of_figure = ratios.iter().filter(|item| item.name == figure_name);
+    let said = of_figure.filter_map(|item| {
+        let ratio = figure(item.comparison.ratio?.median);
+        let word = spoken(item.comparison.judged(item.better)).0;
+        Some(format!("{} {ratio}× ({word})", item.group))
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| format!("{figure_name}: {}.", said.join(", ")))
+}
+
+/// How often the first side was better, worse, and neither, and its ratios in the figures that are
+/// named, in words.
+pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
+    let count = |wanted: Verdict| {
+        let verdicts = ratios.iter().map(|item| item.comparison.judged(item.better));
+        verdicts.filter(|verdict| *verdict == wanted).count()
+    };
+    let undecided = count(Verdict::None);
+    let mut text = format!(
+        "{first} against {other}: better in {} of {} figures, worse in {}, not told apart in {}",
+        count(Verdict::Better),
+        ratios.len(),
+        count(Verdict::Worse),
+        count(Verdict::WithinBand),
+    );
+    if undecided > 0 {
+        text.push_str(&format!(", undecided in {undecided}"));
+    }
+    text.push('.');
+    for said in named.iter().filter_map(|name| course_of(name, ratios)) {
+        text.push(' ');
+        text.push_str(&said);
+    }
+    text
+}
+
+/// A published ratio beside the measured one.
+pub(super) struct Published {
+    /// In which phase or test, on which engine.
+    pub group: String,
+    /// Figure and arms.
+    pub name: String,
+    /// As published.
+    pub ratio: f64,
+    /// As measured, if it was.
+    pub measured: Option<compare::Comparison>,
+}
+
+/// How a claim came out. A published ratio of 1 claims that two do not differ. One that is nearer to
+/// 1 than published figures can be trusted decides nothing, unless ours lies clearly apart.
+pub(super) fn outcome(published: f64, measured: Option<&compare::Comparison>) -> Outcome {
+    let Some(measured) = measured else { return Outcome::Undecided };
+    let is_equal = published == 1.0;
+    let is_near = !is_equal && (published - 1.0).abs() < compare::ABOUT_EQUAL;
+    let are_near = (measured.ratio - 1.0).abs() < 2.0 * compare::ABOUT_EQUAL;
+    match measured.verdict {
+        compare::Verdict::SingleRun(_) => Outcome::Undecided,
+        compare::Verdict::NoDifference if is_equal => Outcome::Held,
+        compare::Verdict::NoDifference => Outcome::Undecided,
+        _ if is_near && are_near => Outcome::Undecided,
+        compare::Verdict::Same if !is_near && !is_equal => Outcome::Held,
+        compare::Verdict::Same | compare::Verdict::Opposite => Outcome::Missed,
+    }
+}
+
+/// Published and measured ratios; `None` when none was measured.
+pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
+    let mut groups: Vec<Group> = Vec::new();
+    for item in items {
+        let Some(measured) = &item.measured else { continue };
+        let (word, paint) = match outcome(item.ratio, Some(measured)) {
+            Outcome::Held => ("held", Paint::Good),
+            Outcome::Missed => ("did not hold", Paint::Bad),
+            Outcome::Undecided | Outcome::Note => ("undecided", Paint::Even),
+        };
+        let row = Row {
+            name: item.name.clone(),
+            paint,
+            band: None,
+            span: Some((measured.min, measured.max)),
+            marks: vec![measured.ratio],
+            published: Some(item.ratio),
+            note: format!("{}× {word}", figure(measured.ratio)),
+            words: format!(
+                "{}, {}\npublished {}, measured {} [{}, {}]: {word}",
+                item.group,
+                item.name,
+                figure(item.ratio),
+                figure(measured.ratio),
+                figure(measured.min),
+                figure(measured.max)
+            ),
+        };
+        match groups.iter_mut().find(|group| group.name == item.group) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { name: item.group.clone(), rows: vec![row] }),
+        }
+    }
+    (!groups.is_empty()).then(|| Plot {
+        title: "Published and measured ratios".to_owned(),
+        about: "The upright bar is the published ratio; the mark is ours with the range that the \
+                repeats allow. Full circle: the published direction held; diamond: it did not; \
+                hollow: not decided. Lines of a table that begin with a space stand beside the \
+                published figure."
+            .to_owned(),
+        series: Vec::new(),
+        drawing: Drawing::Rows(Rows {
+            x: Axis { name: "ratio".to_owned(), unit: Unit::Times },
+            reference: Some(1.0),
+            groups,
+        }),
+        table: Table::folded("Published against measured", grid),
+    })
+}
+
+/// Wall seconds of a job of a series by level: level, series, value.
+pub(super) fn jobs(title: &str, series: &[String], times: &[(String, usize, f64)]) -> Option<Plot> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (level, number, seconds) in times.iter().filter(|time| time.2 > 0.0) {
+        let row = Row {
+            name: String::new(),
+            paint: Paint::Series(*number),
+            band: None,
+            span: None,
+            marks: vec![*seconds],
+            published: None,
+            note: String::new(),
+            words: format!("{level}, {}: {} s a job", series[*number], figure(*seconds)),
+        };
+        match groups.iter_mut().find(|group| group.name == *level) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { name: level.clone(), rows: vec![row] }),
+        }
+    }
+    groups.sort_by_key(|group| depth(&group.name));
+    let columns = [("level", Align::Left), ("of", Align::Left), ("wall s/job", Align::Right)];
+    let row = |(level, number, seconds): &(String, usize, f64)| {
+        vec![level.clone(), series[*number].clone(), figure(*seconds)]
+    };
+    let grid = Grid::new(&columns, times.iter().map(row).collect());
+    (!groups.is_empty()).then(|| Plot {
+        title: title.to_owned(),
+        about: "Average wall time of a flush (L0) or of a compaction into the level. The axis is \
+                logarithmic."
+            .to_owned(),
+        series: series.to_vec(),
+        drawing: Drawing::Rows(Rows {
+            x: Axis { name: "time per job".to_owned(), unit: Unit::Seconds },
+            reference: None,
+            groups,
+        }),
+        table: Table::folded(title, grid),
+    })
+}
+
+/// The place of a level from the top, by its number or its role.
+fn depth(level: &str) -> u64 {
+    match level {
+        "base" => 1,
+        "next" => 2,
+        "deeper" => 3,
+        number => number.trim_start_matches('L').parse().unwrap_or(u64::MAX),
+    }
+}
+
+/// How writers were held back: a line of the stall ledger.
+pub(super) struct Stalls<'a> {
+    /// Of whom, in what.
+    pub of: String,
+    /// What the engine said before and after.
+    pub statistics: [&'a EngineStatistics; 2],
+    /// Share of the time in which it slowed writers, percent.
+    pub slowed_percent: Option<f64>,
+    /// Share of the windows of 100 ms without a write, percent.
+    pub gap_percent: Option<f64>,
+    /// The longest time without a write, milliseconds.
+    pub longest_gap_ms: Option<f64>,
+}
+
+/// The stall ledger.
+pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
+    let columns = [
+        ("of", Align::Left),
+        ("slowed %", Align::Right),
+        ("delayed s", Align::Right),
+        ("stopped s", Align::Right),
+        ("windows without a write %", Align::Right),
+        ("longest gap ms", Align::Right),
+        ("by cause, in the engine's own unit: µs or stalls", Align::Left),
+    ];
+    let row = |line: &Stalls<'_>| {
+        let [before, after] = line.statistics.map(|statistics| &statistics.stalls);
+        let seconds = |after: u64, before: u64| figure(after.saturating_sub(before) as f64 / 1e6);
+        let cause = |(cause, count): (&String, &u64)| {
+            let count = count.saturating_sub(before.by_cause.get(cause).copied().unwrap_or(0));
+            (count > 0).then(|| format!("{cause} {count}"))
+        };
+        let causes: Vec<String> = after.by_cause.iter().filter_map(cause).collect();
+        vec![
+            line.of.clone(),
+            figure_or_dash(line.slowed_percent),
+            seconds(after.delayed_us, before.delayed_us),
+            seconds(after.stopped_us, before.stopped_us),
+            figure_or_dash(line.gap_percent),
+            figure_or_dash(line.longest_gap_ms),
+            if causes.is_empty() { "-".to_owned() } else { causes.join(", ") },
+        ]
+    };
+    Table::new(caption, Grid::new(&columns, lines.iter().map(row).collect()))
+}
+
+/// What was missed, the farthest behind first, in words.
+pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let behind = floors::behind(cells);
+    let missed: Vec<(&Cell, f64)> = behind
+        .iter()
+        .filter_map(|cell| match cell.judgement {
+            Judgement::Missed(factor) => Some((*cell, factor)),
+            Judgement::Held | Judgement::WithinNoise(_) => None,
+        })
+        .collect();
+    let mut findings: Vec<Finding> = missed
+        .iter()
+        .take(MISSED_NAMED)
+        .map(|(cell, factor)| {
+            let by = match factor.is_finite() {
+                true => format!("{}× behind", figure(*factor)),
+                false => "the other side has none of it".to_owned(),
+            };
+            let (value, floor) = (&cell.value, &cell.floor);
+            let text = format!("{}, {}: {value}. Floor: {floor}; {by}.", cell.figure, cell.place);
+            Finding::new(Outcome::Missed, "Missed", text)
+        })
+        .collect();
+    let outcome = if missed.is_empty() { Outcome::Held } else { Outcome::Note };
+    findings.push(Finding::new(outcome, "Floors", format!("{}.", floors::counts(cells))));
+    findings
+}
+
+/// Claims with how they came out, those that did not hold first, and their count before them.
+pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let count = |wanted| items.iter().filter(|(outcome, _)| *outcome == wanted).count();
+    let text = format!(
+        "Of {} published claims {} held here, {} did not, {} are not decided, because the repeats do \
+         not tell or what was published is near to equal.",
+        items.len(),
+        count(Outcome::Held),
+        count(Outcome::Missed),
+        count(Outcome::Undecided)
+    );
+    let mut findings = vec![Finding::new(Outcome::Note, "Claims", text)];
+    for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Held] {
+        let tag = match wanted {
+            Outcome::Missed => "Did not hold",
+            Outcome::Undecided => "Undecided",
+            Outcome::Held | Outcome::Note => "Held",
+        };
+        let of_outcome = items.iter().filter(|(outcome, _)| *outcome == wanted);
+        findings.extend(of_outcome.map(|(outcome, text)| Finding::new(*outcome, tag, text)));
+    }
+    findings
+}
+
+/// Where published figures come from, in one line.
+pub(super) fn source(source: Option<&Source>) -> String {
+    let Some(Source { author, title, date, setup }) = source else { return String::new() };
+    format!("Published: {author}, {title}, {date}: {setup}.")
+}
+
+/// Names and values of a card for a list of facts.
+pub(super) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
+    lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The day of a moment, by the calendar: `2026-11-22`.
+pub(super) fn day(unix_s: u64) -> String {
+    // Days since 0000-03-01, in eras of 400 years; years begin in March.
+    let days = unix_s / 86_400 + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_by_the_calendar() {
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(951_782_400), "2000-02-29");
+        assert_eq!(day(1_767_225_599), "2025-12-31");
+        assert_eq!(day(1_795_324_662), "2026-11-22");
+    }
+
+    #[test]
+    fn repeats_become_a_line_with_a_range() {
+        let course = |repeats: &[&[f64]]| Course {
+            name: "an arm".to_owned(),
+            repeats: repeats.iter().map(|values| values.to_vec()).collect(),
+        };
+        let plot = over_time("t", "y", Unit::Number, &[course(&[&[1.0, 5.0, 9.0], &[3.0, 5.0]])]);
+        let plot = plot.expect("has seconds");
+        let Drawing::Lines(lines) = &plot.drawing else { panic!("lines") };
+        assert_eq!(lines.series[0].values, [2.0, 5.0], "the seconds that all repeats have");
+        assert_eq!(lines.series[0].ranges, [(1.0, 3.0), (5.0, 5.0)]);
+        assert_eq!(plot.table.grid.rows[0], ["0", "2.00"]);
+        assert!(over_time("t", "y", Unit::Number, &[course(&[&[]])]).is_none());
+        let long = over_time("t", "y", Unit::Number, &[course(&[&[7.0; 400]])]).expect("seconds");
+        assert_eq!(long.table.grid.rows.len(), 134, "means of three seconds");
+        assert!(long.about.contains("3 seconds"));
+    }
+
+    #[test]
+    fn a_claim_of_equality_holds_where_nothing_differs() {
+        let measured = |verdict| compare::Comparison { ratio: 1.2, min: 0.9, max: 1.3, verdict };
+        let none = measured(compare::Verdict::NoDifference);
+        assert_eq!(outcome(1.0, Some(&none)), Outcome::Held);
+        assert_eq!(outcome(0.5, Some(&none)), Outcome::Undecided);
+        let same = measured(compare::Verdict::Same);
+        assert_eq!(outcome(0.5, Some(&same)), Outcome::Held);
+        assert_eq!(outcome(1.01, Some(&same)), Outcome::Missed);
+        let near = compare::Comparison { ratio: 1.03, ..same };
+        assert_eq!(outcome(0.98, Some(&near)), Outcome::Undecided);
+        assert_eq!(outcome(1.0, Some(&near)), Outcome::Missed);
+        assert_eq!(outcome(0.5, Some(&measured(compare::Verdict::Opposite))), Outcome::Missed);
+        assert_eq!(outcome(0.5, None), Outcome::Undecided);
+    }
+}

@@ -1,0 +1,223 @@
+//! The structure of pages: what a browser, a reader that listens, and paper rely on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::*;
+use crate::adapter::EngineName;
+use crate::loop_experiment;
+use crate::run::sample;
+
+/// A tag as it is written: name, attributes, whether it closes.
+struct Tag<'a> {
+    name: &'a str,
+    attributes: BTreeMap<&'a str, &'a str>,
+    closes: bool,
+}
+
+/// Elements that hold nothing and are not closed.
+const VOID: [&str; 3] = ["meta", "link", "br"];
+
+/// The tags of a page and the texts behind them; what stands in style and script is left out.
+fn tags(html: &str) -> Vec<(Tag<'_>, &str)> {
+    let mut found = Vec::new();
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let (inside, mut behind) = (&rest[start + 1..end], &rest[end + 1..]);
+        let closes = inside.starts_with('/');
+        let whole = inside.trim_start_matches('/').trim_end_matches('/');
+        let (name, list) = whole.split_once(' ').unwrap_or((whole, ""));
+        let mut attributes = BTreeMap::new();
+        for part in list.split("\" ") {
+            if let Some((key, value)) = part.split_once("=\"") {
+                let known = attributes.insert(key.trim(), value.trim_end_matches('"'));
+                assert!(known.is_none(), "{key} twice in <{inside}>");
+            }
+        }
+        if !closes && (name == "style" || name == "script") {
+            behind = &behind[behind.find("</").expect("it ends")..];
+        }
+        let text = &behind[..behind.find('<').unwrap_or(behind.len())];
+        found.push((Tag { name, attributes, closes }, text));
+        rest = behind;
+    }
+    found
+}
+
+/// What has to hold for every page.
+fn check(name: &str, html: &str) {
+    assert!(html.starts_with("<!doctype html>\n<html lang=\"en\">"), "{name}");
+    for outside in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!html.contains(outside), "{name} refers to something with {outside}");
+    }
+    let tags = tags(html);
+    let mut open: Vec<&str> = Vec::new();
+    let mut ids: BTreeSet<&str> = BTreeSet::new();
+    let mut levels: Vec<u32> = Vec::new();
+    for (tag, _) in tags.iter().filter(|(tag, _)| !tag.name.starts_with('!')) {
+        if tag.closes {
+            assert_eq!(open.pop(), Some(tag.name), "{name}: nesting");
+            continue;
+        }
+        if let Some(id) = tag.attributes.get("id") {
+            assert!(ids.insert(id), "{name}: id {id} twice");
+        }
+        if let Some(level) = tag.name.strip_prefix('h').and_then(|level| level.parse().ok()) {
+            levels.push(level);
+        }
+        let is_shape = ["line", "rect", "path", "circle"].contains(&tag.name);
+        if !VOID.contains(&tag.name) && !is_shape {
+            open.push(tag.name);
+        }
+    }
+    assert!(open.is_empty(), "{name}: not closed: {open:?}");
+    assert_eq!(levels.first(), Some(&1), "{name}: begins with the title");
+    assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "{name}: one title");
+    assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{name}: headings: {levels:?}");
+    check_names(name, &tags, &ids);
+    check_tables(name, html, &tags);
+    let landmarks = ["header", "nav", "main", "footer"];
+    for landmark in landmarks {
+        let count = tags.iter().filter(|(tag, _)| tag.name == landmark && !tag.closes).count();
+        assert_eq!(count, 1, "{name}: {landmark}");
+    }
+}
+
+/// Everything that names another element names one that is there, and marks say what they are.
+fn check_names(name: &str, tags: &[(Tag<'_>, &str)], ids: &BTreeSet<&str>) {
+    let mut is_narrow = false;
+    for (index, (tag, _)) in tags.iter().enumerate().filter(|(_, (tag, _))| !tag.closes) {
+        let labels = tag.attributes.get("aria-labelledby").into_iter().flat_map(|l| l.split(' '));
+        let links = tag.attributes.get("href").and_then(|href| href.strip_prefix('#'));
+        let table = tag.attributes.get("data-table").copied();
+        for id in labels.chain(links).chain(table) {
+            assert!(ids.contains(id), "{name}: there is no #{id}");
+        }
+        let class = tag.attributes.get("class").copied().unwrap_or_default();
+        if tag.name == "svg" {
+            is_narrow = class == "plot narrow";
+        }
+        if class.starts_with("mark") && !is_narrow {
+            let (title, text) = &tags[index + 1];
+            assert!(title.name == "title" && !text.is_empty(), "{name}: a mark without words");
+        }
+        if tag.name == "svg" && tag.attributes.contains_key("class") {
+            let named = tag.attributes.contains_key("aria-labelledby");
+            let hidden = tag.attributes.contains_key("aria-hidden");
+            assert!(named || hidden, "{name}: a drawing without a name");
+        }
+    }
+}
+
+/// Tables have captions, column and row headers, rows as wide as their head; plots have tables.
+fn check_tables(name: &str, html: &str, tags: &[(Tag<'_>, &str)]) {
+    let count = |wanted: &str| tags.iter().filter(|(t, _)| t.name == wanted && !t.closes).count();
+    assert_eq!(count("table"), count("caption"), "{name}: captions");
+    for table in html.split("<table").skip(1).map(|part| part.split("</table>").next()) {
+        let table = table.expect("has a start");
+        let columns = table.matches("scope=\"col\"").count();
+        assert!(columns > 0, "{name}: a table without columns");
+        for row in table.split("<tbody>").nth(1).expect("a body").split("<tr>").skip(1) {
+            assert_eq!(row.matches("scope=\"row\"").count(), 1, "{name}: {row}");
+            assert_eq!(row.matches("<td").count() + 1, columns, "{name}: {row}");
+        }
+    }
+    let figures: Vec<&str> = html.split("<figure ").skip(1).collect();
+    assert!(!figures.is_empty(), "{name}: no plot");
+    for figure in figures {
+        let figure = figure.split("</figure>").next().expect("has a start");
+        assert!(figure.contains("<figcaption"), "{name}: a plot without a caption");
+        assert!(figure.contains("<svg class=\"plot"), "{name}: a plot without a drawing");
+        assert_eq!(figure.matches("<table").count(), 1, "{name}: a plot without its table");
+        assert!(!figure.contains("NaN") && !figure.contains("inf\""), "{name}: {figure}");
+    }
+}
+
+#[test]
+fn pages_of_sample_records_are_well_formed() {
+    let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
+    check("linkbench", &of_linkbench(&record));
+    let one = sample::record(&sample::plan(&EngineName::lithify(), 1));
+    check("one repeat", &of_linkbench(&one));
+    let loops = loop_experiment::sample::record(&loop_experiment::sample::plan(3));
+    check("loops", &of_loops(&loops));
+    check("db", &of_db(&loops.run));
+}
+
+/// Bytes that a page of a committed result may have.
+const PAGE_BYTES_MAX: usize = 400 << 10;
+
+#[test]
+fn pages_of_committed_results_are_well_formed_and_small() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    let mut pages = 0;
+    for entry in std::fs::read_dir(&results).expect("the committed results") {
+        let path = entry.expect("an entry").path();
+        let Some(record) = AnyRecord::read(&path).ok().filter(|_| path.is_file()) else { continue };
+        let html = render(&record);
+        let name = path.display().to_string();
+        check(&name, &html);
+        assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
+        assert_eq!(html, render(&record), "{name}: the same record, the same page");
+        pages += 1;
+    }
+    assert!(pages >= 5, "only {pages} results have pages");
+}
+
+#[test]
+fn nothing_measured_is_a_page_too() {
+    let mut record = sample::record(&sample::plan(&EngineName::lithify(), 1));
+    record.cells.iter_mut().for_each(|cell| cell.result = None);
+    let html = of_linkbench(&record);
+    assert!(html.contains("0 of 4 cells were measured"), "{html}");
+}
+
+#[test]
+fn hostile_names_stay_texts() {
+    const HOSTILE: &str = "</title><script>alert(1)</script>\" onload='x' & \u{1}";
+    let mut record = sample::record(&sample::plan(&EngineName::lithify(), 3));
+    record.plan.experiment.title = HOSTILE.to_owned();
+    record.plan.arms[0] = HOSTILE.to_owned();
+    for cell in record.cells.iter_mut().filter(|cell| cell.spec.arm == "zlib-1") {
+        cell.spec.arm = HOSTILE.to_owned();
+        let result = cell.result.as_mut().expect("a result");
+        result.spec.arm = HOSTILE.to_owned();
+        result.query.latencies[0].op = HOSTILE.to_owned();
+    }
+    let html = of_linkbench(&record);
+    check("hostile", &html);
+    assert_eq!(html.matches("<script").count(), 1, "the page's own");
+    assert!(html.contains("&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload="));
+    assert!(!html.contains('\u{1}') && html.contains('\u{fffd}'));
+    assert_eq!(escape("a&b<c>\"d'\n"), "a&amp;b&lt;c&gt;&quot;d&#39;\n");
+}
+
+/// Headings, findings, plots and tables of a page, line by line.
+fn outline(model: &ReportModel) -> String {
+    let mut lines = vec![model.kicker.clone(), model.title.clone()];
+    let findings = model.summary.iter();
+    lines.extend(findings.map(|finding| format!("{}: {}", finding.tag, finding.text)));
+    for section in &model.sections {
+        lines.push(format!("# {}", section.title));
+        for block in &section.blocks {
+            lines.extend(match block {
+                model::Block::Plot(plot) => {
+                    Some(format!("plot: {} ({} rows)", plot.title, plot.table.grid.rows.len()))
+                }
+                model::Block::Table(table) => {
+                    Some(format!("table: {} ({} rows)", table.caption, table.grid.rows.len()))
+                }
+                _ => None,
+            });
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_page_of_a_known_record() {
+    let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
+    let model = linkbench::model(&record);
+    assert_eq!(outline(&model), include_str!("sample_outline.txt").trim_end());
+}

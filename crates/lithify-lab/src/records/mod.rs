@@ -1,0 +1,137 @@
+//! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
+//!
+//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), and figures
+//! that were kept without the rest of their record ([`digest`]). What a record holds belongs to
+//! the room of its kind.
+//!
+//! Promises: reads only; a file that is no record of any kind is an error of one line that names
+//! it. A new kind is a variant here, a list of its figures in `comparison::collect` and a page in
+//! `html`.
+
+pub mod digest;
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
+use crate::loop_experiment::{self, LoopRecord};
+use crate::overwrite::OverwriteRecord;
+use crate::run::{self, RunError, RunRecord};
+use digest::Digest;
+
+/// A run of any kind with its results.
+#[derive(Clone, Debug)]
+pub enum AnyRecord {
+    /// An experiment over the social graph.
+    LinkBench(Box<RunRecord>),
+    /// An experiment over the loops of the classic key-value benchmark.
+    Loops(Box<LoopRecord>),
+    /// Such loops, engine against engine.
+    Db(Box<DbRecord>),
+    /// Overwrites as fast as they go.
+    Overwrite(Box<OverwriteRecord>),
+    /// Figures of a run without the rest of its record.
+    Digest(Box<Digest>),
+}
+
+impl AnyRecord {
+    /// Reads a run: the JSON of its report, or its directory (`results/runs/NAME`).
+    ///
+    /// # Errors
+    /// A path that holds no run of any kind, a file that cannot be read.
+    pub fn read(path: &Path) -> Result<AnyRecord, RunError> {
+        if path.is_dir() {
+            return directory(path);
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| RunError::io(path, error))?;
+        let value: Value = serde_json::from_str(&text).map_err(|error| broken(path, error))?;
+        let has = |pointer: &str| value.pointer(pointer).is_some();
+        if has("/run/plan") {
+            return parsed(path, &text).map(AnyRecord::Loops);
+        }
+        if has("/plan/experiment") {
+            return parsed(path, &text).map(AnyRecord::LinkBench);
+        }
+        if has("/plan/engines") {
+            return parsed(path, &text).map(AnyRecord::Db);
+        }
+        if has("/driver/throughput") {
+            return parsed(path, &text).map(AnyRecord::Overwrite);
+        }
+        if has("/runs/0") || has("/tests/0") {
+            let mut digest: Box<Digest> = parsed(path, &text)?;
+            digest.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(AnyRecord::Digest(digest));
+        }
+        Err(unknown(path))
+    }
+}
+
+/// A run by the plan in its directory.
+fn directory(path: &Path) -> Result<AnyRecord, RunError> {
+    if let Some(record) = loop_experiment::read_record(path)? {
+        return Ok(AnyRecord::Loops(Box::new(record)));
+    }
+    let plan_path = path.join("plan.json");
+    let text = std::fs::read_to_string(&plan_path)
+        .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
+    let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
+    if plan.get("experiment").is_some() {
+        return run::read_record(path).map(|record| AnyRecord::LinkBench(Box::new(record)));
+    }
+    let plan: DbPlan = *parsed(&plan_path, &text)?;
+    Ok(AnyRecord::Db(Box::new(db::collect(path, plan))))
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Box<T>, RunError> {
+    serde_json::from_str(text).map(Box::new).map_err(|error| broken(path, error))
+}
+
+fn broken(path: &Path, error: serde_json::Error) -> RunError {
+    RunError::new(format!("{} is no record of a run: {error}", path.display()))
+}
+
+fn unknown(path: &Path) -> RunError {
+    RunError::new(format!(
+        "{} is no record of a run: name the .json that `bench run`, `bench db` or `bench \
+         overwrite` wrote, or a directory of results/runs",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::EngineName;
+    use crate::run::sample;
+
+    #[test]
+    fn kinds_are_told_apart_and_nothing_else_is_taken() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let read = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).expect("writes");
+            AnyRecord::read(&path)
+        };
+        let record = sample::record(&sample::plan(&EngineName::lithify(), 1));
+        let text = serde_json::to_string(&record).expect("to JSON");
+        assert!(matches!(read("run.json", &text), Ok(AnyRecord::LinkBench(_))));
+        let digest = r#"{"about": "x", "machine": {"cpu": "c", "cpus": 1, "kernel": "k",
+            "memory_bytes": 1, "file_system": "f", "device": "d", "compiler": "r",
+            "build": "release"}, "runs": [{"engine": "lithify"}]}"#;
+        let found = read("few.json", digest);
+        assert!(matches!(&found, Ok(AnyRecord::Digest(d)) if d.name == "few"), "{found:?}");
+        for (name, text, why) in [
+            ("list.json", "[1]", "is no record of a run: name the .json"),
+            ("words.json", "no json", "is no record of a run: expected"),
+            ("half.json", r#"{"plan": {"experiment": 1}}"#, "is no record of a run"),
+        ] {
+            let error = read(name, text).expect_err("is refused").to_string();
+            assert!(error.contains(name) && error.contains(why), "{error}");
+        }
+        let error = AnyRecord::read(directory.path()).expect_err("holds no run").to_string();
+        assert!(error.ends_with("holds no run: no plan.json"), "{error}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Statistics of repeated measurements: medians, intervals, noise, steadiness.
+//!
+//! Owns: the median ([`median`]), bootstrap intervals of medians and of ratios ([`bootstrap`]),
+//! what the same side twice differs by ([`band`]), and the tag of a row that says whether its
+//! repeats were steady ([`steady_tag`]).
+//!
+//! Promises: pure and deterministic: resampling begins with the same seed every time, so that the
+//! same record gives the same report. Does not know engines, figures or files.
+
+pub mod band;
+pub mod bootstrap;
+
+/// The middle one of ascending values; the mean of the middle two when their number is even.
+/// `None` without any.
+pub fn median(ascending: &[f64]) -> Option<f64> {
+    let middle = ascending.len() / 2;
+    match ascending.len() % 2 {
+        1 => Some(ascending[middle]),
+        _ => Some((ascending.get(middle.checked_sub(1)?)? + ascending[middle]) / 2.0),
+    }
+}
+
+/// What is said of repeats of which some were steady ([`crate::meter::steady`]): `yes`,
+/// `not steady`, `2 of 3`, or `short` when none was long enough to say.
+pub fn steady_tag(repeats: impl IntoIterator<Item = Option<bool>>) -> String {
+    let judged: Vec<bool> = repeats.into_iter().flatten().collect();
+    let steady = judged.iter().filter(|steady| **steady).count();
+    match (judged.len(), steady) {
+        (0, _) => "short".to_owned(),
+        (all, steady) if all == steady => "yes".to_owned(),
+        (_, 0) => "not steady".to_owned(),
+        (all, steady) => format!("{steady} of {all}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[4.0]), Some(4.0));
+        assert_eq!(median(&[1.0, 2.0]), Some(1.5));
+        assert_eq!(median(&[1.0, 2.0, 9.0]), Some(2.0));
+    }
+
+    #[test]
+    fn tags_of_repeats() {
+        assert_eq!(steady_tag([]), "short");
+        assert_eq!(steady_tag([None, None]), "short");
+        assert_eq!(steady_tag([Some(true), None]), "yes");
+        assert_eq!(steady_tag([Some(false), None]), "not steady");
+        assert_eq!(steady_tag([Some(false), Some(true), Some(true)]), "2 of 3");
+    }
+}
