@@ -2,7 +2,7 @@
 //!
 //! Owns: one database file, one table per space. Promises: a read sees the newest commit; a batch
 //! is one write transaction, of which there is one at a time. Durability `buffered` is redb's own
-//! commit over a file whose syncs are left out, see [`Unsynced`].
+//! commit over a file whose syncs are left out, see `Unsynced`.
 
 use std::fs::{File, OpenOptions};
 use std::io;

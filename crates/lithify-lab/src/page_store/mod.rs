@@ -4,7 +4,7 @@
 //! its size, and one that does not fit takes two. New: a page keeps its place, and what it saved
 //! is given back to the file system as a hole. This room does both, and neither, in the simplest
 //! possible store ([`store`]), on any file system ([`crate::run::file_system`]), and does the same
-//! writes with Lithify ([`tree`]); then the file is dropped while somebody else writes ([`drop`]).
+//! writes with Lithify ([`tree`]); then the file is dropped while somebody else writes ([`mod@drop`]).
 //!
 //! 1. Every page is written once in order, then random pages for a time, with a data sync every
 //!    [`SYNC_PAGES`] pages.

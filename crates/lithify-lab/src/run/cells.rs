@@ -1,7 +1,7 @@
 //! Cells of any kind of workload: each in a process of its own, measured once, kept.
 //!
 //! Owns: what a kind of workload has to say about its cells ([`Cell`]), the loop over them
-//! ([`CellLoop`]), the job that a measuring process is handed ([`Job`]), what became of the cells
+//! (`CellLoop`), the job that a measuring process is handed ([`Job`]), what became of the cells
 //! ([`Entries`]), and reading a run of one kind again ([`read_run`]).
 //!
 //! Promises: a cell that was measured by the same description is not measured again; one that fails
