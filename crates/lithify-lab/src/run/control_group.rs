@@ -2,22 +2,17 @@
 //!
 //! Owns: finding a hierarchy by its controller, a group that is removed when it is dropped
 //! ([`Group`]), entering one ([`join`]), and removing those of processes that were killed before
-//! they could ([`remove_stale`]): a group's name carries the process id and the start time of its
-//! maker. Does not: know limits; [`super::memory_limit`] and [`super::device_limit`] do.
+//! they could ([`remove_stale`]): a group's name says who made it ([`super::ownership`]). Does not:
+//! know limits; [`super::memory_limit`] and [`super::device_limit`] do.
 //!
 //! Threads: a [`Group`] belongs to its maker's thread; [`join`] may be called from any.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What the names of our groups begin with.
-const NAME: &str = "lithify-bench-";
-
-/// Groups that this process has made: each gets a name of its own.
-static GROUPS_MADE: AtomicU64 = AtomicU64::new(0);
+use super::ownership;
 
 /// A group, removed when dropped.
 #[derive(Debug)]
@@ -31,10 +26,7 @@ impl Group {
     /// # Errors
     /// In words: it cannot be made.
     pub fn create(place: &Path) -> Result<Group, String> {
-        let own = std::process::id();
-        let born = start_ticks(own).unwrap_or(0);
-        let number = GROUPS_MADE.fetch_add(1, Ordering::Relaxed);
-        let path = place.join(format!("{NAME}{own}-{born}-{number}"));
+        let path = place.join(ownership::new_name());
         match fs::create_dir(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(format!("a group cannot be made: {}: {error}", path.display()))
@@ -88,7 +80,7 @@ pub fn remove_stale(place: &Path) -> Vec<String> {
     let mut left = Vec::new();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if is_stale(&name, start_ticks) && remove(&entry.path()).is_err() {
+        if ownership::is_stale(&name) && remove(&entry.path()).is_err() {
             left.push(name);
         }
     }
@@ -133,46 +125,9 @@ pub(super) fn own_group(own_groups: &str, controller: &str) -> String {
     group.unwrap_or_default()
 }
 
-/// When a process began, in the kernel's ticks: with the id it names a process for good.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; the start is field 22, the 20th behind it.
-    let (_, fields) = text.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// True for a group of ours whose process is gone, by `born`, which tells when a process began.
-fn is_stale(name: &str, born: impl Fn(u32) -> Option<u64>) -> bool {
-    let Some(rest) = name.strip_prefix(NAME) else { return false };
-    let numbers: Vec<Option<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
-    match numbers[..] {
-        [Some(pid), Some(ticks), Some(_)] => {
-            u32::try_from(pid).is_ok_and(|pid| born(pid) != Some(ticks))
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn groups_of_processes_that_are_gone_are_stale() {
-        let born = |pid: u32| (pid == 7).then_some(123);
-        for (name, stale) in [
-            ("lithify-bench-7-123-0", false),
-            ("lithify-bench-7-124-0", true),
-            ("lithify-bench-8-123-5", true),
-            ("lithify-bench-8-123", false),
-            ("lithify-bench-x-1-1", false),
-            ("somebody-8-123-0", false),
-        ] {
-            assert_eq!(is_stale(name, born), stale, "{name}");
-        }
-        assert!(start_ticks(std::process::id()).is_some_and(|ticks| ticks > 0));
-        assert_eq!(start_ticks(u32::MAX), None);
-    }
 
     #[test]
     fn a_group_goes_with_its_maker_and_stale_ones_with_the_next() {

@@ -56,6 +56,7 @@ mod tests {
             ("lithify-bench-8-123", false),
             ("lithify-bench-x-1-1", false),
             ("other-8-123-5", false),
+            ("somebody-8-123-0", false),
         ] {
             assert_eq!(is_stale_by(name, born), stale, "{name}");
         }
