@@ -9,14 +9,14 @@ use super::formulas::{
 use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
 use crate::adapter::EngineStatistics;
 use crate::report::figures::{figure, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// Page of an engine that does not follow the settings' size of a block, bytes.
 const PAGE_BYTES: f64 = 4096.0;
 
 /// What kind of tree an engine turned out to have.
 #[derive(Clone, Debug, PartialEq)]
-enum Tree {
+pub(crate) enum Tree {
     /// Levels: what the data of each compress to, level 0 first.
     Leveled { compressed: Vec<f64>, fanout: f64 },
     /// Pages that are overwritten or copied.
@@ -44,7 +44,7 @@ impl Tree {
         Tree::Leveled { compressed: compressed.collect(), fanout: settings.fanout as f64 }
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Tree::Leveled { compressed, fanout } => {
                 format!("levels {}, T {}", compressed.len(), figure(*fanout))
@@ -56,14 +56,15 @@ impl Tree {
 
 /// What the formulas say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Predicted {
+pub(crate) struct Predicted {
     /// Bytes written per byte: full levels, or a page for each row.
-    write: f64,
+    pub write: f64,
     /// Levels that are rarely full; `None` for pages.
-    write_in_practice: Option<f64>,
-    space: f64,
+    pub write_in_practice: Option<f64>,
+    /// Bytes of the directory per byte of live rows.
+    pub space: f64,
     /// Reads of the device per query, cache for all but the lowest blocks: point, range, absent.
-    reads: [f64; 3],
+    pub reads: [f64; 3],
 }
 
 impl Predicted {
@@ -95,18 +96,21 @@ impl Predicted {
 
 /// What was measured, per byte of users' rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Measured {
-    row_bytes: f64,
+pub(crate) struct Measured {
+    /// Bytes of a row, on average.
+    pub row_bytes: f64,
     /// Tables or pages, by the engine's account.
-    write_tables: Option<f64>,
+    pub write_tables: Option<f64>,
     /// The log too.
-    write_with_log: Option<f64>,
+    pub write_with_log: Option<f64>,
     /// What the process made dirty.
-    write_process: f64,
+    pub write_process: f64,
     /// What reached the device.
-    write_device: Option<f64>,
-    space_settled: f64,
-    space_peak: f64,
+    pub write_device: Option<f64>,
+    /// The directory when nothing is due.
+    pub space_settled: f64,
+    /// The directory at most.
+    pub space_peak: f64,
 }
 
 impl Measured {
@@ -138,15 +142,20 @@ impl Measured {
 }
 
 /// A cell with what is predicted and measured of it.
-struct Row<'a> {
-    result: &'a AmplificationResult,
-    tree: Tree,
-    predicted: Predicted,
-    measured: Measured,
+pub(crate) struct Row<'a> {
+    /// What was found.
+    pub result: &'a AmplificationResult,
+    /// What kind of tree it is of.
+    pub tree: Tree,
+    /// What the formulas say.
+    pub predicted: Predicted,
+    /// What came out.
+    pub measured: Measured,
 }
 
 impl<'a> Row<'a> {
-    fn of(cell: &'a AmplificationCell) -> Option<Row<'a>> {
+    /// Of a cell; `None` for one that failed.
+    pub(crate) fn of(cell: &'a AmplificationCell) -> Option<Row<'a>> {
         let result = cell.result.as_ref()?;
         let (tree, measured) = (Tree::of(result), Measured::of(result));
         let predicted = Predicted::of(&tree, measured.row_bytes);
@@ -160,6 +169,12 @@ impl<'a> Row<'a> {
 
     fn query(&self, kind: QueryKind, cold: bool) -> Option<&QueryCost> {
         self.result.queries.iter().find(|cost| cost.kind == kind && cost.cold == cold)
+    }
+
+    /// Reads of the device per query of a kind, with nothing in any cache before.
+    pub(crate) fn cold_reads(&self, kind: QueryKind) -> Option<f64> {
+        let cost = self.query(kind, true)?;
+        Some(cost.device_reads? / cost.queries.max(1) as f64)
     }
 }
 
@@ -181,15 +196,23 @@ pub fn render(record: &AmplificationRecord) -> String {
             result.machine.cpus
         );
     }
-    let _ = writeln!(text, "\nWrite: bytes per byte of users' rows\n{}", write_table(&rows));
+    let _ = writeln!(text, "\nWrite: bytes per byte of users' rows\n{}", write_table(&rows).text());
     text.push_str(
         "theory: levels merged with all of the next one, or a page for each row; practice: 0.7 of \
          the fanout\ntables, with log: by the engine's own account; process: made dirty; device: \
          written, others' too\nrows/page: changed rows per page written that explain the process's \
          figure\n",
     );
-    let _ = writeln!(text, "\nSpace: the directory per byte of live rows\n{}", space_table(&rows));
-    let _ = writeln!(text, "\nRead: reads of the device and KB per query\n{}", read_table(&rows));
+    let _ = writeln!(
+        text,
+        "\nSpace: the directory per byte of live rows\n{}",
+        space_table(&rows).text()
+    );
+    let _ = writeln!(
+        text,
+        "\nRead: reads of the device and KB per query\n{}",
+        read_table(&rows).text()
+    );
     text.push_str(
         "predicted: a cache for all but the lowest blocks; cold: after a restart with no page in \
          memory; warm: the same queries again\n",
@@ -202,7 +225,7 @@ pub fn render(record: &AmplificationRecord) -> String {
     text
 }
 
-fn write_table(rows: &[Row<'_>]) -> String {
+pub(crate) fn write_table(rows: &[Row<'_>]) -> Grid {
     let columns = [
         ("workload", Align::Left),
         ("engine", Align::Left),
@@ -240,10 +263,10 @@ fn write_table(rows: &[Row<'_>]) -> String {
         ]);
         cells
     };
-    table(&columns, &rows.iter().map(row).collect::<Vec<_>>())
+    Grid::new(&columns, rows.iter().map(row).collect())
 }
 
-fn space_table(rows: &[Row<'_>]) -> String {
+pub(crate) fn space_table(rows: &[Row<'_>]) -> Grid {
     let columns = [
         ("workload", Align::Left),
         ("engine", Align::Left),
@@ -265,10 +288,10 @@ fn space_table(rows: &[Row<'_>]) -> String {
         ]);
         cells
     };
-    table(&columns, &rows.iter().map(row).collect::<Vec<_>>())
+    Grid::new(&columns, rows.iter().map(row).collect())
 }
 
-fn read_table(rows: &[Row<'_>]) -> String {
+pub(crate) fn read_table(rows: &[Row<'_>]) -> Grid {
     let columns = [
         ("workload", Align::Left),
         ("engine", Align::Left),
@@ -304,7 +327,7 @@ fn read_table(rows: &[Row<'_>]) -> String {
             lines.push(cells);
         }
     }
-    table(&columns, &lines)
+    Grid::new(&columns, lines)
 }
 
 /// One line per cell, nothing rounded.

@@ -2,14 +2,15 @@
 //! against the figures.
 
 use super::figures::{ArmFigures, MeanAndDeviation, of_engine};
-use super::findings::judge;
+use super::findings::{Verdict, judge};
 use super::plan::ChunkPlan;
 use super::spec::ChunkOutcome;
 use crate::adapter::EngineName;
-use crate::report::card::machine_lines;
+use crate::experiment::chunks::Finding;
+use crate::report::card::{machine_lines, text as text_of};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{figure, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 use crate::report::{opening, repeats};
 use crate::run::cells::Run;
 
@@ -26,23 +27,19 @@ pub fn render(run: &Run<ChunkPlan>) -> String {
     let source = experiment.source.as_ref();
     line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
     line("");
-    line(&card(run));
+    line(&text_of(&card(run)));
     let engines: Vec<(&EngineName, Vec<ArmFigures>)> =
         run.plan.engines.iter().map(|engine| (engine, of_engine(run, engine))).collect();
     for (engine, figures) in &engines {
-        line(&format!(
-            "\n{} ({}; MB are 10^6 bytes, ± one standard deviation)",
-            engine_name(run, engine),
-            repeats(run.plan.sizes.repeats)
-        ));
-        line(&arms(run, figures));
+        line(&format!("\n{}", heading(run, engine)));
+        line(&arms(run, figures).text_or("  no arm was measured"));
     }
     line("\nChecks");
-    line(&checks(run));
+    checks(run).iter().for_each(|check| line(&format!("  {check}")));
     for (engine, figures) in &engines {
         if !experiment.findings.is_empty() {
             line(&format!("\nPublished findings on {}", engine_name(run, engine)));
-            line(&findings(run, figures));
+            findings(run, figures).iter().for_each(|(_, told)| line(&format!("  - {told}")));
         }
     }
     line("\nTo be read with");
@@ -58,14 +55,24 @@ fn any_of<'a>(run: &'a Run<ChunkPlan>, engine: &EngineName) -> Option<&'a ChunkO
     outcomes.find(|outcome| outcome.cell.engine == *engine)
 }
 
-fn engine_name(run: &Run<ChunkPlan>, engine: &EngineName) -> String {
+/// What stands over the table of an engine.
+pub(crate) fn heading(run: &Run<ChunkPlan>, engine: &EngineName) -> String {
+    format!(
+        "{} ({}; MB are 10^6 bytes, ± one standard deviation)",
+        engine_name(run, engine),
+        repeats(run.plan.sizes.repeats)
+    )
+}
+
+/// Name and version of an engine, as it says.
+pub(crate) fn engine_name(run: &Run<ChunkPlan>, engine: &EngineName) -> String {
     any_of(run, engine).map_or_else(|| engine.to_string(), |outcome| outcome.engine_name.clone())
 }
 
 /// What the figures were taken on, and what all arms had in common.
-fn card(run: &Run<ChunkPlan>) -> String {
+pub(crate) fn card(run: &Run<ChunkPlan>) -> Vec<(&'static str, String)> {
     let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
-        return "No cell was measured.".to_owned();
+        return Vec::new();
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
     let mut lines = machine_lines(&outcome.machine);
@@ -105,7 +112,7 @@ fn card(run: &Run<ChunkPlan>) -> String {
             ));
         }
     }
-    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+    lines
 }
 
 fn spread(of: MeanAndDeviation) -> String {
@@ -113,10 +120,7 @@ fn spread(of: MeanAndDeviation) -> String {
 }
 
 /// The table of an engine.
-fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> String {
-    if figures.is_empty() {
-        return "  no arm was measured".to_owned();
-    }
+pub(crate) fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> Grid {
     let columns: Vec<(&str, Align)> = [
         "chunk KiB",
         "codec",
@@ -161,18 +165,23 @@ fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> String {
             remark,
         ]
     };
-    table(&columns, &figures.iter().map(row).collect::<Vec<_>>())
+    Grid::new(&columns, figures.iter().map(row).collect())
+}
+
+/// The largest share of the CPUs that other processes took while flushes and scans ran, percent.
+pub(crate) fn foreign_percent(run: &Run<ChunkPlan>) -> f64 {
+    run.entries.results().map(|outcome| outcome.foreign_percent).fold(0.0, f64::max)
 }
 
 /// What is wrong with the cells, and what others took of the machine.
-fn checks(run: &Run<ChunkPlan>) -> String {
+pub(crate) fn checks(run: &Run<ChunkPlan>) -> Vec<String> {
     let counted = run.valid_cells();
     let mut lines = vec![format!(
-        "  {counted} of {} cells count: what every scan read is what was loaded",
+        "{counted} of {} cells count: what every scan read is what was loaded",
         run.plan.cells.len()
     )];
-    lines.extend(run.plan.skipped.iter().map(|line| format!("  {line}")));
-    lines.extend(run.entries.problems().iter().map(|problem| format!("  {problem}")));
+    lines.extend(run.plan.skipped.iter().cloned());
+    lines.extend(run.entries.problems());
     let cold: u64 = run.entries.results().map(|outcome| outcome.cold_read_device_bytes).sum();
     let wanted: u64 = run
         .entries
@@ -181,25 +190,29 @@ fn checks(run: &Run<ChunkPlan>) -> String {
         .sum();
     if wanted > 0 {
         lines.push(format!(
-            "  scans with empty caches read {} % of the stored bytes from the device",
+            "scans with empty caches read {} % of the stored bytes from the device",
             figure(100.0 * cold as f64 / wanted as f64)
         ));
     }
-    let foreign = run.entries.results().map(|outcome| outcome.foreign_percent).fold(0.0, f64::max);
+    let foreign = foreign_percent(run);
     let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
-    lines.push(format!("  other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
-    lines.join("\n")
+    lines.push(format!("other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
+    lines
 }
 
-/// Every finding with its verdict.
-fn findings(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> String {
-    let lines = run.plan.experiment.findings.iter().map(|finding| {
-        let claim = &finding.claim;
-        match judge(finding.check, figures) {
-            None => format!("  - \"{claim}\": not measured here"),
-            Some(verdict) if verdict.held => format!("  - \"{claim}\": held ({})", verdict.figures),
-            Some(verdict) => format!("  - \"{claim}\": did not, because {}", verdict.figures),
-        }
-    });
-    lines.collect::<Vec<_>>().join("\n")
+/// Every finding with what the figures say about it, if they do, and in words.
+pub(crate) fn findings(
+    run: &Run<ChunkPlan>,
+    figures: &[ArmFigures],
+) -> Vec<(Option<Verdict>, String)> {
+    let tell = |finding: &Finding| {
+        let (claim, verdict) = (&finding.claim, judge(finding.check, figures));
+        let told = match &verdict {
+            None => format!("\"{claim}\": not measured here"),
+            Some(verdict) if verdict.held => format!("\"{claim}\": held ({})", verdict.figures),
+            Some(verdict) => format!("\"{claim}\": did not, because {}", verdict.figures),
+        };
+        (verdict, told)
+    };
+    run.plan.experiment.findings.iter().map(tell).collect()
 }

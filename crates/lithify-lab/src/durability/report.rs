@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode};
 use crate::report::figures::figure;
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// What a crash is called.
 pub fn crash_name(crash: Crash) -> &'static str {
@@ -15,7 +15,7 @@ pub fn crash_name(crash: Crash) -> &'static str {
 }
 
 /// What the documentation promises of writes that were seen and of acknowledged ones.
-fn promise(mode: Mode, crash: Crash) -> String {
+pub(crate) fn promise(mode: Mode, crash: Crash) -> String {
     match (mode, crash) {
         (Mode::None, _) | (Mode::Buffered, Crash::PowerCut) => "may be lost".to_owned(),
         (Mode::Interval, Crash::PowerCut) => format!("at most about {INTERVAL_MS} ms"),
@@ -23,7 +23,7 @@ fn promise(mode: Mode, crash: Crash) -> String {
     }
 }
 
-fn loss(loss: &Loss) -> String {
+pub(crate) fn loss(loss: &Loss) -> String {
     match loss.crashes {
         0 => "none".to_owned(),
         crashes => {
@@ -71,8 +71,8 @@ pub fn render(record: &DurabilityRecord) -> String {
         },
         spec.cuts
     );
-    let _ = writeln!(text, "What crashes took\n{}\n", losses(&record.losses));
-    let _ = writeln!(text, "What commits cost\n{}", commits(&record.commits));
+    let _ = writeln!(text, "What crashes took\n{}\n", losses(&record.losses).text());
+    let _ = writeln!(text, "What commits cost\n{}", commits(&record.commits).text());
     let violations = record.violations();
     match violations.is_empty() {
         true => text.push_str("\nEvery promise was kept.\n"),
@@ -83,7 +83,8 @@ pub fn render(record: &DurabilityRecord) -> String {
     text
 }
 
-fn losses(losses: &[LossFigures]) -> String {
+/// What crashes took, by mode and crash.
+pub(crate) fn losses(losses: &[LossFigures]) -> Grid {
     let columns = [
         ("mode", Align::Left),
         ("crash", Align::Left),
@@ -114,10 +115,11 @@ fn losses(losses: &[LossFigures]) -> String {
             figure(figures.recovery_ms[1]),
         ]
     };
-    table(&columns, &losses.iter().map(row).collect::<Vec<_>>())
+    Grid::new(&columns, losses.iter().map(row).collect())
 }
 
-fn commits(commits: &[CommitFigures]) -> String {
+/// What commits cost, by mode and number of writers.
+pub(crate) fn commits(commits: &[CommitFigures]) -> Grid {
     let columns = [
         ("mode", Align::Left),
         ("writers", Align::Right),
@@ -146,5 +148,5 @@ fn commits(commits: &[CommitFigures]) -> String {
             figure(ratio(figures.cpu_us, figures.commits)),
         ]
     };
-    table(&columns, &commits.iter().map(row).collect::<Vec<_>>())
+    Grid::new(&columns, commits.iter().map(row).collect())
 }

@@ -9,40 +9,39 @@ use super::compare::published_name;
 use super::figures::{Figures, Spread, figure, figure_or_dash};
 use super::gates;
 use super::paired::Comparison;
-use super::tables::{Align, table};
+use super::tables::{Align, Grid};
 use crate::experiment::Phase;
 use crate::linkbench::Operation;
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
 use crate::scalability::report::{Series, render as render_curves};
 
+/// What stands over the costs by clients.
+pub(crate) const EFFICIENCY_HEADING: &str =
+    "efficiency by clients: the machine's context switches, CPU % and device (medians)";
+
+/// What stands over the curves.
+pub(crate) const SCALABILITY_HEADING: &str = "scalability: X(N) = lambda N / (1 + sigma (N-1) + \
+    kappa N (N-1)); an operation's X is clients by its mean latency";
+
 /// All parts with their headings; nothing for a run with one number of clients.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
-    let loads = counts(record, Phase::Load);
-    let queries = counts(record, Phase::Query);
-    if loads.len().max(queries.len()) < 2 {
-        return Vec::new();
-    }
-    let sweep = Sweep { record, figures, cpus: cpus(record) };
+    let Some(sweep) = Sweep::of(record, figures) else { return Vec::new() };
     let mut parts = Vec::new();
-    for (phase, counts) in [(Phase::Load, &loads), (Phase::Query, &queries)] {
-        parts.push(format!("\n{}\n{}", sweep.heading(phase), sweep.rates(phase, counts)));
+    for phase in [Phase::Load, Phase::Query] {
+        let (grid, notes) = sweep.rates(phase);
+        let lines: Vec<String> = std::iter::once(grid.text()).chain(notes).collect();
+        parts.push(format!("\n{}\n{}", sweep.heading(phase), lines.join("\n")));
     }
-    parts.push(format!(
-        "\nefficiency by clients: the machine's context switches, CPU % and device (medians)\n{}",
-        sweep.efficiency(&loads, &queries)
-    ));
-    if let Some(clients) = queries.last() {
+    parts.push(format!("\n{EFFICIENCY_HEADING}\n{}", sweep.efficiency().text()));
+    if let Some(clients) = sweep.queries.last() {
         parts.push(format!(
             "\nlatency by operation, ms, {clients} clients (medians over the repeats)\n{}",
-            sweep.latencies(*clients)
+            sweep.latencies(*clients).text()
         ));
     }
-    if let Some(curves) = render_curves(&sweep.series(&loads, &queries)) {
-        parts.push(format!(
-            "\nscalability: X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)); an operation's X \
-             is clients by its mean latency\n{curves}"
-        ));
+    if let Some(curves) = render_curves(&sweep.series()) {
+        parts.push(format!("\n{SCALABILITY_HEADING}\n{curves}"));
     }
     parts
 }
@@ -61,14 +60,36 @@ fn cpus(record: &RunRecord) -> Option<usize> {
     record.cells.iter().find_map(|cell| Some(cell.result.as_ref()?.machine.cpus))
 }
 
-struct Sweep<'a> {
+/// A run with several numbers of clients.
+pub(crate) struct Sweep<'a> {
     record: &'a RunRecord,
     figures: &'a Figures<'a>,
-    cpus: Option<usize>,
+    /// CPUs of the machine, where they are known.
+    pub cpus: Option<usize>,
+    /// Numbers of clients of the loads, ascending.
+    pub loads: Vec<u64>,
+    /// Of the queries.
+    pub queries: Vec<u64>,
 }
 
-impl Sweep<'_> {
-    fn heading(&self, phase: Phase) -> String {
+impl<'a> Sweep<'a> {
+    /// Of a run; `None` for one with one number of clients.
+    pub(crate) fn of(record: &'a RunRecord, figures: &'a Figures<'a>) -> Option<Sweep<'a>> {
+        let [loads, queries] = [Phase::Load, Phase::Query].map(|phase| counts(record, phase));
+        let is_sweep = loads.len().max(queries.len()) > 1;
+        is_sweep.then(|| Sweep { record, figures, cpus: cpus(record), loads, queries })
+    }
+
+    /// The numbers of clients of a phase, ascending.
+    pub(crate) fn counts(&self, phase: Phase) -> &[u64] {
+        match phase {
+            Phase::Load => &self.loads,
+            Phase::Query => &self.queries,
+        }
+    }
+
+    /// What stands over the rates of a phase.
+    pub(crate) fn heading(&self, phase: Phase) -> String {
         let repeats = super::repeats(self.record.plan.repeats);
         let what = match phase {
             Phase::Load => "load by clients: IPS",
@@ -84,7 +105,8 @@ impl Sweep<'_> {
 
     /// Rates of the arms, ratios of the pairs, and what was published of both; under them what the
     /// marks mean.
-    fn rates(&self, phase: Phase, counts: &[u64]) -> String {
+    pub(crate) fn rates(&self, phase: Phase) -> (Grid, Vec<String>) {
+        let counts = self.counts(phase);
         let heads: Vec<String> = counts
             .iter()
             .map(|clients| {
@@ -103,19 +125,20 @@ impl Sweep<'_> {
             rows.push(row("T", arm, counts, |clients| self.turnover(arm, clients)));
         }
         rows.extend(self.ratio_rows(phase, counts));
-        let mut text = table(&columns, &rows);
+        let mut notes = Vec::new();
         if heads.iter().any(|head| head.ends_with("over")) {
-            text.push_str(
-                "\nover: more than two clients for each CPU, which they share with the engine",
+            notes.push(
+                "over: more than two clients for each CPU, which they share with the engine"
+                    .to_owned(),
             );
         }
         if phase == Phase::Query {
-            text.push_str("\nT: write operations per loaded node until the end of the phase");
+            notes.push("T: write operations per loaded node until the end of the phase".to_owned());
         }
         if let Some(claim) = self.record.plan.claims().filter(|_| phase == Phase::Query) {
-            text.push_str(&format!("\n*: NOT {} in a repeat", claim.name()));
+            notes.push(format!("*: NOT {} in a repeat", claim.name()));
         }
-        text
+        (Grid::new(&columns, rows), notes)
     }
 
     /// The rate of an arm, marked where a repeat is not what the scale claims.
@@ -178,14 +201,14 @@ impl Sweep<'_> {
     }
 
     /// The published block of what an operation costs, in its order.
-    fn efficiency(&self, loads: &[u64], queries: &[u64]) -> String {
+    pub(crate) fn efficiency(&self) -> Grid {
         let mut columns = vec![("phase", Align::Left), ("clients", Align::Right)];
         columns.extend(EFFICIENCY.map(|(name, _)| (name, Align::Right)));
         columns.push(("engine", Align::Left));
         let mut rows = Vec::new();
-        for (phase, counts) in [(Phase::Load, loads), (Phase::Query, queries)] {
+        for phase in [Phase::Load, Phase::Query] {
             for arm in &self.record.plan.arms {
-                for clients in counts {
+                for clients in self.counts(phase) {
                     if self.figures.phases(arm, phase, *clients).is_empty() {
                         continue;
                     }
@@ -200,11 +223,11 @@ impl Sweep<'_> {
                 }
             }
         }
-        table(&columns, &rows)
+        Grid::new(&columns, rows)
     }
 
     /// Each operation's latencies, arm by arm.
-    fn latencies(&self, clients: u64) -> String {
+    pub(crate) fn latencies(&self, clients: u64) -> Grid {
         let columns = [
             ("operation", Align::Left),
             ("count", Align::Right),
@@ -236,12 +259,12 @@ impl Sweep<'_> {
                 rows.push(row);
             }
         }
-        table(&columns, &rows)
+        Grid::new(&columns, rows)
     }
 
     /// The rates that curves go through: of loads, of queries, of each operation of them, and the
     /// published ones.
-    fn series(&self, loads: &[u64], queries: &[u64]) -> Vec<Series> {
+    pub(crate) fn series(&self) -> Vec<Series> {
         let mut all = Vec::new();
         for arm in &self.record.plan.arms {
             let series = |what: &str, phase, counts: &[u64], rate: &Rate<'_>| {
@@ -258,14 +281,19 @@ impl Sweep<'_> {
                 }
             };
             let whole: &Rate<'_> = &|_, phase| Some(phase.rate());
-            all.push(series("load", Phase::Load, loads, whole));
-            all.push(series("query", Phase::Query, queries, whole));
+            all.push(series("load", Phase::Load, &self.loads, whole));
+            all.push(series("query", Phase::Query, &self.queries, whole));
             for operation in Operation::REPORTED {
-                all.push(series(operation.name(), Phase::Query, queries, &|clients, phase| {
-                    let mut summaries = phase.latencies.iter();
-                    let summary = summaries.find(|summary| summary.op == operation.name())?;
-                    Some(clients as f64 / (summary.mean_ms / 1e3))
-                }));
+                all.push(series(
+                    operation.name(),
+                    Phase::Query,
+                    &self.queries,
+                    &|clients, phase| {
+                        let mut summaries = phase.latencies.iter();
+                        let summary = summaries.find(|summary| summary.op == operation.name())?;
+                        Some(clients as f64 / (summary.mean_ms / 1e3))
+                    },
+                ));
             }
             for phase in [Phase::Load, Phase::Query] {
                 let points = self.published(phase, arm).unwrap_or_default();

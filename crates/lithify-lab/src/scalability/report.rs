@@ -1,8 +1,8 @@
 //! Fitted curves as a table, with what they miss point by point.
 
-use super::{Point, fit};
+use super::{Curve, Fit, Point, fit};
 use crate::report::figures::figure;
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// Rates of one thing by the number of clients.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,32 @@ pub struct Series {
 
 /// The curves of all series and their residuals; `None` when no series has enough points.
 pub fn render(series: &[Series]) -> Option<String> {
+    let fits = fits(series);
+    if fits.is_empty() {
+        return None;
+    }
+    let percent = |curve: &Curve, (clients, residual): &(u64, f64)| {
+        let percent = 100.0 * residual / curve.rate(*clients as f64);
+        format!("{clients}: {percent:+.1}")
+    };
+    let line = |(Series { name, what, .. }, fit): &(&Series, Fit)| {
+        let misses = fit.residuals.iter().map(|residual| percent(&fit.curve, residual));
+        format!("  {name}, {what}: {}", misses.collect::<Vec<_>>().join(", "))
+    };
+    Some(format!(
+        "{}\nMeasured above (+) or below (-) the curve, percent of it, by clients\n{}",
+        grid(&fits).text(),
+        fits.iter().map(line).collect::<Vec<_>>().join("\n")
+    ))
+}
+
+/// The curves of those series that have enough points.
+pub(crate) fn fits(series: &[Series]) -> Vec<(&Series, Fit)> {
+    series.iter().filter_map(|series| Some((series, fit(&series.points).ok()?))).collect()
+}
+
+/// Curves with their parameters, peaks and how far those can be believed.
+pub(crate) fn grid(fits: &[(&Series, Fit)]) -> Grid {
     let columns = [
         ("figure", Align::Left),
         ("points", Align::Right),
@@ -33,13 +59,11 @@ pub fn render(series: &[Series]) -> Option<String> {
         ("95 % of resamples", Align::Right),
         ("engine", Align::Left),
     ];
-    let (mut rows, mut residuals) = (Vec::new(), Vec::new());
-    for Series { name, what, points, cpus } in series {
-        let Ok(fit) = fit(points) else { continue };
+    let row = |(Series { name, what, points, cpus }, fit): &(&Series, Fit)| {
         let peak = fit.curve.peak_clients();
         let range = |[low, high]: [f64; 2]| format!("[{}, {}]", unlimited(low), unlimited(high));
         let per_cpu = peak.zip(*cpus).map(|(peak, cpus)| peak / cpus as f64);
-        rows.push(vec![
+        vec![
             what.clone(),
             points.len().to_string(),
             figure(fit.curve.lambda),
@@ -52,33 +76,19 @@ pub fn render(series: &[Series]) -> Option<String> {
             unlimited(fit.curve.most()),
             range(fit.ranges.most),
             name.clone(),
-        ]);
-        let percent = |(clients, residual): &(u64, f64)| {
-            let percent = 100.0 * residual / fit.curve.rate(*clients as f64);
-            format!("{clients}: {percent:+.1}")
-        };
-        let misses: Vec<String> = fit.residuals.iter().map(percent).collect();
-        residuals.push(format!("  {name}, {what}: {}", misses.join(", ")));
-    }
-    if rows.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "{}\nMeasured above (+) or below (-) the curve, percent of it, by clients\n{}",
-        table(&columns, &rows),
-        residuals.join("\n")
-    ))
+        ]
+    };
+    Grid::new(&columns, fits.iter().map(row).collect())
 }
 
 /// A figure, or `none` for what has no limit.
-fn unlimited(value: f64) -> String {
+pub(crate) fn unlimited(value: f64) -> String {
     if value.is_infinite() { "none".to_owned() } else { figure(value) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scalability::Curve;
 
     #[test]
     fn curves_with_enough_points_have_a_row() {

@@ -6,11 +6,13 @@ use super::plan::TablePlan;
 use super::spec::TableOutcome;
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
-use crate::experiment::tables::{TableArm, TableColumn, UpdateMode};
-use crate::report::card::{machine_lines, tree};
-use crate::report::compare::{FOREIGN_PERCENT_MAX, Verdict, compare, direction, sentence};
+use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
+use crate::report::card::{machine_lines, text as text_of, tree};
+use crate::report::compare::{
+    Comparison, FOREIGN_PERCENT_MAX, Verdict, compare, direction, sentence,
+};
 use crate::report::figures::{figure, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 use crate::report::{opening, repeats};
 use crate::run::cells::Run;
 
@@ -27,28 +29,30 @@ pub fn render(run: &Run<TablePlan>) -> String {
     let source = experiment.source.as_ref();
     line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
     line("");
-    line(&card(run));
+    line(&text_of(&card(run)));
     let medians = repeats(run.plan.sizes.repeats);
     for data in &run.plan.tables {
         line(&format!("\n{}", heading(run, *data, &medians)));
-        line(&columns(run, *data));
+        line(&columns(run, *data).text());
         let published = published(run, *data);
         if !published.is_empty() {
             line(&format!("as published: {published}"));
         }
         if let Some(modes) = modes(run, *data) {
-            line(&format!(
-                "{data}: KB written per update by mode, maintenance included and compactions not; \
-                 to the device with them"
-            ));
-            line(&modes);
+            line(&format!("{data}: {MODES_HEADING}"));
+            line(&modes.text());
+            let published = published_modes(run);
+            if !published.is_empty() {
+                line(&format!("as published, per update: {published}"));
+            }
         }
     }
     line("\nChecks");
-    line(&checks(run));
+    checks(run).iter().for_each(|check| line(&format!("  {check}")));
     if !experiment.headlines.is_empty() {
         line("\nPublished against measured");
-        line(&headlines(run));
+        line(&headlines(run).text());
+        told(run).iter().for_each(|(_, text)| line(&format!("  - {text}")));
     }
     line("\nTo be read with");
     experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
@@ -57,13 +61,16 @@ pub fn render(run: &Run<TablePlan>) -> String {
     text
 }
 
+/// What stands over the modes.
+pub(crate) const MODES_HEADING: &str = "KB written per update by mode, maintenance included and compactions not; to the device with them";
+
 /// Whether an arm was to be measured on an engine.
 fn is_planned(run: &Run<TablePlan>, engine: &EngineName, arm: &str) -> bool {
     run.plan.cells.iter().any(|cell| cell.engine == *engine && cell.arm == arm)
 }
 
 /// Every arm on every engine that it runs on.
-fn arms(run: &Run<TablePlan>) -> Vec<(&EngineName, &TableArm)> {
+pub(crate) fn arms(run: &Run<TablePlan>) -> Vec<(&EngineName, &TableArm)> {
     let arms = run.plan.arms.iter().filter_map(|name| run.plan.experiment.arm(name));
     let arms: Vec<&TableArm> = arms.collect();
     let of_engine = |engine| arms.iter().map(move |arm| (engine, *arm));
@@ -88,9 +95,9 @@ fn engine_names(run: &Run<TablePlan>) -> String {
 }
 
 /// What the figures were taken on, and what all arms had in common.
-fn card(run: &Run<TablePlan>) -> String {
+pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
     let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
-        return "No cell was measured.".to_owned();
+        return Vec::new();
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
     let mut lines = machine_lines(&outcome.machine);
@@ -112,7 +119,7 @@ fn card(run: &Run<TablePlan>) -> String {
         ),
         ("maintenance", maintenance(run)),
     ]);
-    lines.iter().map(|(name, value)| format!("{name:<18} {value}")).collect::<Vec<_>>().join("\n")
+    lines
 }
 
 /// How the waits for maintenance ended.
@@ -136,7 +143,7 @@ fn maintenance(run: &Run<TablePlan>) -> String {
     )
 }
 
-fn heading(run: &Run<TablePlan>, data: TableData, medians: &str) -> String {
+pub(crate) fn heading(run: &Run<TablePlan>, data: TableData, medians: &str) -> String {
     let outcome = run.entries.results().find(|outcome| outcome.cell.table == data);
     let Some(outcome) = outcome else { return format!("{data}: nothing was measured") };
     format!(
@@ -162,7 +169,7 @@ fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
 }
 
 /// The columns in the published order.
-fn columns(run: &Run<TablePlan>, data: TableData) -> String {
+pub(crate) fn columns(run: &Run<TablePlan>, data: TableData) -> Grid {
     let mut headings =
         vec![("engine", Align::Left), ("codec", Align::Left), ("block", Align::Right)];
     headings.extend(TableColumn::ALL.iter().map(|column| (column.name(), Align::Right)));
@@ -180,11 +187,11 @@ fn columns(run: &Run<TablePlan>, data: TableData) -> String {
         row.extend([arm.name.clone(), remark(run, &outcomes)]);
         rows.push(row);
     }
-    table(&headings, &rows)
+    Grid::new(&headings, rows)
 }
 
 /// The published figures of a table, in words.
-fn published(run: &Run<TablePlan>, data: TableData) -> String {
+pub(crate) fn published(run: &Run<TablePlan>, data: TableData) -> String {
     let figures = run.plan.experiment.published.iter().filter(|figure| figure.table == data);
     let told = figures.map(|of| format!("{} {} {}", of.system, of.column, figure(of.value)));
     told.collect::<Vec<_>>().join(", ")
@@ -192,7 +199,7 @@ fn published(run: &Run<TablePlan>, data: TableData) -> String {
 
 /// What an update writes in each mode, and whether the published order holds; `None` for a table
 /// without modes.
-fn modes(run: &Run<TablePlan>, data: TableData) -> Option<String> {
+pub(crate) fn modes(run: &Run<TablePlan>, data: TableData) -> Option<Grid> {
     let mut headings = vec![("engine".to_owned(), Align::Left), ("arm".to_owned(), Align::Left)];
     for mode in UpdateMode::ALL {
         headings.push((mode.name().to_owned(), Align::Right));
@@ -216,26 +223,16 @@ fn modes(run: &Run<TablePlan>, data: TableData) -> Option<String> {
         row.push(order(&written));
         rows.push(row);
     }
-    let headings: Vec<(&str, Align)> =
-        headings.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let mut text = table(&headings, &rows);
-    let published: Vec<String> = run
-        .plan
-        .experiment
-        .published_mode
-        .iter()
-        .map(|of| {
-            let (pages, bytes) = (figure(of.pages), figure(of.log_bytes));
-            format!("{} {pages} pages and {bytes} bytes of log", of.mode.name())
-        })
-        .collect();
-    if !published.is_empty() {
-        text.push_str(&format!("\nas published, per update: {}", published.join(", ")));
-    }
-    Some(text)
+    (!rows.is_empty()).then_some(Grid { columns: headings, rows })
+}
+
+/// What was published of an update in each mode, in words; empty without.
+pub(crate) fn published_modes(run: &Run<TablePlan>) -> String {
+    let published = run.plan.experiment.published_mode.iter().map(|of| {
+        let (pages, bytes) = (figure(of.pages), figure(of.log_bytes));
+        format!("{} {pages} pages and {bytes} bytes of log", of.mode.name())
+    });
+    published.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether figures fall from mode to mode, as published.
@@ -250,27 +247,40 @@ fn order(written: &[f64]) -> String {
     format!("did not, because {}", told.join(" : "))
 }
 
+/// The largest share of the CPUs that other processes took while a step ran, percent.
+pub(crate) fn foreign_percent(run: &Run<TablePlan>) -> f64 {
+    run.entries.results().map(|outcome| outcome.foreign_percent).fold(0.0, f64::max)
+}
+
 /// What is wrong with the cells, and what others took of the machine.
-fn checks(run: &Run<TablePlan>) -> String {
+pub(crate) fn checks(run: &Run<TablePlan>) -> Vec<String> {
     let mut lines = vec![format!(
-        "  {} of {} cells count: the aggregate's answer, the rows, the index and the sum of what \
-         was updated are the generator's",
+        "{} of {} cells count: the aggregate's answer, the rows, the index and the sum of what was \
+         updated are the generator's",
         run.valid_cells(),
         run.plan.cells.len()
     )];
-    lines.extend(run.plan.skipped.iter().map(|line| format!("  {line}")));
-    lines.extend(run.entries.problems().iter().map(|problem| format!("  {problem}")));
-    let results = run.entries.results();
-    let foreign = results.map(|outcome| outcome.foreign_percent).fold(0.0, f64::max);
+    lines.extend(run.plan.skipped.iter().cloned());
+    lines.extend(run.entries.problems());
+    let foreign = foreign_percent(run);
     let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
-    lines.push(format!("  other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
-    lines.join("\n")
+    lines.push(format!("other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
+    lines
 }
 
-/// Every published ratio on every engine.
-fn headlines(run: &Run<TablePlan>) -> String {
-    let mut rows = Vec::new();
-    let mut sentences = Vec::new();
+/// A published ratio on an engine, with what was measured of it.
+pub(crate) struct Held<'a> {
+    /// As published.
+    pub item: &'a TableHeadline,
+    /// On which engine.
+    pub engine: &'a EngineName,
+    /// As measured, if it was.
+    pub comparison: Option<Comparison>,
+}
+
+/// Every published ratio on every engine that both of its arms run on.
+pub(crate) fn held(run: &Run<TablePlan>) -> Vec<Held<'_>> {
+    let mut all = Vec::new();
     for item in &run.plan.experiment.headlines {
         let planned = |engine: &&EngineName| {
             [&item.arm, &item.base].into_iter().all(|arm| is_planned(run, engine, arm))
@@ -280,35 +290,32 @@ fn headlines(run: &Run<TablePlan>) -> String {
             let comparison = of(&item.arm)
                 .zip(of(&item.base))
                 .and_then(|(arm, base)| compare(&arm, &base, item.published));
-            let mut row = vec![
-                engine.to_string(),
-                item.table.to_string(),
-                item.column.to_string(),
-                format!("{} / {}", item.arm, item.base),
-                format!("{:.3}", item.published),
-            ];
-            row.extend(match &comparison {
-                Some(of) => [
-                    format!("{:.3}", of.ratio),
-                    format!("[{:.3}, {:.3}]", of.min, of.max),
-                    direction(of.verdict).to_owned(),
-                ],
-                None => ["-", "-", "not measured"].map(str::to_owned),
-            });
-            rows.push(row);
-            let told =
-                sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
-            let held = match comparison.map(|comparison| comparison.verdict) {
-                Some(Verdict::Same) => "held",
-                Some(Verdict::Opposite) => "did not",
-                Some(Verdict::SingleRun(true)) => "held, in one run",
-                Some(Verdict::SingleRun(false)) => "did not, in one run",
-                Some(Verdict::NoDifference) => "cannot be told",
-                None => "not measured",
-            };
-            sentences.push(format!("  - {engine}, {}: {held}: {told}", item.table));
+            all.push(Held { item, engine, comparison });
         }
     }
+    all
+}
+
+/// The published ratios beside the measured ones.
+pub(crate) fn headlines(run: &Run<TablePlan>) -> Grid {
+    let row = |Held { item, engine, comparison }: Held<'_>| {
+        let mut row = vec![
+            engine.to_string(),
+            item.table.to_string(),
+            item.column.to_string(),
+            format!("{} / {}", item.arm, item.base),
+            format!("{:.3}", item.published),
+        ];
+        row.extend(match &comparison {
+            Some(of) => [
+                format!("{:.3}", of.ratio),
+                format!("[{:.3}, {:.3}]", of.min, of.max),
+                direction(of.verdict).to_owned(),
+            ],
+            None => ["-", "-", "not measured"].map(str::to_owned),
+        });
+        row
+    };
     let headings = [
         ("engine", Align::Left),
         ("table", Align::Left),
@@ -319,5 +326,25 @@ fn headlines(run: &Run<TablePlan>) -> String {
         ("range", Align::Right),
         ("same direction?", Align::Left),
     ];
-    format!("{}\n{}", table(&headings, &rows), sentences.join("\n"))
+    Grid::new(&headings, held(run).into_iter().map(row).collect())
+}
+
+/// What each published ratio came to, in words.
+pub(crate) fn told(run: &Run<TablePlan>) -> Vec<(Held<'_>, String)> {
+    let came_to = |comparison: &Option<Comparison>| match comparison.map(|of| of.verdict) {
+        Some(Verdict::Same) => "held",
+        Some(Verdict::Opposite) => "did not",
+        Some(Verdict::SingleRun(true)) => "held, in one run",
+        Some(Verdict::SingleRun(false)) => "did not, in one run",
+        Some(Verdict::NoDifference) => "cannot be told",
+        None => "not measured",
+    };
+    let mut told = Vec::new();
+    for held in held(run) {
+        let Held { item, engine, comparison } = &held;
+        let says = sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
+        let text = format!("{engine}, {}: {}: {says}", item.table, came_to(comparison));
+        told.push((held, text));
+    }
+    told
 }
