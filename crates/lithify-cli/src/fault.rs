@@ -42,6 +42,11 @@ impl Fault {
         Fault { code: INTERRUPTED, text: text.to_string() }
     }
 
+    /// True when the user stopped it.
+    pub fn is_interrupted(&self) -> bool {
+        self.code == INTERRUPTED
+    }
+
     /// What went wrong.
     pub fn text(&self) -> &str {
         &self.text

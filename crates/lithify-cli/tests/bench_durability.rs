@@ -36,7 +36,12 @@ fn every_promise_is_tried_and_reported() {
         .map(|file| file.expect("a file").file_name())
         .collect();
     files.sort();
-    assert_eq!(files, ["durability-lithify.json", "durability-lithify.txt"]);
+    let report = ["durability-lithify.html", "durability-lithify.json", "durability-lithify.txt"];
+    assert_eq!(files[..3], report);
+    assert_eq!(files[3..], ["runs"]);
+    let again = bench(place.path(), &small);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(said.matches(": measured already, kept").count(), 4, "{said}");
 }
 
 #[test]

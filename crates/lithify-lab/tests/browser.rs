@@ -1,5 +1,5 @@
 //! Pages in a real browser: no error, nothing loaded, nothing wider than the screen, tooltips by
-//! keyboard; light and dark, desktop and phone.
+//! keyboard; light and dark, desktop and phone. One of every kind of run, and the index over them.
 //!
 //! Needs Chromium (`chromium`, or the program in `LITHIFY_BROWSER`). Without it the test says so and
 //! passes; with `LITHIFY_EXPECT_BROWSER=1` it fails. `LITHIFY_SCREENSHOTS=DIR` keeps pictures.
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lithify_lab::html;
-use lithify_lab::records::AnyRecord;
+use lithify_lab::records::{AnyRecord, names_in};
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for one answer.
@@ -205,20 +205,27 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Pages of all committed results, in a directory of their own.
+/// Pages of all committed results and of the small records of other kinds, and the index over them,
+/// in a directory of their own.
 fn pages(directory: &Path) -> Vec<PathBuf> {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    let mut pages = Vec::new();
-    for entry in std::fs::read_dir(results).expect("the committed results").flatten() {
-        let path = entry.path();
-        let Ok(record) = AnyRecord::read(&path) else { continue };
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let page = directory.join(format!("{name}.html"));
-        std::fs::write(&page, html::render(&record)).expect("writes");
-        pages.push(page);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut pages, mut records) = (Vec::new(), Vec::new());
+    for results in [here.join("../../results"), here.join("tests/records")] {
+        for name in names_in(&results).expect("records") {
+            let path = results.join(&name);
+            let Ok(record) = AnyRecord::read(&path) else { continue };
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let page = directory.join(format!("{stem}.html"));
+            std::fs::write(&page, html::render(&record)).expect("writes");
+            pages.push(page);
+            records.push((format!("{stem}.html"), record));
+        }
     }
-    assert!(!pages.is_empty(), "no result has a page");
+    assert!(records.len() >= 12, "only {} records have pages", records.len());
     pages.sort();
+    let index = directory.join("index.html");
+    std::fs::write(&index, html::index::render("results", &records, &[])).expect("writes");
+    pages.insert(0, index);
     pages
 }
 
@@ -256,6 +263,10 @@ fn pages_in_a_browser() {
                 browser.pictures(width, &pictures.join(format!("{name}-{width}-{scheme}")));
             }
         }
+        if name == "index" {
+            links(&mut browser, &page);
+            continue;
+        }
         colours_differ(&mut browser, &page);
         keyboard(&mut browser, &page);
         names(&mut browser, &page);
@@ -266,6 +277,19 @@ fn pages_in_a_browser() {
             browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
             browser.pictures(PAPER_WIDTH, &pictures.join(format!("{name}-print")));
         }
+    }
+}
+
+/// Every run of the index has a link, and a link leads to a page.
+fn links(browser: &mut Chromium, index: &Path) {
+    browser.open(index, 1280, false);
+    let links = browser.value("[...document.querySelectorAll('.runs a')].map(a => a.href)");
+    let links = links.as_array().expect("links").clone();
+    let runs = browser.value("document.querySelectorAll('.runs li').length");
+    assert_eq!(runs, links.len(), "{links:?}");
+    for link in links {
+        let path = link.as_str().and_then(|link| link.strip_prefix("file://")).expect("a file");
+        assert!(Path::new(path).is_file(), "{path}");
     }
 }
 

@@ -37,7 +37,7 @@ use crate::linkbench::schema::{
 use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle, schema};
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
-use crate::meter::{Meter, PhaseUsage};
+use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::engine::{self, Transactions, open_spaces};
@@ -75,6 +75,7 @@ pub fn measure(
     directory: &Path,
     listener: Listener<'_>,
 ) -> Result<AmplificationResult, RunError> {
+    let started_unix_s = unix_seconds();
     let run = Run { spec, directory, meter: Meter::new(directory), listener, graph: graph(spec)? };
     let engine = Counted::above(run.open()?);
     run.fill(&engine)?;
@@ -99,6 +100,7 @@ pub fn measure(
     engine.close().map_err(|error| failed("close", &error))?;
     Ok(AmplificationResult {
         spec: spec.clone(),
+        started_unix_s: Some(started_unix_s),
         machine: Machine::describe(directory),
         engine_name,
         capabilities,

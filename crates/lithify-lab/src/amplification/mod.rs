@@ -19,17 +19,19 @@ pub mod report;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
+use crate::html;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
-use crate::run::store::{write_atomically, write_json};
+use crate::run::store::{note_seconds, write_atomically, write_json};
 use crate::run::{RunError, require_free};
 
 /// What rows are changed how.
@@ -92,7 +94,7 @@ impl AmplificationSpec {
     }
 
     /// An upper estimate of what it needs on the disk, bytes.
-    fn disk_bytes(&self) -> u64 {
+    pub fn disk_bytes(&self) -> u64 {
         // A node with its links and counts has about 700 bytes.
         let row_bytes = match self.workload {
             Workload::LinkBench => 700,
@@ -165,6 +167,9 @@ pub struct QueryCost {
 pub struct AmplificationResult {
     /// What was done.
     pub spec: AmplificationSpec,
+    /// When it began, seconds since 1970; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_s: Option<u64>,
     /// On which machine.
     pub machine: Machine,
     /// Name and version of the engine.
@@ -213,6 +218,39 @@ pub struct AmplificationRecord {
     pub cells: Vec<AmplificationCell>,
 }
 
+/// Name of the run, and of its files.
+pub const NAME: &str = "amplification";
+
+/// Where the results of the cells are.
+fn run_directory(results: &Path) -> PathBuf {
+    results.join("runs").join(NAME)
+}
+
+fn result_path(results: &Path, spec: &AmplificationSpec) -> PathBuf {
+    run_directory(results).join(format!("{}.json", spec.id()))
+}
+
+/// The result of an earlier run with the same description.
+pub fn find(results: &Path, spec: &AmplificationSpec) -> Option<AmplificationResult> {
+    let text = std::fs::read_to_string(result_path(results, spec)).ok()?;
+    let result: AmplificationResult = serde_json::from_str(&text).ok()?;
+    (result.spec == *spec).then_some(result)
+}
+
+/// Whatever was measured into `directory`, in the order of the names.
+pub(crate) fn collect(directory: &Path) -> AmplificationRecord {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    paths.sort();
+    let cell = |path: PathBuf| {
+        let text = std::fs::read_to_string(path).ok()?;
+        let result: AmplificationResult = serde_json::from_str(&text).ok()?;
+        let spec = result.spec.clone();
+        Some(AmplificationCell { spec, result: Some(result), failure: None })
+    };
+    AmplificationRecord { cells: paths.into_iter().filter_map(cell).collect() }
+}
+
 /// How a run is done.
 pub struct Runner<'a> {
     /// The cells.
@@ -238,7 +276,7 @@ impl Runner<'_> {
         &self,
         announcer: &mut dyn Announcer,
     ) -> Result<Option<AmplificationRecord>, RunError> {
-        let directory = self.results.join("runs").join("amplification");
+        let directory = run_directory(self.results);
         for path in [directory.as_path()].into_iter().chain(self.data) {
             std::fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
         }
@@ -247,10 +285,12 @@ impl Runner<'_> {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let path = absolute(&directory.join(format!("{}.json", spec.id())))?;
-            let cell = match self.kept(&path, spec) {
+            let path = absolute(&result_path(self.results, spec))?;
+            let kept = find(self.results, spec).filter(|_| !self.fresh);
+            let cell = match kept {
                 Some(result) => {
                     announcer.say(&format!("{}: measured already, kept", spec.id()));
+                    announcer.done(&spec.id(), None);
                     AmplificationCell { spec: spec.clone(), result: Some(result), failure: None }
                 }
                 None => match self.measure(spec, &path, announcer)? {
@@ -261,13 +301,6 @@ impl Runner<'_> {
             cells.push(cell);
         }
         Ok(Some(AmplificationRecord { cells }))
-    }
-
-    /// The result of an earlier run with the same description.
-    fn kept(&self, path: &Path, spec: &AmplificationSpec) -> Option<AmplificationResult> {
-        let text = (!self.fresh).then(|| std::fs::read_to_string(path).ok())??;
-        let result: AmplificationResult = serde_json::from_str(&text).ok()?;
-        (result.spec == *spec).then_some(result)
     }
 
     fn measure(
@@ -282,6 +315,7 @@ impl Runner<'_> {
             require_free(data, spec.disk_bytes(), ", or take fewer --keys")?;
         }
         announcer.begin(&format!("{id}, {} rows", spec.rows));
+        let began = Instant::now();
         let directory = DataDirectory::create(&data.join(format!("amp-{id}.data")))?;
         let log_path = result_path.with_extension("log");
         let job = AmplificationJob {
@@ -306,21 +340,27 @@ impl Runner<'_> {
             }
         };
         announcer.end(&end);
+        let seconds = began.elapsed().as_secs_f64();
+        if result.is_some() {
+            note_seconds(&run_directory(self.results), &id, seconds);
+        }
+        announcer.done(&id, Some(seconds));
         Ok(Some(AmplificationCell { spec: spec.clone(), result, failure }))
     }
 }
 
-/// Writes text, CSV and JSON; gives their names.
+/// Writes text, CSV, JSON and the page; gives their names.
 ///
 /// # Errors
 /// The operating system's.
 pub fn write_report(
     results: &Path,
     record: &AmplificationRecord,
-) -> Result<[PathBuf; 3], RunError> {
-    let files = ["txt", "csv", "json"].map(|kind| results.join(format!("amplification.{kind}")));
+) -> Result<[PathBuf; 4], RunError> {
+    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_atomically(&files[1], report::csv(record).as_bytes())?;
     write_json(&files[2], record)?;
+    write_atomically(&files[3], html::of_amplification(record).as_bytes())?;
     Ok(files)
 }

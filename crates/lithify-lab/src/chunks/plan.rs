@@ -64,6 +64,22 @@ impl RunPlan for ChunkPlan {
     fn needed_bytes(cell: &ChunkCell) -> u64 {
         8 * cell.text_bytes + (256 << 20)
     }
+
+    fn scale(&self) -> &str {
+        &self.scale
+    }
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn engine(cell: &ChunkCell) -> &EngineName {
+        &cell.engine
+    }
+
+    fn declared_s(_cell: &ChunkCell) -> Option<f64> {
+        None
+    }
 }
 
 /// The chosen arms, in the order of the experiment.

@@ -7,6 +7,7 @@ use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::{BUILT_IN, ChunkExperiment, Codec};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
+use crate::meter::process::ProcessCpu;
 use crate::meter::space::DirectorySize;
 use crate::run::cells::{Entries, Entry, Run};
 use crate::run::plan::ChoiceError;
@@ -57,6 +58,8 @@ pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
         Codec::Zstd(1) => 60.0,
         _ => 30.0,
     } - doublings;
+    // Two flushes, all of their time on a CPU.
+    let process_cpu = ProcessCpu { user_us: (2_000.0 * flush_ms) as u64, ..ProcessCpu::default() };
     ChunkOutcome {
         cell: cell.clone(),
         started_unix_s: 0,
@@ -67,7 +70,7 @@ pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
         rows: 1000,
         text_bytes: 1_000_000,
         flush_ms: vec![flush_ms, flush_ms + 0.2],
-        flush_usage: PhaseUsage::default(),
+        flush_usage: PhaseUsage { process_cpu, ..PhaseUsage::default() },
         flush_codec_us: None,
         directory: DirectorySize::default(),
         table_bytes: Some((1e6 * share * smaller) as u64),

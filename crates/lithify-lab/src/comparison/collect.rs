@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::results::{ResultSet, Subject};
+use super::unpaired;
 use crate::dbbench::figures::{METRICS, measured};
 use crate::dbbench::runner::DbRecord;
 use crate::dbbench::spec::{DbResult, Role};
@@ -33,6 +34,11 @@ pub fn results(record: &AnyRecord) -> ResultSet {
         AnyRecord::Loops(record) => loops(record),
         AnyRecord::Db(record) => db(record),
         AnyRecord::Overwrite(record) => overwrites(record),
+        AnyRecord::Tables(run) => unpaired::tables(run),
+        AnyRecord::Chunks(run) => unpaired::chunks(run),
+        AnyRecord::Amplification(record) => unpaired::amplification(record),
+        AnyRecord::Durability(record) => unpaired::durability(record),
+        AnyRecord::Pages(record) => unpaired::pages(record),
         AnyRecord::Digest(digest) => of_digest(digest),
     }
 }
@@ -59,7 +65,7 @@ const NO_SETTINGS: [&str; 17] = [
 ];
 
 /// The settings in a description, by their names; nested ones by their own names alone.
-fn settings(spec: &impl Serialize) -> BTreeMap<String, String> {
+pub(super) fn settings(spec: &impl Serialize) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if let Ok(value) = serde_json::to_value(spec) {
         flatten(&value, &mut found);
@@ -83,7 +89,7 @@ fn flatten(value: &Value, found: &mut BTreeMap<String, String>) {
     }
 }
 
-fn machine(machine: &Machine) -> BTreeMap<String, String> {
+pub(super) fn machine(machine: &Machine) -> BTreeMap<String, String> {
     let facts = [
         ("machine's CPU", machine.cpu.clone()),
         ("machine's CPUs", machine.cpus.to_string()),

@@ -15,6 +15,7 @@ pub mod render;
 pub mod results;
 #[cfg(test)]
 mod tests;
+mod unpaired;
 
 use std::collections::BTreeMap;
 

@@ -249,14 +249,17 @@ impl Runner<'_> {
         let parent = path.parent().unwrap_or(data);
         std::fs::create_dir_all(parent).map_err(|error| RunError::io(parent, error))?;
         if on_disk {
-            // Twice the logical size is more than an engine needs at its peak.
-            let needed_bytes = spec.num * spec.entry_bytes() * 2 + (256 << 20);
-            require_free(parent, needed_bytes, ", or take a smaller --num")?;
+            require_free(parent, needed_bytes(spec), ", or take a smaller --num")?;
         }
         let directory = DataDirectory::create(&path)?;
         let database = directory.engine_directory()?;
         Ok((if kept.is_some() { directory.keep() } else { directory }, database))
     }
+}
+
+/// Free disk that a sequence needs: twice the logical size is more than an engine has at its peak.
+pub fn needed_bytes(spec: &DbSpec) -> u64 {
+    spec.num * spec.entry_bytes() * 2 + (256 << 20)
 }
 
 /// The run in a directory that holds `plan` and the results of some of its cells.

@@ -24,16 +24,19 @@ pub mod writers;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use serde::{Deserialize, Serialize};
 
+use crate::html;
 use crate::latency::LatencySummary;
 use crate::meter::machine::Machine;
+use crate::meter::unix_seconds;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
-use crate::run::store::{write_atomically, write_json};
+use crate::run::store::{Store, note_seconds, write_atomically, write_json};
 use crate::run::{RunError, require_free};
 
 /// Time between two syncs of [`Mode::Interval`], milliseconds.
@@ -215,6 +218,9 @@ impl LossFigures {
 pub struct DurabilityRecord {
     /// What was done.
     pub spec: DurabilitySpec,
+    /// When it began, seconds since 1970; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_s: Option<u64>,
     /// On which machine.
     pub machine: Machine,
     /// Name and version of the engine.
@@ -252,6 +258,36 @@ pub(crate) fn open(
     Ok((db, family))
 }
 
+/// Name of the run, and of its files.
+pub const NAME: &str = "durability-lithify";
+
+/// Free disk that a run needs.
+pub const NEEDED_BYTES: u64 = 4 << 30;
+
+/// What was found in one mode, kept beside the run's report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ModeResult {
+    /// What was done.
+    spec: DurabilitySpec,
+    /// When it began, seconds since 1970.
+    started_unix_s: u64,
+    /// By number of writers.
+    commits: Vec<CommitFigures>,
+    /// By crash.
+    losses: Vec<LossFigures>,
+}
+
+fn result_path(results: &Path, mode: Mode) -> PathBuf {
+    results.join("runs").join(NAME).join(format!("{}.json", mode.name()))
+}
+
+/// What an earlier run with the same description found in a mode.
+pub fn find(results: &Path, spec: &DurabilitySpec, mode: Mode) -> Option<ModeResult> {
+    let text = std::fs::read_to_string(result_path(results, mode)).ok()?;
+    let result: ModeResult = serde_json::from_str(&text).ok()?;
+    (result.spec == *spec).then_some(result)
+}
+
 /// How a run is done.
 pub struct Runner<'a> {
     /// What to do.
@@ -262,61 +298,96 @@ pub struct Runner<'a> {
     pub results: &'a Path,
     /// Where the databases are meanwhile.
     pub data: Option<&'a Path>,
+    /// Measure again what was measured.
+    pub fresh: bool,
     /// Set to true, it stops the run.
     pub interrupt: &'a AtomicBool,
 }
 
 impl Runner<'_> {
-    /// Does all of it; `None` when it was stopped.
+    /// Does all of it that was not done before, mode by mode; `None` when it was stopped.
     ///
     /// # Errors
     /// Too little room on the disk, an engine that failed, a child that ended by itself.
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<DurabilityRecord>, RunError> {
-        std::fs::create_dir_all(self.results).map_err(|error| RunError::io(self.results, error))?;
+        let store = Store::open(self.results, NAME)?;
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        require_free(data, 4 << 30, ", or take another --data")?;
+        require_free(data, NEEDED_BYTES, ", or take another --data")?;
         let mut record = DurabilityRecord {
             spec: self.spec.clone(),
+            started_unix_s: None,
             machine: Machine::describe(data),
             engine_name: format!("lithify {}", env!("CARGO_PKG_VERSION")),
             commits: Vec::new(),
             losses: Vec::new(),
         };
         for mode in Mode::ALL {
-            for writers in &self.spec.writers {
-                if self.interrupt.load(Ordering::Relaxed) {
-                    return Ok(None);
+            let found = match find(self.results, self.spec, mode).filter(|_| !self.fresh) {
+                Some(found) => {
+                    announcer.say(&format!("{}: measured already, kept", mode.name()));
+                    announcer.done(mode.name(), None);
+                    found
                 }
-                announcer
-                    .begin(&format!("commits-{}-{writers}, writers on real files", mode.name()));
-                let directory = DataDirectory::create(&data.join("durability-commits.data"))?;
-                let figures =
-                    commits::measure(self.spec, mode, *writers, &directory.engine_directory()?)?;
-                announcer.end(&format!("{:.0} commits/s", figures.rate()));
-                record.commits.push(figures);
-            }
-            announcer.begin(&format!("kills-{}, a process killed at random", mode.name()));
-            let Some(killed) = self.kill(mode, data, announcer)? else { return Ok(None) };
-            announcer.end(&report::line(&killed));
-            announcer.begin(&format!("cuts-{}, power cut at random", mode.name()));
-            let Some(cut) = cuts::measure(self.spec, mode, self.interrupt, announcer)? else {
-                return Ok(None);
+                None => {
+                    let began = Instant::now();
+                    let Some(found) = self.mode(mode, data, announcer)? else { return Ok(None) };
+                    write_json(&result_path(self.results, mode), &found)?;
+                    let seconds = began.elapsed().as_secs_f64();
+                    note_seconds(store.directory(), mode.name(), seconds);
+                    announcer.done(mode.name(), Some(seconds));
+                    found
+                }
             };
-            announcer.end(&report::line(&cut));
-            record.losses.extend([killed, cut]);
+            let first = record.started_unix_s.get_or_insert(found.started_unix_s);
+            *first = found.started_unix_s.min(*first);
+            record.commits.extend(found.commits);
+            record.losses.extend(found.losses);
         }
         Ok(Some(record))
     }
+
+    /// Everything in one mode; `None` when it was stopped.
+    fn mode(
+        &self,
+        mode: Mode,
+        data: &Path,
+        announcer: &mut dyn Announcer,
+    ) -> Result<Option<ModeResult>, RunError> {
+        let started_unix_s = unix_seconds();
+        let mut commits = Vec::new();
+        for writers in &self.spec.writers {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            announcer.begin(&format!("commits-{}-{writers}, writers on real files", mode.name()));
+            let directory = DataDirectory::create(&data.join("durability-commits.data"))?;
+            let figures =
+                commits::measure(self.spec, mode, *writers, &directory.engine_directory()?)?;
+            announcer.end(&format!("{:.0} commits/s", figures.rate()));
+            commits.push(figures);
+        }
+        announcer.begin(&format!("kills-{}, a process killed at random", mode.name()));
+        let Some(killed) = self.kill(mode, data, announcer)? else { return Ok(None) };
+        announcer.end(&report::line(&killed));
+        announcer.begin(&format!("cuts-{}, power cut at random", mode.name()));
+        let Some(cut) = cuts::measure(self.spec, mode, self.interrupt, announcer)? else {
+            return Ok(None);
+        };
+        announcer.end(&report::line(&cut));
+        let (spec, losses) = (self.spec.clone(), vec![killed, cut]);
+        Ok(Some(ModeResult { spec, started_unix_s, commits, losses }))
+    }
 }
 
-/// Writes JSON and text; gives their names.
+/// Writes text, JSON and the page; gives their names.
 ///
 /// # Errors
 /// The operating system's.
-pub fn write_report(results: &Path, record: &DurabilityRecord) -> Result<[PathBuf; 2], RunError> {
-    let files = ["txt", "json"].map(|kind| results.join(format!("durability-lithify.{kind}")));
+pub fn write_report(results: &Path, record: &DurabilityRecord) -> Result<[PathBuf; 3], RunError> {
+    let files = ["txt", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
     write_atomically(&files[0], report::render(record).as_bytes())?;
     write_json(&files[1], record)?;
+    write_atomically(&files[2], html::of_durability(record).as_bytes())?;
     Ok(files)
 }

@@ -75,6 +75,33 @@ pub enum AnyExperiment {
 }
 
 impl AnyExperiment {
+    /// Its name on the command line.
+    pub fn name(&self) -> &str {
+        match self {
+            AnyExperiment::LinkBench(experiment) => &experiment.name,
+            AnyExperiment::Loops(experiment) => &experiment.name,
+            AnyExperiment::Tables(experiment) => &experiment.name,
+            AnyExperiment::Chunks(experiment) => &experiment.name,
+            AnyExperiment::Command(experiment) => &experiment.name,
+        }
+    }
+
+    /// Its number among the published ones, `E1` and so on.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            AnyExperiment::LinkBench(experiment) => experiment.id.as_deref(),
+            AnyExperiment::Loops(experiment) => experiment.id.as_deref(),
+            AnyExperiment::Tables(experiment) => experiment.id.as_deref(),
+            AnyExperiment::Chunks(experiment) => experiment.id.as_deref(),
+            AnyExperiment::Command(experiment) => experiment.id.as_deref(),
+        }
+    }
+
+    /// The number of [`AnyExperiment::id`]; nothing for one that was not published.
+    pub fn number(&self) -> Option<u64> {
+        self.id()?.trim_start_matches('E').parse().ok()
+    }
+
     /// Reads and checks the text of an experiment file; `file` names it in errors. The key
     /// `workload.kind` says which kind it is.
     ///

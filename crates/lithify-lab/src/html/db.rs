@@ -1,6 +1,7 @@
 //! The page of loops of the classic key-value benchmark, engine against engine.
 
 use super::digest::{ratios_of_steps, tallies};
+use super::frontier;
 use super::loops::stall_line;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
 use super::parts::{self, Amplification, Course, LatencyRow};
@@ -210,7 +211,7 @@ impl<'a> Page<'a> {
         let points: Vec<_> = (0..self.series.len()).filter_map(point).collect();
         let names = ["directory settled, MiB", "CPU per operation until settled, µs"];
         let title = format!("Size against CPU after {}", self.steps[index]);
-        section.with_all(parts::size_and_cpu(&title, names, &self.names, &points))
+        section.with_all(frontier::of_series(&title, names, &self.names, &points))
     }
 
     fn amplification(&self) -> Section {

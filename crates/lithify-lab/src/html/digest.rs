@@ -1,6 +1,7 @@
 //! The page of figures that were kept without their record, and the plots of step by step ratios
 //! that it shares with the page of whole records.
 
+use super::frontier;
 use super::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table};
 use super::parts::{self, LatencyRow, Ratio};
 use crate::comparison::collect;
@@ -165,7 +166,7 @@ fn size_and_cpu(set: &ResultSet) -> Section {
     let points: Vec<(usize, Spread, Spread)> = names.iter().enumerate().filter_map(point).collect();
     let title = format!("Size against CPU after {test}");
     let axes = ["directory settled, MiB", "CPU per operation until settled, µs"];
-    section.with_all(parts::size_and_cpu(&title, axes, &names, &points))
+    section.with_all(frontier::of_series(&title, axes, &names, &points))
 }
 
 /// Times of jobs by test and level, all repeats together.

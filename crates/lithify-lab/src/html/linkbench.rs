@@ -1,5 +1,7 @@
 //! The page of an experiment over the social graph.
 
+use super::clients;
+use super::frontier;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
 use super::parts::{
     self, Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
@@ -25,6 +27,7 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
     let sections = [
         page.pairs(),
         page.published(),
+        clients::section(record, &page.figures),
         page.throughput(),
         page.latencies(),
         page.size_and_cpu(),
@@ -41,7 +44,7 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
         title: experiment.title.clone(),
         kicker: page.kicker(),
         question: experiment.question.clone(),
-        source: parts::source(experiment.source.as_ref()),
+        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!(
@@ -92,6 +95,7 @@ impl Page<'_> {
         let outcomes = compare::headlines(self.record)
             .map(|item| outcome(item.published, compare::headline(&self.figures, item).as_ref()));
         findings.extend(claims(outcomes.zip(sentences).collect()));
+        findings.extend(clients::findings(self.record, &self.figures));
         let failed = |arm: &String| {
             let label = gates::label(self.record, self.figures.results(arm))?;
             Some(format!("{arm} ({label})"))
@@ -106,11 +110,8 @@ impl Page<'_> {
             let text = text.trim_matches(['(', ')']).to_owned();
             Finding::new(Outcome::Note, "Doubt", text)
         }));
-        let (valid, all) = (self.record.valid_cells(), self.record.plan.cells.len());
-        if valid < all {
-            let text = format!("{valid} of {all} cells were measured and passed their checks.");
-            findings.push(Finding::new(Outcome::Missed, "Incomplete", text));
-        }
+        let cells = [self.record.valid_cells(), self.record.plan.cells.len()];
+        findings.extend(parts::incomplete(cells));
         findings
     }
 
@@ -230,7 +231,7 @@ impl Page<'_> {
                 self.arms.iter().enumerate().filter_map(point).collect();
             let names = ["settled size, GB", "CPU per operation until settled, µs"];
             let title = format!("Size against CPU, {phase}");
-            section = section.with_all(parts::size_and_cpu(&title, names, self.arms, &points));
+            section = section.with_all(frontier::of_series(&title, names, self.arms, &points));
         }
         section
     }

@@ -1,5 +1,6 @@
 //! The page of an experiment over the loops of the classic key-value benchmark.
 
+use super::frontier;
 use super::linkbench::caveats;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
 use super::parts::{self, Amplification, Course, LatencyRow, Published, Stalls, claims, outcome};
@@ -11,8 +12,7 @@ use crate::experiment::loops::LoopColumn;
 use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::report;
-use crate::report::compare::{FOREIGN_PERCENT_MAX, REPEATS_WANTED};
-use crate::report::figures::{Spread, figure};
+use crate::report::figures::Spread;
 use crate::report::repeats;
 
 /// What the page says.
@@ -28,7 +28,7 @@ pub(super) fn model(record: &LoopRecord) -> ReportModel {
         title: experiment.title.clone(),
         kicker: page.kicker(),
         question: experiment.question.clone(),
-        source: parts::source(experiment.source.as_ref()),
+        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
         footer: format!(
@@ -114,25 +114,10 @@ impl<'a> Page<'a> {
         let mut findings = claims(outcomes.into_iter().zip(sentences).collect());
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
-        let count = self.record.plan.sizes.repeats;
-        if count < REPEATS_WANTED {
-            let text = format!("{}; a claim should rest on {REPEATS_WANTED}.", repeats(count));
-            findings.push(Finding::new(Outcome::Note, "Doubt", text));
-        }
         let foreign = self.record.run.results().map(foreign_percent).fold(0.0, f64::max);
-        if foreign > FOREIGN_PERCENT_MAX {
-            let text = format!(
-                "The machine was not quiet: other processes took up to {} % of its CPUs. Only bytes \
-                 and CPU of jobs can be believed.",
-                figure(foreign)
-            );
-            findings.push(Finding::new(Outcome::Note, "Doubt", text));
-        }
-        let (valid, all) = (self.record.valid_cells(), self.record.plan.cells.cells.len());
-        if valid < all {
-            let text = format!("{valid} of {all} cells were measured and passed their checks.");
-            findings.push(Finding::new(Outcome::Missed, "Incomplete", text));
-        }
+        let cells = [self.record.valid_cells(), self.record.plan.cells.cells.len()];
+        let repeats = self.record.plan.sizes.repeats;
+        findings.extend(parts::doubts(repeats, foreign, cells, "bytes and CPU of jobs"));
         findings
     }
 
@@ -212,7 +197,7 @@ impl<'a> Page<'a> {
             let points: Vec<_> = (0..self.series.len()).filter_map(point).collect();
             let names = ["live settled, MiB", "CPU per operation until settled, µs"];
             let title = format!("Size against CPU after {test}");
-            section = section.with_all(parts::size_and_cpu(&title, names, &self.names, &points));
+            section = section.with_all(frontier::of_series(&title, names, &self.names, &points));
         }
         section
     }

@@ -100,6 +100,25 @@ pub enum Block {
     Table(Table),
     /// A plot with its table.
     Plot(Box<Plot>),
+    /// Small plots of one kind, beside each other where there is room.
+    Plots(Vec<Plot>),
+    /// Runs with their pages.
+    Runs(Vec<RunLink>),
+}
+
+/// A run in an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLink {
+    /// Where its page is, a path of names without escapes.
+    pub address: String,
+    /// What was run.
+    pub title: String,
+    /// Name and day.
+    pub about: String,
+    /// What measures it; empty where that is not known.
+    pub command: String,
+    /// What came out.
+    pub verdict: Finding,
 }
 
 impl From<Table> for Block {
@@ -123,17 +142,20 @@ pub struct Table {
     pub grid: Grid,
     /// Shown only when asked for.
     pub folded: bool,
+    /// How strongly the cells of a row are shaded, percent, from the second on; no shades when
+    /// empty.
+    pub shades: Vec<Vec<Option<u8>>>,
 }
 
 impl Table {
     /// A table that is shown.
     pub fn new(caption: impl Into<String>, grid: Grid) -> Table {
-        Table { caption: caption.into(), grid, folded: false }
+        Table { caption: caption.into(), grid, ..Table::default() }
     }
 
     /// A table that is shown when asked for.
     pub fn folded(caption: impl Into<String>, grid: Grid) -> Table {
-        Table { caption: caption.into(), grid, folded: true }
+        Table { caption: caption.into(), grid, folded: true, ..Table::default() }
     }
 }
 
@@ -159,6 +181,8 @@ pub enum Drawing {
     Lines(Lines),
     /// Marks on a common axis, row by row.
     Rows(Rows),
+    /// Figures over a number, with curves through them.
+    Curves(Curves),
     /// One figure against another.
     Scatter(Scatter),
     /// Three figures around a centre.
@@ -209,11 +233,37 @@ pub struct Line {
     pub ranges: Vec<(f64, f64)>,
 }
 
-/// Marks on a common axis, row by row, in groups. The axis is logarithmic.
+/// Figures over a number, both from 0.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    /// The axis of the number.
+    pub x: Axis,
+    /// The axis of the figures.
+    pub y: Axis,
+    /// What is drawn, series by series.
+    pub series: Vec<Curve>,
+}
+
+/// Measured points and the curve through them.
+#[derive(Clone, Debug, Default)]
+pub struct Curve {
+    /// Number of the series.
+    pub series: usize,
+    /// Measured: the number; value, least, most.
+    pub points: Vec<(f64, [f64; 3])>,
+    /// A smooth curve; points are joined by lines where there is none.
+    pub fitted: Vec<(f64, f64)>,
+    /// Where the curve is highest, when that is inside of the plot.
+    pub peak: Option<(f64, f64)>,
+}
+
+/// Marks on a common axis, row by row, in groups. The axis is logarithmic, or begins at 0.
 #[derive(Clone, Debug)]
 pub struct Rows {
     /// The axis.
     pub x: Axis,
+    /// Bars on an axis from 0, not marks on a logarithmic one.
+    pub bars: bool,
     /// A line across all rows, for example at the ratio 1.
     pub reference: Option<f64>,
     /// What the row of a group is called only matters when rows have names.
@@ -274,6 +324,8 @@ pub struct Scatter {
     pub y: Axis,
     /// The points.
     pub points: Vec<Point>,
+    /// The points of a series are joined; names stand beside those with a label only.
+    pub joined: bool,
 }
 
 /// A point with what its repeats ranged over.
@@ -285,6 +337,8 @@ pub struct Point {
     pub x: [f64; 3],
     /// Vertical: value, least, most.
     pub y: [f64; 3],
+    /// What it is called where its series has several points.
+    pub label: String,
 }
 
 impl Scatter {
@@ -302,11 +356,13 @@ impl Scatter {
     }
 }
 
-/// Three figures around a centre, in units of the least of each; less is better.
+/// Three figures around a centre; less is better.
 #[derive(Clone, Debug)]
 pub struct Triangle {
     /// The names of the three.
     pub corners: [String; 3],
+    /// In which units; of the least of each figure where they are not given.
+    pub units: Option<[f64; 3]>,
     /// A number of series with its three figures, all above 0.
     pub shapes: Vec<(usize, [f64; 3])>,
 }
@@ -318,7 +374,7 @@ mod tests {
     #[test]
     fn the_frontier_holds_what_nothing_beats_in_both() {
         let axis = || Axis { name: String::new(), unit: Unit::Number };
-        let point = |series, x, y| Point { series, x: [x; 3], y: [y; 3] };
+        let point = |series, x, y| Point { series, x: [x; 3], y: [y; 3], label: String::new() };
         let points = vec![
             point(0, 3.0, 1.0),
             point(1, 1.0, 3.0),
@@ -326,7 +382,7 @@ mod tests {
             point(3, 2.0, 2.0),
             point(4, 3.0, 2.0),
         ];
-        let scatter = Scatter { x: axis(), y: axis(), points };
+        let scatter = Scatter { x: axis(), y: axis(), points, joined: false };
         let on: Vec<usize> = scatter.frontier().iter().map(|point| point.series).collect();
         assert_eq!(on, [1, 3, 0]);
     }

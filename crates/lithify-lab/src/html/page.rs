@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table};
+use super::model::{Block, Finding, Outcome, ReportModel, RunLink, Section, Table};
 use super::plot;
 use crate::report::tables::{Align, Grid};
 
@@ -70,22 +70,59 @@ fn contents(model: &ReportModel) -> String {
 
 fn findings(findings: &[Finding]) -> String {
     let mut html = "<ul class=\"findings\">\n".to_owned();
-    for Finding { outcome, tag, text } in findings {
-        let class = match outcome {
-            Outcome::Held => "good",
-            Outcome::Missed => "bad",
-            Outcome::Undecided => "even",
-            Outcome::Note => "note",
-        };
-        let _ = writeln!(
-            html,
-            "<li><span class=\"tag {class}\">{}</span> <span>{}</span></li>",
-            escape(tag),
-            escape(&grouped(text))
-        );
+    for one in findings {
+        let _ = writeln!(html, "<li>{}</li>", finding(one));
     }
     html.push_str("</ul>\n");
     html
+}
+
+/// A sentence with its word.
+fn finding(Finding { outcome, tag, text }: &Finding) -> String {
+    let class = match outcome {
+        Outcome::Held => "good",
+        Outcome::Missed => "bad",
+        Outcome::Undecided => "even",
+        Outcome::Note => "note",
+    };
+    let (tag, text) = (escape(tag), escape(&grouped(text)));
+    format!("<span class=\"tag {class}\">{tag}</span> <span>{text}</span>")
+}
+
+/// Runs with links to their pages.
+fn runs(links: &[RunLink]) -> String {
+    let mut html = "<ul class=\"runs\">\n".to_owned();
+    for RunLink { address, title, about, command, verdict } in links {
+        let _ = write!(
+            html,
+            "<li><h3><a href=\"{}\">{}</a></h3><p class=\"about\">{}</p><p>{}</p>",
+            encoded(address),
+            escape(title),
+            escape(about),
+            finding(verdict)
+        );
+        if !command.is_empty() {
+            let _ = write!(html, "<p><code>{}</code></p>", escape(command));
+        }
+        html.push_str("</li>\n");
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+/// A path as it may stand in an address.
+fn encoded(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(char::from(byte)),
+            letter if letter.is_ascii_alphanumeric() => text.push(char::from(letter)),
+            other => {
+                let _ = write!(text, "%{other:02X}");
+            }
+        }
+    }
+    text
 }
 
 fn section(part: &Section, number: usize) -> String {
@@ -123,6 +160,14 @@ fn section(part: &Section, number: usize) -> String {
             }
             Block::Table(part) => html.push_str(&table(part, &id)),
             Block::Plot(part) => html.push_str(&plot::figure(part, &id)),
+            Block::Runs(links) => html.push_str(&runs(links)),
+            Block::Plots(parts) => {
+                html.push_str("<div class=\"multiples\">");
+                for (number, part) in parts.iter().enumerate() {
+                    html.push_str(&plot::figure(part, &format!("{id}-{}", number + 1)));
+                }
+                html.push_str("</div>");
+            }
         }
         html.push('\n');
     }
@@ -149,12 +194,17 @@ pub(super) fn table(part: &Table, id: &str) -> String {
         let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class_of(*align), escape(name));
     }
     html.push_str("</tr></thead><tbody>");
-    for row in &grid.rows {
+    for (number, row) in grid.rows.iter().enumerate() {
         html.push_str("<tr>");
         for (index, (text, (_, align))) in row.iter().zip(&grid.columns).enumerate() {
             let text = escape(&grouped(text));
+            let shade = part.shades.get(number).and_then(|row| *row.get(index.checked_sub(1)?)?);
             // Most cells are figures: they need no class.
             let _ = match (index, align) {
+                (_, Align::Right) if shade.is_some() => {
+                    let shade = shade.unwrap_or(0);
+                    write!(html, "<td class=\"heat\" style=\"--heat:{shade}%\">{text}</td>")
+                }
                 (0, align) => write!(html, "<th scope=\"row\"{}>{text}</th>", class_of(*align)),
                 (_, Align::Left) => write!(html, "<td class=\"l\">{text}</td>"),
                 (_, Align::Right) => write!(html, "<td>{text}</td>"),

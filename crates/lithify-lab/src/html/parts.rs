@@ -3,12 +3,14 @@
 //! A kind that comes later fills these from its own record and adds what only it has. Names of
 //! series come with each plot; their numbers are places in that list.
 
+use std::collections::BTreeSet;
+
 use super::model::{
-    Axis, Block, Drawing, Finding, Group, Line, Lines, Outcome, Paint, Plot, Point, Row, Rows,
-    Scatter, Table, Triangle, Unit,
+    Axis, Block, Drawing, Finding, Group, Line, Lines, Outcome, Paint, Plot, ReportModel, Row,
+    Rows, Section, Table, Triangle, Unit,
 };
-use crate::adapter::EngineStatistics;
-use crate::experiment::Source;
+use crate::adapter::{Capabilities, EngineStatistics};
+use crate::experiment::{BUILT_IN, CommandExperiment, Source};
 use crate::report::compare;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
@@ -166,54 +168,10 @@ pub(super) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> 
         series: series.to_vec(),
         drawing: Drawing::Rows(Rows {
             x: Axis { name: "time per operation".to_owned(), unit: Unit::Microseconds },
+            bars: false,
             reference: None,
             groups,
         }),
-        table: Table::folded(title, grid),
-    })
-}
-
-/// Size against CPU, with the frontier; `None` with fewer than two points.
-pub(super) fn size_and_cpu(
-    title: &str,
-    [size, cpu]: [&str; 2],
-    series: &[String],
-    points: &[(usize, Spread, Spread)],
-) -> Option<Plot> {
-    if points.len() < 2 {
-        return None;
-    }
-    let triple = |spread: &Spread| [spread.median, spread.min, spread.max];
-    let point = |(series, size, cpu): &(usize, Spread, Spread)| Point {
-        series: *series,
-        x: triple(size),
-        y: triple(cpu),
-    };
-    let axis = |name: &str| Axis { name: name.to_owned(), unit: Unit::Number };
-    let points_drawn = points.iter().map(point).collect();
-    let scatter = Scatter { x: axis(size), y: axis(cpu), points: points_drawn };
-    let on: Vec<usize> = scatter.frontier().iter().map(|point| point.series).collect();
-    let names: Vec<&str> = on.iter().map(|number| series[*number].as_str()).collect();
-    let columns = [
-        ("of", Align::Left),
-        (size, Align::Right),
-        (cpu, Align::Right),
-        ("on the frontier", Align::Left),
-    ];
-    let row = |(number, size, cpu): &(usize, Spread, Spread)| {
-        let on = if on.contains(number) { "yes" } else { "no" };
-        vec![series[*number].clone(), size.with_range(), cpu.with_range(), on.to_owned()]
-    };
-    let grid = Grid::new(&columns, points.iter().map(row).collect());
-    Some(Plot {
-        title: title.to_owned(),
-        about: format!(
-            "Less is better in both; thin lines are the range of the repeats. On the Pareto \
-             frontier (dashed), where nothing else is better in both: {}. Axes need not begin at 0.",
-            names.join(", ")
-        ),
-        series: series.to_vec(),
-        drawing: Drawing::Scatter(scatter),
         table: Table::folded(title, grid),
     })
 }
@@ -261,7 +219,11 @@ pub(super) fn amplification(
                 is better. Rings are logarithmic."
                 .to_owned(),
         series: series.to_vec(),
-        drawing: Drawing::Triangle(Triangle { corners: corners.map(str::to_owned), shapes }),
+        drawing: Drawing::Triangle(Triangle {
+            corners: corners.map(str::to_owned),
+            units: None,
+            shapes,
+        }),
         table: Table::new(title, grid),
     };
     Some(plot.into())
@@ -347,6 +309,7 @@ pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -
         series: Vec::new(),
         drawing: Drawing::Rows(Rows {
             x: Axis { name: format!("{first} / {other}"), unit: Unit::Times },
+            bars: false,
             reference: Some(1.0),
             groups,
         }),
@@ -491,6 +454,7 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
         series: Vec::new(),
         drawing: Drawing::Rows(Rows {
             x: Axis { name: "ratio".to_owned(), unit: Unit::Times },
+            bars: false,
             reference: Some(1.0),
             groups,
         }),
@@ -531,6 +495,7 @@ pub(super) fn jobs(title: &str, series: &[String], times: &[(String, usize, f64)
         series: series.to_vec(),
         drawing: Drawing::Rows(Rows {
             x: Axis { name: "time per job".to_owned(), unit: Unit::Seconds },
+            bars: false,
             reference: None,
             groups,
         }),
@@ -652,15 +617,91 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     findings
 }
 
-/// Where published figures come from, in one line.
-pub(super) fn source(source: Option<&Source>) -> String {
-    let Some(Source { author, title, date, setup }) = source else { return String::new() };
-    format!("Published: {author}, {title}, {date}: {setup}.")
+/// Why figures are to be doubted: few repeats, other processes, cells that are missing. `believed`
+/// are the figures that other processes leave alone.
+pub(super) fn doubts(
+    count: u64,
+    foreign_percent: f64,
+    [valid, all]: [usize; 2],
+    believed: &str,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if count < compare::REPEATS_WANTED {
+        let wanted = compare::REPEATS_WANTED;
+        let text = format!("{}; a claim should rest on {wanted}.", crate::report::repeats(count));
+        findings.push(Finding::new(Outcome::Note, "Doubt", text));
+    }
+    if foreign_percent > compare::FOREIGN_PERCENT_MAX {
+        let text = format!(
+            "The machine was not quiet: other processes took up to {} % of its CPUs. Only {believed} \
+             can be believed.",
+            figure(foreign_percent)
+        );
+        findings.push(Finding::new(Outcome::Note, "Doubt", text));
+    }
+    findings.extend(incomplete([valid, all]));
+    findings
+}
+
+/// How many cells count, where some do not.
+pub(super) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
+    let text = format!("{valid} of {all} cells were measured and passed their checks.");
+    (valid < all).then(|| Finding::new(Outcome::Missed, "Incomplete", text))
+}
+
+/// Title, question and source of an experiment with a command of its own, by its name, and what a
+/// reader must know; nothing of one that is not part of the program.
+pub(super) fn head_of(name: &str) -> (ReportModel, Section) {
+    let found = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let parsed = found.and_then(|(name, text)| CommandExperiment::parse(name, text).ok());
+    let Some(experiment) = parsed else { return (ReportModel::default(), Section::default()) };
+    let head = ReportModel {
+        title: experiment.title,
+        question: experiment.question,
+        source: source(&experiment.hypothesis, experiment.source.as_ref()),
+        ..ReportModel::default()
+    };
+    (head, super::linkbench::caveats(&experiment.caveats))
+}
+
+/// What was expected, and where published figures come from.
+pub(super) fn source(hypothesis: &str, source: Option<&Source>) -> String {
+    let expected = format!("Expected: {}", hypothesis.trim());
+    let Some(Source { author, title, date, setup }) = source else { return expected };
+    format!("{expected} Published: {author}, {title}, {date}: {setup}.")
 }
 
 /// Names and values of a card for a list of facts.
 pub(super) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The libraries behind the codecs, each once, as a fact.
+pub(super) fn libraries<'a>(names: impl Iterator<Item = &'a str>) -> Block {
+    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    Block::Facts(vec![("codec libraries".to_owned(), names.join(", "))])
+}
+
+/// What engines can do by themselves: their names and capabilities.
+pub(super) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
+    let columns = [
+        ("engine", Align::Left),
+        ("row locks", Align::Left),
+        ("codec by level", Align::Left),
+        ("follows block sizes", Align::Left),
+        ("counts itself", Align::Left),
+        ("remarks", Align::Left),
+    ];
+    let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
+    let row = |(name, can): &(&str, &Capabilities)| {
+        let abilities =
+            [can.transactions, can.codec_per_level, can.block_size, can.own_statistics].map(yes);
+        let name = std::iter::once((*name).to_owned());
+        name.chain(abilities).chain([can.labels.join(", ")]).collect()
+    };
+    let grid = Grid::new(&columns, engines.iter().map(row).collect());
+    Table::new("What each engine does by itself", grid)
 }
 
 /// The day of a moment, by the calendar: `2026-11-22`.

@@ -143,6 +143,60 @@ fn pages_of_sample_records_are_well_formed() {
     let loops = loop_experiment::sample::record(&loop_experiment::sample::plan(3));
     check("loops", &of_loops(&loops));
     check("db", &of_db(&loops.run));
+    let tables = crate::tables::sample::run(&crate::tables::sample::small_plan());
+    check("tables", &of_tables(&tables));
+    let arms = ["none", "lz4", "zstd-1", "zstd-9", "zlib-6", "snappy"];
+    let chunks = crate::chunks::sample::run(&crate::chunks::sample::plan(&arms));
+    check("chunks", &of_chunks(&chunks));
+}
+
+/// Records of kinds of which no large one is kept, measured once at the smallest sizes.
+fn small_records() -> Vec<(String, AnyRecord)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
+    let names = crate::records::names_in(&directory).expect("the small records");
+    let read = |name: std::ffi::OsString| {
+        let record = AnyRecord::read(&directory.join(&name)).expect("is a record");
+        (name.to_string_lossy().trim_end_matches(".json").to_owned(), record)
+    };
+    names.into_iter().map(read).collect()
+}
+
+#[test]
+fn pages_of_small_records_are_well_formed_and_as_known() {
+    let records = small_records();
+    assert!(records.len() >= 4, "{} records", records.len());
+    for (name, record) in records {
+        let html = render(&record);
+        check(&name, &html);
+        assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
+        let outline = outline(&model(&record));
+        let file = format!("{}/tests/records/{name}.outline.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("LITHIFY_REWRITE").is_some_and(|set| set == "1") {
+            std::fs::write(&file, format!("{outline}\n")).expect("writes");
+        }
+        let known = std::fs::read_to_string(&file).expect("a known outline");
+        assert_eq!(outline, known.trim_end(), "{name}");
+    }
+}
+
+#[test]
+fn runs_with_several_numbers_of_clients_have_curves() {
+    let mut plan = sample::plan(&EngineName::lithify(), 2);
+    for cell in plan.cells.iter_mut().filter(|cell| cell.arm != "driver") {
+        cell.clients = vec![1, 2, 3, 4, 6, 8];
+        cell.requesters = 8;
+    }
+    let model = linkbench::model(&sample::record(&plan));
+    let text = outline(&model);
+    for part in [
+        "Clients: zlib-1, query: contention 0.000, coherency 0.0000, R² ",
+        "# By number of clients",
+        "plot: queries by clients: QPS, medians of 2 repeats (6 rows)",
+        "table: scalability: X(N) = ",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    check("clients", &page::render(&model));
 }
 
 /// Bytes that a page of a committed result may have.
@@ -201,15 +255,18 @@ fn outline(model: &ReportModel) -> String {
     for section in &model.sections {
         lines.push(format!("# {}", section.title));
         for block in &section.blocks {
-            lines.extend(match block {
-                model::Block::Plot(plot) => {
-                    Some(format!("plot: {} ({} rows)", plot.title, plot.table.grid.rows.len()))
-                }
+            let of_plot = |plot: &model::Plot| {
+                format!("plot: {} ({} rows)", plot.title, plot.table.grid.rows.len())
+            };
+            match block {
+                model::Block::Plot(plot) => lines.push(of_plot(plot)),
+                model::Block::Plots(plots) => lines.extend(plots.iter().map(of_plot)),
                 model::Block::Table(table) => {
-                    Some(format!("table: {} ({} rows)", table.caption, table.grid.rows.len()))
+                    let rows = table.grid.rows.len();
+                    lines.push(format!("table: {} ({rows} rows)", table.caption));
                 }
-                _ => None,
-            });
+                _ => {}
+            }
         }
     }
     lines.join("\n")

@@ -22,13 +22,18 @@ pub mod steady;
 pub mod system;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use process::{ProcessCpu, ProcessIo, ProcessMemory};
 use space::DirectorySize;
 use system::{CpuTicks, DeviceCounters};
+
+/// Seconds since 1970.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
 
 /// Reads the counters of this process and of those it watches, of the machine, and of the device
 /// under one directory.

@@ -19,7 +19,7 @@ use crate::keyvalue::timeline::{Throughput, Trace};
 use crate::keyvalue::{SPACE, SPACES};
 use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
-use crate::meter::{Meter, PhaseUsage};
+use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::engine::{Transactions, open_spaces, uses_disk};
@@ -49,6 +49,7 @@ pub fn measure(
     directory: &Path,
     listener: Listener<'_>,
 ) -> Result<OverwriteResult, RunError> {
+    let started_unix_s = unix_seconds();
     let mut run = Run { spec, directory, meter: Meter::new(directory), listener };
     let engine = open(spec, directory).map_err(|error| failed("open", &error))?;
     run.meter.watch(engine.process_ids());
@@ -69,6 +70,7 @@ pub fn measure(
     let samples = samples.map_err(|_| RunError::new("the sampling thread failed"))?;
     let result = OverwriteResult {
         spec: spec.clone(),
+        started_unix_s: Some(started_unix_s),
         machine: Machine::describe(directory),
         engine_name: engine.name(),
         engine_options: engine.options(),

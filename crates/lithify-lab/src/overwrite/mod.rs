@@ -82,6 +82,9 @@ pub struct OverwriteJob {
 pub struct OverwriteResult {
     /// What was done.
     pub spec: OverwriteSpec,
+    /// When it began, seconds since 1970; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_s: Option<u64>,
     /// On which machine.
     pub machine: Machine,
     /// Name and version of the engine.

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Codec;
+use crate::html;
 use crate::keyvalue::entries::Values;
 use crate::latency::Latencies;
 use crate::linkbench::random::Random;
@@ -38,9 +39,11 @@ use crate::meter::machine::Machine;
 use crate::meter::process::thread_cpu_us;
 use crate::meter::space::directory_size;
 use crate::meter::system::Device;
+use crate::meter::unix_seconds;
 use crate::run::file_system::{FileSystemSpec, Mounted, remove_stale};
+use crate::run::plan::rotated;
 use crate::run::progress::Announcer;
-use crate::run::store::write_atomically;
+use crate::run::store::{Store, note_seconds, write_atomically, write_json};
 use crate::run::{RunError, require_free};
 use drop::DropFigures;
 use store::{Layout, PageFile};
@@ -78,6 +81,85 @@ pub struct PagesSpec {
     pub seed: u64,
     /// Hash of the program.
     pub build: String,
+}
+
+impl PagesSpec {
+    /// The cells in the order in which they run: layouts are interleaved over the rounds, and each
+    /// round begins with another one.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for repeat in 0..self.repeats {
+            for file_system in &self.file_systems {
+                places.extend(rotated(&self.layouts, repeat as usize).map(|layout| Place {
+                    repeat,
+                    file_system: file_system.clone(),
+                    layout: *layout,
+                }));
+            }
+        }
+        places
+    }
+
+    /// Size of the file that a file system is made in, bytes.
+    pub fn image_bytes(&self) -> u64 {
+        (self.pages * PAGE_BYTES as u64 * ROOM).max(1 << 30)
+    }
+}
+
+/// Where and when something is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Round, from 0.
+    pub repeat: u64,
+    /// On which file system.
+    pub file_system: FileSystemSpec,
+    /// In which layout.
+    pub layout: Layout,
+}
+
+impl Place {
+    /// Its name, unique in a run; also of its file.
+    pub fn id(&self) -> String {
+        let file_system = self.file_system.to_string().replace(':', "-");
+        format!("{file_system}-{}-r{}", self.layout.name(), self.repeat)
+    }
+
+    fn cell(&self, failure: Option<String>, figures: Option<PagesFigures>) -> PagesCell {
+        PagesCell {
+            file_system: self.file_system.clone(),
+            layout: self.layout,
+            repeat: self.repeat,
+            failure,
+            figures,
+        }
+    }
+}
+
+/// A cell that was measured, with what describes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    spec: PagesSpec,
+    /// When it began, seconds since 1970.
+    started_unix_s: u64,
+    cell: PagesCell,
+}
+
+/// Name of the run, and of its files.
+pub const NAME: &str = "page-compression";
+
+fn result_path(results: &Path, place: &Place) -> PathBuf {
+    results.join("runs").join(NAME).join(format!("{}.json", place.id()))
+}
+
+/// Whether an earlier run with the same description measured a place.
+pub fn is_measured(results: &Path, spec: &PagesSpec, place: &Place) -> bool {
+    find(results, spec, place).is_some()
+}
+
+fn find(results: &Path, spec: &PagesSpec, place: &Place) -> Option<Kept> {
+    let text = std::fs::read_to_string(result_path(results, place)).ok()?;
+    let kept: Kept = serde_json::from_str(&text).ok()?;
+    (kept.spec == *spec).then_some(kept)
 }
 
 /// What one layout on one file system cost.
@@ -129,12 +211,23 @@ pub struct PagesFigures {
 pub struct PagesRecord {
     /// What was to be done.
     pub spec: PagesSpec,
+    /// When it began, seconds since 1970; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_s: Option<u64>,
     /// The machine.
     pub machine: Machine,
     /// The cells, in the order in which they were measured.
     pub cells: Vec<PagesCell>,
     /// True when it was stopped before the last one.
     pub interrupted: bool,
+}
+
+impl PagesRecord {
+    /// One of its cells began then.
+    fn began(&mut self, unix_s: u64) {
+        let first = self.started_unix_s.get_or_insert(unix_s);
+        *first = unix_s.min(*first);
+    }
 }
 
 /// Something that keeps pages by number.
@@ -208,8 +301,12 @@ impl Contents {
 pub struct Runner<'a> {
     /// What.
     pub spec: &'a PagesSpec,
-    /// Where file systems are made.
-    pub data: &'a Path,
+    /// Where results go.
+    pub results: &'a Path,
+    /// Where file systems are made; beside the results of the cells when not given.
+    pub data: Option<&'a Path>,
+    /// Measure again what was measured.
+    pub fresh: bool,
     /// Set to true, it stops the run.
     pub interrupt: &'a AtomicBool,
 }
@@ -227,72 +324,73 @@ impl From<RunError> for Stop {
 }
 
 impl Runner<'_> {
-    /// Measures all cells. A file system that cannot be made costs its own rows.
+    /// Measures all cells that were not measured yet. A file system that cannot be made costs its
+    /// own rows.
     ///
     /// # Errors
     /// The data cannot be written at all.
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<PagesRecord, RunError> {
-        std::fs::create_dir_all(self.data).map_err(|error| RunError::io(self.data, error))?;
-        for name in remove_stale(self.data) {
+        let store = Store::open(self.results, NAME)?;
+        let data = self.data.unwrap_or(store.directory());
+        std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
+        for name in remove_stale(data) {
             announcer.say(&format!("{name} of an earlier run is still in use"));
         }
-        require_free(self.data, self.image_bytes(), "")?;
+        require_free(data, self.spec.image_bytes(), "")?;
         let mut record = PagesRecord {
             spec: self.spec.clone(),
-            machine: Machine::describe(self.data),
+            started_unix_s: None,
+            machine: Machine::describe(data),
             cells: Vec::new(),
             interrupted: false,
         };
-        let places: Vec<(u64, FileSystemSpec, Layout)> = self.places();
-        for (number, (repeat, file_system, layout)) in places.iter().enumerate() {
+        let places = self.spec.places();
+        for (number, place) in places.iter().enumerate() {
+            let id = place.id();
+            if let Some(kept) = find(self.results, self.spec, place).filter(|_| !self.fresh) {
+                announcer.say(&format!("{id}: measured already, kept"));
+                announcer.done(&id, None);
+                record.began(kept.started_unix_s);
+                record.cells.push(kept.cell);
+                continue;
+            }
+            let Place { repeat, file_system, layout } = place;
             let name = format!("{file_system}, {}, round {}", layout.name(), repeat + 1);
             announcer.begin(&format!("cell {}/{} {name}", number + 1, places.len()));
-            let cell = |failure, figures| PagesCell {
-                file_system: file_system.clone(),
-                layout: *layout,
-                repeat: *repeat,
-                failure,
-                figures,
-            };
-            match self.cell(file_system, *layout) {
-                Ok(figures) => {
-                    announcer.end(&format!("{name}: {}", figures.line()));
-                    record.cells.push(cell(None, Some(figures)));
-                }
+            let (began, started_unix_s) = (Instant::now(), unix_seconds());
+            let (failure, figures) = match self.cell(file_system, *layout, data) {
+                Ok(figures) => (None, Some(figures)),
                 Err(Stop::Interrupted) => {
                     announcer.end(&format!("{name}: stopped"));
                     record.interrupted = true;
                     break;
                 }
-                Err(Stop::Failed(error)) => {
-                    announcer.end(&format!("{name}: {error}"));
-                    record.cells.push(cell(Some(error.to_string()), None));
-                }
+                Err(Stop::Failed(error)) => (Some(error.to_string()), None),
+            };
+            let told = figures.as_ref().map(PagesFigures::line).or_else(|| failure.clone());
+            announcer.end(&format!("{name}: {}", told.unwrap_or_default()));
+            let seconds = began.elapsed().as_secs_f64();
+            let is_measured = figures.is_some();
+            let cell = place.cell(failure, figures);
+            if is_measured {
+                record.began(started_unix_s);
+                let kept = Kept { spec: self.spec.clone(), started_unix_s, cell: cell.clone() };
+                write_json(&result_path(self.results, place), &kept)?;
+                note_seconds(store.directory(), &id, seconds);
             }
+            announcer.done(&id, Some(seconds));
+            record.cells.push(cell);
         }
         Ok(record)
     }
 
-    /// Layouts are interleaved over the rounds, and each round begins with another one.
-    fn places(&self) -> Vec<(u64, FileSystemSpec, Layout)> {
-        let PagesSpec { file_systems, layouts, repeats, .. } = self.spec;
-        let mut places = Vec::new();
-        for repeat in 0..*repeats {
-            for file_system in file_systems {
-                let turn = repeat as usize % layouts.len().max(1);
-                let turned = layouts[turn..].iter().chain(&layouts[..turn]);
-                places.extend(turned.map(|layout| (repeat, file_system.clone(), *layout)));
-            }
-        }
-        places
-    }
-
-    fn image_bytes(&self) -> u64 {
-        (self.spec.pages * PAGE_BYTES as u64 * ROOM).max(1 << 30)
-    }
-
-    fn cell(&self, file_system: &FileSystemSpec, layout: Layout) -> Result<PagesFigures, Stop> {
-        let mounted = Mounted::make(file_system, self.data, self.image_bytes())?;
+    fn cell(
+        &self,
+        file_system: &FileSystemSpec,
+        layout: Layout,
+        data: &Path,
+    ) -> Result<PagesFigures, Stop> {
+        let mounted = Mounted::make(file_system, data, self.spec.image_bytes())?;
         let directory = mounted.directory();
         let mut pages: Box<dyn Pages> = match layout {
             Layout::Tree => Box::new(PageTree::open(directory, self.spec.codec)?),
@@ -391,7 +489,7 @@ impl Runner<'_> {
     }
 }
 
-/// Writes the report: text, CSV, and the record as JSON. Gives the files.
+/// Writes the report: text, CSV, the record as JSON, the page. Gives the files.
 ///
 /// # Errors
 /// They cannot be written.
@@ -399,10 +497,16 @@ pub fn write_report(results: &Path, record: &PagesRecord) -> Result<Vec<PathBuf>
     std::fs::create_dir_all(results).map_err(|error| RunError::io(results, error))?;
     let json = serde_json::to_string(record)
         .map_err(|error| RunError::new(format!("the record as JSON: {error}")))?;
-    let texts = [("txt", report::render(record)), ("csv", report::csv(record)), ("json", json)];
+    let page = html::of_pages(record);
+    let texts = [
+        ("txt", report::render(record)),
+        ("csv", report::csv(record)),
+        ("json", json),
+        ("html", page),
+    ];
     let mut files = Vec::new();
     for (kind, text) in texts {
-        let path = results.join(format!("page-compression.{kind}"));
+        let path = results.join(format!("{NAME}.{kind}"));
         write_atomically(&path, text.as_bytes())?;
         files.push(path);
     }

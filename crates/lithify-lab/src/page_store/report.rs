@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::store::Layout;
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
+use crate::report::compare::{Comparison, compare};
 use crate::report::figures::{Spread, figure, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 use crate::run::file_system::FileSystemSpec;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -31,7 +32,7 @@ impl PagesFigures {
 }
 
 /// A figure of a cell with its name, for tables and CSV.
-type Column = (&'static str, fn(&PagesFigures) -> Option<f64>);
+pub(crate) type Column = (&'static str, fn(&PagesFigures) -> Option<f64>);
 
 fn device_kib_per_write(f: &PagesFigures) -> Option<f64> {
     (f.device_written_bytes > 0).then(|| f.device_written_bytes as f64 / 1024.0 / f.writes as f64)
@@ -60,7 +61,8 @@ const DROP: [Column; 5] = [
     ("beside, meanwhile ms", |f| Some(f.drop.longest_beside_us as f64 / 1e3)),
 ];
 
-fn spread(
+/// A figure of a layout on a file system over the rounds.
+pub(crate) fn spread(
     record: &PagesRecord,
     file_system: &FileSystemSpec,
     layout: Layout,
@@ -71,7 +73,7 @@ fn spread(
     Spread::of(figures.filter_map(of).collect())
 }
 
-fn section(record: &PagesRecord, columns: &[Column]) -> String {
+fn section(record: &PagesRecord, columns: &[Column]) -> Grid {
     let mut header = vec![("file system", Align::Left), ("pages", Align::Left)];
     header.extend(columns.iter().map(|(name, _)| (*name, Align::Right)));
     let mut rows = Vec::new();
@@ -84,7 +86,22 @@ fn section(record: &PagesRecord, columns: &[Column]) -> String {
             rows.push(row);
         }
     }
-    table(&header, &rows)
+    Grid::new(&header, rows)
+}
+
+/// All figures of a cell.
+pub(crate) fn columns() -> impl Iterator<Item = &'static Column> {
+    WRITES.iter().chain(&DROP)
+}
+
+/// What writes cost, and sizes.
+pub(crate) fn writes(record: &PagesRecord) -> Grid {
+    section(record, &WRITES)
+}
+
+/// What dropping cost.
+pub(crate) fn drops(record: &PagesRecord) -> Grid {
+    section(record, &DROP)
 }
 
 /// The report for people: medians over the rounds.
@@ -106,9 +123,9 @@ pub fn render(record: &PagesRecord) -> String {
         machine.kernel,
         machine.file_system,
     );
-    let _ = writeln!(text, "Writes and sizes\n{}\n", section(record, &WRITES));
-    let _ = writeln!(text, "Dropping them\n{}\n", section(record, &DROP));
-    let _ = writeln!(text, "Published and measured\n{}\n", published(record));
+    let _ = writeln!(text, "Writes and sizes\n{}\n", writes(record).text());
+    let _ = writeln!(text, "Dropping them\n{}\n", drops(record).text());
+    let _ = writeln!(text, "Published and measured\n{}\n", published(record).text());
     for cell in &record.cells {
         if let Some(failure) = &cell.failure {
             let _ = writeln!(text, "{}, {}: {failure}", cell.file_system, cell.layout);
@@ -121,7 +138,8 @@ pub fn render(record: &PagesRecord) -> String {
     text
 }
 
-const NOTES: &str = "\
+/// What the words of the tables mean, and what they cannot say.
+pub(crate) const NOTES: &str = "\
 plain: pages as they are; slot: compressed, in slots of 8 KiB, two where one is too small; hole:
 compressed, each in its place, with a hole behind it; tree: rows of a column family of Lithify.
 A file system in a loop file is not one on a disk: the kernel's loop thread works beside, and what a
@@ -129,30 +147,36 @@ drop does to a device that takes discards is not seen. What is published was mea
 times the data, on devices.
 ";
 
-fn published(record: &PagesRecord) -> String {
-    let drop_ratio = |file_system: &FileSystemSpec, base: Layout| {
-        let call = |layout| spread(record, file_system, layout, |f| Some(f.drop.back_seconds));
-        let (hole, base) = (call(Layout::Hole)?, call(base)?);
-        (base.median > 0.0).then(|| hole.median / base.median)
-    };
-    let mut rows = Vec::new();
+/// A published ratio of times to drop: with holes, over another layout.
+pub(crate) struct DropRatio {
+    /// Below the line.
+    pub base: Layout,
+    /// On which file system.
+    pub file_system: String,
+    /// As published.
+    pub published: f64,
+    /// As measured, until the space is back; `None` without both.
+    pub measured: Option<Comparison>,
+}
+
+impl DropRatio {
+    /// What is compared.
+    pub(crate) fn what(&self) -> String {
+        format!("time to drop, hole over {}", self.base.name())
+    }
+}
+
+/// Every published ratio of a file system that was measured.
+pub(crate) fn drop_ratios(record: &PagesRecord) -> Vec<DropRatio> {
+    let mut ratios = Vec::new();
     for file_system in &record.spec.file_systems {
         let name = file_system.to_string();
         let kind = name.split(':').next().unwrap_or_default();
         let mut push = |base: Layout, published: f64| {
-            let measured = drop_ratio(file_system, base);
-            let direction = match measured {
-                None => "-",
-                Some(ratio) if (ratio > 1.25) == (published > 1.25) => "same",
-                Some(_) => "other",
-            };
-            rows.push(vec![
-                format!("time to drop, hole over {}", base.name()),
-                name.clone(),
-                figure(published),
-                figure_or_dash(measured),
-                direction.to_owned(),
-            ]);
+            let back = |layout| spread(record, file_system, layout, |f| Some(f.drop.back_seconds));
+            let both = back(Layout::Hole).zip(back(base));
+            let measured = both.and_then(|(hole, base)| compare(&hole, &base, published));
+            ratios.push(DropRatio { base, file_system: name.clone(), published, measured });
         };
         if let Some((_, ratio)) = PUBLISHED_DROP.iter().find(|(known, _)| *known == kind) {
             push(Layout::Plain, *ratio);
@@ -161,6 +185,23 @@ fn published(record: &PagesRecord) -> String {
             push(Layout::Slot, PUBLISHED_DROP_OVER_SLOT);
         }
     }
+    ratios
+}
+
+/// Times to drop, published and measured.
+pub(crate) fn published(record: &PagesRecord) -> Grid {
+    let row = |of: DropRatio| {
+        let measured = of.measured.map(|comparison| comparison.ratio);
+        let direction = match measured {
+            None => "-",
+            Some(ratio) if (ratio > 1.25) == (of.published > 1.25) => "same",
+            Some(_) => "other",
+        };
+        let what = of.what();
+        let figures = [figure(of.published), figure_or_dash(measured)];
+        [what, of.file_system].into_iter().chain(figures).chain([direction.to_owned()]).collect()
+    };
+    let rows = drop_ratios(record).into_iter().map(row).collect();
     let columns = [
         ("what", Align::Left),
         ("file system", Align::Left),
@@ -168,12 +209,11 @@ fn published(record: &PagesRecord) -> String {
         ("measured", Align::Right),
         ("direction", Align::Left),
     ];
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// One line per cell, nothing rounded.
 pub fn csv(record: &PagesRecord) -> String {
-    let columns = || WRITES.iter().chain(&DROP);
     let mut text = String::from("file_system,pages,round");
     columns().for_each(|(name, _)| {
         let name: String = name.replace(", ", "_").replace([' ', '/'], "_");

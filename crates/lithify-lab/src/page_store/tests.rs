@@ -78,7 +78,14 @@ fn a_file_system_that_cannot_be_made_costs_its_rows() {
         build: String::new(),
     };
     let interrupt = AtomicBool::new(false);
-    let runner = Runner { spec: &spec, data: directory.path(), interrupt: &interrupt };
+    let [results, data] = ["results", "data"].map(|name| directory.path().join(name));
+    let runner = Runner {
+        spec: &spec,
+        results: &results,
+        data: Some(&data),
+        fresh: false,
+        interrupt: &interrupt,
+    };
     let record = runner.run(&mut Terminal::new(false)).expect("runs");
     assert_eq!(record.cells.len(), 4);
     let layouts: Vec<Layout> = record.cells.iter().map(|cell| cell.layout).collect();
@@ -87,10 +94,15 @@ fn a_file_system_that_cannot_be_made_costs_its_rows() {
     let text = report::render(&record);
     assert!(text.contains("time to drop, hole over plain"), "{text}");
     assert_eq!(report::csv(&record).lines().count(), 5);
-    let left = std::fs::read_dir(directory.path()).expect("is there").count();
+    let left = std::fs::read_dir(&data).expect("is there").count();
     assert_eq!(left, 0, "something is left");
 
+    let kept = |place: &Place| is_measured(&results, &spec, place);
+    let measured = record.cells.iter().filter(|cell| cell.figures.is_some()).count();
+    assert_eq!(spec.places().iter().filter(|place| kept(place)).count(), measured);
+
     interrupt.store(true, Ordering::Relaxed);
+    let runner = Runner { fresh: true, ..runner };
     let record = runner.run(&mut Terminal::new(false)).expect("runs");
     let is_stopped = record.interrupted && record.cells.is_empty();
     assert!(is_stopped || record.cells.iter().all(|cell| cell.failure.is_some()));

@@ -1,25 +1,52 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
-//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), and figures
-//! that were kept without the rest of their record ([`digest`]). What a record holds belongs to
-//! the room of its kind.
+//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), the command that
+//! measures the same ([`command`]), and figures that were kept without the rest of their record
+//! ([`digest`]). What a record holds belongs to the room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
 //! it. A new kind is a variant here, a list of its figures in `comparison::collect` and a page in
 //! `html`.
 
+pub mod command;
 pub mod digest;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::amplification::{self, AmplificationRecord};
+use crate::chunks::plan::ChunkPlan;
 use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
+use crate::durability::DurabilityRecord;
 use crate::loop_experiment::{self, LoopRecord};
 use crate::overwrite::OverwriteRecord;
+use crate::page_store::PagesRecord;
+use crate::run::cells::{Run, read_run};
 use crate::run::{self, RunError, RunRecord};
+use crate::tables::plan::TablePlan;
 use digest::Digest;
+
+/// Files by which the directory of one run is known.
+const PLAN_FILES: [&str; 3] = ["plan.json", "experiment.json", "cells.json"];
+
+/// Whether a directory is that of one run, and not one of records.
+pub fn is_run(directory: &Path) -> bool {
+    PLAN_FILES.iter().any(|name| directory.join(name).exists())
+}
+
+/// The names of the JSON files in a directory of records.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn names_in(directory: &Path) -> Result<BTreeSet<OsString>, RunError> {
+    let entries = std::fs::read_dir(directory).map_err(|error| RunError::io(directory, error))?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    Ok(names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "json")).collect())
+}
 
 /// A run of any kind with its results.
 #[derive(Clone, Debug)]
@@ -32,6 +59,16 @@ pub enum AnyRecord {
     Db(Box<DbRecord>),
     /// Overwrites as fast as they go.
     Overwrite(Box<OverwriteRecord>),
+    /// An experiment over tables of rows.
+    Tables(Box<Run<TablePlan>>),
+    /// An experiment over text in chunks.
+    Chunks(Box<Run<ChunkPlan>>),
+    /// Read, write and space amplification.
+    Amplification(Box<AmplificationRecord>),
+    /// What crashes take and commits cost.
+    Durability(Box<DurabilityRecord>),
+    /// Pages with holes in files.
+    Pages(Box<PagesRecord>),
     /// Figures of a run without the rest of its record.
     Digest(Box<Digest>),
 }
@@ -48,6 +85,12 @@ impl AnyRecord {
         let text = std::fs::read_to_string(path).map_err(|error| RunError::io(path, error))?;
         let value: Value = serde_json::from_str(&text).map_err(|error| broken(path, error))?;
         let has = |pointer: &str| value.pointer(pointer).is_some();
+        // These say their kind and have a plan of an experiment like others.
+        match value.get("kind").and_then(Value::as_str) {
+            Some("tables") => return parsed(path, &text).map(AnyRecord::Tables),
+            Some("chunks") => return parsed(path, &text).map(AnyRecord::Chunks),
+            _ => {}
+        }
         if has("/run/plan") {
             return parsed(path, &text).map(AnyRecord::Loops);
         }
@@ -60,6 +103,15 @@ impl AnyRecord {
         if has("/driver/throughput") {
             return parsed(path, &text).map(AnyRecord::Overwrite);
         }
+        if has("/cells/0/spec/writes_percent") {
+            return parsed(path, &text).map(AnyRecord::Amplification);
+        }
+        if has("/losses") && has("/commits") {
+            return parsed(path, &text).map(AnyRecord::Durability);
+        }
+        if has("/spec/file_systems") {
+            return parsed(path, &text).map(AnyRecord::Pages);
+        }
         if has("/runs/0") || has("/tests/0") {
             let mut digest: Box<Digest> = parsed(path, &text)?;
             digest.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -69,10 +121,48 @@ impl AnyRecord {
     }
 }
 
+impl AnyRecord {
+    /// When the first of its measurements began, seconds since 1970; `None` where that was not kept
+    /// or nothing was measured.
+    pub fn started_unix_s(&self) -> Option<u64> {
+        let db = |record: &DbRecord| record.results().map(|r| r.started_unix_s).min();
+        match self {
+            AnyRecord::LinkBench(record) => {
+                let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+                results.map(|result| result.started_unix_s).min()
+            }
+            AnyRecord::Loops(record) => db(&record.run),
+            AnyRecord::Db(record) => db(record),
+            AnyRecord::Overwrite(record) => record.driver.started_unix_s,
+            AnyRecord::Tables(run) => run.entries.results().map(|o| o.started_unix_s).min(),
+            AnyRecord::Chunks(run) => run.entries.results().map(|o| o.started_unix_s).min(),
+            AnyRecord::Amplification(record) => {
+                let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+                results.filter_map(|result| result.started_unix_s).min()
+            }
+            AnyRecord::Durability(record) => record.started_unix_s,
+            AnyRecord::Pages(record) => record.started_unix_s,
+            AnyRecord::Digest(_) => None,
+        }
+    }
+}
+
 /// A run by the plan in its directory.
 fn directory(path: &Path) -> Result<AnyRecord, RunError> {
     if let Some(record) = loop_experiment::read_record(path)? {
         return Ok(AnyRecord::Loops(Box::new(record)));
+    }
+    if let Some(run) = read_run(path)? {
+        return Ok(AnyRecord::Tables(Box::new(run)));
+    }
+    if let Some(run) = read_run(path)? {
+        return Ok(AnyRecord::Chunks(Box::new(run)));
+    }
+    if path.ends_with(amplification::NAME) {
+        let record = amplification::collect(path);
+        if !record.cells.is_empty() {
+            return Ok(AnyRecord::Amplification(Box::new(record)));
+        }
     }
     let plan_path = path.join("plan.json");
     let text = std::fs::read_to_string(&plan_path)
@@ -95,8 +185,8 @@ fn broken(path: &Path, error: serde_json::Error) -> RunError {
 
 fn unknown(path: &Path) -> RunError {
     RunError::new(format!(
-        "{} is no record of a run: name the .json that `bench run`, `bench db` or `bench \
-         overwrite` wrote, or a directory of results/runs",
+        "{} is no record of a run: name the .json that a command of `bench` wrote, or a directory \
+         of results/runs",
         path.display()
     ))
 }

@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use super::progress::Announcer;
-use super::store::{Store, write_atomically};
+use super::store::{Store, note_seconds, write_atomically};
 use super::{Pace, RunError};
+use crate::adapter::EngineName;
 use crate::experiment::WorkloadKind;
 
 /// One measurement, described by everything that can change its figures.
@@ -172,6 +173,7 @@ impl CellLoop<'_> {
         if let Some(result) = find(&result_path, cell).filter(|_| !self.fresh) {
             pace.skip();
             announcer.say(&format!("{id}: measured already, kept"));
+            announcer.done(id, None);
             return Ok(Some(Entry::new(cell, Ok(result))));
         }
         announcer.begin(&format!("cell {} {id}{}", pace.position(), pace.rest()));
@@ -207,12 +209,21 @@ impl CellLoop<'_> {
                 Ok(*result)
             }
         };
+        if outcome.is_ok() {
+            note_seconds(self.store.directory(), id, seconds);
+        }
+        announcer.done(id, Some(seconds));
         Ok(Some(Entry::new(cell, outcome)))
     }
 }
 
 fn result_path(directory: &Path, cell: &impl Cell) -> PathBuf {
     directory.join(format!("{}.json", cell.id()))
+}
+
+/// Whether a cell of the run `name` was measured by the same program with the same settings.
+pub fn is_measured<C: Cell>(results: &Path, name: &str, cell: &C) -> bool {
+    find(&result_path(&results.join("runs").join(name), cell), cell).is_some()
 }
 
 /// The result of an earlier run of the same program with the same settings.
@@ -237,6 +248,18 @@ pub trait RunPlan: Clone + Debug + Serialize + DeserializeOwned {
 
     /// Most bytes of disk that a cell takes.
     fn needed_bytes(cell: &Self::Cell) -> u64;
+
+    /// Name of the scale.
+    fn scale(&self) -> &str;
+
+    /// What was left out, line by line.
+    fn skipped(&self) -> &[String];
+
+    /// The engine of a cell.
+    fn engine(cell: &Self::Cell) -> &EngineName;
+
+    /// Seconds of a cell that are fixed beforehand, if there are any.
+    fn declared_s(cell: &Self::Cell) -> Option<f64>;
 }
 
 /// A run with all its results: what a report is made of.

@@ -5,7 +5,8 @@
 //! outside ([`process`]) and from inside ([`measure`]), the limit on its memory ([`memory_limit`])
 //! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), its
 //! allocator ([`allocator`]), the driver's own log ([`second_log`]), the engines by name
-//! ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
+//! ([`engine`]), progress ([`progress`]) and how long the rest takes ([`estimate`]), and the loop
+//! over the cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
@@ -20,6 +21,7 @@ pub mod cells;
 pub mod control_group;
 pub mod device_limit;
 pub mod engine;
+pub mod estimate;
 pub mod file_system;
 pub mod measure;
 pub mod memory_limit;
@@ -202,6 +204,7 @@ impl Runner<'_> {
             Stored::Finished(result) => {
                 pace.skip();
                 announcer.say(&format!("{}: measured already, kept", spec.id));
+                announcer.done(&spec.id, None);
                 return Ok(Some(CellRecord {
                     spec: spec.clone(),
                     result: Some(*result),
@@ -244,6 +247,10 @@ impl Runner<'_> {
                 (Some(*result), None)
             }
         };
+        if result.is_some() {
+            store::note_seconds(store.directory(), &spec.id, seconds);
+        }
+        announcer.done(&spec.id, Some(seconds));
         Ok(Some(CellRecord { spec: spec.clone(), result, failure }))
     }
 
@@ -353,6 +360,6 @@ impl Pace {
         }
         let mean = self.measured_seconds / self.measured as f64;
         let seconds = mean * (self.cells - self.done) as f64;
-        format!(", about {} left in all", progress::duration(seconds))
+        format!(", about {} left of this run", progress::duration(seconds))
     }
 }

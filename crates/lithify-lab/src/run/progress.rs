@@ -17,6 +17,8 @@ pub trait Announcer {
     fn progress(&mut self, line: &ProgressLine);
     /// The cell has ended.
     fn end(&mut self, text: &str);
+    /// The cell `id` counts as done: measured in so many seconds, or without them measured before.
+    fn done(&mut self, _id: &str, _seconds: Option<f64>) {}
 }
 
 /// Time between two plain lines of one stage.
@@ -33,7 +35,17 @@ pub struct Terminal {
     cell: String,
     stage: String,
     last_line: Option<Instant>,
+    whole: Option<Whole>,
 }
+
+/// How far all runs together are.
+struct Whole {
+    words: String,
+    share: f64,
+}
+
+/// Places of a bar over all runs.
+const WHOLE: u64 = 1_000;
 
 impl Terminal {
     /// A bar when `interactive`, plain lines otherwise.
@@ -44,7 +56,12 @@ impl Terminal {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Terminal { bar, cell: String::new(), stage: String::new(), last_line: None }
+        Terminal { bar, cell: String::new(), stage: String::new(), last_line: None, whole: None }
+    }
+
+    /// From now on the bar is over all runs: so much of them is done, in words and as a share of 1.
+    pub fn set_whole(&mut self, words: String, share: f64) {
+        self.whole = Some(Whole { words, share });
     }
 
     fn print(&self, text: &str) {
@@ -61,7 +78,10 @@ impl Announcer for Terminal {
     }
 
     fn begin(&mut self, text: &str) {
-        self.print(text);
+        match &self.whole {
+            Some(whole) => self.print(&format!("[{}] {text}", whole.words)),
+            None => self.print(text),
+        }
         self.cell = text.split(',').next().unwrap_or_default().to_owned();
         self.stage.clear();
         self.last_line = None;
@@ -69,10 +89,21 @@ impl Announcer for Terminal {
 
     fn progress(&mut self, line: &ProgressLine) {
         if let Some(bar) = &self.bar {
-            bar.set_prefix(format!("{} {}", self.cell, line.stage));
-            bar.set_length(line.total);
-            bar.set_position(line.done);
-            bar.set_message(describe(line).trim_start_matches(": ").to_owned());
+            let stage = format!("{} {}", self.cell, line.stage);
+            match &self.whole {
+                Some(Whole { words, share }) => {
+                    bar.set_prefix(words.clone());
+                    bar.set_length(WHOLE);
+                    bar.set_position((share.clamp(0.0, 1.0) * WHOLE as f64) as u64);
+                    bar.set_message(format!("{stage}{}", describe(line)));
+                }
+                None => {
+                    bar.set_prefix(stage);
+                    bar.set_length(line.total);
+                    bar.set_position(line.done);
+                    bar.set_message(describe(line).trim_start_matches(": ").to_owned());
+                }
+            }
             return;
         }
         let due = self.last_line.is_none_or(|last| last.elapsed() >= PLAIN_INTERVAL);

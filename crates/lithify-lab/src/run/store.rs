@@ -4,9 +4,11 @@
 //! results/runs/NAME/plan.json     what is measured
 //! results/runs/NAME/CELL.json     a finished cell
 //! results/runs/NAME/CELL.log      what the process of the cell said
+//! results/runs/NAME/seconds.json  how long cells took, for estimates
 //! results/NAME.json .csv .txt .html    the report
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -101,6 +103,23 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// How long cells took, beside their results.
+const SECONDS_FILE: &str = "seconds.json";
+
+/// How long the cells of the run in `directory` took, by their names; those of other builds too.
+/// Nothing where that was not kept.
+pub fn read_seconds(directory: &Path) -> BTreeMap<String, f64> {
+    let text = fs::read_to_string(directory.join(SECONDS_FILE)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Keeps how long a cell took. Only estimates are made of it: one that cannot be kept is no error.
+pub(crate) fn note_seconds(directory: &Path, id: &str, seconds: f64) {
+    let mut all = read_seconds(directory);
+    all.insert(id.to_owned(), seconds);
+    let _ = write_json(&directory.join(SECONDS_FILE), &all);
 }
 
 /// Reads the result of a cell whose description has `hash`.

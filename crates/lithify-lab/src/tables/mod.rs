@@ -19,7 +19,7 @@ pub mod ordered;
 pub mod plan;
 pub mod report;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod spec;
 #[cfg(test)]
 mod tests;

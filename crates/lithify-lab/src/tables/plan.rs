@@ -67,6 +67,24 @@ impl RunPlan for TablePlan {
         let row_bytes = if cell.table.is_wide() { 2_600 } else { 200 };
         3 * cell.rows * row_bytes + (256 << 20)
     }
+
+    fn scale(&self) -> &str {
+        &self.scale
+    }
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn engine(cell: &TableCell) -> &EngineName {
+        &cell.engine
+    }
+
+    /// The gaps between updates; how long loads and queries take is not known.
+    fn declared_s(cell: &TableCell) -> Option<f64> {
+        let gaps = 2 * cell.mode_updates * cell.mode_gap_ms;
+        (gaps > 0).then_some(gaps as f64 / 1e3)
+    }
 }
 
 /// The settings of an arm.

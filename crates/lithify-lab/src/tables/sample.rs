@@ -15,16 +15,22 @@ use crate::run::cells::{Entries, Entry, Run};
 use crate::run::plan::ChoiceError;
 
 /// The built-in experiment.
-pub(super) fn experiment() -> TableExperiment {
+pub(crate) fn experiment() -> TableExperiment {
     let found = BUILT_IN.iter().find(|(name, _)| *name == "compression-options");
     let (name, text) = found.expect("is built in");
     TableExperiment::parse(name, text).expect("parses")
 }
 
 /// Its plan for Lithify with a choice.
-pub(super) fn expand(choice: TableChoice) -> Result<TablePlan, ChoiceError> {
+pub(crate) fn expand(choice: TableChoice) -> Result<TablePlan, ChoiceError> {
     let choice = TableChoice { engine: Some(EngineName::lithify()), ..choice };
     TablePlan::expand(&experiment(), &choice, "build")
+}
+
+/// The plan of two arms.
+pub(crate) fn small_plan() -> TablePlan {
+    let arms = Some(["none-16k", "zlib-6-16k"].map(str::to_owned).into());
+    expand(TableChoice { arms, ..TableChoice::default() }).expect("expands")
 }
 
 /// A step that wrote so many bytes, half of them in its maintenance.
@@ -50,7 +56,7 @@ fn step(seconds: f64, written: u64) -> StepUsage {
 }
 
 /// What a cell might have found: every published ratio holds.
-pub(super) fn outcome(cell: &TableCell) -> TableOutcome {
+pub(crate) fn outcome(cell: &TableCell) -> TableOutcome {
     let is_wide = cell.table.is_wide();
     let compressed = cell.settings.codec_bottom != Codec::None;
     let (size, load, update) = match (compressed, is_wide) {
@@ -86,7 +92,7 @@ pub(super) fn outcome(cell: &TableCell) -> TableOutcome {
 }
 
 /// A run in which every cell was measured.
-pub(super) fn run(plan: &TablePlan) -> Run<TablePlan> {
+pub(crate) fn run(plan: &TablePlan) -> Run<TablePlan> {
     let entry = |cell: &TableCell| Entry::new(cell, Ok(outcome(cell)));
     let cells = plan.cells.iter().map(entry).collect();
     Run::new(plan.clone(), Entries { interrupted: false, cells })

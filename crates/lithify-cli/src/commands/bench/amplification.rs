@@ -1,7 +1,6 @@
 //! `lithify bench amp`: read, write and space amplification, predicted by formulas and measured.
 
-use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
@@ -9,10 +8,13 @@ use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, repo
 use lithify_lab::experiment::{AnyExperiment, Ladder};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine;
-use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Announcer;
 
 use super::arguments::{engine_name, range, require_engine};
-use super::process::{print_report, refuse_files, this_program, watch_signals};
+use super::process::{incomplete, refuse_files, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 
 /// `bench amp`
@@ -22,7 +24,7 @@ For each engine and workload, in a process of its own: fills a database, waits u
 due, changes rows, waits again, and reads keys that are there, short ranges, and keys that are not,
 each kind cold and then warm. What the formulas of leveled trees and of B-trees predict, with the
 rows, pages, fanout and levels that were measured, stands beside it (docs/lab.md). The report goes
-to DIR/amplification.txt, .csv and .json. Cells that were measured by the same program with the
+to DIR/amplification.txt, .csv, .json and .html. Cells that were measured by the same program with the
 same settings are not measured again.
 
 Examples:
@@ -148,34 +150,72 @@ impl AmplificationArguments {
 
 /// Runs it.
 pub fn run(arguments: &AmplificationArguments) -> Result<(), Fault> {
-    let (engines, skipped) = arguments.engines()?;
+    let ready = prepare(arguments)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[])
+}
+
+/// Makes it ready.
+pub fn prepare(arguments: &AmplificationArguments) -> Result<AmplificationRun, Fault> {
+    let (engines, skipped) = arguments.engines()?;
+    if engines.is_empty() {
+        return Err(Fault::usage(skipped.join("; ")));
+    }
     let program = this_program("amp-process")?;
     let build = program.build().map_err(Fault::failure)?;
-    let specs = arguments.specs(&engines, &build);
-    let interrupt = watch_signals()?;
-    let runner = Runner {
-        specs: &specs,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        fresh: arguments.fresh,
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    skipped.iter().for_each(|line| terminal.say(line));
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let Some(record) = record else {
-        return Err(Fault::interrupted(
-            "stopped; what was measured is kept, the same command goes on",
-        ));
-    };
-    let files = amplification::write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
-    if failed == 0 {
-        return Ok(());
+    Ok(AmplificationRun { specs: arguments.specs(&engines, &build), program, skipped })
+}
+
+/// Amplification of some engines under some workloads.
+pub struct AmplificationRun {
+    specs: Vec<AmplificationSpec>,
+    program: Program,
+    skipped: Vec<String>,
+}
+
+impl Ready for AmplificationRun {
+    fn name(&self) -> String {
+        amplification::NAME.to_owned()
     }
-    Err(super::process::incomplete(failed, record.cells.len()))
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let planned = |spec: &AmplificationSpec| Planned {
+            is_measured: amplification::find(results, spec).is_some(),
+            cell: PlannedCell { id: spec.id(), engine: spec.engine.to_string(), declared_s: None },
+        };
+        self.specs.iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.specs.iter().map(AmplificationSpec::disk_bytes).max().unwrap_or(0)
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            specs: &self.specs,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let record = runner.run(announcer).map_err(Fault::failure)?;
+        let Some(record) = record else {
+            return Err(Fault::interrupted(
+                "stopped; what was measured is kept, the same command goes on",
+            ));
+        };
+        let files = amplification::write_report(how.results, &record).map_err(Fault::failure)?;
+        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));
+        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+    }
 }

@@ -1,29 +1,27 @@
 //! `lithify bench run` of the kinds of workload whose cells run alike: tables and chunks.
 
-use std::io::{IsTerminal, stderr};
-use std::sync::atomic::Ordering;
+use std::path::Path;
 
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::datasets::TextData;
 use lithify_lab::experiment::{ChunkExperiment, TableExperiment};
-use lithify_lab::run::cells::{PlanRunner, Run, RunPlan, write_report};
+use lithify_lab::run::cells::{Cell, PlanRunner, Run, RunPlan, is_measured, write_report};
+use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
-use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::progress::Announcer;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
-use lithify_lab::{chunks, tables};
+use lithify_lab::{chunks, html, tables};
 
-use super::process::{
-    announcement, incomplete, print_report, stopped, this_program, watch_signals,
-};
+use super::process::{incomplete, stopped, this_program};
+use super::ready::{How, Measured, Planned, Ready};
 use super::run::RunArguments;
 use crate::fault::Fault;
 
-/// Runs an experiment over text in chunks.
-pub fn run_chunks(
+/// An experiment over text in chunks with the options of the command line.
+pub fn prepare_chunks(
     arguments: &RunArguments,
     experiment: &ChunkExperiment,
-    place: &str,
-) -> Result<(), Fault> {
+) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
     let program = this_program("chunk-process")?;
     let choice = ChunkChoice {
@@ -35,23 +33,18 @@ pub fn run_chunks(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = ChunkPlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let announced =
-        announcement(&experiment.name, place, &plan.scale, plan.cells.len(), &arguments.results);
-    measure(arguments, &plan, program, &[&plan.skipped[..], &[announced]].concat(), |run| {
-        (chunks::report::render(run), chunks::csv::render(run))
-    })
+    let render = |run: &Run<ChunkPlan>| {
+        [chunks::report::render(run), chunks::csv::render(run), html::of_chunks(run)]
+    };
+    Ok(Box::new(CellRun { plan, program, render }))
 }
 
-/// Runs an experiment over tables.
-pub fn run_tables(
+/// An experiment over tables with the options of the command line.
+pub fn prepare_tables(
     arguments: &RunArguments,
     experiment: &TableExperiment,
-    place: &str,
-) -> Result<(), Fault> {
+) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
-    if arguments.text.is_some() {
-        return Err(Fault::usage("--text is of chunks"));
-    }
     let program = this_program("table-process")?;
     let choice = TableChoice {
         scale: Some(arguments.scale.clone()),
@@ -61,11 +54,10 @@ pub fn run_tables(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = TablePlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let announced =
-        announcement(&experiment.name, place, &plan.scale, plan.cells.len(), &arguments.results);
-    measure(arguments, &plan, program, &[&plan.skipped[..], &[announced]].concat(), |run| {
-        (tables::report::render(run), tables::csv::render(run))
-    })
+    let render = |run: &Run<TablePlan>| {
+        [tables::report::render(run), tables::csv::render(run), html::of_tables(run)]
+    };
+    Ok(Box::new(CellRun { plan, program, render }))
 }
 
 /// Refuses options that only other kinds of workload have.
@@ -82,35 +74,60 @@ fn refuse_foreign(arguments: &RunArguments) -> Result<(), Fault> {
     }
 }
 
-/// Measures what was not measured yet and writes the report, which `render` makes as text and as
-/// comma-separated values.
-fn measure<P: RunPlan>(
-    arguments: &RunArguments,
-    plan: &P,
+/// A plan with what makes its report: text, comma-separated values, page.
+struct CellRun<P: RunPlan> {
+    plan: P,
     program: Program,
-    lines: &[String],
-    render: impl FnOnce(&Run<P>) -> (String, String),
-) -> Result<(), Fault> {
-    let interrupt = watch_signals()?;
-    let runner = PlanRunner {
-        plan,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        fresh: arguments.fresh,
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    lines.iter().for_each(|line| terminal.say(line));
-    let run = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let (valid, cells) = (run.valid_cells(), plan.cells().len());
-    if run.entries.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(stopped(valid, cells));
+    render: fn(&Run<P>) -> [String; 3],
+}
+
+impl<P: RunPlan> Ready for CellRun<P> {
+    fn name(&self) -> String {
+        self.plan.name().to_owned()
     }
-    let (text, csv) = render(&run);
-    let files =
-        write_report(&arguments.results, &run, &text, &[(".csv", csv)]).map_err(Fault::failure)?;
-    print_report(&text, &files)?;
-    if run.is_complete() { Ok(()) } else { Err(incomplete(cells - valid, cells)) }
+
+    fn scale(&self) -> Option<&str> {
+        Some(self.plan.scale())
+    }
+
+    fn skipped(&self) -> &[String] {
+        self.plan.skipped()
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let planned = |cell: &P::Cell| Planned {
+            is_measured: is_measured(results, self.plan.name(), cell),
+            cell: PlannedCell {
+                id: cell.id().to_owned(),
+                engine: P::engine(cell).to_string(),
+                declared_s: P::declared_s(cell),
+            },
+        };
+        self.plan.cells().iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.plan.cells().iter().map(P::needed_bytes).max().unwrap_or(0)
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = PlanRunner {
+            plan: &self.plan,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let run = runner.run(announcer).map_err(Fault::failure)?;
+        let (valid, cells) = (run.valid_cells(), self.plan.cells().len());
+        if run.entries.interrupted || how.is_stopped() {
+            return Err(stopped(valid, cells));
+        }
+        let [text, csv, page] = (self.render)(&run);
+        let tables = [(".csv", csv), (".html", page)];
+        let files = write_report(how.results, &run, &text, &tables).map_err(Fault::failure)?;
+        let fault = (!run.is_complete()).then(|| incomplete(cells - valid, cells));
+        Ok(Measured { text, files, fault })
+    }
 }

@@ -1,12 +1,10 @@
 //! `lithify bench compare`: two runs side by side.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::comparison::{self, Comparison, collect, render};
-use lithify_lab::records::AnyRecord;
+use lithify_lab::records::{self, AnyRecord};
 
 use crate::fault::{Fault, print, say};
 
@@ -103,11 +101,12 @@ fn one(first: &Path, second: &Path, ignore_settings: bool) -> Result<Comparison,
 
 /// The runs to compare: the two, or those of one name in both directories.
 fn pairs(first: &Path, second: &Path) -> Result<Vec<[PathBuf; 2]>, Fault> {
-    let holds_runs = |path: &Path| path.is_dir() && !path.join("plan.json").exists();
+    let holds_runs = |path: &Path| path.is_dir() && !records::is_run(path);
     if !holds_runs(first) || !holds_runs(second) {
         return Ok(vec![[first.to_owned(), second.to_owned()]]);
     }
-    let (ours, theirs) = (records(first)?, records(second)?);
+    let names = |path: &Path| records::names_in(path).map_err(Fault::failure);
+    let (ours, theirs) = (names(first)?, names(second)?);
     let pairs: Vec<[PathBuf; 2]> =
         ours.intersection(&theirs).map(|name| [first.join(name), second.join(name)]).collect();
     if pairs.is_empty() {
@@ -118,12 +117,4 @@ fn pairs(first: &Path, second: &Path) -> Result<Vec<[PathBuf; 2]>, Fault> {
         )));
     }
     Ok(pairs)
-}
-
-/// The names of the JSON files in a directory.
-fn records(directory: &Path) -> Result<BTreeSet<OsString>, Fault> {
-    let wrong = |error| Fault::failure(format!("{}: {error}", directory.display()));
-    let entries = std::fs::read_dir(directory).map_err(wrong)?;
-    let names = entries.flatten().map(|entry| entry.file_name());
-    Ok(names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "json")).collect())
 }

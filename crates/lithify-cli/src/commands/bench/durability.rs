@@ -1,14 +1,16 @@
 //! `lithify bench durability`: what crashes take in each mode, and what commits cost.
 
-use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::durability::{self, DurabilitySpec, Runner, report};
-use lithify_lab::run::progress::Terminal;
+use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner, report};
+use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Announcer;
 
 use super::arguments::range;
-use super::process::{print_report, refuse_files, this_program, watch_signals};
+use super::process::{refuse_files, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 
 /// `bench durability`
@@ -19,7 +21,8 @@ Four modes: none (no log), buffered (the log is written), interval (and synced e
 real file system; power is cut at random moments over a file system in memory that loses what was
 not synced; what was acknowledged or seen before a crash is looked for after it. Rates and
 latencies of commits are those of the real file system. The report goes to
-DIR/durability-lithify.txt and .json. A broken promise (docs/durability.md) is exit code 1.
+DIR/durability-lithify.txt, .json and .html. A broken promise (docs/durability.md) is exit code 1. A
+mode that was measured by the same program with the same settings is not measured again.
 
 Examples:
   lithify bench durability
@@ -50,6 +53,9 @@ pub struct DurabilityArguments {
     /// Seed of the moments of the crashes
     #[arg(long, value_name = "N", default_value_t = 2015)]
     seed: u64,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
     /// Where the databases are meanwhile; beside the results when not given
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -61,6 +67,12 @@ pub struct DurabilityArguments {
 /// Runs it.
 pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
+    let ready = prepare(arguments)?;
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[])
+}
+
+/// Makes it ready.
+pub fn prepare(arguments: &DurabilityArguments) -> Result<DurabilityRun, Fault> {
     let program = this_program("durability-process")?;
     let spec = DurabilitySpec {
         writers: arguments.writers.clone(),
@@ -72,24 +84,64 @@ pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
         seed: arguments.seed,
         build: program.build().map_err(Fault::failure)?,
     };
-    let interrupt = watch_signals()?;
-    let runner = Runner {
-        spec: &spec,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let Some(record) = record else {
-        return Err(Fault::interrupted("stopped; nothing was written"));
-    };
-    let files = durability::write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    match record.violations().len() {
-        0 => Ok(()),
-        broken => Err(Fault::failure(format!("{broken} promises were broken; see the report"))),
+    Ok(DurabilityRun { spec, program })
+}
+
+/// Crashes and commits in every mode; a mode is a cell.
+pub struct DurabilityRun {
+    spec: DurabilitySpec,
+    program: Program,
+}
+
+impl Ready for DurabilityRun {
+    fn name(&self) -> String {
+        durability::NAME.to_owned()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn skipped(&self) -> &[String] {
+        &[]
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let commits_s = self.spec.writers.len() as f64 * self.spec.seconds;
+        let planned = |mode: &Mode| Planned {
+            is_measured: durability::find(results, &self.spec, *mode).is_some(),
+            cell: PlannedCell {
+                id: mode.name().to_owned(),
+                engine: "lithify".to_owned(),
+                declared_s: Some(commits_s),
+            },
+        };
+        Mode::ALL.iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        durability::NEEDED_BYTES
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            spec: &self.spec,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let record = runner.run(announcer).map_err(Fault::failure)?;
+        let Some(record) = record else {
+            return Err(Fault::interrupted(
+                "stopped; the modes that were measured are kept, the same command goes on",
+            ));
+        };
+        let files = durability::write_report(how.results, &record).map_err(Fault::failure)?;
+        let broken = record.violations().len();
+        let fault = (broken > 0)
+            .then(|| Fault::failure(format!("{broken} promises were broken; see the report")));
+        Ok(Measured { text: report::render(&record), files: files.into(), fault })
     }
 }

@@ -1,14 +1,13 @@
 //! `lithify bench list`: the experiments with their scales and arms, and whether they run here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{
-    AnyExperiment, Arm, BUILT_IN, ChunkExperiment, Experiment, LoopExperiment, Source,
-    TableExperiment,
+    AnyExperiment, Arm, ChunkExperiment, Experiment, LoopExperiment, Source, TableExperiment,
 };
 use lithify_lab::run::engine;
 
@@ -28,22 +27,11 @@ const PUBLISHED: u64 = 13;
 /// Lists files of the directory and what is part of the program; a file goes before. Published
 /// experiments come first, by their numbers.
 pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
-    let mut names: BTreeMap<String, ()> =
-        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), ())).collect();
-    if let Ok(entries) = std::fs::read_dir(&arguments.experiments) {
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|extension| extension == "toml")
-                && let Some(name) = path.file_stem()
-            {
-                names.insert(name.to_string_lossy().into_owned(), ());
-            }
-        }
-    }
     let mut entries = Vec::new();
-    for name in names.keys() {
-        let (experiment, place) = super::find(name, &arguments.experiments)?;
-        let entry = Entry::of(&experiment);
-        entries.push((entry.number.unwrap_or(u64::MAX), name, entry.text, place));
+    for name in super::names(&arguments.experiments) {
+        let (experiment, place) = super::find(&name, &arguments.experiments)?;
+        let number = experiment.number().unwrap_or(u64::MAX);
+        entries.push((number, name, described(&experiment), place));
     }
     entries.sort();
     let mut text = String::new();
@@ -63,35 +51,25 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
 }
 
 /// One experiment of the list.
-struct Entry {
-    /// Its number among the published ones.
-    number: Option<u64>,
-    text: String,
-}
-
-impl Entry {
-    fn of(experiment: &AnyExperiment) -> Entry {
-        let mut text = String::new();
-        let id = match experiment {
-            AnyExperiment::LinkBench(experiment) => describe(&mut text, experiment),
-            AnyExperiment::Loops(experiment) => describe_loops(&mut text, experiment),
-            AnyExperiment::Tables(experiment) => describe_tables(&mut text, experiment),
-            AnyExperiment::Chunks(experiment) => describe_chunks(&mut text, experiment),
-            AnyExperiment::Command(experiment) => {
-                let head = Head {
-                    id: experiment.id.as_deref(),
-                    name: &experiment.name,
-                    title: &experiment.title,
-                };
-                head.write(&mut text, &experiment.question, experiment.source.as_ref());
-                let _ = writeln!(text, "    by: lithify {}", experiment.workload.command);
-                runs_here(&mut text, experiment.workload.engines.iter());
-                experiment.id.as_deref()
-            }
-        };
-        let number = id.and_then(|id| id.trim_start_matches('E').parse().ok());
-        Entry { number, text }
+fn described(experiment: &AnyExperiment) -> String {
+    let mut text = String::new();
+    match experiment {
+        AnyExperiment::LinkBench(experiment) => describe(&mut text, experiment),
+        AnyExperiment::Loops(experiment) => describe_loops(&mut text, experiment),
+        AnyExperiment::Tables(experiment) => describe_tables(&mut text, experiment),
+        AnyExperiment::Chunks(experiment) => describe_chunks(&mut text, experiment),
+        AnyExperiment::Command(experiment) => {
+            let head = Head {
+                id: experiment.id.as_deref(),
+                name: &experiment.name,
+                title: &experiment.title,
+            };
+            head.write(&mut text, &experiment.question, experiment.source.as_ref());
+            let _ = writeln!(text, "    by: lithify {}", experiment.workload.command);
+            runs_here(&mut text, experiment.workload.engines.iter());
+        }
     }
+    text
 }
 
 /// What the first line of an experiment says.
@@ -134,7 +112,7 @@ fn arms(text: &mut String, arms: &[Arm]) {
     let _ = writeln!(text, "    arms: {}", names.join(", "));
 }
 
-fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> Option<&'a str> {
+fn describe_loops(text: &mut String, experiment: &LoopExperiment) {
     let head =
         Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
@@ -143,10 +121,9 @@ fn describe_loops<'a>(text: &mut String, experiment: &'a LoopExperiment) -> Opti
     }
     arms(text, &experiment.arms);
     on(text, &experiment.workload.engines);
-    experiment.id.as_deref()
 }
 
-fn describe_tables<'a>(text: &mut String, experiment: &'a TableExperiment) -> Option<&'a str> {
+fn describe_tables(text: &mut String, experiment: &TableExperiment) {
     let head =
         Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
@@ -158,10 +135,9 @@ fn describe_tables<'a>(text: &mut String, experiment: &'a TableExperiment) -> Op
     let arms: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
     let _ = writeln!(text, "    arms: {}", arms.join(", "));
     on(text, &experiment.workload.engines);
-    experiment.id.as_deref()
 }
 
-fn describe_chunks<'a>(text: &mut String, experiment: &'a ChunkExperiment) -> Option<&'a str> {
+fn describe_chunks(text: &mut String, experiment: &ChunkExperiment) {
     let head =
         Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
@@ -171,7 +147,6 @@ fn describe_chunks<'a>(text: &mut String, experiment: &'a ChunkExperiment) -> Op
     let arms: Vec<String> = experiment.arms().iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "    arms: {}", arms.join(", "));
     on(text, &experiment.workload.engines);
-    experiment.id.as_deref()
 }
 
 /// The engines that all arms run on, and whether they are here.
@@ -181,7 +156,7 @@ fn on(text: &mut String, engines: &[EngineName]) {
     runs_here(text, engines.iter());
 }
 
-fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> Option<&'a str> {
+fn describe(text: &mut String, experiment: &Experiment) {
     let head =
         Head { id: experiment.id.as_deref(), name: &experiment.name, title: &experiment.title };
     head.write(text, &experiment.question, experiment.source.as_ref());
@@ -196,5 +171,4 @@ fn describe<'a>(text: &mut String, experiment: &'a Experiment) -> Option<&'a str
     let lithify = EngineName::lithify();
     let engines = experiment.arms.iter().map(|arm| arm.engine.as_ref().unwrap_or(&lithify));
     runs_here(text, engines);
-    experiment.id.as_deref()
 }

@@ -1,27 +1,28 @@
 //! `lithify bench run` of an experiment over the loops of the classic key-value benchmark.
 
-use std::io::{IsTerminal, stderr};
-use std::sync::atomic::Ordering;
+use std::path::Path;
 
-use lithify_lab::dbbench::runner::Runner;
+use lithify_lab::dbbench::runner::{Runner, needed_bytes};
+use lithify_lab::dbbench::spec::DbCell;
 use lithify_lab::experiment::LoopExperiment;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
+use lithify_lab::run::cells::is_measured;
+use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::plan::engines_here;
-use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Announcer;
 
-use super::process::{
-    announcement, incomplete, print_report, stopped, this_program, watch_signals,
-};
+use super::process::{incomplete, stopped, this_program};
+use super::ready::{How, Measured, Planned, Ready};
 use super::run::RunArguments;
 use crate::fault::Fault;
 
-/// Runs it.
-pub fn run(
+/// Such an experiment with the options of the command line.
+pub fn prepare(
     arguments: &RunArguments,
     experiment: &LoopExperiment,
-    place: &str,
-) -> Result<(), Fault> {
+) -> Result<Box<dyn Ready>, Fault> {
     if arguments.nodes.is_some() {
         return Err(Fault::usage("--nodes is of linkbench; the database of dbbench has --keys"));
     }
@@ -41,31 +42,64 @@ pub fn run(
     let program = this_program("db-process")?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
-    let interrupt = watch_signals()?;
-    let runner = Runner {
-        plan: &plan.cells,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        kept: None,
-        fresh: arguments.fresh,
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    skipped.iter().for_each(|line| terminal.say(line));
-    let (name, cells) = (&experiment.name, plan.cells.cells.len());
-    terminal.say(&announcement(name, place, &plan.scale, cells, &arguments.results));
-    write_plan(&arguments.results, &plan).map_err(Fault::failure)?;
-    let run = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let record = LoopRecord { plan, run };
-    if record.run.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(stopped(record.valid_cells(), cells));
+    Ok(Box::new(LoopRun { plan, program, skipped }))
+}
+
+struct LoopRun {
+    plan: LoopPlan,
+    program: Program,
+    skipped: Vec<String>,
+}
+
+impl Ready for LoopRun {
+    fn name(&self) -> String {
+        self.plan.cells.name.clone()
     }
-    let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    if record.is_complete() {
-        return Ok(());
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.plan.scale)
     }
-    Err(incomplete(cells - record.valid_cells(), cells))
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let planned = |cell: &DbCell| {
+            let tests = self.plan.experiment.workload.tests.len() as u64;
+            let declared_s = Some((tests * cell.spec.duration_seconds) as f64);
+            let engine = cell.spec.engine.to_string();
+            Planned {
+                is_measured: is_measured(results, &self.plan.cells.name, cell),
+                cell: PlannedCell { id: cell.id.clone(), engine, declared_s },
+            }
+        };
+        self.plan.cells.cells.iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.plan.cells.cells.iter().map(|cell| needed_bytes(&cell.spec)).max().unwrap_or(0)
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            plan: &self.plan.cells,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            kept: None,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        write_plan(how.results, &self.plan).map_err(Fault::failure)?;
+        let run = runner.run(announcer).map_err(Fault::failure)?;
+        let record = LoopRecord { plan: self.plan.clone(), run };
+        let (valid, cells) = (record.valid_cells(), self.plan.cells.cells.len());
+        if record.run.interrupted || how.is_stopped() {
+            return Err(stopped(valid, cells));
+        }
+        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
+        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+    }
 }

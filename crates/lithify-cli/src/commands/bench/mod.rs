@@ -10,14 +10,17 @@ mod durability;
 mod engines;
 mod list;
 mod loops;
+mod matrix;
 mod overwrite;
 mod page;
 mod pages;
 pub mod process;
+mod ready;
 mod run;
 mod setup;
 mod show;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Subcommand;
@@ -101,6 +104,20 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }
+}
+
+/// The names of the experiments of `directory` and of those that are part of the program.
+fn names(directory: &Path) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.extension().is_some_and(|extension| extension == "toml")
+            && let Some(name) = path.file_stem()
+        {
+            names.insert(name.to_string_lossy().into_owned());
+        }
+    }
+    names
 }
 
 /// Finds an experiment: a path to a file, or a name, looked for in `directory` and then among

@@ -1,17 +1,18 @@
 //! `lithify bench pages`: what compressed pages with holes in files cost.
 
-use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::experiment::Codec;
 use lithify_lab::page_store::store::Layout;
-use lithify_lab::page_store::{PAGE_BYTES, PagesSpec, Runner, report, write_report};
+use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report, write_report};
+use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::file_system::FileSystemSpec;
-use lithify_lab::run::progress::Terminal;
+use lithify_lab::run::progress::Announcer;
 
 use super::arguments::range;
-use super::process::{incomplete, print_report, refuse_files, this_program, watch_signals};
+use super::process::{incomplete, refuse_files, stopped, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 
 /// `bench pages`
@@ -21,7 +22,8 @@ Pages of 16 KiB in one file: as they are (plain), compressed into slots of 8 KiB
 their places with holes behind them (hole), and as rows of Lithify (tree). Each is filled, overwritten
 at random, measured, and dropped while somebody else writes to the same file system. File systems
 are made in loop files, which needs root; one that cannot be made costs its own rows. The report goes
-to DIR/page-compression.txt, .csv and .json.
+to DIR/page-compression.txt, .csv, .json and .html. What was measured by the same program with the
+same settings is not measured again.
 
 Examples:
   lithify bench pages
@@ -52,6 +54,9 @@ pub struct PagesArguments {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 20_151_002)]
     seed: u64,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
     /// Where the images are meanwhile; beside the results when not given
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -63,6 +68,12 @@ pub struct PagesArguments {
 /// Runs it.
 pub fn run(arguments: &PagesArguments) -> Result<(), Fault> {
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
+    let ready = prepare(arguments)?;
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[])
+}
+
+/// Makes it ready.
+pub fn prepare(arguments: &PagesArguments) -> Result<PagesRun, Fault> {
     let spec = PagesSpec {
         file_systems: arguments.file_systems.clone(),
         layouts: arguments.layouts.clone(),
@@ -73,20 +84,59 @@ pub fn run(arguments: &PagesArguments) -> Result<(), Fault> {
         seed: arguments.seed,
         build: this_program("pages")?.build().map_err(Fault::failure)?,
     };
-    let interrupt = watch_signals()?;
-    let data = arguments.data.clone().unwrap_or_else(|| arguments.results.join("runs"));
-    let runner = Runner { spec: &spec, data: &data, interrupt: &interrupt };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    if record.interrupted {
-        let cells = record.cells.len();
-        return Err(Fault::interrupted(format!("stopped; the report has {cells} cells")));
+    Ok(PagesRun { spec })
+}
+
+/// Layouts on file systems.
+pub struct PagesRun {
+    spec: PagesSpec,
+}
+
+impl Ready for PagesRun {
+    fn name(&self) -> String {
+        page_store::NAME.to_owned()
     }
-    match record.cells.iter().filter(|cell| cell.failure.is_some()).count() {
-        0 => Ok(()),
-        failed => Err(incomplete(failed, record.cells.len())),
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn skipped(&self) -> &[String] {
+        &[]
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let planned = |place: &Place| Planned {
+            is_measured: page_store::is_measured(results, &self.spec, place),
+            cell: PlannedCell {
+                id: place.id(),
+                engine: place.file_system.to_string(),
+                declared_s: Some(self.spec.seconds as f64),
+            },
+        };
+        self.spec.places().iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.spec.image_bytes()
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            spec: &self.spec,
+            results: how.results,
+            data: how.data,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let record = runner.run(announcer).map_err(Fault::failure)?;
+        let cells = record.cells.len();
+        if record.interrupted {
+            return Err(stopped(cells, self.spec.places().len()));
+        }
+        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        let fault = (failed > 0).then(|| incomplete(failed, cells));
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

@@ -1,29 +1,35 @@
 //! `lithify bench run`: expands an experiment, measures its cells, prints the report.
 
-use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use glob::Pattern;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{AnyExperiment, Experiment};
 use lithify_lab::report;
+use lithify_lab::run::cell::CellSpec;
+use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
-use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::{Stored, read_result};
 use lithify_lab::run::{Runner, store};
 
 use super::arguments::{engine_name, require_engine};
-use super::process::{
-    announcement, incomplete, print_report, refuse_files, stopped, this_program, watch_signals,
-};
+use super::process::{announcement, incomplete, refuse_files, stopped, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 
 /// `bench run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every arm runs in a process of its own; arms are interleaved over the repeats. Raw results go to
-DIR/runs/NAME, the report to DIR/NAME.txt, .csv, .json and .html, a page for any browser. Cells that were measured by the same
-program with the same settings are not measured again; --fresh measures them again.
+DIR/runs/NAME, the report to DIR/NAME.txt, .csv, .json and .html, a page for any browser. Cells
+that were measured by the same program with the same settings are not measured again; --fresh
+measures them again.
+--all goes on where it was stopped too, whatever it was at. It estimates the rest by cells that were
+measured, and where there are none by declared seconds, and says which. An experiment that fails
+does not stop the others; the exit code is 1 then. DIR/index.html links the pages of all runs.
 A scale with a memory limit (io-s, io-l) runs every cell in a control group of its own, page cache
 included, and is refused where groups cannot be made; counters decide whether a row may be called
 IO-bound (docs/lab.md).
@@ -32,6 +38,8 @@ exit code is 130. A second Ctrl-C does not wait for that.
 
 Examples:
   lithify bench run zlib-vs-zstd
+  lithify bench run --all --dry-run --scale cached
+  lithify bench run --all --scale cached --only 'E*'
   lithify bench run zlib-vs-zstd --scale cached
   lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
@@ -43,7 +51,19 @@ Examples:
   lithify bench run chunk-length --arms lz4,zstd-1-64k --text ./actors.list")]
 pub struct RunArguments {
     /// Name of an experiment (see `bench list`), or a .toml file
-    experiment: String,
+    #[arg(required_unless_present = "all")]
+    experiment: Option<String>,
+    /// All experiments, those with commands of their own too, one after the other; one that has no
+    /// such scale or no engine here is left out with a line
+    #[arg(long, conflicts_with_all = ["experiment", "arms", "seconds", "nodes", "clients", "keys",
+        "text", "engine"])]
+    pub(super) all: bool,
+    /// Of all, those whose names or numbers match: `*` stands for any text, `?` for one character
+    #[arg(long, value_name = "GLOB", requires = "all")]
+    pub(super) only: Option<Pattern>,
+    /// Of all, only say what there is to do, how long that takes, and which engines are missing
+    #[arg(long, requires = "all")]
+    pub(super) dry_run: bool,
     /// How large
     #[arg(long, value_name = "SCALE", default_value = "smoke")]
     pub(super) scale: String,
@@ -81,79 +101,135 @@ pub struct RunArguments {
     pub(super) data: Option<PathBuf>,
     /// Directory of experiment files
     #[arg(long, value_name = "DIR", default_value = "experiments")]
-    experiments: PathBuf,
+    pub(super) experiments: PathBuf,
     /// Measure again what was measured
     #[arg(long)]
     pub(super) fresh: bool,
 }
 
-/// Runs it.
+/// Runs it, or all of them.
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     arguments.engine.as_ref().map_or(Ok(()), require_engine)?;
-    let (experiment, place) = super::find(&arguments.experiment, &arguments.experiments)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
-    match experiment {
-        AnyExperiment::LinkBench(_) | AnyExperiment::Loops(_) if arguments.text.is_some() => {
-            Err(Fault::usage("--text is of chunks"))
-        }
-        AnyExperiment::LinkBench(experiment) => run_linkbench(arguments, &experiment, &place),
-        AnyExperiment::Loops(experiment) => super::loops::run(arguments, &experiment, &place),
-        AnyExperiment::Tables(experiment) => {
-            super::cells::run_tables(arguments, &experiment, &place)
-        }
-        AnyExperiment::Chunks(experiment) => {
-            super::cells::run_chunks(arguments, &experiment, &place)
-        }
-        AnyExperiment::Command(experiment) => Err(Fault::usage(format!(
+    let Some(name) = arguments.experiment.as_deref().filter(|_| !arguments.all) else {
+        return super::matrix::run(arguments);
+    };
+    let (experiment, place) = super::find(name, &arguments.experiments)?;
+    if let AnyExperiment::Command(experiment) = &experiment {
+        return Err(Fault::usage(format!(
             "{} has a command of its own: lithify {}",
             experiment.name, experiment.workload.command
-        ))),
+        )));
+    }
+    let ready = prepare(arguments, &experiment)?;
+    let cells = ready.cells(&arguments.results).len();
+    let scale = ready.scale().unwrap_or(&arguments.scale);
+    let line = announcement(experiment.name(), &place, scale, cells, &arguments.results);
+    let data = arguments.data.as_deref();
+    alone(&*ready, &arguments.results, data, arguments.fresh, &[line])
+}
+
+/// An experiment with the options of the command line.
+pub fn prepare(
+    arguments: &RunArguments,
+    experiment: &AnyExperiment,
+) -> Result<Box<dyn Ready>, Fault> {
+    let is_chunks = matches!(experiment, AnyExperiment::Chunks(_));
+    if arguments.text.is_some() && !is_chunks {
+        return Err(Fault::usage("--text is of chunks"));
+    }
+    match experiment {
+        AnyExperiment::LinkBench(experiment) => {
+            Ok(Box::new(LinkBenchRun::new(arguments, experiment)?))
+        }
+        AnyExperiment::Loops(experiment) => super::loops::prepare(arguments, experiment),
+        AnyExperiment::Tables(experiment) => super::cells::prepare_tables(arguments, experiment),
+        AnyExperiment::Chunks(experiment) => super::cells::prepare_chunks(arguments, experiment),
+        AnyExperiment::Command(experiment) => super::matrix::prepare_command(experiment),
     }
 }
 
-fn run_linkbench(
-    arguments: &RunArguments,
-    experiment: &Experiment,
-    place: &str,
-) -> Result<(), Fault> {
-    if arguments.keys.is_some() {
-        return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
+/// An experiment over the social graph.
+struct LinkBenchRun {
+    plan: Plan,
+    program: Program,
+    skipped: Vec<String>,
+}
+
+impl LinkBenchRun {
+    fn new(arguments: &RunArguments, experiment: &Experiment) -> Result<LinkBenchRun, Fault> {
+        if arguments.keys.is_some() {
+            return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
+        }
+        let program = this_program("cell")?;
+        let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
+        let mut choice = Choice {
+            scale: Some(arguments.scale.clone()),
+            arms: arguments.arms.clone(),
+            repeats: arguments.repeats,
+            query_seconds: arguments.seconds,
+            nodes: arguments.nodes,
+            clients: arguments.clients.clone(),
+        };
+        let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
+        let build = program.build().map_err(Fault::failure)?;
+        let plan = Plan::expand(experiment, &engine, &choice, &build).map_err(Fault::usage)?;
+        Ok(LinkBenchRun { plan, program, skipped })
     }
-    let program = this_program("cell")?;
-    let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
-    let mut choice = Choice {
-        scale: Some(arguments.scale.clone()),
-        arms: arguments.arms.clone(),
-        repeats: arguments.repeats,
-        query_seconds: arguments.seconds,
-        nodes: arguments.nodes,
-        clients: arguments.clients.clone(),
-    };
-    let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
-    let build = program.build().map_err(Fault::failure)?;
-    let plan = Plan::expand(experiment, &engine, &choice, &build).map_err(Fault::usage)?;
-    let interrupt = watch_signals()?;
-    let runner = Runner {
-        plan: &plan,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        fresh: arguments.fresh,
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    skipped.iter().for_each(|line| terminal.say(line));
-    let (name, cells) = (&plan.experiment.name, plan.cells.len());
-    terminal.say(&announcement(name, place, &plan.scale, cells, &arguments.results));
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    if record.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(stopped(record.valid_cells(), record.plan.cells.len()));
+}
+
+/// Seconds of the phases of a cell that are fixed beforehand; `None` for one that only loads.
+fn declared_s(cell: &CellSpec) -> Option<f64> {
+    let phases = cell.client_counts().len() as u64;
+    let closed = phases * (cell.warmup_seconds + cell.query_seconds);
+    let open = cell.open_loop_percent.len() as u64 * cell.query_seconds;
+    (phases > 0).then_some((closed + open) as f64)
+}
+
+impl Ready for LinkBenchRun {
+    fn name(&self) -> String {
+        self.plan.name()
     }
-    let files = store::write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    if record.is_complete() {
-        return Ok(());
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.plan.scale)
     }
-    Err(incomplete(record.cells.len() - record.valid_cells(), record.cells.len()))
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        let directory = results.join("runs").join(self.plan.name());
+        let planned = |cell: &CellSpec| {
+            let stored = read_result(&directory.join(format!("{}.json", cell.id)), &cell.hash());
+            let engine = cell.engine.to_string();
+            let cell = PlannedCell { id: cell.id.clone(), engine, declared_s: declared_s(cell) };
+            Planned { cell, is_measured: matches!(stored, Stored::Finished(_)) }
+        };
+        self.plan.cells.iter().map(planned).collect()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20)
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            plan: &self.plan,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let record = runner.run(announcer).map_err(Fault::failure)?;
+        let (valid, cells) = (record.valid_cells(), record.plan.cells.len());
+        if record.interrupted || how.is_stopped() {
+            return Err(stopped(valid, cells));
+        }
+        let files = store::write_report(how.results, &record).map_err(Fault::failure)?;
+        let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
+        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+    }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lithify_lab::chunks::{self, plan::ChunkPlan};
 use lithify_lab::records::AnyRecord;
-use lithify_lab::run::cells::read_run;
-use lithify_lab::tables::{self, plan::TablePlan};
-use lithify_lab::{dbbench, loop_experiment, overwrite, report};
+use lithify_lab::{
+    amplification, chunks, dbbench, durability, loop_experiment, overwrite, page_store, report,
+    tables,
+};
 
 use crate::fault::{Fault, print};
 
@@ -18,7 +18,8 @@ Examples:
   lithify bench show results/zlib-vs-zstd-cached.json
   lithify bench show results/runs/zlib-vs-zstd-smoke
   lithify bench show results/zlib-vs-zstd-cached.json --format csv
-  lithify bench show results/compress-or-not-smoke.json")]
+  lithify bench show results/compress-or-not-smoke.json
+  lithify bench show results/durability-lithify.json")]
 pub struct ShowArguments {
     /// The JSON of a report, or the directory of a run
     results: PathBuf,
@@ -42,18 +43,6 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
     }
-    if let Some(run) = read_run::<TablePlan>(&arguments.results).map_err(Fault::failure)? {
-        return print(&match arguments.format {
-            Format::Text => tables::report::render(&run),
-            Format::Csv => tables::csv::render(&run),
-        });
-    }
-    if let Some(run) = read_run::<ChunkPlan>(&arguments.results).map_err(Fault::failure)? {
-        return print(&match arguments.format {
-            Format::Text => chunks::report::render(&run),
-            Format::Csv => chunks::csv::render(&run),
-        });
-    }
     let text = matches!(arguments.format, Format::Text);
     let shown = match AnyRecord::read(&arguments.results).map_err(Fault::failure)? {
         AnyRecord::LinkBench(record) if text => report::render(&record),
@@ -66,6 +55,18 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         AnyRecord::Overwrite(record) => {
             overwrite::report::csv(record.result.as_ref().unwrap_or(&record.driver))
         }
+        AnyRecord::Tables(run) if text => tables::report::render(&run),
+        AnyRecord::Tables(run) => tables::csv::render(&run),
+        AnyRecord::Chunks(run) if text => chunks::report::render(&run),
+        AnyRecord::Chunks(run) => chunks::csv::render(&run),
+        AnyRecord::Amplification(record) if text => amplification::report::render(&record),
+        AnyRecord::Amplification(record) => amplification::report::csv(&record),
+        AnyRecord::Durability(record) if text => durability::report::render(&record),
+        AnyRecord::Durability(_) => {
+            return Err(Fault::usage("durability has no figures as csv; its JSON has all of them"));
+        }
+        AnyRecord::Pages(record) if text => page_store::report::render(&record),
+        AnyRecord::Pages(record) => page_store::report::csv(&record),
         AnyRecord::Digest(_) => {
             return Err(Fault::usage(format!(
                 "{} holds figures without the rest of their record; `bench report` makes a page of \

@@ -1,17 +1,18 @@
 //! Plots as SVG: drawn twice, for a wide page and for a phone, each with labels of readable size.
 //!
-//! Owns: scales and ticks (`scale`), the words of an SVG (`svg`), the four kinds of plots
-//! (`lines`, `rows`, `scatter`, `triangle`) and the figure around each (`figure`).
+//! Owns: scales and ticks (`scale`), the words of an SVG (`svg`), the five kinds of plots
+//! (`lines`, `curves`, `rows`, `scatter`, `triangle`) and the figure around each (`figure`).
 //!
 //! Promises: readable without scripts; colours come from the page, so that one drawing serves light,
 //! dark and paper; series differ by colour and by shape or dash; every mark that can be reached by
 //! keyboard says in words what it is. Numbers in, markup out.
 //!
-//! Why no library: what is drawn here are four kinds of plots in few hundred lines. Libraries that
+//! Why no library: what is drawn here are five kinds of plots in few hundred lines. Libraries that
 //! draw SVG fix colours and sizes when they draw, so that dark pages and phones would need drawings
 //! of their own, and know nothing of readers that listen; those that draw in the browser show
 //! nothing without scripts and on paper.
 
+mod curves;
 mod lines;
 mod rows;
 mod scale;
@@ -81,6 +82,7 @@ pub(crate) fn figure(plot: &Plot, id: &str) -> String {
     for size in sizes {
         let drawn = match &plot.drawing {
             Drawing::Lines(lines) => lines::draw(lines, plot, *size),
+            Drawing::Curves(curves) => curves::draw(curves, plot, *size),
             Drawing::Rows(rows) => rows::draw(rows, *size),
             Drawing::Scatter(scatter) => scatter::draw(scatter, plot, *size),
             Drawing::Triangle(triangle) => triangle::draw(triangle, plot, *size),
@@ -105,8 +107,8 @@ pub(crate) fn figure(plot: &Plot, id: &str) -> String {
 fn legend(plot: &Plot) -> String {
     let direct = match &plot.drawing {
         Drawing::Lines(_) => " direct",
-        Drawing::Scatter(_) => return String::new(),
-        Drawing::Rows(_) | Drawing::Triangle(_) => "",
+        Drawing::Scatter(scatter) if !scatter.joined => return String::new(),
+        Drawing::Scatter(_) | Drawing::Curves(_) | Drawing::Rows(_) | Drawing::Triangle(_) => "",
     };
     if plot.series.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! Marks on a common logarithmic axis, row by row: ratios with their intervals and noise,
-//! percentiles, times of jobs, published beside measured.
+//! Marks on a common logarithmic axis, or bars from 0, row by row: ratios with their intervals and
+//! noise, percentiles, times of jobs, published beside measured.
 
 use super::scale::{Scale, tick};
 use super::svg::{Anchor, Svg, class, width_of};
@@ -19,6 +19,8 @@ struct Layout {
     size: Size,
     /// Names of rows stand beside or above them; without names rows are thin.
     has_names: bool,
+    /// Figures are bars from 0.
+    bars: bool,
     row_height: f64,
     group_height: f64,
     left: f64,
@@ -55,8 +57,12 @@ impl Layout {
         let count = all().count() as f64;
         let groups = rows.groups.len() as f64;
         let height = TOP + BOTTOM + count * row_height + groups * group_height;
-        let horizontal = Scale::log(domain(rows), [left, right]);
-        Layout { size, has_names, row_height, group_height, left, right, horizontal, height }
+        let horizontal = match rows.bars {
+            true => Scale::linear([0.0, domain(rows)[1] * 1.02], [left, right]),
+            false => Scale::log(domain(rows), [left, right]),
+        };
+        let bars = rows.bars;
+        Layout { size, has_names, bars, row_height, group_height, left, right, horizontal, height }
     }
 }
 
@@ -159,6 +165,10 @@ fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) -> f64 {
         let (from, to) = (place(low), place(high));
         svg.rectangle("band", from, middle - thick, (to - from).max(1.0), 2.0 * thick);
     }
+    if let Some(value) = row.marks.first().filter(|_| layout.bars) {
+        let (from, to) = (place(0.0), place(*value));
+        svg.rectangle("bar", from, middle - 6.0, (to - from).max(1.0), 12.0);
+    }
     if let Some((low, high)) = row.span {
         svg.line("span", (place(low), middle), (place(high), middle));
     }
@@ -168,7 +178,9 @@ fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) -> f64 {
         svg.raw("</g>");
     }
     let radius = if layout.has_names { 4.5 } else { 4.0 };
-    let marks = row.marks.iter().filter(|mark| layout.horizontal.holds(**mark));
+    // A bar is its own mark.
+    let marks = row.marks.iter().skip(usize::from(layout.bars));
+    let marks = marks.filter(|mark| layout.horizontal.holds(**mark));
     for (index, mark) in marks.enumerate() {
         let full = index % 2 == 0 && row.paint != Paint::Even;
         svg.shape(row.paint, (place(*mark), middle), radius, full);
@@ -226,7 +238,7 @@ mod tests {
         let x = Axis { name: String::new(), unit: Unit::Times };
         let group =
             Group { name: String::new(), rows: vec![row(2.0, (0.5, 442.0)), row(0.0, (0.0, 0.1))] };
-        let rows = Rows { x, reference: Some(1.0), groups: vec![group] };
+        let rows = Rows { x, bars: false, reference: Some(1.0), groups: vec![group] };
         assert_eq!(domain(&rows), [1.0 / WIDEN, 2.0 * WIDEN]);
         let none = Rows { reference: None, groups: Vec::new(), ..rows };
         assert_eq!(domain(&none), [1.0, 10.0]);

@@ -1,7 +1,7 @@
 //! One figure against another, with the frontier of what nothing beats in both.
 
 use super::scale::{Scale, tick};
-use super::svg::{Anchor, Svg, class, width_of};
+use super::svg::{Anchor, Svg, class, dash, width_of};
 use super::{Drawn, Size, open_mark};
 use crate::html::model::{Axis, Paint, Plot, Point, Scatter};
 use crate::report::figures::figure;
@@ -51,12 +51,19 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
         let [least_y, most_y] = [1, 2].map(|end| vertical.place(point.y[end]));
         taken.extend([along((least_x, y), (most_x, y)), along((x, least_y), (x, most_y))]);
     }
+    if scatter.joined {
+        join(&mut svg, &scatter.points, &at);
+    }
     for point in &scatter.points {
-        let name = plot.series.get(point.series).map_or("", String::as_str);
+        let series = plot.series.get(point.series).map_or("", String::as_str);
+        let name = if point.label.is_empty() { series } else { &point.label };
         let mark =
             open_mark(&class(Paint::Series(point.series)), &words(scatter, point, name), size);
         svg.raw(&mark);
         draw_point(&mut svg, point, [&horizontal, &vertical]);
+        if scatter.joined && !on_frontier(scatter, point) {
+            continue;
+        }
         let place = free_place(name, at(point), [left, TOP, right, height - BOTTOM], &taken);
         svg.raw("<g aria-hidden=\"true\">");
         let paint = class(Paint::Series(point.series));
@@ -65,6 +72,23 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
         taken.push(place);
     }
     Drawn { height, attributes: " role=\"group\"".to_owned(), marks: svg.finish() }
+}
+
+/// Joins the points of each series in their order.
+fn join(svg: &mut Svg, points: &[Point], at: &dyn Fn(&Point) -> (f64, f64)) {
+    let last = points.iter().map(|point| point.series).max().unwrap_or(0);
+    for series in 0..=last {
+        let of_series = points.iter().filter(|point| point.series == series);
+        let places: Vec<(f64, f64)> = of_series.map(at).collect();
+        svg.raw(&format!("<g aria-hidden=\"true\" class=\"{}\">", class(Paint::Series(series))));
+        svg.path("thin", &format!("{} fill=\"none\"", dash(series)), &places, false);
+        svg.raw("</g>");
+    }
+}
+
+/// Whether nothing beats a point in both figures.
+fn on_frontier(scatter: &Scatter, point: &Point) -> bool {
+    scatter.frontier().into_iter().any(|other| std::ptr::eq(other, point))
 }
 
 /// The range of the points with room around; from 0 where that costs little of it.
@@ -170,7 +194,12 @@ mod tests {
 
     #[test]
     fn axes_begin_at_zero_only_where_that_is_near() {
-        let points = |from: f64| [from, 10.0].map(|x| Point { series: 0, x: [x; 3], y: [1.0; 3] });
+        let points = |from: f64| {
+            [from, 10.0].map(|x| {
+                let label = String::new();
+                Point { series: 0, x: [x; 3], y: [1.0; 3], label }
+            })
+        };
         assert_eq!(domain(&points(1.0), |p| p.x)[0], 0.0);
         assert!(domain(&points(9.0), |p| p.x)[0] > 8.0);
         let [low, high] = domain(&points(10.0), |p| p.x);

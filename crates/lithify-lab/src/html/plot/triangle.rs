@@ -1,4 +1,5 @@
-//! Three figures around a centre, each in units of its least: the smaller a triangle, the better.
+//! Three figures around a centre, in units of the least of each or in given ones: the smaller a
+//! triangle, the better.
 
 use super::scale::tick;
 use super::svg::{Anchor, Svg, class, dash};
@@ -20,17 +21,21 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
     let most = triangle.shapes.iter().flat_map(|(_, values)| {
         values.iter().zip(units).map(|(value, unit)| value / unit).collect::<Vec<_>>()
     });
-    let most = most.fold(1.0, f64::max);
+    let times: Vec<f64> = most.collect();
+    let most = times.iter().copied().fold(1.0, f64::max);
     let outer = ROUND.iter().copied().find(|round| *round >= most).unwrap_or(most);
+    let least = times.iter().copied().fold(1.0, f64::min);
+    let inner = ROUND.iter().map(|round| 1.0 / round).find(|round| *round <= least);
+    let inner = if least < 1.0 { inner.unwrap_or(least) } else { 1.0 };
     let place = |corner: usize, times: f64| {
-        let share = times.clamp(1.0, outer).ln() / outer.ln();
+        let share = (times.clamp(inner, outer) / inner).ln() / (outer / inner).ln();
         let radius = INNER + share * (OUTER - INNER);
         let angle = (corner as f64 * 120.0 - 90.0).to_radians();
         (centre.0 + radius * angle.cos(), centre.1 + radius * angle.sin())
     };
     let mut svg = Svg::default();
     svg.raw("<g aria-hidden=\"true\">");
-    for ring in rings(outer) {
+    for ring in rings(inner, outer) {
         let corners: Vec<(f64, f64)> = (0..3).map(|corner| place(corner, ring)).collect();
         svg.path("axis", " fill=\"none\"", &corners, true);
         let (x, y) = place(0, ring);
@@ -60,16 +65,20 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
     Drawn { height: HEIGHT, attributes: " role=\"group\"".to_owned(), marks: svg.finish() }
 }
 
-/// The least of each figure.
+/// The given units, or the least of each figure.
 fn units(triangle: &Triangle) -> [f64; 3] {
+    if let Some(units) = triangle.units {
+        return units;
+    }
     [0, 1, 2].map(|corner| {
         triangle.shapes.iter().map(|(_, values)| values[corner]).fold(f64::INFINITY, f64::min)
     })
 }
 
-/// The rings up to the outermost.
-fn rings(outer: f64) -> Vec<f64> {
-    let inside = [1.0, 2.0, 5.0, 10.0, 100.0, 1_000.0].into_iter();
+/// The rings from the innermost to the outermost.
+fn rings(inner: f64, outer: f64) -> Vec<f64> {
+    let inside = [0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1_000.0].into_iter();
+    let inside = inside.filter(|ring| *ring >= inner);
     // One just inside of the outermost would meet its number.
     inside.filter(|ring| *ring <= outer / 1.3).chain([outer]).collect()
 }
@@ -82,8 +91,12 @@ mod tests {
     fn figures_are_in_units_of_the_least() {
         let corners = ["a", "b", "c"].map(str::to_owned);
         let shapes = vec![(0, [2.0, 3.0, 10.0]), (1, [4.0, 1.0, 10.0])];
-        assert_eq!(units(&Triangle { corners, shapes }), [2.0, 1.0, 10.0]);
-        assert_eq!(rings(1.5), [1.0, 1.5]);
-        assert_eq!(rings(10.0), [1.0, 2.0, 5.0, 10.0]);
+        let mut triangle = Triangle { corners, units: None, shapes };
+        assert_eq!(units(&triangle), [2.0, 1.0, 10.0]);
+        triangle.units = Some([1.0; 3]);
+        assert_eq!(units(&triangle), [1.0; 3], "the given ones");
+        assert_eq!(rings(1.0, 1.5), [1.0, 1.5]);
+        assert_eq!(rings(1.0, 10.0), [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(rings(0.5, 2.0), [0.5, 1.0, 2.0]);
     }
 }

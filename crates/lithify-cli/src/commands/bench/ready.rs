@@ -1,0 +1,103 @@
+//! A run that is ready to be measured: what `bench run` and the commands with experiments of their
+//! own do alone, and `bench run --all` one after the other.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lithify_lab::run::estimate::{Outlook, PlannedCell};
+use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::store::read_seconds;
+
+use super::process::{print_report, watch_signals};
+use crate::fault::Fault;
+
+/// Where a run goes and how.
+pub struct How<'a> {
+    /// Where results go.
+    pub results: &'a Path,
+    /// Where engines keep their data meanwhile; beside the results when not given.
+    pub data: Option<&'a Path>,
+    /// Measure again what was measured.
+    pub fresh: bool,
+    /// Set to true, it stops the run.
+    pub interrupt: &'a AtomicBool,
+}
+
+/// A cell with whether it was measured already, as it would be now.
+pub struct Planned {
+    /// The cell.
+    pub cell: PlannedCell,
+    /// True when its result is kept.
+    pub is_measured: bool,
+}
+
+/// What a run came to.
+pub struct Measured {
+    /// The report for people.
+    pub text: String,
+    /// Where the report is.
+    pub files: Vec<PathBuf>,
+    /// What went wrong, in one line; `None` when every cell counts.
+    pub fault: Option<Fault>,
+}
+
+/// A run that is ready to be measured.
+pub trait Ready {
+    /// Its name: of its files, and of its directory beside those of other runs.
+    fn name(&self) -> String;
+
+    /// The scale, where there are several.
+    fn scale(&self) -> Option<&str>;
+
+    /// What is left out and why, line by line.
+    fn skipped(&self) -> &[String];
+
+    /// Its cells in the order in which they run; which of them were measured is read from `results`.
+    fn cells(&self, results: &Path) -> Vec<Planned>;
+
+    /// Free disk that a cell needs, bytes.
+    fn disk_bytes(&self) -> u64;
+
+    /// Measures what was not measured and writes the report.
+    ///
+    /// # Errors
+    /// The run was stopped, or could not begin. Cells that failed are in what it came to.
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault>;
+}
+
+/// What is known of the time that a run takes.
+pub fn outlook(ready: &dyn Ready, results: &Path, fresh: bool) -> Outlook {
+    let planned = ready.cells(results);
+    let done = planned.iter().filter(|planned| planned.is_measured && !fresh);
+    let done: BTreeSet<String> = done.map(|planned| planned.cell.id.clone()).collect();
+    let cells = planned.into_iter().map(|planned| planned.cell).collect();
+    Outlook::new(cells, done, read_seconds(&results.join("runs").join(ready.name())))
+}
+
+/// Measures one run by itself and prints its report. `lines` are said before it begins.
+pub fn alone(
+    ready: &dyn Ready,
+    results: &Path,
+    data: Option<&Path>,
+    fresh: bool,
+    lines: &[String],
+) -> Result<(), Fault> {
+    let interrupt = watch_signals()?;
+    let how = How { results, data, fresh, interrupt: &interrupt };
+    let mut terminal = Terminal::new(stderr().is_terminal());
+    ready.skipped().iter().chain(lines).for_each(|line| terminal.say(line));
+    let measured = ready.measure(&how, &mut terminal);
+    drop(terminal);
+    let Measured { text, files, fault } = measured?;
+    print_report(&text, &files)?;
+    fault.map_or(Ok(()), Err)
+}
+
+impl How<'_> {
+    /// True when the run was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
