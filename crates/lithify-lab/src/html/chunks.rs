@@ -15,8 +15,11 @@ use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
 use crate::run::cells::Run;
 
+/// A figure of an arm.
+type Figure = fn(&ArmFigures) -> Option<f64>;
+
 /// What the matrices show: name and figure.
-const MATRICES: [(&str, fn(&ArmFigures) -> Option<f64>); 6] = [
+const MATRICES: [(&str, Figure); 6] = [
     ("Stored bytes per byte of text", |of| Some(of.stored_share)),
     ("Text flushed, MB/s", |of| Some(of.flush_mb_per_s)),
     ("Scan with empty caches, ms", |of| Some(of.cold_ms.mean)),
