@@ -1,37 +1,43 @@
 //! `lithify bench db`: the loops of the classic key-value benchmark, on one engine or in pairs.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
-use lithify_lab::dbbench::spec::{DbSpec, SCHEMA};
-use lithify_lab::dbbench::step::StepSpec;
+use lithify_lab::dbbench::runner::{DbPlan, Runner, needed_bytes, write_report};
+use lithify_lab::dbbench::sequence::{self, Item};
+use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
+use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::cells::is_measured;
 use lithify_lab::run::engine;
-use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::plan::engines_here;
+use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Announcer;
 
 use super::arguments::{engine_name, range, require_engine};
-use super::process::{print_report, refuse_files, this_program, watch_signals};
-use crate::fault::{Fault, print};
+use super::process::{refuse_files, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone};
+use crate::fault::Fault;
 
 /// `bench db`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Benchmarks: fillseq, fillrandom, overwrite, readrandom, readwhilewriting, seekrandom; and the calls
-flush, waitforcompaction. A sequence runs over one database in one process; a fill begins with an
+Benchmarks: fillseq, fillrandom, overwrite, readrandom, multireadrandom, readwhilewriting,
+seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction. standard is the sequence
+of the original's comparison script, standard-wal the same with a log for its fill. A sequence runs over one database in one process; a fill begins with an
 empty one. Options have the names of the original, with - or _ between the words. Keys, values and
 random numbers are the original's: the same flags and seed visit the same keys.
 
 A step may have settings of its own behind colons: use-direct-reads, mb-write-per-sec=N,
-benchmark-write-rate-limit=N, seek-nexts=N, duration=N; for the others it has those of the command
-line: readwhilewriting:mb-write-per-sec=10, readrandom:use-direct-reads:duration=30.
+benchmark-write-rate-limit=N, seek-nexts=N, reverse-iterator, batch-size=N, writes=N, disable-wal,
+duration=N; for the others it has those of the command line: readwhilewriting:mb-write-per-sec=10,
+readrandom:use-direct-reads:duration=30.
 
 With several engines every repeat runs each in turn, and --control the first one once more: ratios
 within what those two differ by get no verdict. With several --compression every repeat does so for
@@ -51,6 +57,7 @@ Examples:
   lithify bench db --benchmarks \\
 fillrandom,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10
   lithify bench db --engine lithify,rocksdb --allocator jemalloc
+  lithify bench db --engine lithify,rocksdb,leveldb --benchmarks standard-wal --duration 15
   lithify bench db --benchmarks fillrandom --db /tmp/databases
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
 pub struct DbArguments {
@@ -62,7 +69,7 @@ pub struct DbArguments {
         num_args = 1,
         default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom"
     )]
-    benchmarks: Vec<StepSpec>,
+    benchmarks: Vec<Item>,
     /// On which engines: names of `bench engines`; the first is compared with the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
         default_value = "lithify", value_parser = engine_name)]
@@ -134,10 +141,19 @@ struct Workload {
     /// How long each step runs but fillseq; 0 for a number of operations [0 to 86400]
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = range(0, 86_400))]
     duration: u64,
-    /// Steps forward after each seek [0 to 1000000]
+    /// Rows visited from each seek on [0 to 1000000]
     #[arg(long, alias = "seek_nexts", value_name = "N", default_value_t = 10,
         value_parser = range(0, 1_000_000))]
     seek_nexts: u64,
+    /// Visit them in descending order
+    #[arg(long, alias = "reverse_iterator", num_args = 0..=1, require_equals = true,
+        default_value = "false", default_missing_value = "true", value_parser = flag,
+        hide_possible_values = true)]
+    reverse_iterator: bool,
+    /// Keys that multireadrandom reads in one call [1 to 100000]
+    #[arg(long, alias = "batch_size", value_name = "N", default_value_t = DEFAULT_BATCH_SIZE,
+        value_parser = range(1, BATCH_SIZE_MAX))]
+    batch_size: u64,
     /// Limit on what is written, keys and values; 0 for none [0 to 1000000000000]
     #[arg(long, alias = "benchmark_write_rate_limit", value_name = "BYTES/S",
         default_value_t = 0, value_parser = range(0, 1_000_000_000_000))]
@@ -213,11 +229,7 @@ struct Tuning {
 }
 
 fn flag(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err("allowed: 1, true, 0, false".to_owned()),
-    }
+    switch(text).ok_or_else(|| "allowed: 1, true, 0, false".to_owned())
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -275,6 +287,10 @@ impl Tuning {
 }
 
 impl DbArguments {
+    fn steps(&self) -> Vec<StepSpec> {
+        sequence::expand(&self.benchmarks, self.workload.num, self.workload.threads)
+    }
+
     fn specs(&self, build: &str) -> Result<Vec<DbSpec>, Fault> {
         let settings = self.tuning.settings()?;
         let workload = &self.workload;
@@ -286,7 +302,7 @@ impl DbArguments {
             schema: SCHEMA,
             engine: engine.clone(),
             settings: settings.clone(),
-            benchmarks: self.benchmarks.clone(),
+            benchmarks: self.steps(),
             allocator: self.tuning.allocator,
             num: workload.num,
             reads: workload.reads,
@@ -297,6 +313,8 @@ impl DbArguments {
             threads: workload.threads,
             duration_seconds: workload.duration,
             seek_nexts: workload.seek_nexts,
+            reverse_iterator: workload.reverse_iterator,
+            batch_size: workload.batch_size,
             write_rate_bytes_per_s: rate_bytes_per_s,
             seed: workload.seed,
             use_existing: self.use_existing,
@@ -306,8 +324,11 @@ impl DbArguments {
         let specs: Vec<DbSpec> = self.engine.iter().map(spec).collect();
         for spec in &specs {
             for ladder in &self.tuning.compression {
-                let settings = spec.settings.clone().with_ladder(*ladder);
-                engine::require(&spec.engine, &settings).map_err(Fault::usage)?;
+                for step in &spec.benchmarks {
+                    let settings = step.of(spec).settings.with_ladder(*ladder);
+                    engine::require(&spec.engine, &settings)
+                        .map_err(|error| Fault::usage(format!("{step}: {error}")))?;
+                }
             }
         }
         Ok(specs)
@@ -343,11 +364,13 @@ impl DbArguments {
                     return Err(Fault::usage(format!("{} holds no database", path.display())));
                 }
             }
-        } else if self.benchmarks.first().is_some_and(|first| !first.benchmark.is_fill()) {
+        } else if let Some(first) = self.steps().first()
+            && !first.benchmark.is_fill()
+        {
             return Err(Fault::usage(format!(
                 "--benchmarks begins with {}, which needs data: begin with fillseq or fillrandom, \
                  or name a database with --db and --use-existing",
-                self.benchmarks[0]
+                first
             )));
         }
         let directories = [&self.results].into_iter().chain(&self.data).chain(&self.db);
@@ -374,6 +397,18 @@ fn read_original(path: &Path) -> Result<String, Fault> {
 
 /// Runs it.
 pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
+    let ready = prepare(arguments)?;
+    let line = format!(
+        "{}: {} runs, the driver alone first; results in {}",
+        ready.plan.name,
+        ready.plan.cells.len(),
+        arguments.results.display()
+    );
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[line])
+}
+
+/// Makes it ready.
+pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
     arguments.check()?;
     let printed = arguments.original.as_deref().map(read_original).transpose()?;
     let program = this_program("db-process")?;
@@ -387,43 +422,98 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
         arguments.repeats,
         arguments.control,
     );
-    let interrupt = watch_signals()?;
-    let runner = Runner {
-        plan: &plan,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        kept: arguments.db.as_deref(),
-        fresh: arguments.fresh,
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    terminal.say(&format!(
-        "{}: {} runs, the driver alone first; results in {}",
-        plan.name,
-        plan.cells.len(),
-        arguments.results.display()
-    ));
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    if record.interrupted || interrupt.load(Ordering::Relaxed) {
-        return Err(Fault::interrupted(format!(
-            "stopped; {} of {} runs are measured and kept, the same command goes on",
-            record.results().count(),
-            plan.cells.len()
-        )));
+    Ok(DbRun { plan, program, kept: arguments.db.clone(), printed, skipped: Vec::new() })
+}
+
+/// Makes it ready for the engines that are here.
+pub fn prepare_here(mut arguments: DbArguments) -> Result<DbRun, Fault> {
+    let (engines, skipped) = engines_here(&arguments.engine, None).map_err(Fault::usage)?;
+    arguments.engine = engines;
+    Ok(DbRun { skipped, ..prepare(&arguments)? })
+}
+
+/// Sequences on engines.
+pub struct DbRun {
+    plan: DbPlan,
+    program: Program,
+    /// Where databases are kept.
+    kept: Option<PathBuf>,
+    /// What the original printed.
+    printed: Option<String>,
+    skipped: Vec<String>,
+}
+
+impl Ready for DbRun {
+    fn name(&self) -> String {
+        self.plan.name.clone()
     }
-    let files = write_report(&arguments.results, &record).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)?;
-    if let Some(printed) = printed {
-        let beside = original::beside(&record, &printed).map_err(Fault::failure)?;
-        print(&format!("\n{}", beside.text))?;
-        if !beside.differences.is_empty() {
-            return Err(Fault::failure(beside.differences.join("; ")));
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    fn cells(&self, results: &Path) -> Vec<Planned> {
+        planned(&self.plan, results)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.plan.cells.iter().map(|cell| needed_bytes(&cell.spec)).max().unwrap_or(0)
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let runner = Runner {
+            plan: &self.plan,
+            program: self.program.clone(),
+            results: how.results,
+            data: how.data,
+            kept: self.kept.as_deref(),
+            fresh: how.fresh,
+            interrupt: how.interrupt,
+        };
+        let record = runner.run(announcer).map_err(Fault::failure)?;
+        if record.interrupted || how.is_stopped() {
+            return Err(Fault::interrupted(format!(
+                "stopped; {} of {} runs are measured and kept, the same command goes on",
+                record.results().count(),
+                self.plan.cells.len()
+            )));
         }
+        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let mut text = report::render(&record);
+        let mut differences = Vec::new();
+        if let Some(printed) = &self.printed {
+            let beside = original::beside(&record, printed).map_err(Fault::failure)?;
+            text.push_str(&format!("\n{}", beside.text));
+            differences = beside.differences;
+        }
+        let fault = match (differences.is_empty(), record.problems().len()) {
+            (false, _) => Some(Fault::failure(differences.join("; "))),
+            (true, 0) => None,
+            (true, count) => {
+                Some(Fault::failure(format!("{count} checks failed; see Checks in the report")))
+            }
+        };
+        Ok(Measured { text, files: files.into(), fault })
     }
-    match record.problems().len() {
-        0 => Ok(()),
-        count => Err(Fault::failure(format!("{count} checks failed; see Checks in the report"))),
-    }
+}
+
+/// The cells of loops with whether they were measured, and the seconds of steps with a time of
+/// their own.
+pub fn planned(plan: &DbPlan, results: &Path) -> Vec<Planned> {
+    let planned = |cell: &DbCell| {
+        let spec = &cell.spec;
+        let steps = spec.benchmarks.iter();
+        let seconds: u64 = steps.map(|step| step.of(spec).duration_seconds).sum();
+        let declared_s = (seconds > 0).then_some(seconds as f64);
+        let engine = spec.engine.to_string();
+        Planned {
+            is_measured: is_measured(results, &plan.name, cell),
+            cell: PlannedCell { id: cell.id.clone(), engine, declared_s },
+        }
+    };
+    plan.cells.iter().map(planned).collect()
 }

@@ -3,12 +3,9 @@
 use std::path::Path;
 
 use lithify_lab::dbbench::runner::{Runner, needed_bytes};
-use lithify_lab::dbbench::spec::DbCell;
 use lithify_lab::experiment::LoopExperiment;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
-use lithify_lab::run::cells::is_measured;
-use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
@@ -65,16 +62,7 @@ impl Ready for LoopRun {
     }
 
     fn cells(&self, results: &Path) -> Vec<Planned> {
-        let planned = |cell: &DbCell| {
-            let tests = self.plan.experiment.workload.tests.len() as u64;
-            let declared_s = Some((tests * cell.spec.duration_seconds) as f64);
-            let engine = cell.spec.engine.to_string();
-            Planned {
-                is_measured: is_measured(results, &self.plan.cells.name, cell),
-                cell: PlannedCell { id: cell.id.clone(), engine, declared_s },
-            }
-        };
-        self.plan.cells.cells.iter().map(planned).collect()
+        super::db::planned(&self.plan.cells, results)
     }
 
     fn disk_bytes(&self) -> u64 {

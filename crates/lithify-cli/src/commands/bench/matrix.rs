@@ -70,11 +70,12 @@ pub fn prepare_command(experiment: &CommandExperiment) -> Result<Box<dyn Ready>,
         .command;
     match own {
         BenchCommand::Amp(own) => Ok(Box::new(super::amplification::prepare(&own)?)),
+        BenchCommand::Db(own) => Ok(Box::new(super::db::prepare_here(*own)?)),
         BenchCommand::Durability(own) => Ok(Box::new(super::durability::prepare(&own)?)),
         BenchCommand::Pages(own) => Ok(Box::new(super::pages::prepare(&own)?)),
         _ => Err(Fault::usage(format!(
-            "workload.command \"{command}\" is none that runs with others: bench amp, bench \
-             durability and bench pages are"
+            "workload.command \"{command}\" is none that runs with others: bench amp, db, durability \
+             and pages are"
         ))),
     }
 }
