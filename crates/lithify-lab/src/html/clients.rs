@@ -67,30 +67,46 @@ pub(super) fn findings(record: &RunRecord, figures: &Figures<'_>) -> Vec<Finding
     findings
 }
 
+/// A curve that explains less of the variance says little.
+const R_SQUARED_MIN: f64 = 0.5;
+
 /// A curve in words.
 fn told(series: &Series, fit: &Fit, cpus: Option<usize>) -> String {
     let curve = &fit.curve;
-    let [low, high] = fit.ranges.peak_clients.map(unlimited);
-    let peak = match curve.peak_clients() {
-        Some(clients) => format!(
-            "its peak lies at {} clients [{low}, {high}] with {} operations per second",
-            figure(clients),
+    let head = format!(
+        "{}, {}: contention {:.3}, coherency {:.4}, R² {:.2}",
+        series.name, series.what, curve.sigma, curve.kappa, fit.r_squared
+    );
+    // Equal rates have no variance to explain.
+    if fit.r_squared.is_nan() || fit.r_squared < R_SQUARED_MIN {
+        return format!(
+            "{head}; the curve explains too little of the rates to say where they peak."
+        );
+    }
+    let on = cpus.map_or_else(String::new, |cpus| format!(" on {cpus} CPUs"));
+    let most = series.points.iter().map(|(clients, _)| *clients).max().unwrap_or(0);
+    match curve.peak_clients() {
+        None => format!(
+            "{head}; it has no peak, and comes near to {} per second{on}.",
             unlimited(curve.most())
         ),
-        None => format!("it has no peak, and comes near to {} per second", unlimited(curve.most())),
-    };
-    let most = series.points.iter().map(|(clients, _)| *clients).max().unwrap_or(0);
-    let beyond = match curve.peak_clients() {
-        Some(clients) if clients > most as f64 => {
-            ", which is beyond what was measured and not to be relied on"
+        Some(clients) if clients < 1.0 => {
+            format!("{head}; rates fall from the first client on{on}.")
         }
-        _ => "",
-    };
-    let on = cpus.map_or_else(String::new, |cpus| format!(" on {cpus} CPUs"));
-    format!(
-        "{}, {}: contention {:.3}, coherency {:.4}, R² {:.2}; {peak}{on}{beyond}.",
-        series.name, series.what, curve.sigma, curve.kappa, fit.r_squared
-    )
+        Some(clients) => {
+            let [low, high] = fit.ranges.peak_clients.map(unlimited);
+            let beyond = match clients > most as f64 {
+                true => ", which is beyond what was measured and not to be relied on",
+                false => "",
+            };
+            format!(
+                "{head}; its peak lies at {} clients [{low}, {high}] with {} operations per \
+                 second{on}{beyond}.",
+                figure(clients),
+                unlimited(curve.most())
+            )
+        }
+    }
 }
 
 fn of_what<'a>(all: &'a [Series], what: &str) -> Vec<&'a Series> {
@@ -203,7 +219,7 @@ mod tests {
         assert_eq!(plot.table.grid.rows.len(), 6);
         let fit = fit(&all.points).expect("fits");
         let text = told(&all, &fit, Some(2));
-        assert!(text.contains("peak lies at 9.49 clients"), "{text}");
+        assert!(text.contains("its peak lies at 9.49 clients"), "{text}");
         assert!(
             text.ends_with("on 2 CPUs, which is beyond what was measured and not to be relied on.")
         );
@@ -216,6 +232,11 @@ mod tests {
         let Drawing::Curves(curves) = &plot.drawing else { panic!("curves") };
         assert!(curves.series[0].fitted.is_empty() && curves.series[0].points.len() == 2);
         assert!(plot.about.ends_with("too few for a fit."));
+        let falling = Law { lambda: 1000.0, sigma: 0.9, kappa: 0.5 };
+        let points = [1, 2, 3, 4, 6, 8].map(|n| (n, falling.rate(n as f64)));
+        let falling = Series { points: points.into(), ..series(&[]) };
+        let text = told(&falling, &fit(&falling.points).expect("fits"), None);
+        assert!(text.ends_with("rates fall from the first client on."), "{text}");
         assert!(super::plot("t", &[]).is_none());
     }
 }

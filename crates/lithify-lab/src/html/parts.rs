@@ -596,13 +596,18 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
         return Vec::new();
     }
     let count = |wanted| items.iter().filter(|(outcome, _)| *outcome == wanted).count();
+    let undecided = match count(Outcome::Undecided) {
+        0 => String::new(),
+        undecided => format!(
+            ", {undecided} are not decided, because the repeats do not tell or what was published \
+             is near to equal"
+        ),
+    };
     let text = format!(
-        "Of {} published claims {} held here, {} did not, {} are not decided, because the repeats do \
-         not tell or what was published is near to equal.",
+        "Of {} published claims {} held here, {} did not{undecided}.",
         items.len(),
         count(Outcome::Held),
-        count(Outcome::Missed),
-        count(Outcome::Undecided)
+        count(Outcome::Missed)
     );
     let mut findings = vec![Finding::new(Outcome::Note, "Claims", text)];
     for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Held] {

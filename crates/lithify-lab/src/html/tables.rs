@@ -106,8 +106,8 @@ impl<'a> Page<'a> {
         let verdicts = || grid.rows.iter().filter_map(|row| Some((row, row.last()?)));
         let held = verdicts().filter(|(_, verdict)| *verdict == "held").count();
         let fallen: Vec<String> = verdicts()
-            .filter(|(_, verdict)| verdict.starts_with("did not"))
-            .map(|(row, verdict)| format!("{} {} {verdict}", row[0], row[1]))
+            .filter_map(|(row, verdict)| Some((row, verdict.strip_prefix("did not, because ")?)))
+            .map(|(row, figures)| format!("{} {} ({figures} KB)", row[0], row[1]))
             .collect();
         let (outcome, tag) = match (held, fallen.len()) {
             (0, 0) => return None,
