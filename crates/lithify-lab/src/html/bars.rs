@@ -63,19 +63,25 @@ pub(super) fn bars(
     })
 }
 
-/// A matrix of figures, the larger the darker, by their logarithms; `None` without any.
+/// A matrix of figures, the larger the deeper its shade, by their logarithms; `None` without any.
 pub(super) fn heat(
     caption: &str,
     corner: &str,
     [rows, columns]: [&[String]; 2],
     value: impl Fn(usize, usize) -> Option<f64>,
 ) -> Option<Table> {
-    let values: Vec<Vec<Option<f64>>> = (0..rows.len())
-        .map(|row| (0..columns.len()).map(|column| value(row, column)).collect())
+    // What was not measured at all has no row and no column.
+    let in_row = |row: &usize| (0..columns.len()).any(|column| value(*row, column).is_some());
+    let in_column = |column: &usize| (0..rows.len()).any(|row| value(row, *column).is_some());
+    let numbers: Vec<usize> = (0..rows.len()).filter(in_row).collect();
+    let places: Vec<usize> = (0..columns.len()).filter(in_column).collect();
+    let values: Vec<Vec<Option<f64>>> = numbers
+        .iter()
+        .map(|row| places.iter().map(|column| value(*row, *column)).collect())
         .collect();
     let all = || values.iter().flatten().flatten().copied().filter(|value| *value > 0.0);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-    if values.iter().flatten().all(Option::is_none) {
+    if values.is_empty() {
         return None;
     }
     let shade = |value: &Option<f64>| {
@@ -87,11 +93,13 @@ pub(super) fn heat(
         Some((100.0 * share).round() as u8)
     };
     let mut headings = vec![(corner, Align::Left)];
-    headings.extend(columns.iter().map(|name| (name.as_str(), Align::Right)));
-    let cells = |(name, values): (&String, &Vec<Option<f64>>)| {
-        std::iter::once(name.clone()).chain(values.iter().map(|v| figure_or_dash(*v))).collect()
+    headings.extend(places.iter().map(|column| (columns[*column].as_str(), Align::Right)));
+    let cells = |(row, values): (&usize, &Vec<Option<f64>>)| {
+        std::iter::once(rows[*row].clone())
+            .chain(values.iter().map(|v| figure_or_dash(*v)))
+            .collect()
     };
-    let grid = Grid::new(&headings, rows.iter().zip(&values).map(cells).collect());
+    let grid = Grid::new(&headings, numbers.iter().zip(&values).map(cells).collect());
     let shades = values.iter().map(|row| row.iter().map(shade).collect()).collect();
     Some(Table { shades, ..Table::new(caption, grid) })
 }
@@ -109,6 +117,11 @@ mod tests {
         assert_eq!(table.shades, [[Some(0), Some(50)], [Some(100), None]]);
         assert_eq!(table.grid.rows[1], ["b", "100", "-"]);
         assert_eq!(heat("c", "codec", [&rows, &columns], |_, _| None), None);
+        let few = heat("c", "codec", [&rows, &columns], |row, column| {
+            (row == 1 && column == 0).then_some(2.0)
+        });
+        let few = few.expect("has a figure").grid;
+        assert_eq!((few.rows.len(), few.columns.len()), (1, 2), "what was measured alone");
         let even = heat("c", "codec", [&rows, &columns], |_, _| Some(3.0)).expect("has figures");
         assert_eq!(even.shades[1][1], Some(0), "equal figures have no shade");
     }

@@ -135,18 +135,20 @@ impl Page<'_> {
         Some(Finding::new(Outcome::Note, "Frontier", text))
     }
 
-    /// The codecs as series of plots.
-    fn codecs(&self) -> &[Codec] {
-        &self.run.plan.experiment.workload.codecs
+    /// The codecs that were measured, as series of plots.
+    fn codecs(&self) -> Vec<Codec> {
+        let is_measured =
+            |codec: &&Codec| self.run.entries.results().any(|o| o.cell.codec == **codec);
+        self.run.plan.experiment.workload.codecs.iter().filter(is_measured).copied().collect()
     }
 
     /// What the arms of an engine cost: size, and CPU of a flush.
     fn costs(&self, engine: &EngineName) -> Vec<Cost> {
         let mut costs = Vec::new();
-        for (series, codec) in self.codecs().iter().enumerate() {
+        for (series, codec) in self.codecs().into_iter().enumerate() {
             for chunk_kib in &self.run.plan.experiment.workload.chunks_kib {
                 let is = |outcome: &&ChunkOutcome| {
-                    outcome.cell.codec == *codec && outcome.cell.chunk_kib == *chunk_kib
+                    outcome.cell.codec == codec && outcome.cell.chunk_kib == *chunk_kib
                 };
                 let of = |value: fn(&ChunkOutcome) -> f64| {
                     Spread::of(self.outcomes(engine).filter(is).map(value).collect())
@@ -169,14 +171,15 @@ impl Page<'_> {
             let title = format!("Codecs and chunks on {}", report::engine_name(self.run, engine));
             let names = ["stored bytes per byte of text", "CPU of a flush, ms per MB of text"];
             let costs = self.costs(engine);
-            section = section.with_all(frontier::of_arms(&title, names, &series, &costs));
+            section = section.with_all(frontier::of_arms(&title, names, &series, &costs, true));
         }
         section
     }
 
     fn matrices(&self) -> Section {
         let mut section = Section::new("Codec by chunk");
-        let codecs: Vec<String> = self.codecs().iter().map(Codec::to_string).collect();
+        let measured = self.codecs();
+        let codecs: Vec<String> = measured.iter().map(Codec::to_string).collect();
         let chunks_kib = &self.run.plan.experiment.workload.chunks_kib;
         let chunks: Vec<String> = chunks_kib.iter().map(|kib| format!("{kib} KiB")).collect();
         for (engine, figures) in self.engines.iter().filter(|(_, figures)| !figures.is_empty()) {
@@ -184,12 +187,11 @@ impl Page<'_> {
             for (name, of) in MATRICES {
                 let value = |row: usize, column: usize| {
                     let is = |arm: &&ArmFigures| {
-                        arm.arm.codec == self.codecs()[row]
-                            && arm.arm.chunk_kib == chunks_kib[column]
+                        arm.arm.codec == measured[row] && arm.arm.chunk_kib == chunks_kib[column]
                     };
                     figures.iter().find(is).and_then(of)
                 };
-                let caption = format!("{name}: the larger, the darker");
+                let caption = format!("{name}: the larger, the deeper the shade");
                 section = section.with_all(heat(&caption, "codec", [&codecs, &chunks], value));
             }
         }

@@ -91,7 +91,7 @@ fn told(series: &Series, fit: &Fit, cpus: Option<usize>) -> String {
             unlimited(curve.most())
         ),
         Some(clients) if clients < 1.0 => {
-            format!("{head}; rates fall from the first client on{on}.")
+            format!("{head}; rates fall from the first client on.")
         }
         Some(clients) => {
             let [low, high] = fit.ranges.peak_clients.map(unlimited);

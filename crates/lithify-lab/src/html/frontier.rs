@@ -30,20 +30,21 @@ pub(super) fn of_series(
         size: *size,
         cpu: *cpu,
     };
-    of_arms(title, names, series, &points.iter().map(cost).collect::<Vec<_>>())
+    of_arms(title, names, series, &points.iter().map(cost).collect::<Vec<_>>(), false)
 }
 
-/// The arms of each series, joined in their order; `None` with fewer than two arms.
+/// The arms of each series; joined in their order where that means something. `None` with fewer
+/// than two arms.
 pub(super) fn of_arms(
     title: &str,
     [size, cpu]: [&str; 2],
     series: &[String],
     costs: &[Cost],
+    joined: bool,
 ) -> Option<Plot> {
     if costs.len() < 2 {
         return None;
     }
-    let joined = costs.iter().any(|cost| !cost.label.is_empty());
     let triple = |spread: &Spread| [spread.median, spread.min, spread.max];
     let point = |cost: &Cost| Point {
         series: cost.series,
@@ -74,9 +75,13 @@ pub(super) fn of_arms(
         vec![name, cost.size.with_range(), cost.cpu.with_range(), on.to_owned()]
     };
     let grid = Grid::new(&columns, costs.iter().map(row).collect());
-    let lines = match joined {
-        true => " Thin lines join what differs in one setting only; names stand at the frontier.",
-        false => " Thin lines are the range of the repeats.",
+    let has_labels = costs.iter().any(|cost| !cost.label.is_empty());
+    let lines = match (joined, has_labels) {
+        (true, _) => {
+            " Thin lines join what differs in one setting only; names stand at the frontier."
+        }
+        (false, true) => " Thin lines are the range of the repeats; names stand at the frontier.",
+        (false, false) => " Thin lines are the range of the repeats.",
     };
     Some(Plot {
         title: title.to_owned(),

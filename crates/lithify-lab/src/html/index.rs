@@ -92,7 +92,7 @@ mod tests {
         for part in [
             "<a href=\"zlib%20%26%20co.html\">zlib against zstd for the bottom level",
             "zlib &amp; co · 2023-11-14",
-            "<code>lithify bench run zlib-vs-zstd --scale smoke",
+            "<code>lithify bench run zlib-vs-zstd <span class=\"flag\">--scale</span> smoke",
             "<span class=\"tag bad\">Claims</span>",
             "Of 10 published claims 5 held here",
             "x.json: &lt;odd&gt;",

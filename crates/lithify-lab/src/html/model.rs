@@ -324,7 +324,7 @@ pub struct Scatter {
     pub y: Axis,
     /// The points.
     pub points: Vec<Point>,
-    /// The points of a series are joined; names stand beside those with a label only.
+    /// The points of a series are joined by lines.
     pub joined: bool,
 }
 
@@ -337,7 +337,7 @@ pub struct Point {
     pub x: [f64; 3],
     /// Vertical: value, least, most.
     pub y: [f64; 3],
-    /// What it is called where its series has several points.
+    /// What it is called where its series has several points; stands at the frontier only.
     pub label: String,
 }
 

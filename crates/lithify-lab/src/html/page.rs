@@ -102,7 +102,12 @@ fn runs(links: &[RunLink]) -> String {
             finding(verdict)
         );
         if !command.is_empty() {
-            let _ = write!(html, "<p><code>{}</code></p>", escape(command));
+            // A line must not end between the two hyphens of a flag.
+            let words = command.split(' ').map(|word| match word.starts_with("--") {
+                true => format!("<span class=\"flag\">{}</span>", escape(word)),
+                false => escape(word),
+            });
+            let _ = write!(html, "<p><code>{}</code></p>", words.collect::<Vec<_>>().join(" "));
         }
         html.push_str("</li>\n");
     }

@@ -179,7 +179,7 @@ impl<'a> Page<'a> {
         let costs: Vec<Cost> = self.arms(data).into_iter().filter_map(cost).collect();
         let names = ["directory per byte of the columns", "CPU of the load per row, settled, µs"];
         let title = format!("Size against CPU of the load, {data}");
-        frontier::of_arms(&title, names, &series, &costs).map(Block::from)
+        frontier::of_arms(&title, names, &series, &costs, false).map(Block::from)
     }
 
     /// What updates write by mode, with what was published of them.

@@ -107,7 +107,9 @@ pub(crate) fn figure(plot: &Plot, id: &str) -> String {
 fn legend(plot: &Plot) -> String {
     let direct = match &plot.drawing {
         Drawing::Lines(_) => " direct",
-        Drawing::Scatter(scatter) if !scatter.joined => return String::new(),
+        Drawing::Scatter(scatter) if scatter.points.iter().all(|p| p.label.is_empty()) => {
+            return String::new();
+        }
         Drawing::Scatter(_) | Drawing::Curves(_) | Drawing::Rows(_) | Drawing::Triangle(_) => "",
     };
     if plot.series.is_empty() {

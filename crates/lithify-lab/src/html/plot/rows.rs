@@ -165,7 +165,7 @@ fn draw_row(svg: &mut Svg, row: &Row, layout: &Layout, y: f64) -> f64 {
         let (from, to) = (place(low), place(high));
         svg.rectangle("band", from, middle - thick, (to - from).max(1.0), 2.0 * thick);
     }
-    if let Some(value) = row.marks.first().filter(|_| layout.bars) {
+    if let Some(value) = row.marks.first().filter(|value| layout.bars && **value > 0.0) {
         let (from, to) = (place(0.0), place(*value));
         svg.rectangle("bar", from, middle - 6.0, (to - from).max(1.0), 12.0);
     }

@@ -61,7 +61,7 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
             open_mark(&class(Paint::Series(point.series)), &words(scatter, point, name), size);
         svg.raw(&mark);
         draw_point(&mut svg, point, [&horizontal, &vertical]);
-        if scatter.joined && !on_frontier(scatter, point) {
+        if !point.label.is_empty() && !on_frontier(scatter, point) {
             continue;
         }
         let place = free_place(name, at(point), [left, TOP, right, height - BOTTOM], &taken);
