@@ -334,6 +334,28 @@ mod tests {
     }
 
     #[test]
+    fn a_file_system_of_its_own_tells_what_the_data_take() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut meter = Meter::new(directory.path());
+        assert_eq!(meter.sizes().1, None);
+        let occupied = space::occupied_bytes(directory.path());
+        let mut own = OwnFileSystem {
+            directory: directory.path().to_owned(),
+            empty_bytes: occupied / 2,
+            process_id: Some(std::process::id()),
+        };
+        meter.own_file_system(own.clone());
+        assert!(meter.sizes().1.is_some_and(|bytes| bytes > 0));
+        let before = meter.read();
+        let usage = meter.usage(&before, &meter.read());
+        assert!(usage.file_system_bytes.is_some());
+        assert!(usage.servers.is_some_and(|theirs| theirs.memory.resident_bytes > 0));
+        own.empty_bytes = u64::MAX;
+        meter.own_file_system(own);
+        assert_eq!(meter.sizes().1, Some(0), "never less than nothing");
+    }
+
+    #[test]
     fn reads_of_a_shared_device_go_by_bytes() {
         let process = ProcessIo {
             read_syscall_bytes: 8_000,

@@ -81,7 +81,7 @@ const FIGURES: [(&str, Column, Figure); 3] = [
 /// The ages of a result with the one before each.
 fn steps(result: &CellResult) -> impl DoubleEndedIterator<Item = (Option<&Age>, &Age)> {
     let ages = &result.query.ages;
-    ages.iter().enumerate().map(|(index, age)| (index.checked_sub(1).map(|i| &ages[i]), age))
+    ages.iter().enumerate().map(move |(index, age)| (index.checked_sub(1).map(|i| &ages[i]), age))
 }
 
 fn rows_of_arm(
@@ -108,8 +108,8 @@ fn rows_of_arm(
         row.push(text(end));
         row.push(text(spread(&|r| r.query.ages.last().map(|age| age.turnover))));
         row.push(text(spread(&|r| late_to_early(r, of))));
-        let told = published(record).filter(|table| table.column == column);
-        row.push(figure_or_dash(told.filter_map(|table| table.late_to_early(arm)).next()));
+        let mut told = published(record).filter(|table| table.column == column);
+        row.push(figure_or_dash(told.find_map(|table| table.late_to_early(arm))));
         row.push(arm.to_owned());
         rows.push(row);
     }

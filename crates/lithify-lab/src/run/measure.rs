@@ -598,7 +598,9 @@ impl Progress for Reporter<'_> {
         self.line(progress.elapsed.as_secs(), self.seconds, "seconds", rate);
         let Watch { half, ages } = self.watch;
         let meter = &self.cell.meter;
-        ages.inspect(|ages| ages.tell(progress, &|| meter.sizes()));
+        if let Some(ages) = ages {
+            ages.tell(progress, &|| meter.sizes());
+        }
         let share = ages.map_or(0.0, |ages| ages.share(progress));
         let is_halfway = share >= 0.5 || 2 * progress.elapsed.as_secs() >= self.seconds;
         if is_halfway && let Some(Ok(mut half)) = half.map(Mutex::lock) {
