@@ -35,8 +35,7 @@ impl<'a> OtherClient<'a> {
         ] {
             connection.run(&sql).map_err(|error| engine.explain(error))?;
         }
-        let change =
-            format!("UPDATE {DATABASE}.counter SET changes = changes + 1 WHERE id = ?");
+        let change = format!("UPDATE {DATABASE}.counter SET changes = changes + 1 WHERE id = ?");
         let mut arguments = Arguments::default();
         arguments.number(1u64);
         Ok(OtherClient { engine, connection, change: Prepared::new(change), arguments })

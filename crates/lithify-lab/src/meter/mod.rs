@@ -201,9 +201,10 @@ impl Meter {
 
     /// The directory now, and what it takes by the account of a file system of its own.
     pub fn sizes(&self) -> (DirectorySize, Option<u64>) {
-        let used = self.file_system.as_ref().map(|own| {
-            space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes)
-        });
+        let used = self
+            .file_system
+            .as_ref()
+            .map(|own| space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes));
         (space::directory_size(&self.directory), used)
     }
 

@@ -73,11 +73,7 @@ fn limits(figures: &Figures<'_>, record: &RunRecord) -> Vec<String> {
 }
 
 /// What an arm cannot show on a machine with fewer hardware threads than it names.
-pub(crate) fn few_threads(
-    record: &RunRecord,
-    figures: &Figures<'_>,
-    arm: &str,
-) -> Option<String> {
+pub(crate) fn few_threads(record: &RunRecord, figures: &Figures<'_>, arm: &str) -> Option<String> {
     let wanted = record.plan.experiment.arm(arm)?.hardware_threads?;
     let has = figures.results(arm).iter().map(|result| result.machine.cpus as u64).min()?;
     (has < wanted).then(|| format!("concurrency not reproducible: {has} hardware threads"))

@@ -414,8 +414,11 @@ fn ages_stand_beside_what_was_published() {
             file_system_bytes: (result.spec.arm == "myrocks").then_some(megabytes * 500_000),
         };
         // The second arm does not get to the end.
-        result.query.ages =
-            vec![age(0.12, 10.0, 10_000, 100), age(0.3, 20.0, 15_000, 150), age(0.61, 30.0, 18_000, 200)];
+        result.query.ages = vec![
+            age(0.12, 10.0, 10_000, 100),
+            age(0.3, 20.0, 15_000, 150),
+            age(0.61, 30.0, 18_000, 200),
+        ];
         if result.spec.arm == "myrocks" {
             result.query.ages.push(age(1.0, 40.0, 20_000, 210));
         }
@@ -442,7 +445,8 @@ fn ages_stand_beside_what_was_published() {
 
 #[test]
 fn what_a_drop_cost_stands_beside_what_was_published() {
-    let mut record = record_of("page-compression", "smoke", &["hole-xfs", "old-xfs", "lithify-xfs"]);
+    let mut record =
+        record_of("page-compression", "smoke", &["hole-xfs", "old-xfs", "lithify-xfs"]);
     assert!(!render(&record).contains("dropping the database"), "nothing was dropped yet");
     for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
         let seconds = match result.spec.arm.as_str() {

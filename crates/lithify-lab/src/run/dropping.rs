@@ -346,7 +346,8 @@ mod tests {
     fn the_space_comes_back_behind_the_call() {
         // Of 1,000 bytes 800 are dropped; the last go one by one, whenever somebody looks.
         let left = AtomicU64::new(1_000);
-        let used = || left.fetch_sub(u64::from(left.load(Ordering::Relaxed) < 1_000), Ordering::Relaxed);
+        let used =
+            || left.fetch_sub(u64::from(left.load(Ordering::Relaxed) < 1_000), Ordering::Relaxed);
         let space = Space { used: &used, before_bytes: 1_000, dropped_bytes: 800 };
         let call = || {
             left.store(245, Ordering::Relaxed);

@@ -385,8 +385,7 @@ impl Cell<'_> {
         for percent in &self.spec.open_loop_percent {
             course.config.arrivals_per_second = rate * *percent as f64 / 100.0;
             let before = self.begin(engine)?;
-            let outcome =
-                self.requests(engine, &course.config, "open loop", Watch::default())?;
+            let outcome = self.requests(engine, &course.config, "open loop", Watch::default())?;
             let usage = self.end(&before);
             course.follow(&outcome);
             let Some(arrivals) = outcome.open_loop else { continue };
