@@ -485,6 +485,8 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
     assert_eq!(at("until answered hole-xfs"), answered, "{text}");
     assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
     assert!(text.contains("hole-xfs, old-xfs: DROP DATABASE; beside: somebody"), "{text}");
+    let page = crate::html::of_linkbench(&record);
+    assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
     assert!(text.contains("so it is here (time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");
 }
