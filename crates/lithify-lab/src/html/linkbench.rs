@@ -345,7 +345,7 @@ impl Page<'_> {
             return section;
         };
         let published = published.into_iter().map(|grid| Table::new("as published", grid));
-        published.fold(section.with(Table::new(ageing::HEADING, ours)), Section::with)
+        section.with(Table::new(ageing::HEADING, ours)).with_all(published)
     }
 
     fn dropping(&self) -> Section {
