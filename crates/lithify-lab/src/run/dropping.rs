@@ -258,13 +258,7 @@ pub(super) fn drop_database(
     file_system: Option<&CellFileSystem>,
 ) -> Result<DropResult, RunError> {
     let end = End { directory, file_system };
-    let engine = opened.engine();
-    let neighbour = engine.neighbour().map_err(|error| failed("drop", &error))?;
-    let dropped = match neighbour {
-        Some(mut neighbour) => Some(end.drop_by_call(engine, &mut *neighbour)?),
-        None => None,
-    };
-    match dropped {
+    match end.drop_beside_a_client(opened.engine())? {
         Some(dropped) => {
             opened.close()?;
             Ok(dropped)
@@ -287,6 +281,17 @@ impl End<'_> {
             directory: space::directory_size(self.directory),
             file_system_bytes: self.file_system.map(CellFileSystem::used_bytes),
             extents: space::extents(self.directory),
+        }
+    }
+
+    /// The engine drops the graph, if it has a call for that.
+    fn drop_beside_a_client(
+        &self,
+        engine: &dyn GraphEngine,
+    ) -> Result<Option<DropResult>, RunError> {
+        match engine.neighbour().map_err(|error| failed("drop", &error))? {
+            Some(mut neighbour) => self.drop_by_call(engine, &mut *neighbour).map(Some),
+            None => Ok(None),
         }
     }
 
