@@ -10,6 +10,7 @@
 //! | `statistics` | counters and texts of the server |
 //! | `graph`, `rows` | LinkBench's graph in tables |
 //! | `keys` | ordered keys in tables |
+//! | `neighbour` | a client beside, for when the graph is dropped |
 //!
 //! Promises: no server outlives the process that started it, and none listens on a network. What is
 //! matched with other engines and what is not stands in `docs/engines/mariadb.md`.
@@ -18,6 +19,7 @@ mod connection;
 mod engine;
 mod graph;
 mod keys;
+mod neighbour;
 mod options;
 mod rows;
 mod server;

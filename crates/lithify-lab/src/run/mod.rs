@@ -4,9 +4,11 @@
 //! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
 //! outside ([`process`]) and when it is given up (`stillness`), seen from inside ([`measure`]), the
 //! limit on its memory ([`memory_limit`]) and on its device ([`device_limit`]), both by groups of
-//! the kernel ([`control_group`]), its allocator ([`allocator`]), the driver's own log
-//! ([`second_log`]), the engines by name ([`engine`]), progress ([`progress`]) and how long the
-//! rest takes ([`estimate`]), and the loop over the cells ([`Runner`]).
+//! the kernel ([`control_group`]), the file system under its data ([`file_system`]), its allocator
+//! ([`allocator`]), the driver's own log ([`second_log`]), the ages of its data (`turnover`), what
+//! it costs to drop its database ([`dropping`]), the engines by name ([`engine`]), progress
+//! ([`progress`]) and how long the rest takes ([`estimate`]), and the loop over the cells
+//! ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies or stands still costs its own row only; after an interrupt the child
@@ -20,6 +22,7 @@ pub mod cell;
 pub mod cells;
 pub mod control_group;
 pub mod device_limit;
+pub mod dropping;
 pub mod engine;
 pub mod estimate;
 pub mod file_system;
@@ -36,6 +39,7 @@ mod stillness;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod turnover;
 
 use std::fmt;
 use std::io;
@@ -145,6 +149,7 @@ impl Runner<'_> {
         let store = Store::open(self.results, &self.plan.name())?;
         let data = self.data.unwrap_or(store.directory()).to_owned();
         std::fs::create_dir_all(&data).map_err(|error| RunError::io(&data, error))?;
+        file_system::clean(&data, announcer);
         if self.fresh {
             store.forget(&self.plan.cells)?;
         }
