@@ -201,7 +201,7 @@ impl<'a> Page<'a> {
         let plot = bars(&title, about, ["written per update", "KB per update"], &drawn);
         let caption = format!("{data}: {}", report::MODES_HEADING);
         let mut blocks: Vec<Block> = plot.into_iter().map(Block::from).collect();
-        blocks.push(Table::folded(caption, grid).into());
+        blocks.push(Table::new(caption, grid).into());
         let published = report::published_modes(self.run);
         if !published.is_empty() {
             blocks.push(Block::Text(format!("As published, per update: {published}.")));

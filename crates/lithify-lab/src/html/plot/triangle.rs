@@ -11,6 +11,8 @@ const HEIGHT: f64 = 340.0;
 /// Distance of the outermost ring from the centre, and of the ring of the least figures.
 const OUTER: f64 = 150.0;
 const INNER: f64 = 45.0;
+/// Room for the number of a ring.
+const NUMBER_HEIGHT: f64 = 13.0;
 /// What the outermost ring may stand for.
 const ROUND: [f64; 10] = [1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0, 1_000_000.0];
 
@@ -35,11 +37,16 @@ pub(super) fn draw(triangle: &Triangle, plot: &Plot, size: Size) -> Drawn {
     };
     let mut svg = Svg::default();
     svg.raw("<g aria-hidden=\"true\">");
-    for ring in rings(inner, outer) {
+    let mut free_below = f64::NEG_INFINITY;
+    for ring in rings(inner, outer).into_iter().rev() {
         let corners: Vec<(f64, f64)> = (0..3).map(|corner| place(corner, ring)).collect();
         svg.path("axis", " fill=\"none\"", &corners, true);
         let (x, y) = place(0, ring);
-        svg.text("", Anchor::Start, (x + 6.0, y + 4.0), &tick(Unit::Times, ring));
+        // Numbers of rings that lie close would meet: the outer one stands.
+        if y >= free_below {
+            svg.text("", Anchor::Start, (x + 6.0, y + 4.0), &tick(Unit::Times, ring));
+            free_below = y + NUMBER_HEIGHT;
+        }
     }
     for corner in 0..3 {
         svg.line("axis", centre, place(corner, outer));
