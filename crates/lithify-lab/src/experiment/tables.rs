@@ -206,11 +206,46 @@ pub enum TableColumn {
     /// Bytes that reached the device per update, maintenance included, KB.
     #[serde(rename = "upd_w_dev/upd")]
     UpdateWrittenDevice,
+    /// Bytes that the engine wrote to pages in the load and its maintenance, by its own account as
+    /// in the columns behind it, GB.
+    #[serde(rename = "load_pages")]
+    LoadPages,
+    /// Pages written a second time against torn writes, GB.
+    #[serde(rename = "load_dblwr")]
+    LoadDoublewrite,
+    /// The log of changes, GB.
+    #[serde(rename = "load_log")]
+    LoadLog,
+    /// Memtables flushed, GB.
+    #[serde(rename = "load_flush")]
+    LoadFlush,
+    /// Compactions, GB.
+    #[serde(rename = "load_compact")]
+    LoadCompaction,
+    /// What the engine's process handed to write calls less all of these; below 0 where the engine
+    /// counts bytes that pass by write calls, GB.
+    #[serde(rename = "load_other")]
+    LoadOther,
+    /// Bytes by which the files of tables became longer, GB.
+    #[serde(rename = "load_extend")]
+    LoadExtension,
+    /// Attempts to compress a page in the load, thousands.
+    #[serde(rename = "load_cmp")]
+    LoadCompressed,
+    /// Of them, those after which it was not small enough, percent.
+    #[serde(rename = "load_cmp_fail%")]
+    LoadFailedPercent,
+    /// Attempts to compress a page in the updates, thousands.
+    #[serde(rename = "upd_cmp")]
+    UpdateCompressed,
+    /// Of them, those after which it was not small enough, percent.
+    #[serde(rename = "upd_cmp_fail%")]
+    UpdateFailedPercent,
 }
 
 impl TableColumn {
-    /// All, in the order of the tables.
-    pub const ALL: [TableColumn; 14] = [
+    /// Those of the tables of figures, in their order.
+    pub const MAIN: [TableColumn; 14] = [
         TableColumn::LoadSeconds,
         TableColumn::LoadWrittenProcess,
         TableColumn::LoadWrittenDevice,
@@ -226,6 +261,26 @@ impl TableColumn {
         TableColumn::UpdateWrittenProcess,
         TableColumn::UpdateWrittenDevice,
     ];
+
+    /// Those of the tables of what was written for what, in their order.
+    pub const BY_CAUSE: [TableColumn; 11] = [
+        TableColumn::LoadPages,
+        TableColumn::LoadDoublewrite,
+        TableColumn::LoadLog,
+        TableColumn::LoadFlush,
+        TableColumn::LoadCompaction,
+        TableColumn::LoadOther,
+        TableColumn::LoadExtension,
+        TableColumn::LoadCompressed,
+        TableColumn::LoadFailedPercent,
+        TableColumn::UpdateCompressed,
+        TableColumn::UpdateFailedPercent,
+    ];
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = TableColumn> {
+        TableColumn::MAIN.into_iter().chain(TableColumn::BY_CAUSE)
+    }
 
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
@@ -244,6 +299,17 @@ impl TableColumn {
             TableColumn::UpdateReadDevice => "upd_r",
             TableColumn::UpdateWrittenProcess => "upd_w_proc/upd",
             TableColumn::UpdateWrittenDevice => "upd_w_dev/upd",
+            TableColumn::LoadPages => "load_pages",
+            TableColumn::LoadDoublewrite => "load_dblwr",
+            TableColumn::LoadLog => "load_log",
+            TableColumn::LoadFlush => "load_flush",
+            TableColumn::LoadCompaction => "load_compact",
+            TableColumn::LoadOther => "load_other",
+            TableColumn::LoadExtension => "load_extend",
+            TableColumn::LoadCompressed => "load_cmp",
+            TableColumn::LoadFailedPercent => "load_cmp_fail%",
+            TableColumn::UpdateCompressed => "upd_cmp",
+            TableColumn::UpdateFailedPercent => "upd_cmp_fail%",
         }
     }
 }

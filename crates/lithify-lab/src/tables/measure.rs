@@ -5,14 +5,14 @@
 //! the database. Opening and closing are not timed. The load sums its rows up as they are
 //! generated: what an aggregate must answer is known without reading anything.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::engine::{TableEngine, TableSession, Update};
-use super::spec::{ModeUsage, StepUsage, TableCell, TableOutcome};
+use super::engine::{PageAccount, TableEngine, TableSession, Update};
+use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::{EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
@@ -69,7 +69,8 @@ pub fn measure(
     };
     let engine = bench.open()?;
     let (engine_name, capabilities) = (engine.name(), engine.capabilities());
-    let (load, statistics, loaded) = bench.load(engine)?;
+    let updates_refused = engine.refuses_updates();
+    let (load, stored, loaded) = bench.load(engine)?;
     let size = directory_size(directory);
     let mut faults = Vec::new();
     let (scan, answer) = bench.scan()?;
@@ -85,11 +86,15 @@ pub fn measure(
             loaded.answer.checksum()
         ));
     }
-    let update = bench.updates()?;
-    let modes = bench.modes()?;
-    bench.check(&loaded, &mut faults)?;
+    let (mut update, mut modes) = (None, Vec::new());
+    if updates_refused.is_none() {
+        update = Some(bench.updates()?);
+        modes = bench.modes()?;
+    }
+    bench.check(&loaded, update.is_some(), &mut faults)?;
     let machine = Machine::describe(directory);
-    let steps = [&load, &scan, &update].into_iter().chain(modes.iter().map(|mode| &mode.step));
+    let of_modes = modes.iter().map(|mode| &mode.step);
+    let steps = [&load, &scan].into_iter().chain(&update).chain(of_modes);
     let foreign_percent = foreign_percent(steps, machine.cpus);
     Ok(TableOutcome {
         cell: cell.clone(),
@@ -103,12 +108,13 @@ pub fn measure(
         load,
         generate_seconds: loaded.generate_seconds,
         size,
-        table_bytes: (!statistics.levels.is_empty())
-            .then(|| statistics.levels.iter().map(|level| level.stored_bytes).sum()),
+        table_bytes: stored.table_bytes,
+        codec_in_force: stored.codec,
         scan,
         scan_rows: answer.rows(),
         scan_checksum: answer.checksum(),
         update,
+        updates_refused,
         modes,
         foreign_percent,
         faults,
@@ -134,6 +140,43 @@ struct Loaded {
     totals: Answer,
     logical_bytes: u64,
     generate_seconds: f64,
+}
+
+/// What an engine counts, at one moment.
+struct Counted {
+    statistics: EngineStatistics,
+    pages: Option<PageAccount>,
+}
+
+impl Counted {
+    fn read(engine: &dyn TableEngine) -> Result<Counted, RunError> {
+        let statistics = step_failed("statistics", engine.statistics())?;
+        Ok(Counted { statistics, pages: step_failed("statistics", engine.pages())? })
+    }
+
+    fn written_since(&self, before: &Counted) -> BTreeMap<String, u64> {
+        let old = &before.statistics.written_bytes_by_cause;
+        let written = self.statistics.written_bytes_by_cause.iter();
+        let less = |cause: &String, bytes: &u64| {
+            bytes.saturating_sub(old.get(cause).copied().unwrap_or(0))
+        };
+        written.map(|(cause, bytes)| (cause.clone(), less(cause, bytes))).collect()
+    }
+
+    /// Stored bytes of the live tables, where the engine tells.
+    fn table_bytes(&self) -> Option<u64> {
+        let levels = &self.statistics.levels;
+        match &self.pages {
+            Some(pages) => Some(pages.table_bytes),
+            None => (!levels.is_empty()).then(|| levels.iter().map(|l| l.stored_bytes).sum()),
+        }
+    }
+}
+
+/// What a step leaves on disk, by the engine's account.
+struct Stored {
+    table_bytes: Option<u64>,
+    codec: Option<String>,
 }
 
 /// A cell under way.
@@ -171,10 +214,11 @@ impl Bench<'_> {
         name: &str,
         engine: Box<dyn TableEngine>,
         work: impl FnOnce(&mut dyn TableSession) -> Result<(R, f64), RunError>,
-    ) -> Result<(StepUsage, EngineStatistics, R), RunError> {
+    ) -> Result<(StepUsage, Stored, R), RunError> {
         (self.listener)(&ProgressLine::of_stage(name));
         let mut meter = self.meter.clone();
         meter.watch(engine.process_ids());
+        let counted = Counted::read(&*engine)?;
         meter.sync();
         let before = meter.read();
         let mut session = step_failed(name, engine.session())?;
@@ -189,20 +233,27 @@ impl Bench<'_> {
         let after = meter.read();
         meter.sync();
         let maintenance = meter.usage(&before, &after);
-        // The database was opened for this step: what the engine counts since then is the step's.
-        let statistics = step_failed("statistics", engine.statistics())?;
-        let written = &statistics.written_bytes_by_cause;
-        let compaction_written_bytes = written.get("compaction").copied().unwrap_or(0);
-        let step = StepUsage { seconds, usage, maintenance, rest, compaction_written_bytes };
+        let now = Counted::read(&*engine)?;
+        let pages = counted.pages.zip(now.pages);
+        let step = StepUsage {
+            seconds,
+            usage,
+            maintenance,
+            rest,
+            written_by_cause: now.written_since(&counted),
+            pages: pages.map(|(before, after)| PageWork::between(&before, &after)),
+        };
+        let codec = step_failed("codec", engine.codec_in_force())?;
+        let stored = Stored { table_bytes: now.table_bytes(), codec };
         step_failed("close", engine.close())?;
         release_free_memory();
-        Ok((step, statistics, result))
+        Ok((step, stored, result))
     }
 
     fn load(
         &self,
         engine: Box<dyn TableEngine>,
-    ) -> Result<(StepUsage, EngineStatistics, Loaded), RunError> {
+    ) -> Result<(StepUsage, Stored, Loaded), RunError> {
         let (rows, query, totals) = (self.table.rows(), self.table.query(), self.totals());
         self.step("load", engine, |session| {
             let mut answer = Aggregation::new(&query);
@@ -323,8 +374,13 @@ impl Bench<'_> {
         Ok(modes)
     }
 
-    /// Counts rows and entries of the index, and sums up what was updated.
-    fn check(&self, loaded: &Loaded, faults: &mut Vec<String>) -> Result<(), RunError> {
+    /// Counts rows and entries of the index, and sums up what was updated, if anything was.
+    fn check(
+        &self,
+        loaded: &Loaded,
+        updated: bool,
+        faults: &mut Vec<String>,
+    ) -> Result<(), RunError> {
         let totals = self.totals();
         let engine = self.open()?;
         let (_, _, (found, entries)) = self.step("check", engine, |session| {
@@ -332,8 +388,9 @@ impl Bench<'_> {
             let found = step_failed("check", session.aggregate(&totals, access))?;
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))
         })?;
-        let updates = self.updates_of(self.cell.updates)
-            + UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
+        let in_modes = UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
+        let updates =
+            if updated { self.updates_of(self.cell.updates) + in_modes } else { 0 };
         let rows = self.table.rows();
         if found.rows() != rows {
             faults.push(format!("{} rows are there, {rows} were loaded", found.rows()));
