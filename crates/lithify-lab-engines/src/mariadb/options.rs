@@ -256,6 +256,9 @@ impl Setup {
         self.start_with("innodb-io-capacity", IO_CAPACITY);
         self.start_with("innodb-io-capacity-max", 2 * IO_CAPACITY);
         self.start_with("innodb-flush-neighbors", 0);
+        // A database that is opened anew has nothing in its cache, as those of other engines.
+        self.start_with("innodb-buffer-pool-dump-at-shutdown", "OFF");
+        self.start_with("innodb-buffer-pool-load-at-startup", "OFF");
         self.start_with("innodb-purge-threads", settings.background_threads.clamp(1, 32));
         self.start_with("innodb-lock-wait-timeout", LOCK_TIMEOUT_S);
         if settings.durability == DurabilityMode::None {

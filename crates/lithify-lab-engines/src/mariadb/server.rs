@@ -110,8 +110,7 @@ impl Installation {
     /// # Errors
     /// It is missing, or what it said.
     pub fn call(&self, name: &str, arguments: &[&OsStr]) -> EngineResult<()> {
-        let program =
-            program_in(&program_directories(), name).ok_or_else(|| missing(name))?;
+        let program = program_in(&program_directories(), name).ok_or_else(|| missing(name))?;
         let output = self.guarded(&program).args(arguments).output();
         let output = output.map_err(|error| failed(&program, &error))?;
         if output.status.success() {

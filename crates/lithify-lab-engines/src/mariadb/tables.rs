@@ -91,7 +91,8 @@ fn select(schema: &Schema, query: &Query, access: Access) -> String {
         columns.push(format!("MAX({})", name(figure)));
     }
     let mut sql = format!("SELECT {} FROM `{}`", columns.join(", "), schema.name);
-    let begins = |key: &[usize]| query.range.as_ref().is_some_and(|r| key.first() == Some(&r.column));
+    let begins =
+        |key: &[usize]| query.range.as_ref().is_some_and(|r| key.first() == Some(&r.column));
     if access == Access::Secondary && begins(&schema.secondary) {
         sql.push_str(&format!(" FORCE INDEX (`{INDEX}`)"));
     } else if begins(&schema.primary) {
@@ -345,7 +346,8 @@ impl TableSession for SqlSession<'_> {
     fn aggregate(&mut self, query: &Query, access: Access) -> EngineResult<Answer> {
         let rows = self.query(&select(&self.table.schema, query, access))?;
         // Without a group there is always a line, and its sums of no rows are no numbers.
-        let is_empty = |row: &Vec<String>| row.get(query.group.len()).is_none_or(|rows| rows == "0");
+        let is_empty =
+            |row: &Vec<String>| row.get(query.group.len()).is_none_or(|rows| rows == "0");
         let lines = rows.iter().filter(|row| !is_empty(row)).map(|row| group(query, row));
         Ok(Answer { groups: lines.collect::<EngineResult<_>>()? })
     }
@@ -353,9 +355,9 @@ impl TableSession for SqlSession<'_> {
     fn index_entries(&mut self) -> EngineResult<u64> {
         let Some(sql) = count_entries(&self.table.schema) else { return Ok(0) };
         let count = self.query(&sql)?.into_iter().flatten().next();
-        count.and_then(|count| count.parse().ok()).ok_or_else(|| {
-            EngineError::fatal("the server did not count the entries of the index")
-        })
+        count
+            .and_then(|count| count.parse().ok())
+            .ok_or_else(|| EngineError::fatal("the server did not count the entries of the index"))
     }
 
     fn begin(&mut self) -> EngineResult<()> {
@@ -415,7 +417,8 @@ mod tests {
         let table = Wide::new(1000, 1);
         let sql = select(table.schema(), &table.query(), Access::Secondary);
         assert!(sql.contains("FORCE INDEX (PRIMARY) WHERE `start_ts` BETWEEN"), "{sql}");
-        let end = "GROUP BY `query_class_id` ORDER BY SUM(`m00_sum`) DESC, `query_class_id` LIMIT 10";
+        let end =
+            "GROUP BY `query_class_id` ORDER BY SUM(`m00_sum`) DESC, `query_class_id` LIMIT 10";
         assert!(sql.ends_with(end), "{sql}");
     }
 

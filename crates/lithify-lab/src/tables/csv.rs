@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{
-    column_value, mode_device_kb, mode_log_bytes, mode_pages, mode_process_kb,
-};
+use super::figures::{column_value, mode_device_kb, mode_log_bytes, mode_pages, mode_process_kb};
 use super::plan::TablePlan;
 use crate::experiment::tables::{TableColumn, UpdateMode};
 use crate::run::cells::Run;

@@ -74,18 +74,7 @@ pub fn measure(
     let size = directory_size(directory);
     let mut faults = Vec::new();
     let (scan, answer) = bench.scan()?;
-    if answer != loaded.answer {
-        faults.push(format!(
-            "the aggregate found {} rows in {} groups (checksum {:016x}), the generator {} in {} \
-             ({:016x})",
-            answer.rows(),
-            answer.groups.len(),
-            answer.checksum(),
-            loaded.answer.rows(),
-            loaded.answer.groups.len(),
-            loaded.answer.checksum()
-        ));
-    }
+    faults.extend(wrong_answer(&answer, &loaded.answer));
     let (mut update, mut modes) = (None, Vec::new());
     if updates_refused.is_none() {
         update = Some(bench.updates()?);
@@ -118,6 +107,22 @@ pub fn measure(
         modes,
         foreign_percent,
         faults,
+    })
+}
+
+/// What is wrong with an answer of the aggregate.
+fn wrong_answer(found: &Answer, generated: &Answer) -> Option<String> {
+    (found != generated).then(|| {
+        format!(
+            "the aggregate found {} rows in {} groups (checksum {:016x}), the generator {} in {} \
+             ({:016x})",
+            found.rows(),
+            found.groups.len(),
+            found.checksum(),
+            generated.rows(),
+            generated.groups.len(),
+            generated.checksum()
+        )
     })
 }
 
@@ -250,10 +255,7 @@ impl Bench<'_> {
         Ok((step, stored, result))
     }
 
-    fn load(
-        &self,
-        engine: Box<dyn TableEngine>,
-    ) -> Result<(StepUsage, Stored, Loaded), RunError> {
+    fn load(&self, engine: Box<dyn TableEngine>) -> Result<(StepUsage, Stored, Loaded), RunError> {
         let (rows, query, totals) = (self.table.rows(), self.table.query(), self.totals());
         self.step("load", engine, |session| {
             let mut answer = Aggregation::new(&query);
@@ -389,8 +391,7 @@ impl Bench<'_> {
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))
         })?;
         let in_modes = UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
-        let updates =
-            if updated { self.updates_of(self.cell.updates) + in_modes } else { 0 };
+        let updates = if updated { self.updates_of(self.cell.updates) + in_modes } else { 0 };
         let rows = self.table.rows();
         if found.rows() != rows {
             faults.push(format!("{} rows are there, {rows} were loaded", found.rows()));

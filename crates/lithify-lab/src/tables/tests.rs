@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{Rest, TableEngine, Update};
-use super::figures::{
-    column_value, mode_log_bytes, mode_pages, mode_process_kb, results, spread,
-};
+use super::figures::{column_value, mode_log_bytes, mode_pages, mode_process_kb, results, spread};
 use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
 use super::sample::{expand, experiment, run, with_pages};
@@ -97,11 +95,16 @@ fn what_was_written_for_what_adds_up() {
     assert!((sum - value(TableColumn::LoadWrittenProcess)).abs() < 1e-9);
     assert_eq!(column_value(of[0], TableColumn::LoadFlush), None);
     assert_eq!(value(TableColumn::LoadExtension), 0.08);
-    assert_eq!((value(TableColumn::LoadCompressed), value(TableColumn::LoadFailedPercent)), (4.0, 50.0));
+    assert_eq!(
+        (value(TableColumn::LoadCompressed), value(TableColumn::LoadFailedPercent)),
+        (4.0, 50.0)
+    );
     assert_eq!(mode_pages(&of[0].modes[0]), Some(12.0), "120 pages, 10 updates");
     assert_eq!(mode_log_bytes(&of[0].modes[0]), Some(800.0));
     let text = report::render(&run);
-    for part in ["zlib in key blocks", "load_dblwr", "upd_cmp_fail%", "pages written per update by mode"] {
+    for part in
+        ["zlib in key blocks", "load_dblwr", "upd_cmp_fail%", "pages written per update by mode"]
+    {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
     assert!(!text.contains("load_flush"), "a column that nobody has:\n{text}");
