@@ -145,9 +145,9 @@ impl TableScale {
 pub struct TableArm {
     /// Its name in tables and on the command line.
     pub name: String,
-    /// The one engine that it is of; on all when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<EngineName>,
+    /// The engines that it runs on; all of them when not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<EngineName>,
     /// The codec of all data.
     pub codec: Codec,
     /// Raw bytes of a block or page, KiB.
@@ -158,6 +158,13 @@ pub struct TableArm {
     /// What the publication calls what it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
+}
+
+impl TableArm {
+    /// Whether it runs on an engine.
+    pub fn is_of(&self, engine: &EngineName) -> bool {
+        self.engines.is_empty() || self.engines.contains(engine)
+    }
 }
 
 /// A figure of an arm and a table. GB are 10^9 bytes, KB 10^3.
@@ -495,6 +502,9 @@ fn check_arms(arms: &[TableArm]) -> Result<(), Fault> {
             return Err(fault(key, format!("a second arm is named \"{}\"", arm.name)));
         }
         in_range(&format!("arm[{index}].block_kib"), arm.block_kib, 1..=1024)?;
+        if !arm.engines.is_empty() {
+            check_engines(&format!("arm[{index}].engines"), &arm.engines)?;
+        }
     }
     Ok(())
 }

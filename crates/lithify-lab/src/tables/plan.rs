@@ -144,13 +144,12 @@ impl TablePlan {
                 .iter()
                 .flat_map(|table| rotated(&arms, repeat as usize).map(move |arm| (*table, *arm)))
             {
-                let own =
-                    |engine: &&EngineName| arm.engine.as_ref().is_none_or(|own| own == *engine);
-                for engine in rotated(&engines, repeat as usize).filter(own) {
+                let is_of = |engine: &&EngineName| arm.is_of(engine);
+                for engine in rotated(&engines, repeat as usize).filter(is_of) {
                     let settings = settings(arm, &sizes.sizes(), workload.durability);
                     let same = |other: &&TableArm| {
-                        (other.codec, &other.options, &other.engine)
-                            == (arm.codec, &arm.options, &arm.engine)
+                        (other.codec, &other.options) == (arm.codec, &arm.options)
+                            && other.is_of(engine)
                     };
                     let is_first = arms.iter().copied().find(same) == Some(arm);
                     if let Some(why) = cannot_run(engine, &settings, is_first) {

@@ -49,7 +49,7 @@ fn impossible_choices_say_what_is_possible() {
     assert!(text.starts_with("there is no arm \"gzip\"; there are: none-16k, lz4-16k"), "{text}");
     assert_eq!(expand(arms(&[])).expect_err("is none").0, "no arm was chosen");
     let mut other = experiment();
-    other.arms[0].engine = Some(EngineName::new("other"));
+    other.arms[0].engines = vec![EngineName::new("other")];
     let choice =
         TableChoice { engine: Some(EngineName::lithify()), ..arms(&["none-16k", "lz4-16k"]) };
     let plan = TablePlan::expand(&other, &choice, "b").expect("expands");
