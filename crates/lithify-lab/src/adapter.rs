@@ -418,6 +418,15 @@ pub trait Session {
     fn rollback(&mut self) -> EngineResult<()>;
 }
 
+/// Somebody who works beside the workload and has nothing to do with it.
+pub trait Neighbour: Send {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// The engine's, or the operating system's.
+    fn step(&mut self) -> EngineResult<()>;
+}
+
 /// One change of a [`WriteBatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOp<'a> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::{Arm, Claim, EngineSizes, Experiment, Scale, WorkloadKind};
+use super::{Arm, Claim, Column, EngineSizes, Experiment, Scale, WorkloadKind};
 use crate::adapter::EngineName;
 
 /// An impossible value under a key.
@@ -47,6 +47,8 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
     }
     check_published(experiment)?;
     check_series(experiment)?;
+    check_ageing(experiment)?;
+    check_drops(experiment)?;
     check_headlines(experiment)
 }
 
@@ -108,6 +110,13 @@ fn check_scale(key: &str, scale: &Scale) -> Result<(), Fault> {
     }
     check_sizes(key, &scale.sizes())?;
     check_clients(key, scale)?;
+    check_turnovers(&format!("{key}.turnovers"), &scale.turnovers)?;
+    if !scale.turnovers.is_empty() && !scale.clients.is_empty() {
+        return Err(fault(
+            format!("{key}.turnovers"),
+            "phases with several numbers of clients end by time: leave out clients or turnovers",
+        ));
+    }
     if let Some(limit) = scale.memory_limit_mib
         && limit < scale.memory_budget_mib
     {
@@ -217,6 +226,9 @@ pub(super) fn check_plain_arms(arms: &[Arm]) -> Result<(), Fault> {
             ("claims", arm.claims.is_some()),
             ("device", arm.device.is_some()),
             ("second_log", arm.second_log),
+            ("plain_deletes", arm.plain_deletes),
+            ("file_system", arm.file_system.is_some()),
+            ("hardware_threads", arm.hardware_threads.is_some()),
             ("allocator", arm.allocator.is_some()),
         ];
         if let Some((name, _)) = conditions.iter().find(|(_, given)| *given) {
@@ -264,6 +276,57 @@ fn check_series(experiment: &Experiment) -> Result<(), Fault> {
             known_arm(&experiment.arms, &format!("{key}.arm"), &row.arm)?;
             check_width(&key, row.values.len(), series.clients.len())?;
         }
+    }
+    Ok(())
+}
+
+/// The largest turnover: a hundred writes to each loaded node.
+const TURNOVER_MAX: f64 = 100.0;
+
+/// Refuses turnovers that are none or do not ascend.
+fn check_turnovers(key: &str, turnovers: &[f64]) -> Result<(), Fault> {
+    for (index, turnover) in turnovers.iter().enumerate() {
+        if !(*turnover > 0.0 && *turnover <= TURNOVER_MAX) {
+            return Err(fault(
+                format!("{key}[{index}]"),
+                format!("{turnover} is out of range; allowed: above 0, at most {TURNOVER_MAX}"),
+            ));
+        }
+    }
+    if turnovers.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    Err(fault(key, "turnovers must ascend"))
+}
+
+fn check_ageing(experiment: &Experiment) -> Result<(), Fault> {
+    for (index, ageing) in experiment.ageing.iter().enumerate() {
+        let key = format!("ageing[{index}]");
+        if !matches!(ageing.column, Column::Tps | Column::Size) {
+            return Err(fault(
+                format!("{key}.column"),
+                format!("{} is not taken by turnover; allowed: tps, size", ageing.column),
+            ));
+        }
+        check_turnovers(&format!("{key}.turnovers"), &ageing.turnovers)?;
+        for (row_index, row) in ageing.rows.iter().enumerate() {
+            let key = format!("{key}.rows[{row_index}]");
+            known_arm(&experiment.arms, &format!("{key}.arm"), &row.arm)?;
+            check_width(&key, row.values.len(), ageing.turnovers.len())?;
+        }
+    }
+    Ok(())
+}
+
+fn check_drops(experiment: &Experiment) -> Result<(), Fault> {
+    for (index, drop) in experiment.drops.iter().enumerate() {
+        let key = format!("drop[{index}]");
+        if !experiment.workload.drop_database {
+            return Err(fault(key, "nothing is dropped: set workload.drop_database"));
+        }
+        known_arm(&experiment.arms, &format!("{key}.arm"), &drop.arm)?;
+        known_arm(&experiment.arms, &format!("{key}.base"), &drop.base)?;
+        check_ratio(&key, drop.published, None, None)?;
     }
     Ok(())
 }

@@ -31,7 +31,9 @@ pub use conditions::{DeviceRates, DeviceSpeed};
 pub use loops::LoopExperiment;
 pub use parse::ExperimentError;
 pub(crate) use published::applies;
-pub use published::{Headline, PublishedRow, PublishedSeries, PublishedTable};
+pub use published::{
+    Headline, PublishedAgeing, PublishedDrop, PublishedRow, PublishedSeries, PublishedTable,
+};
 pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
@@ -40,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
 use crate::run::allocator::Allocator;
+use crate::run::file_system::FileSystemSpec;
 
 /// The experiments that are part of the program: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -48,6 +51,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("compress-or-not", include_str!("../../../../experiments/compress-or-not.toml")),
     ("compression-options", include_str!("../../../../experiments/compression-options.toml")),
     ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
+    ("partitions", include_str!("../../../../experiments/partitions.toml")),
+    ("page-compression", include_str!("../../../../experiments/page-compression.toml")),
     ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
     ("amplification", include_str!("../../../../experiments/amplification.toml")),
     ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
@@ -136,6 +141,12 @@ pub struct Experiment {
     /// The published rates by the number of clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<PublishedSeries>,
+    /// The published figures by turnover.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ageing: Vec<PublishedAgeing>,
+    /// The published ratios of times to drop the database.
+    #[serde(default, rename = "drop", skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<PublishedDrop>,
     /// The published ratios that ours are held against.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
@@ -174,6 +185,9 @@ pub struct Workload {
     /// arrive at these percentages of it, whether or not earlier ones were answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_loop_percent: Vec<u64>,
+    /// At the end of a cell its database is dropped, beside other clients.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_database: bool,
 }
 
 /// The benchmarks.
@@ -272,8 +286,12 @@ pub struct Scale {
     pub device: DeviceSpeed,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
-    /// Measured queries, seconds.
+    /// Measured queries, seconds; at most, where there are `turnovers`.
     pub query_seconds: u64,
+    /// Write operations per loaded node, since the load, ascending: the rate and the size are taken
+    /// at each, and the queries end at the last. Empty for queries that end by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turnovers: Vec<f64>,
     /// Queries against the null engine, which measure the driver alone, seconds.
     pub calibration_seconds: u64,
     /// Runs of each arm.
@@ -397,6 +415,16 @@ pub struct Arm {
     /// The driver writes every change into a log of its own too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub second_log: bool,
+    /// Every delete is a plain tombstone, on engines that know a cheaper one for keys that were put
+    /// once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_deletes: bool,
+    /// The file system that its data lie on, made for it; the one that is there when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemSpec>,
+    /// What it shows needs so many hardware threads; with fewer its row says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware_threads: Option<u64>,
     /// Where its process gets its memory from; the program's own when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<Allocator>,

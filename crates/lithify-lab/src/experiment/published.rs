@@ -69,6 +69,43 @@ pub struct PublishedSeries {
     pub rows: Vec<PublishedRow>,
 }
 
+/// Published figures by turnover.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedAgeing {
+    /// The rate of the queries, or the size.
+    pub column: Column,
+    /// Of scales that claim this; of all when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claim>,
+    /// Write operations per loaded node, ascending.
+    pub turnovers: Vec<f64>,
+    /// One row per published arm: a figure per turnover.
+    pub rows: Vec<PublishedRow>,
+}
+
+impl PublishedAgeing {
+    /// The last figure of an arm over its first one.
+    pub fn late_to_early(&self, arm: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.arm == arm)?;
+        Some(row.values.last()? / row.values.first()?)
+    }
+}
+
+/// A published ratio between the times that two databases took to be dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedDrop {
+    /// Above the line.
+    pub arm: String,
+    /// Below the line.
+    pub base: String,
+    /// The published ratio.
+    pub published: f64,
+    /// What it says, in words.
+    pub claim: String,
+}
+
 impl PublishedSeries {
     /// The published rates of an arm with the numbers of clients.
     pub fn of_arm(&self, arm: &str) -> Option<Vec<(u64, f64)>> {

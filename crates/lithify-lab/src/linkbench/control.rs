@@ -35,6 +35,8 @@ pub struct RequestProgress {
     pub warming_up: bool,
     /// Requests done, warm-up included.
     pub requests: u64,
+    /// Write operations recorded, in a phase that ends after so many; 0 in others.
+    pub writes: u64,
 }
 
 /// One operation of one requester over one display interval.

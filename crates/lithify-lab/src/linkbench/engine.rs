@@ -19,7 +19,7 @@ use super::load::with_retries;
 use super::rows::RowReader;
 use super::schema::{LINK, LINK_SECONDARY, Link};
 use super::store::{GraphStore, ListQuery, ListResult, ReadDigest};
-use crate::adapter::{Engine, EngineError, EngineResult, SpaceId, WriteBatch};
+use crate::adapter::{Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch};
 
 /// Holds the graph. Opened by its own constructor, empty.
 pub trait GraphEngine: Send + Sync {
@@ -64,6 +64,23 @@ pub trait GraphEngine: Send + Sync {
         done: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> EngineResult<()> {
         index_by_primary_keys(self.below(), batch_rows, done)
+    }
+
+    /// A client that has nothing to do with the graph and works on the same engine, of one with a
+    /// call that drops the graph beside others ([`GraphEngine::drop_graph`]).
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn neighbour(&self) -> EngineResult<Option<Box<dyn Neighbour + '_>>> {
+        Ok(None)
+    }
+
+    /// Drops the graph for good; nobody works on it any more. Gives the call in words.
+    ///
+    /// # Errors
+    /// The engine's own; it has no such call.
+    fn drop_graph(&self) -> EngineResult<String> {
+        Err(EngineError::fatal("the engine has no call that drops the graph"))
     }
 
     /// Closes cleanly, unless it is only lent; all sessions are gone by then.

@@ -31,6 +31,9 @@ pub struct RequestConfig {
     pub requesters: u64,
     /// Requests of each requester after the warm-up.
     pub requests_per_requester: u64,
+    /// The phase ends after so many write operations of all requesters together; `None` for no such
+    /// end.
+    pub max_writes: Option<u64>,
     /// Requests per second of each requester, arriving at random; 0 for as many as possible.
     pub rate_per_requester: f64,
     /// Requests per second of all requesters together, arriving at even distances; latencies then
@@ -64,6 +67,7 @@ impl RequestConfig {
         RequestConfig {
             requesters: 100,
             requests_per_requester: 500_000,
+            max_writes: None,
             rate_per_requester: 0.0,
             arrivals_per_second: 0.0,
             max_seconds: 100_000.0,
@@ -225,6 +229,7 @@ pub fn run(
         ),
         aborted: AtomicBool::new(false),
         done: (0..config.requesters).map(|_| Done::default()).collect(),
+        writes: AtomicU64::new(0),
         finished: Mutex::default(),
     };
     let next_node_id = AtomicU64::new(config.first_new_node_id);

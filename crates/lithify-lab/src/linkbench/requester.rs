@@ -36,6 +36,8 @@ pub(super) struct Shared<'a> {
     pub(super) aborted: AtomicBool,
     /// Requests done by each requester, each counter on a cache line of its own.
     pub(super) done: Vec<Done>,
+    /// Recorded write operations of all, counted where they end the phase.
+    pub(super) writes: AtomicU64,
     pub(super) finished: Mutex<(Tally, Option<EngineError>)>,
 }
 
@@ -51,6 +53,7 @@ impl Shared<'_> {
             elapsed,
             warming_up: self.start + elapsed < self.measure_from,
             requests: self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum(),
+            writes: self.writes.load(Ordering::Relaxed),
         });
     }
 }
@@ -196,7 +199,10 @@ impl<'a> Requester<'a> {
 
     #[inline]
     fn must_stop(&self) -> bool {
-        self.shared.control.is_cancelled() || self.shared.aborted.load(Ordering::Relaxed)
+        let Shared { control, aborted, config, writes, .. } = self.shared;
+        control.is_cancelled()
+            || aborted.load(Ordering::Relaxed)
+            || config.max_writes.is_some_and(|most| writes.load(Ordering::Relaxed) >= most)
     }
 
     /// Takes the next arrival and sleeps until it is due; `None` when none is left or the phase is
@@ -305,6 +311,10 @@ impl<'a> Requester<'a> {
         self.tally.per_second.record(elapsed, 1);
         if request.operation().is_write() {
             self.tally.writes.record(elapsed);
+            // Others share its cache line: it costs nothing where nobody asks for it.
+            if self.shared.config.max_writes.is_some() {
+                self.shared.writes.fetch_add(1, Ordering::Relaxed);
+            }
         }
         self.tally.last_end = Some(ended);
         self.recorded += 1;

@@ -37,7 +37,19 @@ pub struct Meter {
     directory: PathBuf,
     processes: Vec<u32>,
     device: Option<system::Device>,
+    file_system: Option<OwnFileSystem>,
     notes: Vec<String>,
+}
+
+/// A file system that holds the data of a meter and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFileSystem {
+    /// Where it is mounted.
+    pub directory: PathBuf,
+    /// What it uses without the data, bytes.
+    pub empty_bytes: u64,
+    /// The process that serves it, if it is one in user space: it is watched, too.
+    pub process_id: Option<u32>,
 }
 
 /// All counters at one moment.
@@ -76,6 +88,10 @@ pub struct PhaseUsage {
     pub memory: ProcessMemory,
     /// The data directory at the end.
     pub directory: DirectorySize,
+    /// What the data take at the end by the account of their file system, which sees what it
+    /// compresses itself; `None` when it has other data, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_bytes: Option<u64>,
     /// Counters that are missing, and why.
     pub notes: Vec<String>,
 }
@@ -163,7 +179,32 @@ impl Meter {
                 None
             }
         };
-        Meter { directory: directory.to_owned(), processes: Vec::new(), device, notes }
+        Meter {
+            directory: directory.to_owned(),
+            processes: Vec::new(),
+            device,
+            file_system: None,
+            notes,
+        }
+    }
+
+    /// Says that the data have a file system for themselves.
+    pub fn own_file_system(&mut self, file_system: OwnFileSystem) {
+        self.file_system = Some(file_system);
+    }
+
+    /// The processes that count beside this one.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        let of_files = self.file_system.iter().filter_map(|own| own.process_id);
+        self.processes.iter().copied().chain(of_files)
+    }
+
+    /// The directory now, and what it takes by the account of a file system of its own.
+    pub fn sizes(&self) -> (DirectorySize, Option<u64>) {
+        let used = self.file_system.as_ref().map(|own| {
+            space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes)
+        });
+        (space::directory_size(&self.directory), used)
     }
 
     /// From now on counts these processes too, and no others: those in which the engine works.
@@ -174,7 +215,7 @@ impl Meter {
     /// Starts the count of the most memory that was ever resident anew. Where the kernel does not
     /// do that, it is the most of all phases so far.
     pub fn reset_resident_max(&self) {
-        for pid in self.processes.iter().copied().chain([std::process::id()]) {
+        for pid in self.others().chain([std::process::id()]) {
             process::reset_resident_max(pid);
         }
     }
@@ -196,8 +237,8 @@ impl Meter {
             at: Instant::now(),
             cpu: ProcessCpu::of_self(),
             io: ProcessIo::of_self(),
-            servers: self.processes.iter().fold(Default::default(), |(cpu, io), pid| {
-                (ProcessCpu::of(*pid).plus(&cpu), ProcessIo::of(*pid).plus(&io))
+            servers: self.others().fold(Default::default(), |(cpu, io), pid| {
+                (ProcessCpu::of(pid).plus(&cpu), ProcessIo::of(pid).plus(&io))
             }),
             machine: CpuTicks::now(),
             device: self.device.as_ref().and_then(system::Device::counters),
@@ -207,19 +248,19 @@ impl Meter {
     /// What was used between `before` and `after`. Memory and directory are read now; device
     /// counters are read now too, so that a sync after the phase is charged to it.
     pub fn usage(&self, before: &Reading, after: &Reading) -> PhaseUsage {
-        let servers = (!self.processes.is_empty()).then(|| ServerUsage {
+        let servers = self.others().next().is_some().then(|| ServerUsage {
             cpu: after.servers.0.since(&before.servers.0),
             io: after.servers.1.since(&before.servers.1),
             memory: self
-                .processes
-                .iter()
-                .fold(ProcessMemory::default(), |sum, pid| sum.plus(&ProcessMemory::of(*pid))),
+                .others()
+                .fold(ProcessMemory::default(), |sum, pid| sum.plus(&ProcessMemory::of(pid))),
         });
         let theirs = servers.unwrap_or_default();
         let process_cpu = after.cpu.since(&before.cpu).plus(&theirs.cpu);
         let machine = after.machine.since(&before.machine);
         let device_now = self.device.as_ref().and_then(system::Device::counters);
         let busy_us = machine.busy_us();
+        let (directory, file_system_bytes) = self.sizes();
         PhaseUsage {
             seconds: after.at.duration_since(before.at).as_secs_f64(),
             foreign_cpu_us: busy_us.saturating_sub(process_cpu.total_us()),
@@ -232,7 +273,8 @@ impl Meter {
                 _ => None,
             },
             memory: ProcessMemory::of_self().plus(&theirs.memory),
-            directory: space::directory_size(&self.directory),
+            directory,
+            file_system_bytes,
             notes: self.notes.clone(),
         }
     }

@@ -1,8 +1,10 @@
-//! Space on disk: the size of a directory, free space, and the sync of a file system.
+//! Space on disk: the size of a directory, extents of files, what a file system uses and has free,
+//! and its sync.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,49 @@ pub fn free_bytes(directory: &Path) -> std::io::Result<u64> {
     Ok(status.blocks_available() as u64 * status.fragment_size() as u64)
 }
 
+/// Bytes that the file system that holds `directory` uses, by its own account; 0 when it does not
+/// tell.
+pub fn occupied_bytes(directory: &Path) -> u64 {
+    nix::sys::statvfs::statvfs(directory).map_or(0, |status| {
+        let blocks = status.blocks().saturating_sub(status.blocks_free());
+        blocks as u64 * status.fragment_size() as u64
+    })
+}
+
+/// Files that one call of `filefrag` is given.
+const FILES_OF_A_CALL: usize = 500;
+
+/// Extents of all files below `directory`, as the file system tells (`filefrag`); `None` where that
+/// is not installed or not allowed.
+pub fn extents(directory: &Path) -> Option<u64> {
+    let mut paths = Vec::new();
+    list_files(directory, &mut paths);
+    let mut sum = 0;
+    for paths in paths.chunks(FILES_OF_A_CALL) {
+        let output = Command::new("filefrag").args(paths).output().ok()?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        for line in said.lines() {
+            let (_, count) = line.rsplit_once(": ")?;
+            sum += count.split_whitespace().next()?.parse::<u64>().ok()?;
+        }
+        // A file that it says nothing of may have vanished; nothing of any is no answer.
+        if said.is_empty() {
+            return None;
+        }
+    }
+    Some(sum)
+}
+
+fn list_files(directory: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => list_files(&entry.path(), paths),
+            Ok(kind) if kind.is_file() => paths.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
 /// Writes all dirty pages of the file system that holds `directory`. Returns whether it worked.
 pub fn sync_file_system(directory: &Path) -> bool {
     File::open(directory).is_ok_and(|directory| nix::unistd::syncfs(directory).is_ok())
@@ -65,11 +110,16 @@ mod tests {
         let sparse = File::create(root.path().join("sparse")).expect("creates");
         sparse.set_len(1 << 30).expect("grows");
         assert!(sync_file_system(root.path()));
+        // Two files with data and one hole; where that can be told at all.
+        assert!(extents(root.path()).is_none_or(|count| count == 2));
+        assert_eq!(extents(Path::new("/no such directory")), Some(0));
         let size = directory_size(root.path());
         assert_eq!((size.files, size.apparent_bytes), (3, 5300 + (1 << 30)));
         assert!(size.allocated_bytes < 1 << 20, "a hole is not allocated: {size:?}");
         assert_eq!(directory_size(Path::new("/no such directory")), DirectorySize::default());
         assert!(free_bytes(root.path()).expect("tells") > 0);
+        assert!(occupied_bytes(root.path()) > 0);
+        assert_eq!(occupied_bytes(Path::new("/no such directory")), 0);
         assert!(!sync_file_system(Path::new("/no such directory")));
     }
 }

@@ -4,7 +4,8 @@
 //! its size, and one that does not fit takes two. New: a page keeps its place, and what it saved
 //! is given back to the file system as a hole. This room does both, and neither, in the simplest
 //! possible store ([`store`]), on any file system ([`crate::run::file_system`]), and does the same
-//! writes with Lithify ([`tree`]); then the file is dropped while somebody else writes ([`mod@drop`]).
+//! writes with Lithify ([`tree`]); then the file is dropped while somebody else writes
+//! ([`crate::run::dropping`]).
 //!
 //! 1. Every page is written once in order, then random pages for a time, with a data sync every
 //!    [`SYNC_PAGES`] pages.
@@ -16,7 +17,6 @@
 //! Promises: the same contents in the same order for every layout and file system; nothing is left
 //! mounted. Threads: one, and one that writes beside the drop.
 
-pub mod drop;
 pub mod report;
 pub mod store;
 pub mod tree;
@@ -36,13 +36,13 @@ use crate::latency::Latencies;
 use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::process::thread_cpu_us;
-use crate::meter::space::directory_size;
+use crate::meter::space::{directory_size, extents};
 use crate::meter::system::Device;
-use crate::run::file_system::{FileSystemSpec, Mounted, remove_stale};
+use crate::run::dropping::{self, DropFigures, FileWriter, Space};
+use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec, Mounted};
 use crate::run::progress::Announcer;
 use crate::run::store::write_atomically;
 use crate::run::{RunError, require_free};
-use drop::DropFigures;
 use store::{Layout, PageFile};
 use tree::PageTree;
 
@@ -233,9 +233,7 @@ impl Runner<'_> {
     /// The data cannot be written at all.
     pub fn run(&self, announcer: &mut dyn Announcer) -> Result<PagesRecord, RunError> {
         std::fs::create_dir_all(self.data).map_err(|error| RunError::io(self.data, error))?;
-        for name in remove_stale(self.data) {
-            announcer.say(&format!("{name} of an earlier run is still in use"));
-        }
+        file_system::clean(self.data, announcer);
         require_free(self.data, self.image_bytes(), "")?;
         let mut record = PagesRecord {
             spec: self.spec.clone(),
@@ -288,11 +286,12 @@ impl Runner<'_> {
     }
 
     fn image_bytes(&self) -> u64 {
-        (self.spec.pages * PAGE_BYTES as u64 * ROOM).max(1 << 30)
+        (self.spec.pages * PAGE_BYTES as u64 * ROOM).max(file_system::SIZE_BYTES_MIN)
     }
 
     fn cell(&self, file_system: &FileSystemSpec, layout: Layout) -> Result<PagesFigures, Stop> {
-        let mounted = Mounted::make(file_system, self.data, self.image_bytes())?;
+        let request = FileSystemRequest::new(file_system, self.image_bytes());
+        let mounted = Mounted::make(&request, self.data)?;
         let directory = mounted.directory();
         let mut pages: Box<dyn Pages> = match layout {
             Layout::Tree => Box::new(PageTree::open(directory, self.spec.codec)?),
@@ -310,12 +309,12 @@ impl Runner<'_> {
         self.compare(&mut *pages)?;
         pages.settle()?;
         figures.pages_in_two_slots = pages.pages_in_two_slots();
-        figures.used_bytes = mounted.used_bytes();
+        figures.used_bytes = mounted.file_system().used_bytes();
         let size = directory_size(directory);
         figures.allocated_bytes = size.allocated_bytes;
         figures.apparent_bytes = size.apparent_bytes;
-        figures.extents = store::extents(directory);
-        figures.drop = drop::measure(pages, &mounted)?;
+        figures.extents = extents(directory);
+        figures.drop = drop_pages(pages, &mounted)?;
         Ok(figures)
     }
 
@@ -389,6 +388,15 @@ impl Runner<'_> {
         }
         Ok(())
     }
+}
+
+/// Drops the pages while somebody else writes a file of the same file system.
+fn drop_pages(pages: Box<dyn Pages>, mounted: &Mounted) -> Result<DropFigures, RunError> {
+    let used = || mounted.file_system().used_bytes();
+    let before_bytes = used();
+    let space = Space { used: &used, before_bytes, dropped_bytes: before_bytes };
+    let mut neighbour = FileWriter::new(mounted.directory())?;
+    dropping::measure(&mut neighbour, &space, || pages.remove())
 }
 
 /// Writes the report: text, CSV, and the record as JSON. Gives the files.

@@ -56,8 +56,8 @@ const DROP: [Column; 5] = [
     ("call s", |f| Some(f.drop.call_seconds)),
     ("call CPU s", |f| Some(f.drop.cpu_us as f64 / 1e6)),
     ("space back s", |f| Some(f.drop.back_seconds)),
-    ("beside, alone ms", |f| Some(f.drop.longest_alone_us as f64 / 1e3)),
-    ("beside, meanwhile ms", |f| Some(f.drop.longest_beside_us as f64 / 1e3)),
+    ("beside, alone ms", |f| Some(f.drop.alone.longest_us as f64 / 1e3)),
+    ("beside, meanwhile ms", |f| Some(f.drop.beside.longest_us as f64 / 1e3)),
 ];
 
 fn spread(

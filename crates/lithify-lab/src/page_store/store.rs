@@ -7,7 +7,6 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::str::FromStr;
 
 use lithify::Compression;
@@ -73,14 +72,6 @@ impl FromStr for Layout {
             format!("there is no layout \"{text}\"; there are: {}", known.join(", "))
         })
     }
-}
-
-/// Extents of the file of pages, as the file system tells.
-pub(super) fn extents(directory: &Path) -> Option<u64> {
-    let output = Command::new("filefrag").arg(directory.join(FILE)).output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (_, count) = said.trim().rsplit_once(": ")?;
-    count.split_whitespace().next()?.parse().ok()
 }
 
 /// The file.

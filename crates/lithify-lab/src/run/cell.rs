@@ -15,9 +15,12 @@ use crate::latency::LatencySummary;
 use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
 use crate::meter::machine::Machine;
+use crate::meter::space::DirectorySize;
 use crate::meter::{IoUsage, PhaseUsage};
 use crate::run::allocator::Allocator;
 use crate::run::device_limit::DeviceLimit;
+use crate::run::dropping::DropResult;
+use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};
 use crate::run::second_log::SecondLogUsage;
 
@@ -206,8 +209,12 @@ pub struct CellSpec {
     pub clients: Vec<u64>,
     /// Queries before the measured ones, seconds.
     pub warmup_seconds: u64,
-    /// Measured queries, seconds.
+    /// Measured queries, seconds; at most, where they end by turnover.
     pub query_seconds: u64,
+    /// Write operations per loaded node, since the load, at which ages are taken; the queries end
+    /// at the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turnovers: Vec<f64>,
     /// What the engine may use, page cache of its files included, bytes; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
@@ -220,6 +227,15 @@ pub struct CellSpec {
     /// The driver writes every change into a log of its own too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub second_log: bool,
+    /// Every delete is a plain tombstone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_deletes: bool,
+    /// The file system that its data lie on, when it is not the one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemRequest>,
+    /// At the end the database is dropped, beside other clients.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_database: bool,
     /// Where the process gets its memory from.
     #[serde(default, skip_serializing_if = "Allocator::is_system")]
     pub allocator: Allocator,
@@ -262,6 +278,9 @@ pub struct CellJob {
     /// How its device is slowed.
     #[serde(default)]
     pub device: Option<CellDevice>,
+    /// The file system of its own that the data are on.
+    #[serde(default)]
+    pub file_system: Option<CellFileSystem>,
 }
 
 /// A limit on the device of a cell's process.
@@ -364,8 +383,27 @@ pub struct PhaseResult {
     /// What the driver's own log took of the phase; `None` without such a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_log: Option<SecondLogUsage>,
+    /// How far it was at each turnover, and at its end; empty for a phase that ends by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ages: Vec<Age>,
     /// The driver's own summary.
     pub driver: serde_json::Value,
+}
+
+/// How far a phase was when the data had aged so much.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Age {
+    /// Write operations per loaded node since the load.
+    pub turnover: f64,
+    /// Seconds since the phase began.
+    pub seconds: f64,
+    /// Operations since then.
+    pub operations: u64,
+    /// The data directory then.
+    pub directory: DirectorySize,
+    /// What the file system used by its own account; `None` when it is not the cell's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_bytes: Option<u64>,
 }
 
 /// The figures of a query phase with its number of clients.
@@ -471,6 +509,12 @@ pub struct CellResult {
     pub open_loop: Vec<OpenLoopResult>,
     /// The consistency checks; empty for an engine that stores nothing.
     pub oracle: Vec<OracleResult>,
+    /// The file system of its own that the data were on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<CellFileSystem>,
+    /// What it cost to drop the database; `None` where it was not dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<DropResult>,
 }
 
 impl CellResult {

@@ -17,6 +17,7 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::file_system::{self, CellFileSystem, FileSystemRequest};
 use super::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use super::progress::Announcer;
 use super::store::{Store, write_atomically};
@@ -30,6 +31,11 @@ pub trait Cell: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
 
     /// Its name, unique in its run; also of its files.
     fn id(&self) -> &str;
+
+    /// The file system that its data lie on, when it is not the one that is there.
+    fn file_system(&self) -> Option<FileSystemRequest> {
+        None
+    }
 
     /// The cell that an outcome is of.
     fn of(outcome: &Self::Outcome) -> &Self;
@@ -52,6 +58,9 @@ pub struct Job<C> {
     pub result_path: PathBuf,
     /// The process that waits for it.
     pub parent: u32,
+    /// The file system of its own that the data are on.
+    #[serde(default)]
+    pub file_system: Option<CellFileSystem>,
 }
 
 /// A cell with what became of it.
@@ -176,12 +185,22 @@ impl CellLoop<'_> {
         }
         announcer.begin(&format!("cell {} {id}{}", pace.position(), pace.rest()));
         let began = Instant::now();
-        let Place { directory, database, environment } = place(cell)?;
+        let Place { mut directory, mut database, environment } = place(cell)?;
+        if let Err(why) = directory.mount(cell.file_system().as_ref()) {
+            pace.skip();
+            announcer.end(&format!("{id}: failed: {why}"));
+            return Ok(Some(Entry::new(cell, Err(why.to_string()))));
+        }
+        let file_system = directory.file_system().cloned();
+        if file_system.is_some() {
+            database = directory.engine_directory()?;
+        }
         let job = Job {
             cell: cell.clone(),
             data_directory: database,
             result_path: result_path.clone(),
             parent: std::process::id(),
+            file_system,
         };
         let log_path = self.store.directory().join(format!("{id}.log"));
         let files = JobFiles { result: &result_path, log: &log_path };
@@ -299,6 +318,7 @@ impl<P: RunPlan> PlanRunner<'_, P> {
         super::store::write_json(&store.directory().join(PLAN_FILE), &file)?;
         let data = self.data.unwrap_or(store.directory());
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
+        file_system::clean(data, announcer);
         let place = |cell: &P::Cell| {
             super::require_free(data, P::needed_bytes(cell), ", or take a smaller scale")?;
             let directory = DataDirectory::create(&data.join(format!("{}.data", cell.id())))?;

@@ -1,19 +1,24 @@
 //! File systems that a cell can be measured on: made in a file, mounted while the cell runs.
 //!
-//! Owns: their names ([`FileSystemSpec`]: `ext4`, `xfs`, `btrfs:zstd-3`, `zfs:gzip-6:16k`), making
-//! and mounting one ([`Mounted::make`]), and taking it away again. What a file system compresses
-//! is not seen by `du`; [`Mounted::used_bytes`] asks the file system itself.
+//! Owns: their names ([`FileSystemSpec`]: `ext4`, `xfs`, `btrfs:zstd-3`, `zfs:gzip-6:16k`), what a
+//! cell asks for ([`FileSystemRequest`]), making and mounting one ([`Mounted::make`]), what the
+//! measuring process is told of it ([`CellFileSystem`]), and taking it away again. What a file
+//! system compresses is not seen by `du`; [`CellFileSystem::used_bytes`] asks the file system
+//! itself.
 //!
 //! Promises: dropping a [`Mounted`] unmounts it and removes its file; what a killed run left is
 //! removed by [`remove_stale`]. Names carry the process that made them, and nothing else is
 //! touched. Compression of btrfs is forced, for by itself it gives up on a file after a look at
-//! its beginning.
+//! its beginning. The file is written and read past the page cache of the file system that it lies
+//! on, where that can be had: what is cached twice would not be under a limit on memory.
 //!
 //! Mounting needs to be allowed (root). ZFS runs in a process of its own (`zfs-fuse`), which is
 //! ended with the mount. Threads: one.
 
 use std::fmt;
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -23,6 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::ownership;
+use super::progress::Announcer;
+use crate::meter::space::{occupied_bytes, sync_file_system};
+use crate::meter::{Meter, OwnFileSystem};
 
 /// Which file system, and how it compresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,76 +169,123 @@ fn is_installed(program: &str) -> bool {
     PROGRAM_DIRECTORIES.iter().any(|directory| Path::new(directory).join(program).is_file())
 }
 
+/// The file system that a cell asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemRequest {
+    /// Which one.
+    pub spec: FileSystemSpec,
+    /// How large it is when it is full, bytes.
+    pub size_bytes: u64,
+}
+
+/// The smallest that is made: file systems lay themselves out by their size, and some refuse less.
+pub const SIZE_BYTES_MIN: u64 = 1 << 30;
+
+impl FileSystemRequest {
+    /// One with room for `room_bytes`.
+    pub fn new(spec: &FileSystemSpec, room_bytes: u64) -> FileSystemRequest {
+        FileSystemRequest { spec: spec.clone(), size_bytes: room_bytes.max(SIZE_BYTES_MIN) }
+    }
+}
+
+/// The file system of a cell, as its measuring process sees it; part of its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellFileSystem {
+    /// Which one.
+    pub spec: FileSystemSpec,
+    /// Where it is mounted.
+    pub directory: PathBuf,
+    /// What it uses when it is empty, bytes.
+    pub empty_bytes: u64,
+    /// Its file is read and written past the page cache of the file system below.
+    pub direct: bool,
+    /// The process that serves it, if it is one in user space: its CPU is the engine's cost.
+    pub process_id: Option<u32>,
+}
+
+impl CellFileSystem {
+    /// Bytes that its content takes after compression, by the file system's own account. Everything
+    /// is written out first.
+    pub fn used_bytes(&self) -> u64 {
+        sync_file_system(&self.directory);
+        occupied_bytes(&self.directory).saturating_sub(self.empty_bytes)
+    }
+
+    /// Tells a meter that the data have it for themselves.
+    pub fn tell(&self, meter: &mut Meter) {
+        meter.own_file_system(OwnFileSystem {
+            directory: self.directory.clone(),
+            empty_bytes: self.empty_bytes,
+            process_id: self.process_id,
+        });
+    }
+
+    /// What it is, in words.
+    pub fn describe(&self) -> String {
+        let below = if self.direct { "past" } else { "through" };
+        format!("{} in a file, {below} the page cache of the file system below", self.spec)
+    }
+}
+
 /// A file system that was made for a cell.
 pub struct Mounted {
-    spec: FileSystemSpec,
+    file_system: CellFileSystem,
     image: PathBuf,
-    directory: PathBuf,
-    /// What it uses when it is empty.
-    empty_bytes: u64,
     /// The process of a file system in user space.
     daemon: Option<Child>,
 }
 
 impl Mounted {
-    /// Makes a file system of at most `size_bytes` in a file in `place`, and mounts it beside it.
-    /// The file is sparse: it takes what is written.
+    /// Makes a file system in a file in `place`, and mounts it beside it. The file is sparse: it
+    /// takes what is written.
     ///
     /// # Errors
     /// In words: a program is missing or fails, or mounting is not allowed. Nothing is left then.
-    pub fn make(spec: &FileSystemSpec, place: &Path, size_bytes: u64) -> Result<Self, RunError> {
-        spec.available()?;
+    pub fn make(request: &FileSystemRequest, place: &Path) -> Result<Self, RunError> {
+        request.spec.available()?;
         let name = ownership::new_name();
-        let directory = place.join(&name);
+        // Mounts are known by their whole paths.
+        let place = fs::canonicalize(place).map_err(|error| RunError::io(place, error))?;
         let mut mounted = Mounted {
-            spec: spec.clone(),
+            file_system: CellFileSystem {
+                spec: request.spec.clone(),
+                directory: place.join(&name),
+                empty_bytes: 0,
+                direct: false,
+                process_id: None,
+            },
             image: place.join(format!("{name}.img")),
-            directory,
-            empty_bytes: 0,
             daemon: None,
         };
         // What fails half way is taken away by the drop.
-        mounted.fill(&name, size_bytes)?;
-        mounted.empty_bytes = mounted.occupied_bytes();
+        mounted.fill(&name, request.size_bytes)?;
+        mounted.file_system.process_id = mounted.daemon.as_ref().map(Child::id);
+        mounted.file_system.empty_bytes = occupied_bytes(mounted.directory());
         Ok(mounted)
     }
 
     /// Where it is mounted.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        &self.file_system.directory
     }
 
-    /// The process that serves it, if it is one in user space: its CPU is the engine's cost.
-    pub fn process_id(&self) -> Option<u32> {
-        self.daemon.as_ref().map(Child::id)
-    }
-
-    /// Bytes that its content takes after compression, by the file system's own account. Everything
-    /// is written out first.
-    pub fn used_bytes(&self) -> u64 {
-        crate::meter::space::sync_file_system(&self.directory);
-        self.occupied_bytes().saturating_sub(self.empty_bytes)
-    }
-
-    fn occupied_bytes(&self) -> u64 {
-        nix::sys::statvfs::statvfs(&self.directory).map_or(0, |status| {
-            let blocks = status.blocks().saturating_sub(status.blocks_free());
-            blocks * status.fragment_size()
-        })
+    /// What a measuring process has to know of it.
+    pub fn file_system(&self) -> &CellFileSystem {
+        &self.file_system
     }
 
     fn fill(&mut self, name: &str, size_bytes: u64) -> Result<(), RunError> {
         let image = File::create_new(&self.image).map_err(|e| RunError::io(&self.image, e))?;
         image.set_len(size_bytes).map_err(|error| RunError::io(&self.image, error))?;
-        fs::create_dir(&self.directory).map_err(|e| RunError::io(&self.directory, e))?;
-        match self.spec.clone() {
-            FileSystemSpec::Ext4 => self.mkfs_and_mount("mkfs.ext4", &["-q", "-F"], "loop"),
-            FileSystemSpec::Xfs => self.mkfs_and_mount("mkfs.xfs", &["-q", "-f"], "loop"),
+        fs::create_dir(self.directory()).map_err(|e| RunError::io(self.directory(), e))?;
+        match self.file_system.spec.clone() {
+            FileSystemSpec::Ext4 => self.mkfs_and_mount("mkfs.ext4", &["-q", "-F"], "defaults"),
+            FileSystemSpec::Xfs => self.mkfs_and_mount("mkfs.xfs", &["-q", "-f"], "defaults"),
             FileSystemSpec::Btrfs(codec) => {
                 let options = match codec {
                     // An effort stands behind a colon there.
-                    Some(codec) => format!("loop,compress-force={}", codec.replace('-', ":")),
-                    None => "loop".to_owned(),
+                    Some(codec) => format!("compress-force={}", codec.replace('-', ":")),
+                    None => "defaults".to_owned(),
                 };
                 self.mkfs_and_mount("mkfs.btrfs", &["-q", "-f"], &options)
             }
@@ -240,9 +295,26 @@ impl Mounted {
         }
     }
 
-    fn mkfs_and_mount(&self, mkfs: &str, flags: &[&str], options: &str) -> Result<(), RunError> {
+    fn mkfs_and_mount(
+        &mut self,
+        mkfs: &str,
+        flags: &[&str],
+        options: &str,
+    ) -> Result<(), RunError> {
         call(Command::new(mkfs).args(flags).arg(&self.image))?;
-        call(Command::new("mount").args(["-o", options]).arg(&self.image).arg(&self.directory))
+        let said = call(Command::new("losetup").args(["--find", "--show"]).arg(&self.image))?;
+        let device = said.trim();
+        // Refused where the file system below has no direct I/O; the kernel tells what came of it.
+        let _ = call(Command::new("losetup").arg("--direct-io=on").arg(device));
+        let name = device.trim_start_matches("/dev/");
+        let told = fs::read_to_string(format!("/sys/block/{name}/loop/dio"));
+        self.file_system.direct = told.is_ok_and(|told| told.trim() == "1");
+        let mounted = call(
+            Command::new("mount").args(["-o", options]).arg(device).arg(&self.file_system.directory),
+        );
+        // A device in use is let go of by the kernel when it is unmounted, whoever does that.
+        let let_go = call(Command::new("losetup").args(["--detach", device]));
+        mounted.and(let_go).map(|_| ())
     }
 
     fn make_pool(
@@ -262,13 +334,13 @@ impl Mounted {
         let mut create = Command::new("zpool");
         create.args(["create", "-O", &format!("compression={compression}")]);
         create.args(["-O", &format!("recordsize={record_kib}K"), "-O", "atime=off", "-m"]);
-        call(create.arg(&self.directory).arg(name).arg(&self.image))
+        call(create.arg(&self.file_system.directory).arg(name).arg(&self.image)).map(|_| ())
     }
 
     fn take_away(&mut self) {
-        let unmounted = match &self.spec {
-            FileSystemSpec::Zfs { .. } => destroy_pool(&self.directory),
-            _ => unmount(&self.directory),
+        let unmounted = match &self.file_system.spec {
+            FileSystemSpec::Zfs { .. } => destroy_pool(self.directory()),
+            _ => unmount(self.directory()),
         };
         if let Some(mut daemon) = self.daemon.take() {
             // It has nothing left to write: its only pool is gone.
@@ -277,7 +349,7 @@ impl Mounted {
         }
         // What is still mounted keeps its files: the next run finds them by their names.
         if unmounted {
-            let _ = fs::remove_dir(&self.directory);
+            let _ = fs::remove_dir(self.directory());
             let _ = fs::remove_file(&self.image);
         }
     }
@@ -289,10 +361,18 @@ impl Drop for Mounted {
     }
 }
 
+/// Takes away what killed runs have left in `place`, and says what would not go.
+pub fn clean(place: &Path, announcer: &mut dyn Announcer) {
+    for name in remove_stale(place) {
+        announcer.say(&format!("{name} of an earlier run is still in use"));
+    }
+}
+
 /// Takes away what killed runs have left in `place`. Gives the names of what would not go.
 pub fn remove_stale(place: &Path) -> Vec<String> {
     let mut left = Vec::new();
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+    let Ok(place) = fs::canonicalize(place) else { return left };
+    for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let bare = name.strip_suffix(".img").unwrap_or(&name);
         if !ownership::is_stale(bare) {
@@ -310,13 +390,13 @@ pub fn remove_stale(place: &Path) -> Vec<String> {
     left
 }
 
-/// Calls a program and waits for it.
-fn call(command: &mut Command) -> Result<(), RunError> {
+/// Calls a program and waits for it; gives what it printed.
+fn call(command: &mut Command) -> Result<String, RunError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| RunError::new(format!("{program}: {error}")))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = [output.stderr, output.stdout].concat();
     let said = String::from_utf8_lossy(&said);
@@ -337,9 +417,15 @@ fn retried(mut attempt: impl FnMut() -> bool) -> bool {
     })
 }
 
+/// Whether something is mounted at a directory: it lies on another device than the one above it.
 fn is_mounted(directory: &Path) -> bool {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    mounts.lines().any(|line| line.split(' ').nth(1) == directory.to_str())
+    let device = |path: &Path| fs::symlink_metadata(path).map(|metadata| metadata.dev());
+    match (device(directory), directory.parent().map(device)) {
+        (Ok(own), Some(Ok(above))) => own != above,
+        // What is mounted and has lost its process does not answer.
+        (Err(error), _) => error.kind() != ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 fn unmount(directory: &Path) -> bool {
@@ -401,7 +487,8 @@ mod tests {
         let bytes = b"quartz feldspar mica ".repeat(400_000);
         for text in ["ext4", "xfs", "btrfs:zstd-3", "btrfs:zlib-9", "btrfs:lzo", "zfs:gzip-6"] {
             let spec: FileSystemSpec = text.parse().expect("is known");
-            let mounted = match Mounted::make(&spec, place.path(), 512 << 20) {
+            let request = FileSystemRequest::new(&spec, 0);
+            let mounted = match Mounted::make(&request, place.path()) {
                 Ok(mounted) => mounted,
                 Err(error) => {
                     println!("not tried: {error}");
@@ -411,7 +498,10 @@ mod tests {
             let path = mounted.directory().join("file");
             let written = File::create(&path).and_then(|mut file| file.write_all(&bytes));
             written.expect("is written");
-            let used = mounted.used_bytes();
+            let seen = mounted.file_system().clone();
+            let used = seen.used_bytes();
+            assert!(seen.describe().starts_with(text), "{}", seen.describe());
+            assert!(is_mounted(mounted.directory()) && !is_mounted(place.path()));
             let compresses = !matches!(spec, FileSystemSpec::Ext4 | FileSystemSpec::Xfs);
             let most = if compresses { bytes.len() / 4 } else { 2 * bytes.len() };
             assert!(used > 0 && used < most as u64, "{text}: {used} bytes");
@@ -425,8 +515,9 @@ mod tests {
     fn what_cannot_be_mounted_leaves_nothing() {
         let place = tempfile::tempdir().expect("a directory");
         // Too small for any file system.
-        let error = Mounted::make(&FileSystemSpec::Ext4, place.path(), 512).err();
-        assert!(error.is_some());
+        let request = FileSystemRequest { spec: FileSystemSpec::Ext4, size_bytes: 512 };
+        let error = Mounted::make(&request, place.path()).err().expect("is refused");
+        assert!(!error.to_string().contains('\n'), "{error}");
         assert_eq!(fs::read_dir(place.path()).expect("is there").count(), 0);
         assert!(remove_stale(place.path()).is_empty());
     }

@@ -9,7 +9,9 @@
 //! 5. The warm-up is a request phase of its own, before the meters are read. Where queries are
 //!    asked for with several numbers of clients, each number has a warm-up and a phase, in order,
 //!    over the same data, and its background work is waited for before the next one.
-//! 6. A thread of its own samples sizes and memory every second of a phase and of its settling; its
+//! 6. Where queries end by turnover, rate and size are taken at each turnover on the way.
+//! 7. Where the database is to be dropped, that is done last ([`super::dropping`]).
+//! 8. A thread of its own samples sizes and memory every second of a phase and of its settling; its
 //!    CPU is counted apart.
 
 use std::path::Path;
@@ -25,9 +27,12 @@ use super::cell::{
     OracleResult, PhaseResult, ProgressLine,
 };
 use super::device_limit::{self, DeviceLimit};
+use super::dropping;
+use super::file_system::CellFileSystem;
 use super::memory_limit::{self, GroupUsage};
 use super::second_log::{Opened, SecondLogUsage};
 use super::store::write_json;
+use super::turnover::Ages;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::{Phase, Profile as ProfileName};
 use crate::keyvalue::samples::{Sample, Sampler};
@@ -60,6 +65,7 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
     let limits = Limits {
         memory: job.memory.as_ref(),
         device: job.device.as_ref().map(|device| &device.limit),
+        file_system: job.file_system.as_ref(),
     };
     let result = measure(&job.spec, &job.data_directory, limits, listener)?;
     write_json(&job.result_path, &result)
@@ -76,13 +82,15 @@ pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The limits that a process is under.
+/// What a process is held to, and what it has for itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits<'a> {
     /// On its memory.
     pub memory: Option<&'a CellMemory>,
     /// On its device.
     pub device: Option<&'a DeviceLimit>,
+    /// The file system that its data have for themselves.
+    pub file_system: Option<&'a CellFileSystem>,
 }
 
 /// Measures one cell in this process, which is under `limits` already, with the engine's data in
@@ -102,8 +110,9 @@ pub fn measure(
     let engine = opened.engine();
     let mut meter = Meter::new(&directory);
     meter.watch(engine.below().process_ids());
+    limits.file_system.iter().for_each(|own| own.tell(&mut meter));
     let log = &|| opened.log_usage();
-    let Limits { memory, device } = limits;
+    let Limits { memory, device, file_system } = limits;
     let cell = Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener };
     let load = cell.load(engine)?;
     let mut checks = Vec::new();
@@ -113,7 +122,7 @@ pub fn measure(
         checks.extend(cell.check(engine, Phase::Query)?);
     }
     let query = queries.phases.pop().map(|point| point.phase).unwrap_or_default();
-    let result = CellResult {
+    let mut result = CellResult {
         hash: spec.hash(),
         spec: spec.clone(),
         started_unix_s: started,
@@ -141,9 +150,16 @@ pub fn measure(
         memory_limit: memory.map(|memory| memory.limit.clone()),
         open_loop: queries.open_loop,
         oracle: checks,
+        file_system: file_system.cloned(),
+        dropped: None,
     };
     spec.allocator.verify(&result.machine.allocator)?;
-    opened.close()?;
+    if spec.drop_database {
+        listener(&ProgressLine::of_stage("drop"));
+        result.dropped = Some(dropping::drop_database(opened, &directory, file_system)?);
+    } else {
+        opened.close()?;
+    }
     Ok(result)
 }
 
@@ -272,6 +288,7 @@ impl Cell<'_> {
             settle_sampler_us: end.settle_sampler_us,
             write_operations: 0,
             second_log: end.second_log,
+            ages: Vec::new(),
             driver: summary(&outcome),
         })
     }
@@ -311,16 +328,21 @@ impl Cell<'_> {
     ) -> Result<PhaseResult, RunError> {
         if self.spec.warmup_seconds > 0 {
             course.config.max_seconds = self.spec.warmup_seconds as f64;
-            let warmup = self.requests(engine, &course.config, "warm-up", None)?;
+            let warmup = self.requests(engine, &course.config, "warm-up", Watch::default())?;
             course.follow(&warmup);
         }
         course.config.max_seconds = self.spec.query_seconds as f64;
+        let ages = Ages::new(self.spec, course.write_operations);
+        course.config.max_writes = ages.writes_until_end();
         let before = self.begin(engine)?;
         let half = Mutex::default();
         let ((outcome, end), samples) = self.sampled(engine, |sampler| {
-            let outcome = self.requests(engine, &course.config, "query", Some(&half))?;
+            let watch = Watch { half: Some(&half), ages: Some(&ages) };
+            let outcome = self.requests(engine, &course.config, "query", watch)?;
+            ages.finish(&outcome, &|| self.meter.sizes());
             Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
         })?;
+        course.config.max_writes = None;
         let half: Option<Halfway> = half.into_inner().unwrap_or_else(PoisonError::into_inner);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         course.follow(&outcome);
@@ -347,6 +369,7 @@ impl Cell<'_> {
             settle_sampler_us: end.settle_sampler_us,
             write_operations: course.write_operations,
             second_log: end.second_log,
+            ages: ages.into_taken(),
             driver: summary(&outcome),
         })
     }
@@ -362,7 +385,8 @@ impl Cell<'_> {
         for percent in &self.spec.open_loop_percent {
             course.config.arrivals_per_second = rate * *percent as f64 / 100.0;
             let before = self.begin(engine)?;
-            let outcome = self.requests(engine, &course.config, "open loop", None)?;
+            let outcome =
+                self.requests(engine, &course.config, "open loop", Watch::default())?;
             let usage = self.end(&before);
             course.follow(&outcome);
             let Some(arrivals) = outcome.open_loop else { continue };
@@ -385,10 +409,10 @@ impl Cell<'_> {
         engine: &dyn GraphEngine,
         config: &RequestConfig,
         stage: &'static str,
-        half: Option<&Mutex<Option<Halfway>>>,
+        watch: Watch<'_>,
     ) -> Result<RequestOutcome, RunError> {
         let reporter =
-            Reporter { seconds: config.max_seconds as u64, half, ..Reporter::new(self, stage) };
+            Reporter { seconds: config.max_seconds as u64, watch, ..Reporter::new(self, stage) };
         let outcome = request::run(self.graph, engine, config, &reporter.control())
             .map_err(|error| failed(stage, &error))?;
         if outcome.failures > 0 {
@@ -518,14 +542,22 @@ struct Halfway {
     reading: Reading,
 }
 
+/// Who wants to know how far a phase is.
+#[derive(Clone, Copy, Default)]
+struct Watch<'a> {
+    /// Gets the counters when half of the seconds are over, or of the writes.
+    half: Option<&'a Mutex<Option<Halfway>>>,
+    /// Hears of every turnover.
+    ages: Option<&'a Ages<'a>>,
+}
+
 /// Turns the workload's progress into lines.
 struct Reporter<'a> {
     cell: &'a Cell<'a>,
     stage: &'static str,
     links: u64,
     seconds: u64,
-    /// Gets the counters when half of the seconds are over.
-    half: Option<&'a Mutex<Option<Halfway>>>,
+    watch: Watch<'a>,
     /// When the last line was printed and how much had been done.
     last: Mutex<(Duration, u64)>,
 }
@@ -533,7 +565,7 @@ struct Reporter<'a> {
 impl<'a> Reporter<'a> {
     fn new(cell: &'a Cell<'a>, stage: &'static str) -> Self {
         let links = cell.graph.expected_links();
-        Reporter { cell, stage, links, seconds: 0, half: None, last: Mutex::default() }
+        Reporter { cell, stage, links, seconds: 0, watch: Watch::default(), last: Mutex::default() }
     }
 
     fn control(&self) -> Control<'_> {
@@ -564,10 +596,13 @@ impl Progress for Reporter<'_> {
     fn request(&self, progress: &RequestProgress) {
         let rate = self.rate(progress.elapsed, progress.requests);
         self.line(progress.elapsed.as_secs(), self.seconds, "seconds", rate);
-        if 2 * progress.elapsed.as_secs() >= self.seconds
-            && let Some(Ok(mut half)) = self.half.map(Mutex::lock)
-        {
-            let (requests, meter) = (progress.requests, &self.cell.meter);
+        let Watch { half, ages } = self.watch;
+        let meter = &self.cell.meter;
+        ages.inspect(|ages| ages.tell(progress, &|| meter.sizes()));
+        let share = ages.map_or(0.0, |ages| ages.share(progress));
+        let is_halfway = share >= 0.5 || 2 * progress.elapsed.as_secs() >= self.seconds;
+        if is_halfway && let Some(Ok(mut half)) = half.map(Mutex::lock) {
+            let requests = progress.requests;
             half.get_or_insert_with(|| Halfway { requests, reading: meter.read() });
         }
     }

@@ -3,9 +3,11 @@
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
 //! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
 //! outside ([`process`]) and from inside ([`measure`]), the limit on its memory ([`memory_limit`])
-//! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), its
-//! allocator ([`allocator`]), the driver's own log ([`second_log`]), the engines by name
-//! ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
+//! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), the file
+//! system under its data ([`file_system`]), its allocator ([`allocator`]), the driver's own log
+//! ([`second_log`]), the ages of its data (`turnover`), what it costs to drop its database
+//! ([`dropping`]), the engines by name ([`engine`]), progress ([`progress`]), and the loop over the
+//! cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
@@ -19,6 +21,7 @@ pub mod cell;
 pub mod cells;
 pub mod control_group;
 pub mod device_limit;
+pub mod dropping;
 pub mod engine;
 pub mod file_system;
 pub mod measure;
@@ -31,6 +34,7 @@ pub mod progress;
 pub(crate) mod sample;
 pub mod second_log;
 pub mod store;
+mod turnover;
 #[cfg(test)]
 mod tests;
 
@@ -142,6 +146,7 @@ impl Runner<'_> {
         let store = Store::open(self.results, &self.plan.name())?;
         let data = self.data.unwrap_or(store.directory()).to_owned();
         std::fs::create_dir_all(&data).map_err(|error| RunError::io(&data, error))?;
+        file_system::clean(&data, announcer);
         if self.fresh {
             store.forget(&self.plan.cells)?;
         }

@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 use super::RunError;
 use super::cell::{CellDevice, CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
 use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
+use super::file_system::{CellFileSystem, FileSystemRequest, Mounted};
 use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::store::{Stored, read_result};
 
@@ -107,8 +108,8 @@ fn program_of(program: &Program, spec: &CellSpec, limited: bool) -> Result<Progr
 }
 
 /// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards,
-/// and so are the groups that limit its memory, when `memory` says that it gets one, and slow its
-/// device.
+/// and so are its file system, when it has one of its own, and the groups that limit its memory,
+/// when `memory` says that it gets one, and slow its device.
 ///
 /// # Errors
 /// The data directory or the log cannot be made, the program cannot be started. What goes wrong
@@ -126,16 +127,19 @@ pub fn run_cell(
         Some((controller, limit)) => Some(controller.create(limit.limit_bytes())?),
         None => None,
     };
-    let conditions = slowed_device(spec, data)
-        .and_then(|device| Ok((device, program_of(program, spec, group.is_some())?)));
+    let mut directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
+    let conditions = directory.mount(spec.file_system.as_ref()).and_then(|()| {
+        let device = slowed_device(spec, data)?;
+        Ok((device, program_of(program, spec, group.is_some())?))
+    });
     let (device, program) = match conditions {
         Ok(conditions) => conditions,
         Err(why) => return Ok(CellEnd::Failed(why.to_string())),
     };
-    let directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
     let job = CellJob {
         spec: spec.clone(),
         data_directory: directory.engine_directory()?,
+        file_system: directory.file_system().cloned(),
         result_path: absolute(result_path)?,
         parent: std::process::id(),
         memory: memory
@@ -328,6 +332,8 @@ fn last_words(log_path: &Path) -> String {
 pub(crate) struct DataDirectory {
     path: PathBuf,
     keep: bool,
+    /// The file system that the engine's directory lies on, where it has one of its own.
+    mounted: Option<Mounted>,
 }
 
 impl DataDirectory {
@@ -344,7 +350,7 @@ impl DataDirectory {
             fs::remove_dir_all(path).map_err(|error| RunError::io(path, error))?;
         }
         fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
-        let directory = DataDirectory { path: path.to_owned(), keep: false };
+        let directory = DataDirectory { path: path.to_owned(), keep: false, mounted: None };
         let marker = path.join(MARKER);
         fs::write(&marker, "data of one benchmark cell; may be removed\n")
             .map_err(|error| RunError::io(&marker, error))?;
@@ -366,12 +372,31 @@ impl DataDirectory {
                 path.display()
             )));
         }
-        Ok((DataDirectory { path: path.to_owned(), keep: true }, database))
+        Ok((DataDirectory { path: path.to_owned(), keep: true, mounted: None }, database))
+    }
+
+    /// Puts what it will hold on a file system of its own, if one is asked for. Goes before
+    /// [`DataDirectory::engine_directory`]; what is removed with the directory is unmounted, too.
+    ///
+    /// # Errors
+    /// It cannot be made here; why, in one line.
+    pub(crate) fn mount(&mut self, wanted: Option<&FileSystemRequest>) -> Result<(), RunError> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        // Beside and not in it: what a killed run has left is looked for there.
+        let place = self.path.parent().unwrap_or(&self.path);
+        self.mounted = Some(Mounted::make(wanted, place)?);
+        Ok(())
+    }
+
+    /// The file system of its own, if it has one.
+    pub(crate) fn file_system(&self) -> Option<&CellFileSystem> {
+        self.mounted.as_ref().map(Mounted::file_system)
     }
 
     /// Makes the empty directory in it that the engine gets.
     pub(crate) fn engine_directory(&self) -> Result<PathBuf, RunError> {
-        let path = absolute(&self.path.join("db"))?;
+        let above = self.mounted.as_ref().map_or(&*self.path, Mounted::directory);
+        let path = absolute(&above.join("db"))?;
         fs::create_dir(&path).map_err(|error| RunError::io(&path, error))?;
         Ok(path)
     }
@@ -382,6 +407,7 @@ impl Drop for DataDirectory {
         if self.keep {
             return;
         }
+        drop(self.mounted.take());
         // A directory that cannot be removed now is removed by the next run, by its marker.
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -88,6 +88,8 @@ pub(crate) fn result(spec: &CellSpec) -> CellResult {
         memory_limit: None,
         open_loop: Vec::new(),
         oracle,
+        file_system: None,
+        dropped: None,
     }
 }
 
@@ -142,6 +144,7 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
             apparent_bytes: size_bytes,
             files: 9,
         },
+        file_system_bytes: None,
         notes: Vec::new(),
     };
     let mut latencies = Latencies::default();
@@ -173,6 +176,7 @@ fn phase(operations: u64, cpu: f64, size_mb: f64, purpose: Purpose) -> PhaseResu
         settle_sampler_us: 0,
         write_operations: 0,
         second_log: None,
+        ages: Vec::new(),
         driver: serde_json::Value::Null,
     }
 }

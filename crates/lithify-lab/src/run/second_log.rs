@@ -28,6 +28,7 @@ use super::engine::Transactions;
 use super::measure::failed;
 use crate::adapter::layer::{EngineLayer, SessionLayer};
 use crate::adapter::{BatchOp, Engine, EngineError, EngineResult, Session, WriteBatch};
+use crate::engines::plain_deletes::PlainDeletes;
 use crate::linkbench::{GraphEngine, schema};
 
 /// What a second log took.
@@ -192,7 +193,7 @@ impl SessionLayer for LoggedSession<'_> {
 }
 
 /// The engine of a cell as the workload sees it, with the driver's own log above it where the cell
-/// has one.
+/// has one, and below that what makes its deletes plain.
 pub(super) enum Opened {
     /// Without a log.
     Plain(Box<dyn GraphEngine>),
@@ -212,24 +213,26 @@ impl Opened {
             Some(device) => device.settings(&spec.settings),
             None => spec.settings.clone(),
         };
-        if !spec.second_log {
+        if !spec.second_log && !spec.plain_deletes {
             let engine = super::engine::open_graph(&spec.engine, directory, &settings)
                 .map_err(|error| failed("open", &error))?;
             return Ok((Opened::Plain(engine), directory.to_owned()));
         }
-        // The log is one of changes to keys: an engine that holds the graph in tables of its own
+        // Both layers are over changes to keys: an engine that holds the graph in tables of its own
         // keeps it as ordered keys here.
         let open = |directory: &Path| {
-            let spaces = &schema::SPACES;
-            super::engine::open_spaces(
-                &spec.engine,
-                directory,
-                &settings,
-                spaces,
-                Transactions::Needed,
-            )
-            .map_err(|error| failed("open", &error))
+            let (spaces, needed) = (&schema::SPACES, Transactions::Needed);
+            let opened =
+                super::engine::open_spaces(&spec.engine, directory, &settings, spaces, needed);
+            let engine = opened.map_err(|error| failed("open", &error))?;
+            Ok::<Box<dyn Engine>, RunError>(match spec.plain_deletes {
+                true => Box::new(PlainDeletes::above(engine)),
+                false => engine,
+            })
         };
+        if !spec.second_log {
+            return Ok((Opened::Plain(Box::new(open(directory)?)), directory.to_owned()));
+        }
         let own = directory.join("engine");
         std::fs::create_dir(&own).map_err(|error| RunError::io(&own, error))?;
         let log = SecondLog::above(open(&own)?, &directory.join("second-log"))?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::allocator::Allocator;
 use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
 use super::engine;
+use super::file_system::FileSystemRequest;
 use crate::adapter::EngineName;
 use crate::experiment::{
     Arm, Claim, Codec, DeviceSpeed, DurabilityMode, EngineSizes, Experiment, Scale, SharedSettings,
@@ -152,6 +153,9 @@ fn choose_clients(clients: &[u64], scale: &mut Scale) -> Result<(), ChoiceError>
     }
     if !clients.is_sorted_by(|a, b| a < b) {
         return Err(ChoiceError("--clients: numbers of clients must ascend".to_owned()));
+    }
+    if clients.len() > 1 && !scale.turnovers.is_empty() {
+        return Err(ChoiceError("--clients: queries by turnover have one number".to_owned()));
     }
     scale.clients = clients.to_vec();
     if !scale.load_clients.is_empty() {
@@ -342,10 +346,18 @@ impl Maker<'_> {
             clients: scale.clients.clone(),
             warmup_seconds: scale.warmup_seconds,
             query_seconds: scale.query_seconds,
+            turnovers: scale.turnovers.clone(),
             memory_limit_bytes: scale.memory_limit_mib.filter(|_| uses_disk).map(|mib| mib << 20),
             open_loop_percent: experiment.workload.open_loop_percent.clone(),
             device: if uses_disk { device } else { DeviceSpeed::Fast },
             second_log: arm.second_log,
+            plain_deletes: arm.plain_deletes,
+            file_system: arm
+                .file_system
+                .as_ref()
+                .filter(|_| uses_disk)
+                .map(|spec| FileSystemRequest::new(spec, scale.disk_mib << 20)),
+            drop_database: experiment.workload.drop_database && uses_disk,
             allocator: arm.allocator.unwrap_or_default(),
             build: self.build.to_owned(),
         }
@@ -367,6 +379,10 @@ impl Maker<'_> {
             open_loop_percent: Vec::new(),
             device: DeviceSpeed::Fast,
             second_log: false,
+            plain_deletes: false,
+            file_system: None,
+            drop_database: false,
+            turnovers: Vec::new(),
             allocator: Allocator::default(),
             ..self.cell(&slot, 0)
         }
