@@ -577,7 +577,7 @@ fn a_table_cell_tells_for_what_its_server_wrote() {
     let Some(engine) = present("innodb") else { return };
     let place = tempfile::tempdir().expect("a directory");
     let cell = table_cell(&engine, "key-block-4k");
-    let outcome = table_measure::measure(&cell, place.path(), &|_| ()).expect("is measured");
+    let outcome = table_measure::measure(&cell, place.path(), None, &|_| ()).expect("is measured");
     assert_eq!(outcome.faults, [""; 0]);
     let own = cell.table.open(cell.rows, cell.seed).expect("is generated");
     assert_eq!(outcome.scan_checksum, answer(&*own, &own.query()).checksum());
@@ -600,7 +600,7 @@ fn a_packed_cell_has_all_figures_but_those_of_updates() {
     let Some(engine) = present("myisam") else { return };
     let place = tempfile::tempdir().expect("a directory");
     let cell = table_cell(&engine, "packed");
-    let outcome = table_measure::measure(&cell, place.path(), &|_| ()).expect("is measured");
+    let outcome = table_measure::measure(&cell, place.path(), None, &|_| ()).expect("is measured");
     assert_eq!(outcome.faults, [""; 0]);
     assert!(outcome.update.is_none() && outcome.modes.is_empty());
     assert_eq!(outcome.updates_refused.as_deref(), Some("a packed table is read only"));

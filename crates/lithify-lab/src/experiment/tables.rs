@@ -18,6 +18,7 @@ use super::{
 };
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
+use crate::run::file_system::FileSystemSpec;
 
 /// One experiment: every arm on every engine, or on the one that it names, over every table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -155,6 +156,9 @@ pub struct TableArm {
     /// What only its engine knows, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// The file system that its data lie on, made for it; the one that is there when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemSpec>,
     /// What the publication calls what it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
@@ -179,7 +183,8 @@ pub enum TableColumn {
     /// Bytes that reached the device in them, GB.
     #[serde(rename = "load_w_dev")]
     LoadWrittenDevice,
-    /// The directory after the load and its maintenance, as `du` counts it, GB.
+    /// The directory after the load and its maintenance, as `du` counts it, or as a file system of
+    /// its own does, GB.
     #[serde(rename = "size")]
     Size,
     /// The live tables in it, by the engine's account, without logs and what waits to be removed,

@@ -22,7 +22,7 @@ fn per(dividend: f64, divisor: f64) -> Option<f64> {
 
 /// A figure of a cell; `None` where the machine does not have it.
 pub fn column_value(outcome: &TableOutcome, column: TableColumn) -> Option<f64> {
-    let size = outcome.size.allocated_bytes as f64;
+    let size = outcome.stored_bytes() as f64;
     let (load, update) = (&outcome.load, outcome.update.as_ref());
     let load_device = || load.written_device_bytes().map(|bytes| bytes as f64);
     let cause = |cause| Some(load.written_for(cause)? as f64 / GB);

@@ -22,11 +22,11 @@ use crate::meter::Meter;
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;
-use crate::meter::space::directory_size;
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::cells::Job;
 use crate::run::engine::{find, open_table};
+use crate::run::file_system::CellFileSystem;
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
@@ -39,16 +39,20 @@ const AMOUNT: i64 = 1;
 /// The engine's, or the result cannot be written.
 pub fn run_job(job: &Job<TableCell>, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
-    write_json(&job.result_path, &measure(&job.cell, &job.data_directory, listener)?)
+    let file_system = job.file_system.as_ref();
+    let outcome = measure(&job.cell, &job.data_directory, file_system, listener)?;
+    write_json(&job.result_path, &outcome)
 }
 
-/// Measures one cell in this process, with the engine's data in `directory`, which exists.
+/// Measures one cell in this process, with the engine's data in `directory`, which exists and lies
+/// on `file_system` when that was made for it.
 ///
 /// # Errors
 /// The engine's, or data that cannot be read.
 pub fn measure(
     cell: &TableCell,
     directory: &Path,
+    file_system: Option<&CellFileSystem>,
     listener: Listener<'_>,
 ) -> Result<TableOutcome, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -59,19 +63,16 @@ pub fn measure(
         .table
         .open(cell.rows, cell.seed)
         .map_err(|error| RunError::new(format!("data: {error}")))?;
-    let bench = Bench {
-        cell,
-        table: &*table,
-        schema: Arc::new(table.schema().clone()),
-        directory,
-        meter: Meter::new(directory),
-        listener,
-    };
+    let schema = Arc::new(table.schema().clone());
+    let mut meter = Meter::new(directory);
+    file_system.iter().for_each(|own| own.tell(&mut meter));
+    let bench = Bench { cell, table: &*table, schema, directory, meter, listener };
     let engine = bench.open()?;
     let (engine_name, capabilities) = (engine.name(), engine.capabilities());
     let updates_refused = engine.refuses_updates();
     let (load, stored, loaded) = bench.load(engine)?;
-    let size = directory_size(directory);
+    bench.meter.sync();
+    let (size, file_system_bytes) = bench.meter.sizes();
     let mut faults = Vec::new();
     let (scan, answer) = bench.scan()?;
     faults.extend(wrong_answer(&answer, &loaded.answer));
@@ -97,7 +98,9 @@ pub fn measure(
         load,
         generate_seconds: loaded.generate_seconds,
         size,
-        table_bytes: stored.table_bytes,
+        file_system: file_system.cloned(),
+        file_system_bytes,
+        table_bytes: stored.table_bytes.filter(|_| file_system.is_none()),
         codec_in_force: stored.codec,
         scan,
         scan_rows: answer.rows(),

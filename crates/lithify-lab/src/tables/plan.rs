@@ -9,6 +9,7 @@ use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
 use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
 use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
+use crate::run::file_system::FileSystemRequest;
 use crate::run::plan::{
     ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
 };
@@ -148,18 +149,21 @@ impl TablePlan {
                 for engine in rotated(&engines, repeat as usize).filter(is_of) {
                     let settings = settings(arm, &sizes.sizes(), workload.durability);
                     let same = |other: &&TableArm| {
-                        (other.codec, &other.options) == (arm.codec, &arm.options)
+                        (other.codec, &other.options, &other.file_system)
+                            == (arm.codec, &arm.options, &arm.file_system)
                             && other.is_of(engine)
                     };
                     let is_first = arms.iter().copied().find(same) == Some(arm);
-                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                    let no_place = || arm.file_system.as_ref()?.available().err();
+                    let lacking = cannot_run(engine, &settings, is_first);
+                    if let Some(why) = lacking.or_else(|| Some(no_place()?.to_string())) {
                         let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
                         if !skipped.contains(&line) {
                             skipped.push(line);
                         }
                         continue;
                     }
-                    cells.push(TableCell {
+                    let mut cell = TableCell {
                         schema: SCHEMA,
                         id: format!("{engine}-{}-{table}-r{repeat}", arm.name),
                         engine: engine.clone(),
@@ -175,8 +179,13 @@ impl TablePlan {
                         mode_gap_ms: sizes.mode_gap_ms,
                         wait_seconds: workload.wait_seconds,
                         seed: workload.seed + repeat,
+                        file_system: None,
                         build: build.to_owned(),
-                    });
+                    };
+                    let room_bytes = TablePlan::needed_bytes(&cell);
+                    let request = |spec| FileSystemRequest::new(spec, room_bytes);
+                    cell.file_system = arm.file_system.as_ref().map(request);
+                    cells.push(cell);
                 }
             }
         }

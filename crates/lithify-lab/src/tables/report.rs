@@ -163,6 +163,8 @@ fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
     if outcomes.iter().any(|outcome| !outcome.capabilities.block_size) {
         parts.push("blocks as the engine likes".to_owned());
     }
+    let own = outcomes.iter().find_map(|outcome| outcome.file_system.as_ref());
+    parts.extend(own.map(|own| format!("on {}", own.describe())));
     let refused = outcomes.iter().find_map(|outcome| outcome.updates_refused.as_ref());
     parts.extend(refused.map(|why| format!("no updates: {why}")));
     parts.join(", ")

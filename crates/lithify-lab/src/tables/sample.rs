@@ -77,6 +77,8 @@ pub(super) fn outcome(cell: &TableCell) -> TableOutcome {
         load: step(load, 4 * size),
         generate_seconds: 1.0,
         size: DirectorySize { allocated_bytes: size, apparent_bytes: size, files: 3 },
+        file_system: None,
+        file_system_bytes: None,
         table_bytes: Some(size / 2),
         codec_in_force: None,
         scan: step(0.5, 0),

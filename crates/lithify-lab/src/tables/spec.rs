@@ -13,6 +13,7 @@ use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
 use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
+use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 
 /// Version of the JSON of cells and results.
 pub const SCHEMA: u32 = 1;
@@ -50,6 +51,9 @@ pub struct TableCell {
     pub wait_seconds: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// The file system that its data lie on, when it is not the one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemRequest>,
     /// Hash of the program: figures of different builds are not mixed.
     pub build: String,
 }
@@ -168,7 +172,14 @@ pub struct TableOutcome {
     pub generate_seconds: f64,
     /// The directory after the load and its maintenance, the engine closed.
     pub size: DirectorySize,
-    /// Stored bytes of the live tables then; `None` for an engine that does not tell.
+    /// The file system of its own that the data were on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<CellFileSystem>,
+    /// What they took then by its account, which sees what it compresses itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_bytes: Option<u64>,
+    /// Stored bytes of the live tables then; `None` for an engine that does not tell, and on a file
+    /// system that may compress what files are made of.
     pub table_bytes: Option<u64>,
     /// By what they were really compressed; `None` for an engine that does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,11 +203,22 @@ pub struct TableOutcome {
     pub faults: Vec<String>,
 }
 
+impl TableOutcome {
+    /// What the database took on disk after the load, bytes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.file_system_bytes.unwrap_or(self.size.allocated_bytes)
+    }
+}
+
 impl Cell for TableCell {
     type Outcome = TableOutcome;
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn file_system(&self) -> Option<FileSystemRequest> {
+        self.file_system.clone()
     }
 
     fn of(outcome: &TableOutcome) -> &TableCell {
@@ -215,7 +237,7 @@ impl Cell for TableCell {
         format!(
             "load {:.1} s, {:.1} MB, scan {:.2} s, {updates}",
             outcome.load.seconds,
-            outcome.size.allocated_bytes as f64 / 1e6,
+            outcome.stored_bytes() as f64 / 1e6,
             outcome.scan.seconds,
         )
     }
