@@ -118,6 +118,21 @@ fn has_modes(table: TableData) -> bool {
     !table.is_wide()
 }
 
+/// Whether no arm before it differs from it in the size of its blocks alone.
+fn is_first(arms: &[&TableArm], arm: &TableArm, engine: &EngineName) -> bool {
+    let same = |other: &&TableArm| {
+        (other.codec, &other.options, &other.file_system)
+            == (arm.codec, &arm.options, &arm.file_system)
+            && other.is_of(engine)
+    };
+    arms.iter().copied().find(same) == Some(arm)
+}
+
+/// Why the file system that an arm asks for cannot be made here, if it asks for one.
+fn has_no_place(arm: &TableArm) -> Option<String> {
+    arm.file_system.as_ref()?.available().err().map(|error| error.to_string())
+}
+
 impl TablePlan {
     /// Expands `experiment` for the engines and data that are here. `build` identifies the program
     /// that will measure.
@@ -148,15 +163,9 @@ impl TablePlan {
                 let is_of = |engine: &&EngineName| arm.is_of(engine);
                 for engine in rotated(&engines, repeat as usize).filter(is_of) {
                     let settings = settings(arm, &sizes.sizes(), workload.durability);
-                    let same = |other: &&TableArm| {
-                        (other.codec, &other.options, &other.file_system)
-                            == (arm.codec, &arm.options, &arm.file_system)
-                            && other.is_of(engine)
-                    };
-                    let is_first = arms.iter().copied().find(same) == Some(arm);
-                    let no_place = || arm.file_system.as_ref()?.available().err();
+                    let is_first = is_first(&arms, arm, engine);
                     let lacking = cannot_run(engine, &settings, is_first);
-                    if let Some(why) = lacking.or_else(|| Some(no_place()?.to_string())) {
+                    if let Some(why) = lacking.or_else(|| has_no_place(arm)) {
                         let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
                         if !skipped.contains(&line) {
                             skipped.push(line);
@@ -183,8 +192,8 @@ impl TablePlan {
                         build: build.to_owned(),
                     };
                     let room_bytes = TablePlan::needed_bytes(&cell);
-                    let request = |spec| FileSystemRequest::new(spec, room_bytes);
-                    cell.file_system = arm.file_system.as_ref().map(request);
+                    let own = arm.file_system.as_ref();
+                    cell.file_system = own.map(|own| FileSystemRequest::new(own, room_bytes));
                     cells.push(cell);
                 }
             }
