@@ -260,7 +260,7 @@ impl TableEngine for MariaTable {
         match self.engine.setup().kind {
             Kind::InnoDb | Kind::MyRocks => {
                 let codecs: Vec<String> = self.engine.codecs()?.into_keys().collect();
-                Ok((!codecs.is_empty()).then(|| codecs.join(", ")))
+                Ok((!codecs.is_empty()).then(|| codecs.join(" + ")))
             }
             Kind::MyIsam | Kind::Aria => {
                 let (format, _) = self.format_and_rows()?;
@@ -346,9 +346,9 @@ impl TableSession for SqlSession<'_> {
     fn aggregate(&mut self, query: &Query, access: Access) -> EngineResult<Answer> {
         let rows = self.query(&select(&self.table.schema, query, access))?;
         // Without a group there is always a line, and its sums of no rows are no numbers.
-        let is_empty =
-            |row: &Vec<String>| row.get(query.group.len()).is_none_or(|rows| rows == "0");
-        let lines = rows.iter().filter(|row| !is_empty(row)).map(|row| group(query, row));
+        let place = query.group.len();
+        let is_line = |row: &&Vec<String>| row.get(place).is_none_or(|rows| rows != "0");
+        let lines = rows.iter().filter(is_line).map(|row| group(query, row));
         Ok(Answer { groups: lines.collect::<EngineResult<_>>()? })
     }
 

@@ -42,7 +42,10 @@ fn grid(
     columns.extend(used.iter().map(|column| (headings[*column].as_str(), Align::Right)));
     let row = |(engine, arm, figures): &(&EngineName, &TableArm, Vec<Option<f64>>)| {
         let names = [engine.to_string(), arm.name.clone()];
-        names.into_iter().chain(used.iter().map(|c| figure_or_dash(figures[*c]))).collect()
+        names
+            .into_iter()
+            .chain(used.iter().map(|c| figure_or_dash(figures[*c])))
+            .collect::<Vec<String>>()
     };
     Grid::new(&columns, rows.iter().map(row).collect())
 }
