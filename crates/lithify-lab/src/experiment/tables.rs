@@ -256,8 +256,8 @@ pub enum TableColumn {
 }
 
 impl TableColumn {
-    /// Those of the tables of figures, in their order.
-    pub const MAIN: [TableColumn; 14] = [
+    /// All: those of the tables of figures in their order, then those of what was written for what.
+    pub const ALL: [TableColumn; 25] = [
         TableColumn::LoadSeconds,
         TableColumn::LoadWrittenProcess,
         TableColumn::LoadWrittenDevice,
@@ -272,10 +272,6 @@ impl TableColumn {
         TableColumn::UpdateReadDevice,
         TableColumn::UpdateWrittenProcess,
         TableColumn::UpdateWrittenDevice,
-    ];
-
-    /// Those of the tables of what was written for what, in their order.
-    pub const BY_CAUSE: [TableColumn; 11] = [
         TableColumn::LoadPages,
         TableColumn::LoadDoublewrite,
         TableColumn::LoadLog,
@@ -289,10 +285,11 @@ impl TableColumn {
         TableColumn::UpdateFailedPercent,
     ];
 
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = TableColumn> {
-        TableColumn::MAIN.into_iter().chain(TableColumn::BY_CAUSE)
-    }
+    /// Those of the tables of figures.
+    pub const MAIN: &'static [TableColumn] = TableColumn::ALL.split_at(14).0;
+
+    /// Those of the tables of what was written for what.
+    pub const BY_CAUSE: &'static [TableColumn] = TableColumn::ALL.split_at(14).1;
 
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {

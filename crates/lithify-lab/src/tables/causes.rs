@@ -55,7 +55,7 @@ fn load(run: &Run<TablePlan>, data: TableData) -> Grid {
     grid(run, &headings, |arm, engine| {
         let outcomes = results(run, data, engine, arm);
         let median = |column| spread(&outcomes, column).map(|spread| spread.median);
-        TableColumn::BY_CAUSE.into_iter().map(median).collect()
+        TableColumn::BY_CAUSE.iter().copied().map(median).collect()
     })
 }
 

@@ -13,7 +13,7 @@ pub fn render(run: &Run<TablePlan>) -> String {
         logical_bytes,generate_s"
         .to_owned();
     // Writing to a String cannot fail.
-    for column in TableColumn::all() {
+    for column in TableColumn::ALL {
         let _ = write!(text, ",{column}");
     }
     for mode in UpdateMode::ALL {
@@ -42,7 +42,7 @@ pub fn render(run: &Run<TablePlan>) -> String {
             outcome.logical_bytes,
             outcome.generate_seconds,
         );
-        for column in TableColumn::all() {
+        for column in TableColumn::ALL {
             let _ = write!(text, ",{}", number(column_value(outcome, column)));
         }
         for mode in UpdateMode::ALL {

@@ -68,9 +68,10 @@ fn the_built_in_goes_through_json() {
     assert_eq!(again, experiment);
     let any = AnyExperiment::parse("e.toml", text).expect("parses");
     assert!(matches!(any, AnyExperiment::Tables(_)));
-    let names: BTreeSet<&str> = TableColumn::all().map(TableColumn::name).collect();
-    assert_eq!(names.len(), TableColumn::all().count());
-    for column in TableColumn::all() {
+    let names: BTreeSet<&str> = TableColumn::ALL.iter().map(|column| column.name()).collect();
+    assert_eq!(names.len(), TableColumn::ALL.len());
+    assert_eq!(TableColumn::MAIN.last(), Some(&TableColumn::UpdateWrittenDevice));
+    for column in TableColumn::ALL {
         let said = serde_json::to_string(&column).expect("to JSON");
         assert_eq!(said, format!("\"{}\"", column.name()), "one name everywhere");
     }
