@@ -606,4 +606,64 @@ fn a_packed_cell_has_all_figures_but_those_of_updates() {
     assert_eq!(outcome.updates_refused.as_deref(), Some("a packed table is read only"));
     assert_eq!(outcome.codec_in_force.as_deref(), Some("packed"));
     assert!(outcome.scan_rows > 0 && outcome.load.seconds > 0.0);
+/// `DROP DATABASE` beside a client that goes on, and on a server that is gone.
+#[test]
+fn a_graph_is_dropped_beside_another_client() {
+    for name in ["innodb", "myrocks"] {
+        let Some(engine) = present(name) else { continue };
+        let graph = graph(500);
+        let open = |directory: &Path| {
+            open_graph(&engine, directory, &settings(Codec::None, &[("partitions", "4")]))
+                .expect("opens")
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        let opened = open(directory.path());
+        load(&graph, &*opened, &LoadConfig::default());
+        opened.below().flush().expect("flushes");
+        let mut neighbour = opened.neighbour().expect("is let in").expect("has a client");
+        neighbour.step().expect("changes its row");
+        assert_eq!(opened.drop_graph().expect("drops"), "DROP DATABASE", "{name}");
+        neighbour.step().expect("goes on");
+        drop(neighbour);
+        let lab = directory.path().join("data/lab");
+        assert!(!lab.exists(), "{name}: {}", lab.display());
+        assert!(opened.drop_graph().is_err(), "{name}: there is none any more");
+        opened.close().expect("closes");
+
+        let directory = tempfile::tempdir().expect("a directory");
+        let opened = open(directory.path());
+        let mut neighbour = opened.neighbour().expect("is let in").expect("has a client");
+        let pid = i32::try_from(opened.below().process_ids()[0]).expect("is a process");
+        let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        assert!(killed.expect("is called").success());
+        for error in [neighbour.step().err(), opened.drop_graph().err()] {
+            let error = error.expect("the server is gone").to_string();
+            assert!(error.starts_with("the MariaDB server ended (signal: 9"), "{name}: {error}");
+        }
+    }
+}
+
+/// A cell that ages and ends with the drop of its database, from the experiment file to the report.
+#[test]
+fn a_cell_of_page_compression_ends_with_its_drop() {
+    let Some(_) = present("innodb") else { return };
+    let text = BUILT_IN.iter().find(|(name, _)| *name == "page-compression").expect("is there").1;
+    let experiment = Experiment::parse("e.toml", text).expect("parses");
+    let arms = Some(vec!["hole-ext4".to_owned()]);
+    let choice = Choice { arms, ..Choice::default() };
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
+    let mut spec = plan.cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 20);
+    spec.turnovers = vec![0.1, 0.2];
+    let directory = tempfile::tempdir().expect("a directory");
+    let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| {});
+    let result = result.expect("is measured");
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+    let writes = result.query.write_operations;
+    assert!((200..200 + spec.requesters).contains(&writes), "{writes}");
+    let dropped = result.dropped.expect("was dropped");
+    assert_eq!(dropped.how, "DROP DATABASE");
+    let (before, after) = (dropped.before.directory, dropped.after.directory);
+    assert!(after.apparent_bytes < before.apparent_bytes && after.files < before.files);
+    assert!(dropped.figures.alone.operations > 0);
 }

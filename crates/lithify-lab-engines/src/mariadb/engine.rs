@@ -120,6 +120,15 @@ impl MariaEngine {
         done.map(|_| ()).map_err(|error| self.explain(error))
     }
 
+    /// Drops the database of the tables. Gives the statement.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn drop_database(&self) -> EngineResult<String> {
+        self.run(&format!("DROP DATABASE {DATABASE}"))?;
+        Ok("DROP DATABASE".to_owned())
+    }
+
     /// The rows of a query beside the workload, as text.
     ///
     /// # Errors

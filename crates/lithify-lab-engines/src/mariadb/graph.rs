@@ -12,7 +12,9 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lithify_lab::adapter::{BatchOp, Engine, EngineError, EngineResult, SpaceId, WriteBatch};
+use lithify_lab::adapter::{
+    BatchOp, Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch,
+};
 use lithify_lab::engines::external_lock::Stripes;
 use lithify_lab::linkbench::engine::{GraphEngine, GraphRows, GraphSession};
 use lithify_lab::linkbench::schema::{
@@ -23,6 +25,7 @@ use lithify_lab::linkbench::store::{ListQuery, ListResult, MULTIGET_MAX, ReadDig
 
 use super::connection::{Arguments, Connection, Prepared, Row};
 use super::engine::MariaEngine;
+use super::neighbour::OtherClient;
 use super::options::{Kind, Setup};
 use super::rows::TableRows;
 use super::server::Installation;
@@ -125,6 +128,14 @@ impl GraphEngine for MariaGraph {
             Kind::InnoDb | Kind::MyIsam | Kind::Aria => "",
         };
         self.engine.run(&format!("ALTER TABLE linktable ADD KEY {SECONDARY_KEY}{family}"))
+    }
+
+    fn neighbour(&self) -> EngineResult<Option<Box<dyn Neighbour + '_>>> {
+        Ok(Some(Box::new(OtherClient::new(&self.engine)?)))
+    }
+
+    fn drop_graph(&self) -> EngineResult<String> {
+        self.engine.drop_database()
     }
 
     fn close(self: Box<Self>) -> EngineResult<()> {

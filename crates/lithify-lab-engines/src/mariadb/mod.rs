@@ -11,6 +11,7 @@
 //! | `graph`, `rows` | LinkBench's graph in tables |
 //! | `keys` | ordered keys in tables |
 //! | `tables` | tables of an experiment as they are |
+//! | `neighbour` | a client beside, for when the graph is dropped |
 //!
 //! Promises: no server outlives the process that started it, and none listens on a network. What is
 //! matched with other engines and what is not stands in `docs/engines/mariadb.md`.
@@ -19,6 +20,7 @@ mod connection;
 mod engine;
 mod graph;
 mod keys;
+mod neighbour;
 mod options;
 mod rows;
 mod server;

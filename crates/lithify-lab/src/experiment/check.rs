@@ -41,6 +41,7 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
         check_scale(&format!("scale.{name}"), scale)?;
     }
     check_arms(&experiment.arms)?;
+    check_file_systems(experiment)?;
     for (index, pair) in experiment.pairs.iter().enumerate() {
         known_arm(&experiment.arms, &format!("pair[{index}].arm"), &pair.arm)?;
         known_arm(&experiment.arms, &format!("pair[{index}].base"), &pair.base)?;
@@ -214,6 +215,22 @@ pub(super) fn check_arms(arms: &[Arm]) -> Result<(), Fault> {
         check_name(&key, &arm.name)?;
         if !names.insert(arm.name.as_str()) {
             return Err(fault(key, format!("a second arm is named \"{}\"", arm.name)));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses file systems of their own on slower devices: what is held back there is the process, and
+/// a file in which a file system lies is read and written by the kernel.
+fn check_file_systems(experiment: &Experiment) -> Result<(), Fault> {
+    for (index, arm) in experiment.arms.iter().enumerate() {
+        let own = arm.device.into_iter();
+        let mut devices = own.chain(experiment.scales.values().map(|scale| scale.device));
+        if arm.file_system.is_some() && devices.any(|device| !device.is_fast()) {
+            return Err(fault(
+                format!("arm[{index}].file_system"),
+                "a file system that is made for an arm lies on no slower device",
+            ));
         }
     }
     Ok(())

@@ -63,7 +63,7 @@ fn built_in_experiments_parse() {
         }
     }
     let count = |kind| kinds.iter().filter(|found| **found == kind).count();
-    assert_eq!((count("linkbench"), count("dbbench"), count("command")), (9, 1, 2));
+    assert_eq!((count("linkbench"), count("dbbench"), count("command")), (11, 1, 2));
     assert_eq!((count("tables"), count("chunks")), (1, 1));
 }
 
@@ -287,4 +287,72 @@ fn loops_have_no_conditions_and_commands_begin_with_bench() {
     let error = AnyExperiment::parse(FILE, &text).expect_err("is refused");
     assert_eq!((error.line, error.key.as_str()), (line, "workload.command"));
     assert!(error.what.contains("begins with \"bench \""), "{error}");
+}
+
+#[test]
+fn ages_file_systems_and_drops() {
+    let partitions = Experiment::parse(FILE, built_in("partitions")).expect("parses");
+    let arm = |name| partitions.arm(name).expect("is there");
+    assert!(arm("lithify-tombstones").plain_deletes && !arm("lithify").plain_deletes);
+    assert_eq!(arm("innodb-p16").hardware_threads, Some(8));
+    let ratio = partitions.ageing[0].late_to_early("innodb-c8").expect("is published");
+    assert!((ratio - 22_092.0 / 9_217.0).abs() < 1e-9);
+    assert_eq!(partitions.ageing[1].late_to_early("innodb"), None);
+    let pages = Experiment::parse(FILE, built_in("page-compression")).expect("parses");
+    assert!(pages.workload.drop_database && !partitions.workload.drop_database);
+    let own: std::collections::BTreeSet<String> =
+        pages.arms.iter().flat_map(|arm| &arm.file_system).map(ToString::to_string).collect();
+    assert_eq!(own.into_iter().collect::<Vec<_>>(), ["btrfs", "ext4", "xfs"]);
+}
+
+#[test]
+fn impossible_ages_file_systems_and_drops_are_refused() {
+    let ascending = "turnovers = [0.1, 0.3, 0.6, 1.0]";
+    let first = "turnovers = [0.05, 0.3, 0.35, 0.6]";
+    // Keys of which the file has several: the first one is replaced. Scales are checked in the order
+    // of their names, and cached is the first.
+    for (name, from, to, key, what) in [
+        ("partitions", "column = \"tps\"", "column = \"un\"", "ageing[0].column", "tps, size"),
+        ("partitions", first, "turnovers = [0.3]", "ageing[0].rows[0].values", "for 1 columns"),
+        (
+            "page-compression",
+            "file_system = \"ext4\"",
+            "file_system = \"ext5\"",
+            "arm[0].file_system",
+            "there is no file system \"ext5\"",
+        ),
+        (
+            "page-compression",
+            "name = \"plain-ext4\"",
+            "name = \"plain-ext4\"\ndevice = \"disk\"",
+            "arm[0].file_system",
+            "no slower device",
+        ),
+        ("page-compression", "published = 43.2", "published = 0.0", "drop[0].published", "above 0"),
+        ("page-compression", "drop_database = true", "", "drop[0]", "nothing is dropped"),
+        ("page-compression", "base = \"plain-btrfs\"", "base = \"b\"", "drop[2].base", "no arm"),
+    ] {
+        let (line, text) = replace_in(built_in(name), from, to);
+        let error = error(&text);
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.what.contains(what), "{error}");
+        // The fault of one key may be told of another one of its table.
+        assert!(error.line.abs_diff(line) <= 4 || key == "drop[0]", "{error}");
+    }
+    let of_smoke = |to: &str| {
+        let text = built_in("partitions");
+        let cached = text.find("[scale.cached]").expect("is there");
+        let (head, tail) = text.split_at(cached);
+        error(&format!("{}{tail}", head.replacen(ascending, to, 1)))
+    };
+    for (to, key, what) in [
+        ("turnovers = [0.0, 0.3]", "scale.smoke.turnovers[0]", "above 0"),
+        ("turnovers = [0.1, 1e9]", "scale.smoke.turnovers[1]", "at most 100"),
+        ("turnovers = [0.6, 0.3]", "scale.smoke.turnovers", "must ascend"),
+        ("turnovers = [0.3]\nclients = [1, 4]", "scale.smoke.turnovers", "leave out clients"),
+    ] {
+        let error = of_smoke(to);
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.what.contains(what), "{error}");
+    }
 }

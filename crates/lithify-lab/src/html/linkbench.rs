@@ -10,8 +10,8 @@ use crate::report::figures::{
 };
 use crate::report::tables::{Align, Grid};
 use crate::report::{
-    GATES_HEADING, OPEN_LOOP_HEADING, card, checks, compare, floors, gates, heading, open_loop,
-    pairs, pairs_with_results, repeats, tables,
+    GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, compare, dropping, floors, gates,
+    heading, open_loop, pairs, pairs_with_results, repeats, tables,
 };
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
@@ -33,6 +33,8 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
         page.jobs(),
         page.stalls(),
         page.tables(),
+        page.ageing(),
+        page.dropping(),
         page.checks(),
         page.machine(),
         page.caveats(),
@@ -335,6 +337,29 @@ impl Page<'_> {
             section = section.with(Table::new("What the engine booked, from open on", causes));
         }
         section
+    }
+
+    fn ageing(&self) -> Section {
+        let section = Section::new("While the data age");
+        let Some((ours, published)) = ageing::grids(self.record, &self.figures) else {
+            return section;
+        };
+        let published = published.into_iter().map(|grid| Table::new("as published", grid));
+        section.with(Table::new(ageing::HEADING, ours)).with_all(published)
+    }
+
+    fn dropping(&self) -> Section {
+        let section = Section::new("The end of the databases");
+        let Some(grid) = dropping::grid(self.record, &self.figures) else { return section };
+        let section = section.with(Table::new(dropping::HEADING, grid));
+        let section = section.with(Block::List(dropping::calls(self.record, &self.figures)));
+        let published = dropping::published(self.record, &self.figures);
+        if published.rows.is_empty() {
+            return section;
+        }
+        section
+            .with(Table::new("time to drop: published and measured", published))
+            .with(Block::List(dropping::sentences(self.record, &self.figures)))
     }
 
     fn checks(&self) -> Section {

@@ -201,9 +201,10 @@ impl Meter {
 
     /// The directory now, and what it takes by the account of a file system of its own.
     pub fn sizes(&self) -> (DirectorySize, Option<u64>) {
-        let used = self.file_system.as_ref().map(|own| {
-            space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes)
-        });
+        let used = self
+            .file_system
+            .as_ref()
+            .map(|own| space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes));
         (space::directory_size(&self.directory), used)
     }
 
@@ -331,6 +332,28 @@ mod tests {
         child.wait().expect("ends");
         meter.watch(Vec::new());
         assert_eq!(meter.usage(&before, &meter.read()).servers, None);
+    }
+
+    #[test]
+    fn a_file_system_of_its_own_tells_what_the_data_take() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut meter = Meter::new(directory.path());
+        assert_eq!(meter.sizes().1, None);
+        let occupied = space::occupied_bytes(directory.path());
+        let mut own = OwnFileSystem {
+            directory: directory.path().to_owned(),
+            empty_bytes: occupied / 2,
+            process_id: Some(std::process::id()),
+        };
+        meter.own_file_system(own.clone());
+        assert!(meter.sizes().1.is_some_and(|bytes| bytes > 0));
+        let before = meter.read();
+        let usage = meter.usage(&before, &meter.read());
+        assert!(usage.file_system_bytes.is_some());
+        assert!(usage.servers.is_some_and(|theirs| theirs.memory.resident_bytes > 0));
+        own.empty_bytes = u64::MAX;
+        meter.own_file_system(own);
+        assert_eq!(meter.sizes().1, Some(0), "never less than nothing");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What arms are run under beside the settings of their engines: the emulated device, the driver's
-//! own log and what it took, the allocator and what became of its memory.
+//! own log and what it took, the allocator and what became of its memory, file systems of their own,
+//! and what a machine is too small for.
 
 use super::figures::{Figures, Spread, figure_or_dash};
 use super::tables::{Align, table};
 use crate::experiment::{DeviceSpeed, Phase};
+use crate::meter::PhaseUsage;
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, CellSpec, PhaseResult};
 
@@ -68,6 +70,47 @@ fn limits(figures: &Figures<'_>, record: &RunRecord) -> Vec<String> {
         lines.extend(limits.find(|limit| limit.speed == speed).map(|limit| limit.describe()));
     }
     lines
+}
+
+/// What an arm cannot show on a machine with fewer hardware threads than it names.
+pub(crate) fn few_threads(record: &RunRecord, figures: &Figures<'_>, arm: &str) -> Option<String> {
+    let wanted = record.plan.experiment.arm(arm)?.hardware_threads?;
+    let has = figures.results(arm).iter().map(|result| result.machine.cpus as u64).min()?;
+    (has < wanted).then(|| format!("concurrency not reproducible: {has} hardware threads"))
+}
+
+/// The arms that lie on file systems of their own; `None` without any.
+pub fn file_systems(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+    let mut rows = Vec::new();
+    for arm in &record.plan.arms {
+        let own = figures.results(arm).iter().find_map(|result| result.file_system.as_ref());
+        let Some(own) = own else { continue };
+        let mut row = Vec::new();
+        for phase in [Phase::Load, Phase::Query] {
+            let sizes: [fn(&PhaseUsage) -> Option<u64>; 3] = [
+                |usage| Some(usage.directory.apparent_bytes),
+                |usage| Some(usage.directory.allocated_bytes),
+                |usage| usage.file_system_bytes,
+            ];
+            row.extend(sizes.map(|size| {
+                let spread = figures.spread(arm, |r| Some(size(&r.phase(phase).settle)? as f64));
+                figure_or_dash(spread.map(|spread| spread.median / 1e9))
+            }));
+        }
+        row.extend([own.describe(), arm.clone()]);
+        rows.push(row);
+    }
+    let columns = [
+        ("load: length", Align::Right),
+        ("du", Align::Right),
+        ("used", Align::Right),
+        ("queries: length", Align::Right),
+        ("du", Align::Right),
+        ("used", Align::Right),
+        ("file system", Align::Left),
+        ("engine", Align::Left),
+    ];
+    (!rows.is_empty()).then(|| table(&columns, &rows))
 }
 
 /// Resident memory in units of the cache by what was put into it, and faults; `None` when no arm

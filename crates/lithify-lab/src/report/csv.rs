@@ -11,7 +11,7 @@ use crate::run::cell::{CellResult, PhaseResult};
 const HEADER: &str = "experiment,scale,engine,arm,repeat,phase,valid,ops,seconds,ops_per_second,\
     r/o,rKB/o,wKB/o,Mcpu/o,size_bytes,apparent_bytes,rss_bytes,rss_max_bytes,cpu_us_o,un,gn,ul,gl,\
     process_read_bytes,process_written_bytes,context_switches,foreign_cpu_us,steady,clients,\
-    write_operations,second_log_bytes,second_log_cpu_us,purpose";
+    write_operations,second_log_bytes,second_log_cpu_us,purpose,file_system_bytes";
 
 /// One line per cell, phase and number of clients.
 pub fn render(record: &RunRecord) -> String {
@@ -78,7 +78,7 @@ fn line(
     let log = figures.second_log.unwrap_or_default();
     let _ = write!(
         line,
-        ",{},{},{},{},{steady},{clients},{},{},{},{}",
+        ",{},{},{},{},{steady},{clients},{},{},{},{},{}",
         usage.process_io.read_device_bytes,
         usage.process_io.written_device_bytes,
         cpu.voluntary_switches + cpu.involuntary_switches,
@@ -87,6 +87,7 @@ fn line(
         log.bytes,
         log.cpu_us,
         result.spec.purpose.name(),
+        usage.file_system_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
     );
     line
 }

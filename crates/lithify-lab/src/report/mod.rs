@@ -5,7 +5,8 @@
 //! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
 //! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
-//! run under ([`conditions`]), the gates that a scale has to pass ([`gates`]), the checks
+//! run under ([`conditions`]), what becomes of them with age ([`ageing`]) and at their end
+//! ([`dropping`]), the gates that a scale has to pass ([`gates`]), the checks
 //! ([`checks`]), the fairness card ([`card`]), the CSV ([`csv`]) and the list of engines
 //! ([`engines`]).
 //!
@@ -13,12 +14,14 @@
 //! rendered again at any time. A cell that failed or whose oracle found a violation is named and
 //! counts in no figure. Does not measure and does not read files.
 
+pub mod ageing;
 pub mod card;
 pub mod checks;
 pub mod clients;
 pub mod compare;
 pub mod conditions;
 pub mod csv;
+pub mod dropping;
 pub mod engines;
 pub mod figures;
 pub mod floors;
@@ -155,6 +158,12 @@ fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
             conditions::render(record, figures),
         ),
         ("memory by cache turnovers", conditions::memory(record, figures)),
+        (
+            "file systems of the arms: GB of the files, and used by the file system's own account",
+            conditions::file_systems(record, figures),
+        ),
+        (ageing::HEADING, ageing::render(record, figures)),
+        (dropping::HEADING, dropping::render(record, figures)),
         (OPEN_LOOP_HEADING, open_loop::grid(record, figures).map(|grid| grid.text())),
     ];
     parts

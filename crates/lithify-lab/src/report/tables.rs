@@ -9,7 +9,7 @@ use super::figures::{
     Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation,
     slowed_percent, table_gb,
 };
-use super::gates;
+use super::{ageing, conditions, gates};
 use crate::experiment::{Experiment, Phase, PublishedTable};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, CellSpec, PhaseResult, Purpose};
@@ -140,7 +140,9 @@ fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) ->
     }
     if phase == Phase::Query {
         parts.extend(gates::label(record, figures.results(arm)));
+        parts.extend(ageing::label(figures.results(arm)));
     }
+    parts.extend(conditions::few_threads(record, figures, arm));
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 

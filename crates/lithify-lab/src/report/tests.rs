@@ -6,8 +6,11 @@ use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
 use crate::meter::IoUsage;
-use crate::run::cell::{CellSpec, Purpose};
+use crate::meter::space::DirectorySize;
+use crate::run::cell::{Age, CellSpec, Purpose};
 use crate::run::device_limit::DeviceLimit;
+use crate::run::dropping::{Beside, DropFigures, DropResult, SpaceUse};
+use crate::run::file_system::CellFileSystem;
 use crate::run::plan::{Choice, Plan};
 use crate::run::second_log::SecondLogUsage;
 use crate::run::{CellRecord, RunRecord, sample};
@@ -394,4 +397,96 @@ fn many_pairs_stand_in_one_table() {
     assert_eq!(line, "query operations/s 1.00? 1.00? 2.00");
     let few = render(&record_of("embedded-engines", "smoke", &arms[..3]));
     assert!(!few.contains("All pairs, arm by base"), "{few}");
+}
+
+#[test]
+fn ages_stand_beside_what_was_published() {
+    let mut record = record_of("partitions", "smoke", &["myrocks", "innodb-p16"]);
+    for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        let age = |turnover, seconds, operations, megabytes: u64| Age {
+            turnover,
+            seconds,
+            operations,
+            directory: DirectorySize {
+                allocated_bytes: megabytes * 1_000_000,
+                ..DirectorySize::default()
+            },
+            file_system_bytes: (result.spec.arm == "myrocks").then_some(megabytes * 500_000),
+        };
+        // The second arm does not get to the end.
+        result.query.ages = vec![
+            age(0.12, 10.0, 10_000, 100),
+            age(0.3, 20.0, 15_000, 150),
+            age(0.61, 30.0, 18_000, 200),
+        ];
+        if result.spec.arm == "myrocks" {
+            result.query.ages.push(age(1.0, 40.0, 20_000, 210));
+        }
+    }
+    let text = render(&record);
+    let at = |begin: &str| line_of(&text, begin);
+    // Rates are those between two turnovers.
+    assert_eq!(at("QPS 1000"), "QPS 1000 500 300 200 200 1.00 0.200 0.562 myrocks", "{text}");
+    let used = "GB used 0.0500 0.0750 0.100 0.105 0.105 1.00 2.10 1.06 myrocks";
+    assert_eq!(at("GB used"), used, "{text}");
+    let unfinished = "QPS 1000 500 300 - 300 0.610 0.300 0.916 innodb-p16";
+    let found = text.lines().filter(|line| line.contains("innodb-p16"));
+    let found: Vec<String> =
+        found.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert!(found.contains(&unfinished.to_owned()), "{found:#?}");
+    // Two hardware threads do not show what sixteen partitions do.
+    let row = |line: &&String| {
+        line.contains("T only 0.610") && line.contains("concurrency not reproducible: 2 hardware")
+    };
+    assert_eq!(found.iter().filter(row).count(), 1, "{found:#?}");
+    assert!(text.contains("as published:"), "{text}");
+    assert!(!at("tps 31826").is_empty() && at("tps 31826").contains(" 0.562 myrocks"), "{text}");
+}
+
+#[test]
+fn what_a_drop_cost_stands_beside_what_was_published() {
+    let mut record =
+        record_of("page-compression", "smoke", &["hole-xfs", "old-xfs", "lithify-xfs"]);
+    assert!(!render(&record).contains("dropping the database"), "nothing was dropped yet");
+    for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        let seconds = match result.spec.arm.as_str() {
+            "hole-xfs" => 20.0 + result.spec.repeat as f64,
+            "old-xfs" => 2.0,
+            "driver" => continue,
+            _ => 1.0,
+        };
+        let own = CellFileSystem {
+            spec: "xfs".parse().expect("is known"),
+            directory: "/mounted".into(),
+            empty_bytes: 0,
+            direct: true,
+            process_id: None,
+        };
+        result.file_system = Some(own);
+        result.load.settle.file_system_bytes = Some(70_000_000);
+        result.dropped = Some(DropResult {
+            how: if seconds > 1.0 { "DROP DATABASE" } else { "removed" }.to_owned(),
+            neighbour: "somebody".to_owned(),
+            figures: DropFigures {
+                call_seconds: seconds,
+                back_seconds: seconds + 1.0,
+                is_not_back: seconds > 20.5,
+                beside: Beside { operations: 7, p50_us: 1, p99_us: 4_000, longest_us: 9_000 },
+                ..DropFigures::default()
+            },
+            before: SpaceUse { extents: Some(1234), ..SpaceUse::default() },
+            after: SpaceUse::default(),
+        });
+    }
+    let text = render(&record);
+    let at = |begin: &str| line_of(&text, begin);
+    assert!(at("20.5 0 21.5 0 0 4.00 9.00 7.00 0 0 - 1234").ends_with("time in 1)"), "{text}");
+    let answered = "until answered hole-xfs (transparent) / old-xfs (old-style) 43.2 10.2 yes";
+    assert_eq!(at("until answered hole-xfs"), answered, "{text}");
+    assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
+    assert!(text.contains("hole-xfs, old-xfs: DROP DATABASE; beside: somebody"), "{text}");
+    let page = crate::html::of_linkbench(&record);
+    assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
+    assert!(text.contains("so it is here (time until the space is back"), "{text}");
+    assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");
 }

@@ -310,7 +310,10 @@ impl Mounted {
         let told = fs::read_to_string(format!("/sys/block/{name}/loop/dio"));
         self.file_system.direct = told.is_ok_and(|told| told.trim() == "1");
         let mounted = call(
-            Command::new("mount").args(["-o", options]).arg(device).arg(&self.file_system.directory),
+            Command::new("mount")
+                .args(["-o", options])
+                .arg(device)
+                .arg(&self.file_system.directory),
         );
         // A device in use is let go of by the kernel when it is unmounted, whoever does that.
         let let_go = call(Command::new("losetup").args(["--detach", device]));

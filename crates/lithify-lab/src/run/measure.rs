@@ -385,8 +385,7 @@ impl Cell<'_> {
         for percent in &self.spec.open_loop_percent {
             course.config.arrivals_per_second = rate * *percent as f64 / 100.0;
             let before = self.begin(engine)?;
-            let outcome =
-                self.requests(engine, &course.config, "open loop", Watch::default())?;
+            let outcome = self.requests(engine, &course.config, "open loop", Watch::default())?;
             let usage = self.end(&before);
             course.follow(&outcome);
             let Some(arrivals) = outcome.open_loop else { continue };
@@ -598,7 +597,9 @@ impl Progress for Reporter<'_> {
         self.line(progress.elapsed.as_secs(), self.seconds, "seconds", rate);
         let Watch { half, ages } = self.watch;
         let meter = &self.cell.meter;
-        ages.inspect(|ages| ages.tell(progress, &|| meter.sizes()));
+        if let Some(ages) = ages {
+            ages.tell(progress, &|| meter.sizes());
+        }
         let share = ages.map_or(0.0, |ages| ages.share(progress));
         let is_halfway = share >= 0.5 || 2 * progress.elapsed.as_secs() >= self.seconds;
         if is_halfway && let Some(Ok(mut half)) = half.map(Mutex::lock) {

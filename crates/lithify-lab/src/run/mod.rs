@@ -34,9 +34,9 @@ pub mod progress;
 pub(crate) mod sample;
 pub mod second_log;
 pub mod store;
-mod turnover;
 #[cfg(test)]
 mod tests;
+mod turnover;
 
 use std::fmt;
 use std::io;

@@ -8,6 +8,7 @@ use super::allocator::Allocator;
 use super::*;
 use crate::adapter::EngineName;
 use crate::run::cell::ProgressLine;
+use crate::run::file_system::{FileSystemRequest, FileSystemSpec, Mounted};
 use crate::run::measure::Limits;
 use crate::run::process::Program;
 
@@ -419,4 +420,96 @@ fn the_process_of_a_cell_gets_its_allocator_or_the_row_says_what_is_missing() {
         }
     }
     assert!(record.cells[1].failure.is_none(), "the program's own is always there");
+}
+
+/// Queries that end at the last of these turnovers, or after two seconds.
+fn aged(turnovers: &[f64]) -> CellResult {
+    let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 2);
+    spec.turnovers = turnovers.to_vec();
+    let directory = tempfile::tempdir().expect("a directory");
+    let limits = Limits::default();
+    measure::measure(&spec, directory.path(), limits, &|_| {}).expect("is measured")
+}
+
+#[test]
+fn queries_end_by_turnover_or_tell_how_far_they_came() {
+    let result = aged(&[0.1, 0.5]);
+    let writes = result.query.write_operations;
+    // The one that ends it, and one more of every other client that was under way.
+    assert!((500..500 + result.spec.requesters).contains(&writes), "{writes}");
+    let last = result.query.ages.last().expect("was taken");
+    assert_eq!(last.turnover, writes as f64 / 1_000.0);
+    assert_eq!(last.operations, result.query.operations);
+    assert!(result.violation().is_none(), "{:?}", result.oracle);
+
+    // Two seconds are not enough for a hundred thousand writes to each node.
+    let result = aged(&[0.1, 100_000.0]);
+    let ages = &result.query.ages;
+    assert!(ages.len() == 2 && ages[0].turnover >= 0.1, "{ages:?}");
+    assert_eq!(ages[1].turnover, result.turnover(&result.query));
+    assert!(ages[0].operations < ages[1].operations && ages[1].turnover < 100_000.0);
+}
+
+#[test]
+fn a_database_that_is_dropped_is_gone_with_its_space() {
+    let mut spec = sample::plan(&EngineName::lithify(), 1).cells[1].clone();
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 1);
+    (spec.drop_database, spec.plain_deletes) = (true, true);
+    let directory = tempfile::tempdir().expect("a directory");
+    let database = directory.path().join("db");
+    fs::create_dir(&database).expect("creates");
+    let result = measure::measure(&spec, &database, Limits::default(), &|_| {});
+    let result = result.expect("is measured");
+    assert!(!result.capabilities.single_delete, "every delete is plain");
+    let dropped = result.dropped.expect("was dropped");
+    assert_eq!(dropped.how, "closed, its files removed");
+    assert!(dropped.before.directory.files > 0 && dropped.before.directory.allocated_bytes > 0);
+    assert_eq!(dropped.after.directory.files, 0);
+    assert!(!dropped.figures.is_not_back && dropped.figures.alone.operations > 0);
+    assert_eq!(fs::read_dir(directory.path()).expect("is there").count(), 0);
+}
+
+#[test]
+fn a_file_system_that_cannot_be_made_costs_its_row() {
+    let mut plan = sample::plan(&EngineName::model(), 1);
+    // Too small for any.
+    let refused = FileSystemRequest { spec: FileSystemSpec::Ext4, size_bytes: 512 };
+    plan.cells[1].file_system = Some(refused);
+    let world = World::of(plan);
+    let record = world.run("succeed").0.expect("the run goes on");
+    let failure = record.cells[1].failure.as_deref().unwrap_or_default();
+    assert!(failure.contains("mkfs.ext4") || failure.contains("only root"), "{failure}");
+    assert_eq!(record.valid_cells(), record.cells.len() - 1);
+    assert_eq!(world.data_directories(), 0);
+}
+
+/// What the process of a cell is told of its file system, and what is left of it: by a cell that
+/// succeeds, by one that dies, and by a run that was killed before.
+#[test]
+fn a_cell_lies_on_a_file_system_of_its_own_that_goes_with_it() {
+    let mut plan = sample::plan(&EngineName::model(), 1);
+    let asked = FileSystemRequest::new(&FileSystemSpec::Ext4, 0);
+    let place = tempfile::tempdir().expect("a directory");
+    if let Err(why) = Mounted::make(&asked, place.path()) {
+        println!("not tried: {why}");
+        return;
+    }
+    plan.cells[1].file_system = Some(asked.clone());
+    plan.cells[2].file_system = Some(asked);
+    let world = World::of(plan);
+    let list = world.root.path().join("mounts");
+    let script = format!(
+        "case $id in driver|zstd-1-r0) ;; *) stat -f -c %T \"$data\" >> '{0}'; \
+         printf '%s' \"$job\" | grep -o '\"spec\":\"ext4\"' >> '{0}' ;; esac\n\
+         case $id in zlib-6-r0) exit 3 ;; esac; succeed",
+        list.display()
+    );
+    let record = world.run(&script).0.expect("runs");
+    let seen = fs::read_to_string(&list).expect("was written");
+    assert_eq!(seen.lines().filter(|line| *line == "ext2/ext3").count(), 2, "{seen}");
+    // In the description of the cell, and beside what it is told.
+    assert_eq!(seen.lines().filter(|line| line.contains("ext4")).count(), 4, "{seen}");
+    assert!(record.cells[2].failure.as_deref().is_some_and(|why| why.starts_with("exit code 3")));
+    assert_eq!(world.data_directories(), 0, "nothing is mounted or left");
 }

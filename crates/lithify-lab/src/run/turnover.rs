@@ -64,8 +64,8 @@ impl<'a> Ages<'a> {
     pub(super) fn finish(&self, outcome: &RequestOutcome, sizes: &Sizes<'_>) {
         let Some(end) = self.turnovers.last() else { return };
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.last().is_none_or(|age| age.turnover < *end) {
-            let turnover = (self.writes_before + outcome.writes) as f64 / self.nodes as f64;
+        let turnover = (self.writes_before + outcome.writes) as f64 / self.nodes as f64;
+        if taken.last().is_none_or(|age| age.turnover < turnover.min(*end)) {
             let seconds = Duration::from_secs_f64(outcome.seconds);
             taken.push(age(turnover, seconds, outcome.requests, sizes));
         }

@@ -259,3 +259,36 @@ fn the_hash_is_that_of_the_whole_description() {
     others.dedup();
     assert_eq!(others.len(), 5);
 }
+
+#[test]
+fn ages_tombstones_and_file_systems_belong_to_their_arms() {
+    let arms = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+    let choice = Choice { arms: arms(&["lithify", "lithify-tombstones"]), ..Choice::default() };
+    let experiment = named("partitions");
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
+    let [driver, single, plain] = &plan.cells[..] else { panic!("{:?}", ids(&plan)) };
+    assert_eq!((single.turnovers.last(), driver.turnovers.len()), (Some(&1.0), 0));
+    assert!(plain.plain_deletes && !single.plain_deletes && !driver.plain_deletes);
+    assert_ne!(single.hash(), CellSpec { plain_deletes: true, ..single.clone() }.hash());
+    // The queries end once.
+    let clients = Choice { clients: Some(vec![1, 2]), ..choice.clone() };
+    let error = Plan::expand(&experiment, &EngineName::lithify(), &clients, "b");
+    assert!(error.expect_err("is refused").0.contains("have one number"));
+    let clients = Choice { clients: Some(vec![2]), ..choice };
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &clients, "b").expect("expands");
+    assert_eq!(plan.cells[1].client_counts(), [2]);
+
+    let choice = Choice { arms: arms(&["lithify-ext4", "lithify-btrfs"]), ..Choice::default() };
+    let experiment = named("page-compression");
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
+    let [driver, ext4, btrfs] = &plan.cells[..] else { panic!("{:?}", ids(&plan)) };
+    assert!(driver.file_system.is_none() && !driver.drop_database && ext4.drop_database);
+    let asked = |cell: &CellSpec| {
+        let asked = cell.file_system.as_ref().expect("has one");
+        (asked.spec.to_string(), asked.size_bytes >> 20)
+    };
+    assert_eq!((asked(ext4), asked(btrfs)), (("ext4".into(), 2000), ("btrfs".into(), 2000)));
+    // An engine in memory has no files.
+    let plan = Plan::expand(&experiment, &EngineName::model(), &choice, "b").expect("expands");
+    assert!(plan.cells.iter().all(|cell| cell.file_system.is_none() && !cell.drop_database));
+}
