@@ -191,6 +191,14 @@ impl Setup {
         ))
     }
 
+    /// Has every byte pass by a write call: the kernel does not charge a process for what it writes
+    /// by asynchronous requests, and an account by cause is compared with what it charges.
+    pub fn count_writes(&mut self) {
+        if self.kind == Kind::InnoDb {
+            self.start_with("innodb-use-native-aio", "OFF");
+        }
+    }
+
     /// The clause that spreads a table over the partitions by the hash of a column.
     pub fn partition_clause(&self, column: &str) -> String {
         if self.partitions == 1 {

@@ -158,10 +158,11 @@ impl MariaTable {
     pub fn open(
         installation: Installation,
         directory: &Path,
-        setup: Setup,
+        mut setup: Setup,
         settings: &EngineSettings,
         schema: &Arc<Schema>,
     ) -> EngineResult<MariaTable> {
+        setup.count_writes();
         let table = create(schema, &setup);
         let follows_blocks = match (setup.kind, &setup.compression) {
             (Kind::MyRocks, _) => true,
