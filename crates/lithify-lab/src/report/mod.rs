@@ -6,8 +6,9 @@
 //! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
 //! run under ([`conditions`]), what becomes of them with age ([`ageing`]) and at their end
-//! ([`dropping`]), the gates that a scale has to pass ([`gates`]), the checks
-//! ([`checks`]), the fairness card ([`card`]), the CSV ([`csv`]) and the list of engines
+//! ([`dropping`]), the gates that a scale has to pass ([`gates`]), the checks ([`checks`]), the
+//! driver against what was published (`workload`), the fairness card ([`card`]), the CSV ([`csv`])
+//! and the list of engines
 //! ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
@@ -34,6 +35,7 @@ pub mod servers;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 use std::fmt::Write as _;
 

@@ -487,11 +487,15 @@ mod tests {
     #[test]
     fn what_is_mounted_compresses_and_goes_away() {
         let place = tempfile::tempdir().expect("a directory");
+        // Named another way than the kernel names it in its list of mounts.
+        let aliases = tempfile::tempdir().expect("a directory");
+        let alias = aliases.path().join("alias");
+        std::os::unix::fs::symlink(place.path(), &alias).expect("is linked");
         let bytes = b"quartz feldspar mica ".repeat(400_000);
         for text in ["ext4", "xfs", "btrfs:zstd-3", "btrfs:zlib-9", "btrfs:lzo", "zfs:gzip-6"] {
             let spec: FileSystemSpec = text.parse().expect("is known");
             let request = FileSystemRequest::new(&spec, 0);
-            let mounted = match Mounted::make(&request, place.path()) {
+            let mounted = match Mounted::make(&request, &alias) {
                 Ok(mounted) => mounted,
                 Err(error) => {
                     println!("not tried: {error}");
