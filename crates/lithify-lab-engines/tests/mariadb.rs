@@ -448,7 +448,10 @@ fn table_agrees(name: &str, settings: &EngineSettings, table: &dyn Table, codec:
     assert_eq!(after, wanted, "{name}, after updates");
     assert_eq!(after.2.groups[0].sums[0], found.2.groups[0].sums[0] + 108, "{name}");
     opened.rest(Duration::from_secs(60)).expect("rests");
-    assert_eq!(opened.codec_in_force().expect("tells").as_deref(), codec, "{name}");
+    let found = opened.codec_in_force().expect("tells");
+    assert_eq!(found.is_some(), codec.is_some(), "{name}: {found:?}");
+    let named = found.as_ref().zip(codec).is_none_or(|(found, codec)| found.contains(codec));
+    assert!(named, "{name}: {found:?}");
     assert_eq!(opened.refuses_updates(), None);
     opened.close().expect("closes");
     embedded.close().expect("closes");
@@ -590,7 +593,7 @@ fn a_table_cell_tells_for_what_its_server_wrote() {
         let written = step.written_engine_bytes();
         assert!(counted > written / 2 && counted <= written, "{counted} of {written} bytes");
     }
-    assert!(load.pages.expect("are counted").extended_bytes >= outcome.table_bytes.unwrap_or(0));
+    assert!(load.pages.expect("are counted").extended_bytes > 1 << 16);
     assert!(outcome.table_bytes.is_some_and(|bytes| (1 << 16..4 << 20).contains(&bytes)));
     assert_eq!(outcome.codec_in_force.as_deref(), Some("zlib in key blocks"));
 }
@@ -606,6 +609,8 @@ fn a_packed_cell_has_all_figures_but_those_of_updates() {
     assert_eq!(outcome.updates_refused.as_deref(), Some("a packed table is read only"));
     assert_eq!(outcome.codec_in_force.as_deref(), Some("packed"));
     assert!(outcome.scan_rows > 0 && outcome.load.seconds > 0.0);
+}
+
 /// `DROP DATABASE` beside a client that goes on, and on a server that is gone.
 #[test]
 fn a_graph_is_dropped_beside_another_client() {
