@@ -392,9 +392,11 @@ mod tests {
     use super::*;
     use lithify_lab::datasets::schema::Range;
     use lithify_lab::datasets::{PageCounts, Table, Wide};
+    use lithify_lab::experiment::Codec;
 
     fn setup() -> Setup {
-        Setup::new(Kind::InnoDb, "innodb", &EngineSettings::small()).expect("is possible")
+        let settings = EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+        Setup::new(Kind::InnoDb, "innodb", &settings).expect("is possible")
     }
 
     #[test]
