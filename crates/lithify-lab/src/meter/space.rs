@@ -54,7 +54,7 @@ pub fn free_bytes(directory: &Path) -> std::io::Result<u64> {
 pub fn occupied_bytes(directory: &Path) -> u64 {
     nix::sys::statvfs::statvfs(directory).map_or(0, |status| {
         let blocks = status.blocks().saturating_sub(status.blocks_free());
-        blocks as u64 * status.fragment_size() as u64
+        blocks * status.fragment_size()
     })
 }
 

@@ -102,17 +102,16 @@ fn back_seconds(result: &CellResult) -> Option<f64> {
     Some(result.dropped.as_ref()?.figures.back_seconds)
 }
 
+/// A time of a drop, seconds.
+type Time = fn(&DropFigures) -> f64;
+
 /// The times that are compared with a published one.
-const TIMES: [(&str, fn(&DropFigures) -> f64); 2] = [
+const TIMES: [(&str, Time); 2] = [
     ("until answered", |figures| figures.call_seconds),
     ("until the space is back", |figures| figures.back_seconds),
 ];
 
-fn comparison(
-    figures: &Figures<'_>,
-    item: &PublishedDrop,
-    time: fn(&DropFigures) -> f64,
-) -> Option<Comparison> {
+fn comparison(figures: &Figures<'_>, item: &PublishedDrop, time: Time) -> Option<Comparison> {
     let spread = |arm: &str| -> Option<Spread> {
         figures.spread(arm, |result| Some(time(&result.dropped.as_ref()?.figures)))
     };

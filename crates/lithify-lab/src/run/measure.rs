@@ -321,6 +321,8 @@ impl Cell<'_> {
     ) -> Result<PhaseResult, RunError> {
         if self.spec.warmup_seconds > 0 {
             course.config.max_seconds = self.spec.warmup_seconds as f64;
+            let ages = Ages::new(self.spec, course.write_operations);
+            course.config.max_writes = ages.writes_of_warm_up();
             let warmup = self.requests(engine, &course.config, "warm-up", Watch::default())?;
             course.follow(&warmup);
         }

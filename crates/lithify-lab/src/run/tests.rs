@@ -425,7 +425,8 @@ fn the_process_of_a_cell_gets_its_allocator_or_the_row_says_what_is_missing() {
 /// Queries that end at the last of these turnovers, or after two seconds.
 fn aged(turnovers: &[f64]) -> CellResult {
     let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
-    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 0, 2);
+    // The warm-up alone would be longer than that.
+    (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (1_000, 2, 2);
     spec.turnovers = turnovers.to_vec();
     let directory = tempfile::tempdir().expect("a directory");
     let limits = Limits::default();
@@ -436,11 +437,13 @@ fn aged(turnovers: &[f64]) -> CellResult {
 fn queries_end_by_turnover_or_tell_how_far_they_came() {
     let result = aged(&[0.1, 0.5]);
     let writes = result.query.write_operations;
+    let seconds = result.query.seconds;
+    assert!(seconds > 0.0 && result.query.operations > 500, "{seconds}");
     // The one that ends it, and one more of every other client that was under way.
     assert!((500..500 + result.spec.requesters).contains(&writes), "{writes}");
     let last = result.query.ages.last().expect("was taken");
     assert_eq!(last.turnover, writes as f64 / 1_000.0);
-    assert_eq!(last.operations, result.query.operations);
+    assert_eq!(last.operations, result.query.operations, "without the warm-up");
     assert!(result.violation().is_none(), "{:?}", result.oracle);
 
     // Two seconds are not enough for a hundred thousand writes to each node.

@@ -44,6 +44,13 @@ impl<'a> Ages<'a> {
         Some(writes.saturating_sub(self.writes_before).max(1))
     }
 
+    /// Write operations after which a warm-up before the phase ends: half of the way to the first
+    /// age, or there might be none left. `None` when it ends by time alone.
+    pub(super) fn writes_of_warm_up(&self) -> Option<u64> {
+        let half = self.turnovers.first()? / 2.0;
+        Some(((half * self.nodes as f64) as u64).max(1))
+    }
+
     /// How much of the phase is over by its writes, from 0; 0 for one that ends by time alone.
     pub(super) fn share(&self, progress: &RequestProgress) -> f64 {
         self.writes_until_end().map_or(0.0, |all| progress.writes as f64 / all as f64)
@@ -105,7 +112,7 @@ mod tests {
     fn every_turnover_is_taken_once_where_it_was_reached() {
         // A hundred writes of the warm-up.
         let phase = ages(&[0.1, 0.3, 0.6], 50);
-        assert_eq!(phase.writes_until_end(), Some(550));
+        assert_eq!((phase.writes_of_warm_up(), phase.writes_until_end()), (Some(50), Some(550)));
         for (second, writes) in [(1, 20), (2, 60), (3, 90), (4, 260), (5, 270), (6, 551)] {
             phase.tell(&at(second, writes), &sizes);
         }
@@ -152,7 +159,8 @@ mod tests {
         outcome.writes = 0;
         let by_time = ages(&[], 0);
         by_time.finish(&outcome, &sizes);
-        assert_eq!((by_time.writes_until_end(), by_time.share(&at(1, 1))), (None, 0.0));
+        assert_eq!((by_time.writes_of_warm_up(), by_time.writes_until_end()), (None, None));
+        assert_eq!(by_time.share(&at(1, 1)), 0.0);
         assert!(by_time.into_taken().is_empty());
     }
 }
