@@ -4,13 +4,17 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::EngineName;
 use lithify_lab::conformance::{Subject, check_engine, kill};
+use lithify_lab::datasets::schema::{Answer, Query, Row, Value};
+use lithify_lab::datasets::{PageCounts, Table, TableData, Wide, answer};
 use lithify_lab::engines::model::ModelEngine;
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment};
+use lithify_lab::experiment::tables::Access;
+use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment, TableExperiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
 use lithify_lab::linkbench::oracle::{self, OracleReport};
@@ -18,9 +22,13 @@ use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
 use lithify_lab::linkbench::schema::SPACES;
 use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, OpMix, Operation, Profile};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, open_graph};
+use lithify_lab::run::engine::{self, open_graph, open_table};
 use lithify_lab::run::measure;
 use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::tables::engine::{TableEngine, Update};
+use lithify_lab::tables::measure as table_measure;
+use lithify_lab::tables::plan::{TableChoice, TablePlan};
+use lithify_lab::tables::spec::TableCell;
 
 /// The engine, if it is there; otherwise a line is printed, or the test fails.
 fn present(name: &str) -> Option<EngineName> {
@@ -367,6 +375,240 @@ fn a_cell_is_measured_with_its_server_apart() {
     }
     assert!(result.engine_name.starts_with("MariaDB 1"), "{}", result.engine_name);
     assert_eq!(result.engine_options["variables"]["innodb_page_size"], "32768");
+}
+
+/// A table loaded into a new database, in statements of 700 rows.
+fn loaded_table(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    table: &dyn Table,
+) -> Box<dyn TableEngine> {
+    let schema = Arc::new(table.schema().clone());
+    let opened = open_table(engine, directory, settings, &schema).expect("opens");
+    let mut rows = vec![Row::new(); table.rows() as usize];
+    (0..).zip(&mut rows).for_each(|(index, row)| table.row(index, row));
+    let mut session = opened.session().expect("a session");
+    rows.chunks(700).for_each(|rows| session.insert(rows).expect("inserts"));
+    drop(session);
+    opened.rest(Duration::from_secs(60)).expect("rests");
+    opened
+}
+
+/// What both ways to the rows and the index answer.
+fn answers(engine: &dyn TableEngine, table: &dyn Table) -> (Answer, Answer, Answer, u64) {
+    let mut session = engine.session().expect("a session");
+    let mut answer = |query: &Query, access| session.aggregate(query, access).expect("answers");
+    let figures = vec![table.updated_column()];
+    let all = Query { range: None, group: Vec::new(), figures, top: None };
+    let found = (
+        answer(&table.query(), Access::Secondary),
+        answer(&table.query(), Access::Primary),
+        answer(&all, Access::Primary),
+    );
+    (found.0, found.1, found.2, session.index_entries().expect("counts"))
+}
+
+/// Updates rows in a transaction and without.
+fn update_rows(engine: &dyn TableEngine, table: &dyn Table) {
+    let mut session = engine.session().expect("a session");
+    let mut row = Row::new();
+    let mut update = |index: u64, amount: i64| {
+        table.row(index, &mut row);
+        let key = table.schema().primary.iter().map(|column| row[*column].whole()).collect();
+        Update { key, column: table.updated_column(), amount }
+    };
+    assert!(session.update(&update(3, 7)).expect("updates"));
+    session.begin().expect("begins");
+    assert!(session.update(&update(0, 100)).expect("updates"));
+    assert!(session.update(&update(table.rows() - 1, 1)).expect("updates"));
+    session.commit().expect("commits");
+    let nobody = Update { key: vec![0; table.schema().primary.len()], ..update(3, 7) };
+    assert!(!session.update(&nobody).expect("is not there"));
+}
+
+/// A table through SQL answers as the same rows do in an embedded engine, before and after updates.
+fn table_agrees(name: &str, settings: &EngineSettings, table: &dyn Table, codec: Option<&str>) {
+    let Some(engine) = present(name) else { return };
+    let places = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let embedded = loaded_table(
+        &EngineName::lithify(),
+        places[0].path(),
+        &EngineSettings { options: [].into(), codec_bottom: Codec::None, ..settings.clone() },
+        table,
+    );
+    let opened = loaded_table(&engine, places[1].path(), settings, table);
+    let (wanted, found) = (answers(&*embedded, table), answers(&*opened, table));
+    assert_eq!(found, wanted, "{name}");
+    assert_eq!(found.0, answer(table, &table.query()), "{name}: the generator's");
+    assert_eq!((found.2.rows(), found.3), (table.rows(), table.rows()));
+    update_rows(&*embedded, table);
+    update_rows(&*opened, table);
+    let (after, wanted) = (answers(&*opened, table), answers(&*embedded, table));
+    assert_eq!(after, wanted, "{name}, after updates");
+    assert_eq!(after.2.groups[0].sums[0], found.2.groups[0].sums[0] + 108, "{name}");
+    opened.rest(Duration::from_secs(60)).expect("rests");
+    let found = opened.codec_in_force().expect("tells");
+    assert_eq!(found.is_some(), codec.is_some(), "{name}: {found:?}");
+    let named = found.as_ref().zip(codec).is_none_or(|(found, codec)| found.contains(codec));
+    assert!(named, "{name}: {found:?}");
+    assert_eq!(opened.refuses_updates(), None);
+    opened.close().expect("closes");
+    embedded.close().expect("closes");
+}
+
+#[test]
+fn tables_of_innodb_agree_with_an_embedded_engine() {
+    table_agrees("innodb", &settings(Codec::None, &[]), &Wide::new(1_500, 3), Some("none"));
+    let blocks = settings(Codec::Zlib(6), &[("key_block_kib", "8")]);
+    table_agrees("innodb", &blocks, &PageCounts::new(2_400, 3), Some("zlib in key blocks"));
+    let pages = settings(Codec::None, &[("page_kib", "64"), ("page_codec", "bzip2")]);
+    table_agrees("innodb", &pages, &PageCounts::new(2_400, 3), Some("bzip2"));
+}
+
+#[test]
+fn tables_of_the_other_engines_agree_with_an_embedded_engine() {
+    let table = PageCounts::new(2_400, 3);
+    table_agrees("myrocks", &settings(Codec::Zstd(1), &[]), &table, Some("ZSTD"));
+    table_agrees("myisam", &settings(Codec::None, &[]), &table, None);
+    table_agrees("aria", &settings(Codec::None, &[]), &table, None);
+}
+
+#[test]
+fn a_packed_table_is_smaller_answers_the_same_and_refuses_updates() {
+    let Some(engine) = present("myisam") else { return };
+    let table = Wide::new(1_500, 3);
+    let sizes = [("off", false), ("on", true)].map(|(value, is_packed)| {
+        let place = tempfile::tempdir().expect("a directory");
+        let settings = settings(Codec::None, &[("packed", value)]);
+        let opened = loaded_table(&engine, place.path(), &settings, &table);
+        let found = answers(&*opened, &table);
+        assert_eq!(found.0, answer(&table, &table.query()));
+        assert_eq!((found.2.rows(), found.3), (1_500, 1_500));
+        let codec = opened.codec_in_force().expect("tells");
+        assert_eq!(codec.as_deref() == Some("packed"), is_packed, "{codec:?}");
+        assert_eq!(opened.refuses_updates().is_some(), is_packed);
+        if is_packed {
+            let key = vec![0; table.schema().primary.len()];
+            let update = Update { key, column: table.updated_column(), amount: 1 };
+            let mut session = opened.session().expect("a session");
+            let error = session.update(&update).expect_err("is packed").to_string();
+            assert!(error.contains("read only") && error.lines().count() == 1, "{error}");
+        }
+        // What is packed stays so.
+        opened.rest(Duration::from_secs(60)).expect("rests");
+        let pages = opened.pages().expect("tells").expect("has files");
+        opened.close().expect("closes");
+        pages.table_bytes
+    });
+    assert!(sizes[1] < sizes[0] * 6 / 10, "{sizes:?}");
+}
+
+#[test]
+fn what_tables_cannot_have_is_refused_before_a_server_starts() {
+    let Some(innodb) = present("innodb") else { return };
+    let refused = |engine: &EngineName, bottom, options: &[(&str, &str)]| {
+        let place = tempfile::tempdir().expect("a directory");
+        let schema = Arc::new(PageCounts::new(1_000, 1).schema().clone());
+        let settings = settings(bottom, options);
+        let error = open_table(engine, place.path(), &settings, &schema).err().expect("refused");
+        assert_eq!(std::fs::read_dir(place.path()).expect("is there").count(), 0);
+        error.to_string()
+    };
+    let error = refused(&innodb, Codec::None, &[("packed", "on")]);
+    assert!(error.starts_with("innodb has no option \"packed\""), "{error}");
+    let error = refused(&innodb, Codec::Zlib(6), &[("key_block_kib", "16")]);
+    assert_eq!(error, "innodb: option key_block_kib = \"16\": it takes 8 or 4");
+    let error = refused(&innodb, Codec::Zstd(1), &[]);
+    assert!(error.starts_with("innodb has no codec zstd-1; it has: none"), "{error}");
+    let myisam = EngineName::new("myisam");
+    let error = refused(&myisam, Codec::None, &[("packed", "yes")]);
+    assert_eq!(error, "myisam: option packed = \"yes\": it takes on or off");
+    let place = tempfile::tempdir().expect("a directory");
+    let packed = settings(Codec::None, &[("packed", "on")]);
+    let error = open_graph(&myisam, place.path(), &packed).err().expect("refused").to_string();
+    assert!(error.starts_with("packed tables are read only"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_lost_while_a_table_is_loaded_says_why() {
+    let Some(engine) = present("innodb") else { return };
+    let table = PageCounts::new(2_400, 3);
+    let place = tempfile::tempdir().expect("a directory");
+    let opened = loaded_table(&engine, place.path(), &settings(Codec::None, &[]), &table);
+    let mut session = opened.session().expect("a session");
+    let pid = opened.process_ids()[0];
+    let kill = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(kill.expect("is started").success());
+    let mut row = Row::new();
+    table.row(5, &mut row);
+    row[0] = Value::Whole(1_000_000);
+    let update = Update { key: vec![1], column: table.updated_column(), amount: 1 };
+    let errors = [
+        session.insert(&[row]).expect_err("there is no server"),
+        session.update(&update).expect_err("there is no server"),
+        session.aggregate(&table.query(), Access::Primary).expect_err("there is no server"),
+        opened.rest(Duration::ZERO).expect_err("there is no server"),
+    ];
+    for error in errors.map(|error| error.to_string()) {
+        assert!(error.contains("the MariaDB server ended (signal: 9"), "{error}");
+        assert!(error.contains("the last lines of its log: "), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    drop(session);
+    assert!(opened.close().is_err() && !is_alive(pid));
+}
+
+/// A cell of the built-in experiment, made small.
+fn table_cell(engine: &EngineName, arm: &str) -> TableCell {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == "compression-options");
+    let experiment = TableExperiment::parse("e.toml", found.expect("is built in").1);
+    let choice = TableChoice {
+        engine: Some(engine.clone()),
+        arms: Some(vec![arm.to_owned()]),
+        ..TableChoice::default()
+    };
+    let plan = TablePlan::expand(&experiment.expect("parses"), &choice, "test").expect("expands");
+    let mut cell = plan.cells[0].clone();
+    assert_eq!(cell.table, TableData::PageCounts);
+    (cell.rows, cell.updates, cell.mode_updates) = (4_000, 200, 0);
+    cell
+}
+
+#[test]
+fn a_table_cell_tells_for_what_its_server_wrote() {
+    let Some(engine) = present("innodb") else { return };
+    let place = tempfile::tempdir().expect("a directory");
+    let cell = table_cell(&engine, "key-block-4k");
+    let outcome = table_measure::measure(&cell, place.path(), None, &|_| ()).expect("is measured");
+    assert_eq!(outcome.faults, [""; 0]);
+    let own = cell.table.open(cell.rows, cell.seed).expect("is generated");
+    assert_eq!(outcome.scan_checksum, answer(&*own, &own.query()).checksum());
+    let (load, update) = (&outcome.load, outcome.update.as_ref().expect("is done"));
+    for step in [load, update] {
+        let pages = step.pages.expect("are counted");
+        assert!(pages.written > 0 && pages.doublewritten > 0, "{pages:?}");
+        assert!(pages.compressed > 0 && pages.failed < pages.compressed, "{pages:?}");
+        let counted: u64 = step.written_by_cause.values().sum();
+        let written = step.written_engine_bytes();
+        assert!(counted > written / 2 && counted <= written, "{counted} of {written} bytes");
+    }
+    assert!(load.pages.expect("are counted").extended_bytes > 1 << 16);
+    assert!(outcome.table_bytes.is_some_and(|bytes| (1 << 16..4 << 20).contains(&bytes)));
+    assert_eq!(outcome.codec_in_force.as_deref(), Some("zlib in key blocks"));
+}
+
+#[test]
+fn a_packed_cell_has_all_figures_but_those_of_updates() {
+    let Some(engine) = present("myisam") else { return };
+    let place = tempfile::tempdir().expect("a directory");
+    let cell = table_cell(&engine, "packed");
+    let outcome = table_measure::measure(&cell, place.path(), None, &|_| ()).expect("is measured");
+    assert_eq!(outcome.faults, [""; 0]);
+    assert!(outcome.update.is_none() && outcome.modes.is_empty());
+    assert_eq!(outcome.updates_refused.as_deref(), Some("a packed table is read only"));
+    assert_eq!(outcome.codec_in_force.as_deref(), Some("packed"));
+    assert!(outcome.scan_rows > 0 && outcome.load.seconds > 0.0);
 }
 
 /// `DROP DATABASE` beside a client that goes on, and on a server that is gone.

@@ -28,7 +28,7 @@ fn cell(table: TableData) -> TableCell {
 
 fn measured(cell: &TableCell) -> TableOutcome {
     let place = tempfile::tempdir().expect("a directory");
-    measure::measure(cell, place.path(), &|_| {}).expect("measures")
+    measure::measure(cell, place.path(), None, &|_| {}).expect("measures")
 }
 
 #[test]
@@ -129,6 +129,7 @@ fn an_update_of_a_row_that_is_lost_is_an_error() {
     register(&Leaky);
     let cell = TableCell { engine: EngineName::new("leaky"), ..cell(TableData::Wide) };
     let place = tempfile::tempdir().expect("a directory");
-    let error = measure::measure(&cell, place.path(), &|_| {}).expect_err("must fail").to_string();
+    let error =
+        measure::measure(&cell, place.path(), None, &|_| {}).expect_err("must fail").to_string();
     assert!(error.starts_with("update: there is no row ["), "{error}");
 }

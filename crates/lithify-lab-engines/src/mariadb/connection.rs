@@ -55,6 +55,7 @@ mod kind {
     pub const TINY: u8 = 1;
     pub const SHORT: u8 = 2;
     pub const LONG: u8 = 3;
+    pub const FLOAT: u8 = 4;
     pub const LONG_LONG: u8 = 8;
     pub const INT24: u8 = 9;
     pub const BLOB: u8 = 252;
@@ -508,6 +509,20 @@ impl Arguments {
     pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.types.extend_from_slice(&[kind::LONG_LONG, kind::UNSIGNED]);
         self.values.extend_from_slice(&number.into().to_le_bytes());
+        self
+    }
+
+    /// Adds a number with a sign.
+    pub fn signed(&mut self, number: i64) -> &mut Self {
+        self.types.extend_from_slice(&[kind::LONG_LONG, 0]);
+        self.values.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    /// Adds a floating-point number.
+    pub fn float(&mut self, number: f32) -> &mut Self {
+        self.types.extend_from_slice(&[kind::FLOAT, 0]);
+        self.values.extend_from_slice(&number.to_le_bytes());
         self
     }
 

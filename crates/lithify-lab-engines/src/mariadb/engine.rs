@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
 };
+use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
@@ -21,7 +22,7 @@ use super::server::{Installation, Server};
 use super::statistics::{self, Counters, FileSizes};
 
 /// The database of the tables.
-const DATABASE: &str = "lab";
+pub const DATABASE: &str = "lab";
 
 /// Time between two looks at background work.
 const POLL: Duration = Duration::from_millis(100);
@@ -128,7 +129,11 @@ impl MariaEngine {
         Ok("DROP DATABASE".to_owned())
     }
 
-    fn query(&self, sql: &str) -> EngineResult<Vec<Vec<String>>> {
+    /// The rows of a query beside the workload, as text.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn query(&self, sql: &str) -> EngineResult<Vec<Vec<String>>> {
         let rows = self.admin().query(sql);
         rows.map_err(|error| self.explain(error))
     }
@@ -215,6 +220,38 @@ impl MariaEngine {
         Ok(statistics::levels(&families, &self.table_file_codecs()?))
     }
 
+    /// The account of pages and files; `None` of MyRocks, which has neither.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn pages(&self) -> EngineResult<Option<PageAccount>> {
+        let kind = self.setup.kind;
+        if kind == Kind::MyRocks {
+            return Ok(None);
+        }
+        let sizes = FileSizes::read(kind, &self.data, &self.data.join(DATABASE));
+        let mut account = PageAccount {
+            file_bytes: sizes.length_bytes,
+            table_bytes: sizes.tables_bytes,
+            ..PageAccount::default()
+        };
+        if kind == Kind::InnoDb {
+            self.counters()?.count_pages(&mut account);
+        }
+        if matches!(self.setup.compression, Compression::KeyBlocks(_)) {
+            let sums = self.query(
+                "SELECT SUM(compress_ops), SUM(compress_ops_ok), SUM(uncompress_ops) \
+                 FROM information_schema.INNODB_CMP",
+            )?;
+            let mut sums = sums.into_iter().flatten().map(|sum| sum.parse::<u64>().unwrap_or(0));
+            let mut next = || sums.next().unwrap_or(0);
+            account.compressed = next();
+            account.failed = account.compressed.saturating_sub(next());
+            account.decompressed = next();
+        }
+        Ok(Some(account))
+    }
+
     /// What the raw results have beside counters: how often compression worked and how often not.
     fn details(&self) -> EngineResult<Value> {
         match &self.setup.compression {
@@ -268,13 +305,27 @@ impl MariaEngine {
         }
     }
 
-    /// The codec that data really have, for the report.
+    /// The codecs that data really have, each with the number of tables or of table files; none of
+    /// an engine without codecs.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn codecs(&self) -> EngineResult<BTreeMap<String, u64>> {
+        match self.setup.kind {
+            Kind::InnoDb => self.tablespace_codecs(),
+            Kind::MyRocks => self.table_file_codecs(),
+            Kind::MyIsam | Kind::Aria => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The same for the report.
     fn codec_label(&self) -> Option<String> {
-        let (codecs, of) = match self.setup.kind {
-            Kind::InnoDb => (self.tablespace_codecs().ok()?, "tables"),
-            Kind::MyRocks => (self.table_file_codecs().ok()?, "table files"),
+        let of = match self.setup.kind {
+            Kind::InnoDb => "tables",
+            Kind::MyRocks => "table files",
             Kind::MyIsam | Kind::Aria => return None,
         };
+        let codecs = self.codecs().ok()?;
         let codecs = codecs.iter().map(|(codec, count)| format!("{codec} in {count} {of}"));
         Some(format!("found: {}", codecs.collect::<Vec<_>>().join(", ")))
     }

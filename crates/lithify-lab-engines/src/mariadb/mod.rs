@@ -10,6 +10,7 @@
 //! | `statistics` | counters and texts of the server |
 //! | `graph`, `rows` | LinkBench's graph in tables |
 //! | `keys` | ordered keys in tables |
+//! | `tables` | tables of an experiment as they are |
 //! | `neighbour` | a client beside, for when the graph is dropped |
 //!
 //! Promises: no server outlives the process that started it, and none listens on a network. What is
@@ -24,21 +25,26 @@ mod options;
 mod rows;
 mod server;
 mod statistics;
+mod tables;
 mod wire;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
+use lithify_lab::datasets::schema::Schema;
 use lithify_lab::engines::external_lock::ExternalLock;
 use lithify_lab::experiment::Codec;
 use lithify_lab::linkbench::GraphEngine;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
+use lithify_lab::tables::engine::TableEngine;
 
 use engine::MariaEngine;
 use graph::MariaGraph;
 use options::{Kind, Setup};
 use server::Installation;
+use tables::MariaTable;
 
 /// A storage engine of MariaDB that can be opened by name.
 pub struct MariaDb {
@@ -127,6 +133,12 @@ impl Provider for MariaDb {
         Ok(())
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        let setup = Setup::new(self.kind, self.name, settings)?;
+        let installation = Installation::find()?;
+        setup.plugins.iter().try_for_each(|plugin| installation.plugin(plugin).map(|_| ()))
+    }
+
     fn open(
         &self,
         directory: &Path,
@@ -135,6 +147,7 @@ impl Provider for MariaDb {
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
         let setup = Setup::new(self.kind, self.name, settings)?;
+        setup.expect_unpacked()?;
         let tables = keys::tables(&setup, spaces.len());
         let installation = Installation::find()?;
         let engine = MariaEngine::open(&installation, directory, setup, &tables, spaces.len())?;
@@ -147,7 +160,19 @@ impl Provider for MariaDb {
         settings: &EngineSettings,
     ) -> EngineResult<Box<dyn GraphEngine>> {
         let setup = Setup::new(self.kind, self.name, settings)?;
+        setup.expect_unpacked()?;
         Ok(Box::new(MariaGraph::open(&Installation::find()?, directory, setup)?))
+    }
+
+    fn open_table(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        schema: &Arc<Schema>,
+    ) -> EngineResult<Box<dyn TableEngine>> {
+        let setup = Setup::new(self.kind, self.name, settings)?;
+        let installation = Installation::find()?;
+        Ok(Box::new(MariaTable::open(installation, directory, setup, settings, schema)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {

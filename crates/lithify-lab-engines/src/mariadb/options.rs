@@ -52,7 +52,8 @@ impl Kind {
             Kind::InnoDb => {
                 &["page_kib", "key_block_kib", "page_codec", "partitions", "doublewrite", "binlog"]
             }
-            Kind::MyRocks | Kind::MyIsam | Kind::Aria => &["partitions", "binlog"],
+            Kind::MyIsam => &["packed", "partitions", "binlog"],
+            Kind::MyRocks | Kind::Aria => &["partitions", "binlog"],
         }
     }
 }
@@ -124,6 +125,8 @@ pub struct Setup {
     pub compression: Compression,
     /// Partitions of each table; 1 for tables without.
     pub partitions: u64,
+    /// A table is packed after its load, and read only from then on.
+    pub packed: bool,
     /// Arguments of the making of a server and of the server.
     pub made: Vec<String>,
     /// Arguments of the server alone.
@@ -149,6 +152,7 @@ impl Setup {
             page_bytes: 0,
             compression: Compression::None,
             partitions: options.number("partitions", 1, |n| (1..=PARTITIONS_MAX).contains(&n))?,
+            packed: false,
             made: Vec::new(),
             started: Vec::new(),
             plugins: Vec::new(),
@@ -159,7 +163,7 @@ impl Setup {
         match kind {
             Kind::InnoDb => setup.innodb(&options)?,
             Kind::MyRocks => setup.myrocks(settings)?,
-            Kind::MyIsam => setup.myisam(settings)?,
+            Kind::MyIsam => setup.myisam(&options)?,
             Kind::Aria => setup.aria(settings)?,
         }
         if kind != Kind::InnoDb {
@@ -172,6 +176,27 @@ impl Setup {
             setup.labels.push(format!("{} partitions", setup.partitions));
         }
         Ok(setup)
+    }
+
+    /// Refuses tables that are packed, for a workload that goes on writing to them.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn expect_unpacked(&self) -> EngineResult<()> {
+        if !self.packed {
+            return Ok(());
+        }
+        Err(EngineError::fatal(
+            "packed tables are read only: option packed is for workloads over tables",
+        ))
+    }
+
+    /// Has every byte pass by a write call: the kernel does not charge a process for what it writes
+    /// by asynchronous requests, and an account by cause is compared with what it charges.
+    pub fn count_writes(&mut self) {
+        if self.kind == Kind::InnoDb {
+            self.start_with("innodb-use-native-aio", "OFF");
+        }
     }
 
     /// The clause that spreads a table over the partitions by the hash of a column.
@@ -239,6 +264,9 @@ impl Setup {
         self.start_with("innodb-io-capacity", IO_CAPACITY);
         self.start_with("innodb-io-capacity-max", 2 * IO_CAPACITY);
         self.start_with("innodb-flush-neighbors", 0);
+        // A database that is opened anew has nothing in its cache, as those of other engines.
+        self.start_with("innodb-buffer-pool-dump-at-shutdown", "OFF");
+        self.start_with("innodb-buffer-pool-load-at-startup", "OFF");
         self.start_with("innodb-purge-threads", settings.background_threads.clamp(1, 32));
         self.start_with("innodb-lock-wait-timeout", LOCK_TIMEOUT_S);
         if settings.durability == DurabilityMode::None {
@@ -334,7 +362,8 @@ impl Setup {
         Ok(())
     }
 
-    fn myisam(&mut self, settings: &EngineSettings) -> EngineResult<()> {
+    fn myisam(&mut self, options: &Options<'_>) -> EngineResult<()> {
+        let settings = options.settings;
         without_codec(self.kind, settings)?;
         if settings.durability == DurabilityMode::Sync {
             return Err(EngineError::fatal(
@@ -343,6 +372,13 @@ impl Setup {
         }
         self.start_with("key-buffer-size", settings.memory_budget_bytes);
         self.labels.push("no log".to_owned());
+        self.packed = options.switch("packed", false)?;
+        if self.packed {
+            if self.partitions > 1 {
+                return Err(options.refuse("packed tables have no partitions here"));
+            }
+            self.labels.push("packed after the load".to_owned());
+        }
         Ok(())
     }
 
@@ -517,6 +553,11 @@ mod tests {
         assert!(refuse(Kind::Aria, Codec::Lz4, &[]).contains("Aria has no codec lz4"));
         assert!(refuse(Kind::MyRocks, Codec::None, &[("page_kib", "16")]).contains("no option"));
         assert!(refuse(Kind::MyRocks, Codec::None, &[("partitions", "0")]).contains("1 to 1024"));
+        assert!(refuse(Kind::Aria, Codec::None, &[("packed", "on")]).contains("no option"));
+        let parts = [("packed", "on"), ("partitions", "4")];
+        assert!(refuse(Kind::MyIsam, Codec::None, &parts).contains("have no partitions"));
+        let packed = setup(Kind::MyIsam, Codec::None, &parts[..1]).expect("is possible");
+        assert!(packed.expect_unpacked().is_err());
         let synced =
             EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::None, &[]) };
         let error = Setup::new(Kind::MyIsam, "it", &synced).expect_err("refused").to_string();

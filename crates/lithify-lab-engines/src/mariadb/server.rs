@@ -10,6 +10,7 @@
 //!
 //! May be called from any thread.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -67,22 +68,11 @@ impl Installation {
     /// # Errors
     /// A program is missing: one line that says how to get it.
     pub fn find() -> EngineResult<Installation> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let further = PROGRAM_DIRECTORIES.map(PathBuf::from);
-        Installation::find_in(&std::env::split_paths(&path).chain(further).collect::<Vec<_>>())
+        Installation::find_in(&program_directories())
     }
 
     fn find_in(directories: &[PathBuf]) -> EngineResult<Installation> {
-        let find_program = |name: &str| {
-            let mut programs = directories.iter().map(|directory| directory.join(name));
-            programs.find(|program| program.is_file())
-        };
-        let missing = |what: &str| {
-            EngineError::fatal(format!(
-                "MariaDB is not installed ({what} is missing); get it with: lithify bench setup \
-                 mariadb"
-            ))
-        };
+        let find_program = |name: &str| program_in(directories, name);
         let program = |names: &[&str]| {
             let found = names.iter().find_map(|name| find_program(name));
             found.ok_or_else(|| missing(names.first().unwrap_or(&"a program")))
@@ -115,16 +105,57 @@ impl Installation {
         })
     }
 
-    /// A command that is killed when the thread ends that starts it.
+    /// Calls a program of the installation that works on the files of a table, and waits for it.
+    ///
+    /// # Errors
+    /// It is missing, or what it said.
+    pub fn call(&self, name: &str, arguments: &[&OsStr]) -> EngineResult<()> {
+        let program = program_in(&program_directories(), name).ok_or_else(|| missing(name))?;
+        let output = self.guarded(&program).args(arguments).output();
+        let output = output.map_err(|error| failed(&program, &error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        Err(EngineError::fatal(format!("{name} failed ({}): {}", output.status, joined(&lines))))
+    }
+
+    /// A command that is killed when the thread ends that starts it, and reads no configuration.
     fn guarded(&self, program: &Path) -> Command {
         let mut command = Command::new(&self.guard);
         command.args(["--pdeathsig", "KILL", "--"]).arg(program).arg("--no-defaults");
-        if nix::unistd::geteuid().is_root() {
-            command.arg("--user=root");
-        }
         command.stdin(Stdio::null());
         command
     }
+
+    /// As [`Installation::guarded`], of a program that refuses to be root's without being told.
+    fn guarded_server(&self, program: &Path) -> Command {
+        let mut command = self.guarded(program);
+        if nix::unistd::geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        command
+    }
+}
+
+/// Where programs are looked for.
+fn program_directories() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(PROGRAM_DIRECTORIES.map(PathBuf::from)).collect()
+}
+
+fn program_in(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let mut programs = directories.iter().map(|directory| directory.join(name));
+    programs.find(|program| program.is_file())
+}
+
+#[cold]
+fn missing(what: &str) -> EngineError {
+    EngineError::fatal(format!(
+        "MariaDB is not installed ({what} is missing); get it with: lithify bench setup mariadb"
+    ))
 }
 
 fn failed(path: &Path, error: &io::Error) -> EngineError {
@@ -172,7 +203,7 @@ impl Server {
         }
         let output = File::options().create(true).append(true).open(&log);
         let output = output.map_err(|error| failed(&log, &error))?;
-        let mut command = installation.guarded(&installation.server);
+        let mut command = installation.guarded_server(&installation.server);
         command
             .arg(format!("--datadir={}", data.display()))
             .arg(format!("--tmpdir={}", temporary.display()))
@@ -293,7 +324,7 @@ fn make(
 ) -> EngineResult<()> {
     let output = File::create(log).map_err(|error| failed(log, &error))?;
     let errors = output.try_clone().map_err(|error| failed(log, &error))?;
-    let mut command = installation.guarded(&installation.install);
+    let mut command = installation.guarded_server(&installation.install);
     command
         .arg(format!("--datadir={}", data.display()))
         .arg(format!("--tmpdir={}", temporary.display()))
@@ -396,6 +427,14 @@ mod tests {
             fs::write(directory.path().join(program), "").expect("is written");
         }
         assert_eq!(find().expect("is there"), directory.path().join("mysqld"));
+        let found = Installation::find_in(&[directory.path().to_owned()]).expect("is there");
+        assert_eq!(
+            found.plugin("provider_of_nothing").expect_err("is none").to_string(),
+            "MariaDB's plugin provider_of_nothing is not installed; get it with: lithify bench \
+             setup mariadb"
+        );
+        let error = found.call("myisampack-of-nothing", &[]).expect_err("is none").to_string();
+        assert!(error.contains("(myisampack-of-nothing is missing)"), "{error}");
     }
 
     #[test]

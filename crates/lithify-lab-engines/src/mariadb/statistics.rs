@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use lithify_lab::adapter::{EngineStatistics, LevelStatistics};
+use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::options::{Kind, Setup};
@@ -71,6 +72,15 @@ impl Counters {
             .collect()
     }
 
+    /// Adds what InnoDB counts of pages; those of key blocks are in a table of their own.
+    pub fn count_pages(&self, account: &mut PageAccount) {
+        account.written = self.value("innodb_pages_written");
+        account.doublewritten = self.value("innodb_dblwr_pages_written");
+        account.compressed = self.value("innodb_num_pages_page_compressed");
+        account.failed = self.value("innodb_num_pages_page_compression_error");
+        account.decompressed = self.value("innodb_num_pages_page_decompressed");
+    }
+
     /// Bytes that an engine has read, by cause.
     fn read(&self, kind: Kind) -> BTreeMap<String, u64> {
         let cause = match kind {
@@ -87,6 +97,8 @@ impl Counters {
 pub struct FileSizes {
     /// Files of tables and indexes.
     pub tables_bytes: u64,
+    /// Lengths of the files of tables and indexes, and of those that all tables share.
+    pub length_bytes: u64,
     /// Files of the log that are still needed; 0 where the log is a ring of fixed size.
     pub log_bytes: u64,
 }
@@ -101,10 +113,18 @@ impl FileSizes {
             let bytes = metadata.blocks() * 512;
             let path = entry.path();
             match path.extension().and_then(|kind| kind.to_str()) {
-                Some("ibd" | "sst" | "MYD" | "MYI" | "MAD" | "MAI") => sizes.tables_bytes += bytes,
+                Some("ibd" | "sst" | "MYD" | "MYI" | "MAD" | "MAI") => {
+                    sizes.tables_bytes += bytes;
+                    sizes.length_bytes += metadata.len();
+                }
                 Some("log") => sizes.log_bytes += bytes,
                 _ => {}
             }
+        }
+        if kind == Kind::InnoDb {
+            // Undo logs and the dictionary.
+            let shared = fs::metadata(data.join("ibdata1"));
+            sizes.length_bytes += shared.map_or(0, |metadata| metadata.len());
         }
         sizes
     }
@@ -221,6 +241,29 @@ mod tests {
         assert_eq!(counters.value("innodb_os_log_written"), 512);
         assert_eq!((counters.value("rocksdb_wal_bytes"), counters.value("uptime_words")), (7, 0));
         assert_eq!(counters.of_engine(Kind::MyRocks), json!({"rocksdb_wal_bytes": 7}));
+    }
+
+    #[test]
+    fn pages_are_counted_and_files_measured() {
+        let counters = Counters::of(&[
+            row("Innodb_pages_written", "9"),
+            row("Innodb_dblwr_pages_written", "8"),
+            row("Innodb_num_pages_page_compressed", "5"),
+            row("Innodb_num_pages_page_compression_error", "2"),
+        ]);
+        let mut account = PageAccount { file_bytes: 3, ..PageAccount::default() };
+        counters.count_pages(&mut account);
+        let seen = [account.written, account.doublewritten, account.compressed, account.failed];
+        assert_eq!((seen, account.file_bytes), ([9, 8, 5, 2], 3));
+        let root = tempfile::tempdir().expect("a directory");
+        let database = root.path().join("lab");
+        fs::create_dir(&database).expect("is made");
+        for (name, bytes) in [("lab/t.ibd", 10_000), ("ibdata1", 500), ("lab/t.frm", 70)] {
+            fs::write(root.path().join(name), vec![1; bytes]).expect("is written");
+        }
+        let sizes = FileSizes::read(Kind::InnoDb, root.path(), &database);
+        assert_eq!(sizes.length_bytes, 10_500);
+        assert_eq!(FileSizes::read(Kind::MyIsam, root.path(), &database).length_bytes, 10_000);
     }
 
     #[test]

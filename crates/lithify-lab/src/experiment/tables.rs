@@ -18,6 +18,7 @@ use super::{
 };
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
+use crate::run::file_system::FileSystemSpec;
 
 /// One experiment: every arm on every engine, or on the one that it names, over every table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -145,9 +146,9 @@ impl TableScale {
 pub struct TableArm {
     /// Its name in tables and on the command line.
     pub name: String,
-    /// The one engine that it is of; on all when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<EngineName>,
+    /// The engines that it runs on; all of them when not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<EngineName>,
     /// The codec of all data.
     pub codec: Codec,
     /// Raw bytes of a block or page, KiB.
@@ -155,9 +156,19 @@ pub struct TableArm {
     /// What only its engine knows, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// The file system that its data lie on, made for it; the one that is there when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemSpec>,
     /// What the publication calls what it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_as: Option<String>,
+}
+
+impl TableArm {
+    /// Whether it runs on an engine.
+    pub fn is_of(&self, engine: &EngineName) -> bool {
+        self.engines.is_empty() || self.engines.contains(engine)
+    }
 }
 
 /// A figure of an arm and a table. GB are 10^9 bytes, KB 10^3.
@@ -172,7 +183,8 @@ pub enum TableColumn {
     /// Bytes that reached the device in them, GB.
     #[serde(rename = "load_w_dev")]
     LoadWrittenDevice,
-    /// The directory after the load and its maintenance, as `du` counts it, GB.
+    /// The directory after the load and its maintenance, as `du` counts it, or as a file system of
+    /// its own does, GB.
     #[serde(rename = "size")]
     Size,
     /// The live tables in it, by the engine's account, without logs and what waits to be removed,
@@ -206,11 +218,46 @@ pub enum TableColumn {
     /// Bytes that reached the device per update, maintenance included, KB.
     #[serde(rename = "upd_w_dev/upd")]
     UpdateWrittenDevice,
+    /// Bytes that the engine wrote to pages in the load and its maintenance, by its own account as
+    /// in the columns behind it, GB.
+    #[serde(rename = "load_pages")]
+    LoadPages,
+    /// Pages written a second time against torn writes, GB.
+    #[serde(rename = "load_dblwr")]
+    LoadDoublewrite,
+    /// The log of changes, GB.
+    #[serde(rename = "load_log")]
+    LoadLog,
+    /// Memtables flushed, GB.
+    #[serde(rename = "load_flush")]
+    LoadFlush,
+    /// Compactions, GB.
+    #[serde(rename = "load_compact")]
+    LoadCompaction,
+    /// What the engine's process handed to write calls less all of these; below 0 where the engine
+    /// counts bytes that pass by write calls, GB.
+    #[serde(rename = "load_other")]
+    LoadOther,
+    /// Bytes by which the files of tables became longer, GB.
+    #[serde(rename = "load_extend")]
+    LoadExtension,
+    /// Attempts to compress a page in the load, thousands.
+    #[serde(rename = "load_cmp")]
+    LoadCompressed,
+    /// Of them, those after which it was not small enough, percent.
+    #[serde(rename = "load_cmp_fail%")]
+    LoadFailedPercent,
+    /// Attempts to compress a page in the updates, thousands.
+    #[serde(rename = "upd_cmp")]
+    UpdateCompressed,
+    /// Of them, those after which it was not small enough, percent.
+    #[serde(rename = "upd_cmp_fail%")]
+    UpdateFailedPercent,
 }
 
 impl TableColumn {
-    /// All, in the order of the tables.
-    pub const ALL: [TableColumn; 14] = [
+    /// All: those of the tables of figures in their order, then those of what was written for what.
+    pub const ALL: [TableColumn; 25] = [
         TableColumn::LoadSeconds,
         TableColumn::LoadWrittenProcess,
         TableColumn::LoadWrittenDevice,
@@ -225,7 +272,24 @@ impl TableColumn {
         TableColumn::UpdateReadDevice,
         TableColumn::UpdateWrittenProcess,
         TableColumn::UpdateWrittenDevice,
+        TableColumn::LoadPages,
+        TableColumn::LoadDoublewrite,
+        TableColumn::LoadLog,
+        TableColumn::LoadFlush,
+        TableColumn::LoadCompaction,
+        TableColumn::LoadOther,
+        TableColumn::LoadExtension,
+        TableColumn::LoadCompressed,
+        TableColumn::LoadFailedPercent,
+        TableColumn::UpdateCompressed,
+        TableColumn::UpdateFailedPercent,
     ];
+
+    /// Those of the tables of figures.
+    pub const MAIN: &'static [TableColumn] = TableColumn::ALL.split_at(14).0;
+
+    /// Those of the tables of what was written for what.
+    pub const BY_CAUSE: &'static [TableColumn] = TableColumn::ALL.split_at(14).1;
 
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
@@ -244,6 +308,17 @@ impl TableColumn {
             TableColumn::UpdateReadDevice => "upd_r",
             TableColumn::UpdateWrittenProcess => "upd_w_proc/upd",
             TableColumn::UpdateWrittenDevice => "upd_w_dev/upd",
+            TableColumn::LoadPages => "load_pages",
+            TableColumn::LoadDoublewrite => "load_dblwr",
+            TableColumn::LoadLog => "load_log",
+            TableColumn::LoadFlush => "load_flush",
+            TableColumn::LoadCompaction => "load_compact",
+            TableColumn::LoadOther => "load_other",
+            TableColumn::LoadExtension => "load_extend",
+            TableColumn::LoadCompressed => "load_cmp",
+            TableColumn::LoadFailedPercent => "load_cmp_fail%",
+            TableColumn::UpdateCompressed => "upd_cmp",
+            TableColumn::UpdateFailedPercent => "upd_cmp_fail%",
         }
     }
 }
@@ -429,6 +504,9 @@ fn check_arms(arms: &[TableArm]) -> Result<(), Fault> {
             return Err(fault(key, format!("a second arm is named \"{}\"", arm.name)));
         }
         in_range(&format!("arm[{index}].block_kib"), arm.block_kib, 1..=1024)?;
+        if !arm.engines.is_empty() {
+            check_engines(&format!("arm[{index}].engines"), &arm.engines)?;
+        }
     }
     Ok(())
 }

@@ -62,6 +62,15 @@ pub trait Provider: Send + Sync {
         Ok(())
     }
 
+    /// Refuses settings that an opened engine would refuse, as far as that can be told before: an
+    /// option that it does not know, a part of it that is not installed.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn can_follow(&self, _settings: &EngineSettings) -> EngineResult<()> {
+        Ok(())
+    }
+
     /// True when the engine keeps its data on disk.
     fn uses_disk(&self) -> bool {
         true
@@ -215,11 +224,12 @@ pub fn open_spaces(
     require(engine, settings)?.open(directory, settings, spaces, transactions)
 }
 
-/// The provider of an engine that is there and can follow `settings`, as far as its capabilities
-/// tell.
+/// The provider of an engine that is there and can follow `settings`, as far as that can be told
+/// before it is opened.
 ///
 /// # Errors
-/// An unknown name, an engine that is not there, a codec or a durability that it does not have.
+/// An unknown name, an engine that is not there, a codec, a durability or an option that it does not
+/// have.
 pub fn require(
     engine: &EngineName,
     settings: &EngineSettings,
@@ -227,6 +237,7 @@ pub fn require(
     let provider = find(engine)?;
     provider.available()?;
     settings.expect_within(provider.name(), &provider.capabilities())?;
+    provider.can_follow(settings)?;
     Ok(provider)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{column_value, mode_device_kb, mode_process_kb};
+use super::figures::{column_value, mode_device_kb, mode_log_bytes, mode_pages, mode_process_kb};
 use super::plan::TablePlan;
 use crate::experiment::tables::{TableColumn, UpdateMode};
 use crate::run::cells::Run;
@@ -18,9 +18,11 @@ pub fn render(run: &Run<TablePlan>) -> String {
     }
     for mode in UpdateMode::ALL {
         let name = mode.name();
-        let _ = write!(text, ",{name}_w_proc,{name}_w_dev");
+        let _ = write!(text, ",{name}_w_proc,{name}_w_dev,{name}_pages,{name}_log_bytes");
     }
-    text.push_str(",load_rest_s,update_rest_s,scan_rows,scan_checksum,foreign_percent\n");
+    text.push_str(
+        ",load_rest_s,update_rest_s,scan_rows,scan_checksum,foreign_percent,codec_in_force\n",
+    );
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
     for outcome in run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()) {
         let cell = &outcome.cell;
@@ -45,17 +47,19 @@ pub fn render(run: &Run<TablePlan>) -> String {
         }
         for mode in UpdateMode::ALL {
             let usage = outcome.modes.iter().find(|usage| usage.mode == mode);
-            let values = [usage.and_then(mode_process_kb), usage.and_then(mode_device_kb)];
-            let _ = write!(text, ",{},{}", number(values[0]), number(values[1]));
+            for value in [mode_process_kb, mode_device_kb, mode_pages, mode_log_bytes] {
+                let _ = write!(text, ",{}", number(usage.and_then(value)));
+            }
         }
         let _ = writeln!(
             text,
-            ",{:.6},{:.6},{},{:016x},{:.3}",
+            ",{:.6},{},{},{:016x},{:.3},{}",
             outcome.load.maintenance.seconds,
-            outcome.update.maintenance.seconds,
+            number(outcome.update.as_ref().map(|update| update.maintenance.seconds)),
             outcome.scan_rows,
             outcome.scan_checksum,
             outcome.foreign_percent,
+            outcome.codec_in_force.as_deref().unwrap_or(""),
         );
     }
     text

@@ -3,7 +3,8 @@
 //! A provider of an engine of ordered keys has this already ([`super::ordered`]); one of a database
 //! with a language of its own implements [`TableEngine`] and gives it in
 //! [`crate::run::engine::Provider::open_table`]. The columns of a table, and what SQL would call
-//! them, are in [`crate::datasets::schema`].
+//! them, are in [`crate::datasets::schema`]. An engine that counts pages tells them as
+//! [`PageAccount`].
 //!
 //! Threads: a [`TableEngine`] is shared; a [`TableSession`] belongs to the thread that asked for
 //! it.
@@ -24,6 +25,25 @@ pub enum Rest {
     Idle,
     /// It was not waited for any longer.
     TimedOut,
+}
+
+/// What an engine of pages counts since it was opened, and its files as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageAccount {
+    /// Pages written to their places.
+    pub written: u64,
+    /// Pages written a second time beforehand, against torn writes.
+    pub doublewritten: u64,
+    /// Attempts to compress a page.
+    pub compressed: u64,
+    /// Of them, those after which it was not small enough.
+    pub failed: u64,
+    /// Pages decompressed.
+    pub decompressed: u64,
+    /// Length of the files of tables, bytes.
+    pub file_bytes: u64,
+    /// Allocated blocks of the files of the table, bytes.
+    pub table_bytes: u64,
 }
 
 /// A database with one table, opened in a directory.
@@ -52,6 +72,27 @@ pub trait TableEngine: Send + Sync {
     /// # Errors
     /// The engine's.
     fn statistics(&self) -> EngineResult<EngineStatistics>;
+
+    /// Its pages; `None` for an engine that does not count any.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn pages(&self) -> EngineResult<Option<PageAccount>> {
+        Ok(None)
+    }
+
+    /// By what its data are really compressed; `None` where it cannot tell.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn codec_in_force(&self) -> EngineResult<Option<String>> {
+        Ok(None)
+    }
+
+    /// Why no row can be updated after the load; `None` where it can.
+    fn refuses_updates(&self) -> Option<String> {
+        None
+    }
 
     /// Processes other than this one that do the engine's work.
     fn process_ids(&self) -> Vec<u32> {

@@ -5,14 +5,14 @@
 //! the database. Opening and closing are not timed. The load sums its rows up as they are
 //! generated: what an aggregate must answer is known without reading anything.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::engine::{TableEngine, TableSession, Update};
-use super::spec::{ModeUsage, StepUsage, TableCell, TableOutcome};
+use super::engine::{PageAccount, TableEngine, TableSession, Update};
+use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::{EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
@@ -22,11 +22,11 @@ use crate::meter::Meter;
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;
-use crate::meter::space::directory_size;
 use crate::run::RunError;
 use crate::run::cell::ProgressLine;
 use crate::run::cells::Job;
 use crate::run::engine::{find, open_table};
+use crate::run::file_system::CellFileSystem;
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
@@ -39,16 +39,20 @@ const AMOUNT: i64 = 1;
 /// The engine's, or the result cannot be written.
 pub fn run_job(job: &Job<TableCell>, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
-    write_json(&job.result_path, &measure(&job.cell, &job.data_directory, listener)?)
+    let file_system = job.file_system.as_ref();
+    let outcome = measure(&job.cell, &job.data_directory, file_system, listener)?;
+    write_json(&job.result_path, &outcome)
 }
 
-/// Measures one cell in this process, with the engine's data in `directory`, which exists.
+/// Measures one cell in this process, with the engine's data in `directory`, which exists and lies
+/// on `file_system` when that was made for it.
 ///
 /// # Errors
 /// The engine's, or data that cannot be read.
 pub fn measure(
     cell: &TableCell,
     directory: &Path,
+    file_system: Option<&CellFileSystem>,
     listener: Listener<'_>,
 ) -> Result<TableOutcome, RunError> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -59,37 +63,28 @@ pub fn measure(
         .table
         .open(cell.rows, cell.seed)
         .map_err(|error| RunError::new(format!("data: {error}")))?;
-    let bench = Bench {
-        cell,
-        table: &*table,
-        schema: Arc::new(table.schema().clone()),
-        directory,
-        meter: Meter::new(directory),
-        listener,
-    };
+    let schema = Arc::new(table.schema().clone());
+    let mut meter = Meter::new(directory);
+    file_system.iter().for_each(|own| own.tell(&mut meter));
+    let bench = Bench { cell, table: &*table, schema, directory, meter, listener };
     let engine = bench.open()?;
     let (engine_name, capabilities) = (engine.name(), engine.capabilities());
-    let (load, statistics, loaded) = bench.load(engine)?;
-    let size = directory_size(directory);
+    let updates_refused = engine.refuses_updates();
+    let (load, stored, loaded) = bench.load(engine)?;
+    bench.meter.sync();
+    let (size, file_system_bytes) = bench.meter.sizes();
     let mut faults = Vec::new();
     let (scan, answer) = bench.scan()?;
-    if answer != loaded.answer {
-        faults.push(format!(
-            "the aggregate found {} rows in {} groups (checksum {:016x}), the generator {} in {} \
-             ({:016x})",
-            answer.rows(),
-            answer.groups.len(),
-            answer.checksum(),
-            loaded.answer.rows(),
-            loaded.answer.groups.len(),
-            loaded.answer.checksum()
-        ));
+    faults.extend(wrong_answer(&answer, &loaded.answer));
+    let (mut update, mut modes) = (None, Vec::new());
+    if updates_refused.is_none() {
+        update = Some(bench.updates()?);
+        modes = bench.modes()?;
     }
-    let update = bench.updates()?;
-    let modes = bench.modes()?;
-    bench.check(&loaded, &mut faults)?;
+    bench.check(&loaded, update.is_some(), &mut faults)?;
     let machine = Machine::describe(directory);
-    let steps = [&load, &scan, &update].into_iter().chain(modes.iter().map(|mode| &mode.step));
+    let of_modes = modes.iter().map(|mode| &mode.step);
+    let steps = [&load, &scan].into_iter().chain(&update).chain(of_modes);
     let foreign_percent = foreign_percent(steps, machine.cpus);
     Ok(TableOutcome {
         cell: cell.clone(),
@@ -103,15 +98,34 @@ pub fn measure(
         load,
         generate_seconds: loaded.generate_seconds,
         size,
-        table_bytes: (!statistics.levels.is_empty())
-            .then(|| statistics.levels.iter().map(|level| level.stored_bytes).sum()),
+        file_system: file_system.cloned(),
+        file_system_bytes,
+        table_bytes: stored.table_bytes.filter(|_| file_system.is_none()),
+        codec_in_force: stored.codec,
         scan,
         scan_rows: answer.rows(),
         scan_checksum: answer.checksum(),
         update,
+        updates_refused,
         modes,
         foreign_percent,
         faults,
+    })
+}
+
+/// What is wrong with an answer of the aggregate.
+fn wrong_answer(found: &Answer, generated: &Answer) -> Option<String> {
+    (found != generated).then(|| {
+        format!(
+            "the aggregate found {} rows in {} groups (checksum {:016x}), the generator {} in {} \
+             ({:016x})",
+            found.rows(),
+            found.groups.len(),
+            found.checksum(),
+            generated.rows(),
+            generated.groups.len(),
+            generated.checksum()
+        )
     })
 }
 
@@ -134,6 +148,43 @@ struct Loaded {
     totals: Answer,
     logical_bytes: u64,
     generate_seconds: f64,
+}
+
+/// What an engine counts, at one moment.
+struct Counted {
+    statistics: EngineStatistics,
+    pages: Option<PageAccount>,
+}
+
+impl Counted {
+    fn read(engine: &dyn TableEngine) -> Result<Counted, RunError> {
+        let statistics = step_failed("statistics", engine.statistics())?;
+        Ok(Counted { statistics, pages: step_failed("statistics", engine.pages())? })
+    }
+
+    fn written_since(&self, before: &Counted) -> BTreeMap<String, u64> {
+        let old = &before.statistics.written_bytes_by_cause;
+        let written = self.statistics.written_bytes_by_cause.iter();
+        let less = |cause: &String, bytes: &u64| {
+            bytes.saturating_sub(old.get(cause).copied().unwrap_or(0))
+        };
+        written.map(|(cause, bytes)| (cause.clone(), less(cause, bytes))).collect()
+    }
+
+    /// Stored bytes of the live tables, where the engine tells.
+    fn table_bytes(&self) -> Option<u64> {
+        let levels = &self.statistics.levels;
+        match &self.pages {
+            Some(pages) => Some(pages.table_bytes),
+            None => (!levels.is_empty()).then(|| levels.iter().map(|l| l.stored_bytes).sum()),
+        }
+    }
+}
+
+/// What a step leaves on disk, by the engine's account.
+struct Stored {
+    table_bytes: Option<u64>,
+    codec: Option<String>,
 }
 
 /// A cell under way.
@@ -171,10 +222,11 @@ impl Bench<'_> {
         name: &str,
         engine: Box<dyn TableEngine>,
         work: impl FnOnce(&mut dyn TableSession) -> Result<(R, f64), RunError>,
-    ) -> Result<(StepUsage, EngineStatistics, R), RunError> {
+    ) -> Result<(StepUsage, Stored, R), RunError> {
         (self.listener)(&ProgressLine::of_stage(name));
         let mut meter = self.meter.clone();
         meter.watch(engine.process_ids());
+        let counted = Counted::read(&*engine)?;
         meter.sync();
         let before = meter.read();
         let mut session = step_failed(name, engine.session())?;
@@ -189,20 +241,24 @@ impl Bench<'_> {
         let after = meter.read();
         meter.sync();
         let maintenance = meter.usage(&before, &after);
-        // The database was opened for this step: what the engine counts since then is the step's.
-        let statistics = step_failed("statistics", engine.statistics())?;
-        let written = &statistics.written_bytes_by_cause;
-        let compaction_written_bytes = written.get("compaction").copied().unwrap_or(0);
-        let step = StepUsage { seconds, usage, maintenance, rest, compaction_written_bytes };
+        let now = Counted::read(&*engine)?;
+        let pages = counted.pages.zip(now.pages);
+        let step = StepUsage {
+            seconds,
+            usage,
+            maintenance,
+            rest,
+            written_by_cause: now.written_since(&counted),
+            pages: pages.map(|(before, after)| PageWork::between(&before, &after)),
+        };
+        let codec = step_failed("codec", engine.codec_in_force())?;
+        let stored = Stored { table_bytes: now.table_bytes(), codec };
         step_failed("close", engine.close())?;
         release_free_memory();
-        Ok((step, statistics, result))
+        Ok((step, stored, result))
     }
 
-    fn load(
-        &self,
-        engine: Box<dyn TableEngine>,
-    ) -> Result<(StepUsage, EngineStatistics, Loaded), RunError> {
+    fn load(&self, engine: Box<dyn TableEngine>) -> Result<(StepUsage, Stored, Loaded), RunError> {
         let (rows, query, totals) = (self.table.rows(), self.table.query(), self.totals());
         self.step("load", engine, |session| {
             let mut answer = Aggregation::new(&query);
@@ -323,8 +379,13 @@ impl Bench<'_> {
         Ok(modes)
     }
 
-    /// Counts rows and entries of the index, and sums up what was updated.
-    fn check(&self, loaded: &Loaded, faults: &mut Vec<String>) -> Result<(), RunError> {
+    /// Counts rows and entries of the index, and sums up what was updated, if anything was.
+    fn check(
+        &self,
+        loaded: &Loaded,
+        updated: bool,
+        faults: &mut Vec<String>,
+    ) -> Result<(), RunError> {
         let totals = self.totals();
         let engine = self.open()?;
         let (_, _, (found, entries)) = self.step("check", engine, |session| {
@@ -332,8 +393,8 @@ impl Bench<'_> {
             let found = step_failed("check", session.aggregate(&totals, access))?;
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))
         })?;
-        let updates = self.updates_of(self.cell.updates)
-            + UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
+        let in_modes = UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
+        let updates = if updated { self.updates_of(self.cell.updates) + in_modes } else { 0 };
         let rows = self.table.rows();
         if found.rows() != rows {
             faults.push(format!("{} rows are there, {rows} were loaded", found.rows()));

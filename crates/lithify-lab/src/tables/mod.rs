@@ -4,13 +4,15 @@
 //! Owns: what an engine of tables must offer ([`engine`]), that over any engine of ordered keys
 //! ([`ordered`]), what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
 //! ([`measure`]), the figures ([`figures`]), the report ([`report`]) and its CSV ([`csv`]). What an
-//! experiment file may say is `experiment::tables`, the rows are `datasets`'.
+//! experiment file may say is `experiment::tables`, the rows are `datasets`'. `causes` is the part of
+//! the report that says for what engines wrote.
 //!
 //! Promises: the answer of an aggregate, the number of rows and the sum of what was updated are
 //! compared with the generator's own; a row whose check failed counts in no figure.
 //!
 //! Threads: everything belongs to the caller's; engines start their own.
 
+mod causes;
 pub mod csv;
 pub mod engine;
 pub mod figures;

@@ -9,6 +9,7 @@ use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
 use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
 use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
+use crate::run::file_system::FileSystemRequest;
 use crate::run::plan::{
     ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
 };
@@ -135,6 +136,21 @@ fn has_modes(table: TableData) -> bool {
     !table.is_wide()
 }
 
+/// Whether no arm before it differs from it in the size of its blocks alone.
+fn is_first(arms: &[&TableArm], arm: &TableArm, engine: &EngineName) -> bool {
+    let same = |other: &&TableArm| {
+        (other.codec, &other.options, &other.file_system)
+            == (arm.codec, &arm.options, &arm.file_system)
+            && other.is_of(engine)
+    };
+    arms.iter().copied().find(same) == Some(arm)
+}
+
+/// Why the file system that an arm asks for cannot be made here, if it asks for one.
+fn has_no_place(arm: &TableArm) -> Option<String> {
+    arm.file_system.as_ref()?.available().err().map(|error| error.to_string())
+}
+
 impl TablePlan {
     /// Expands `experiment` for the engines and data that are here. `build` identifies the program
     /// that will measure.
@@ -162,23 +178,19 @@ impl TablePlan {
                 .iter()
                 .flat_map(|table| rotated(&arms, repeat as usize).map(move |arm| (*table, *arm)))
             {
-                let own =
-                    |engine: &&EngineName| arm.engine.as_ref().is_none_or(|own| own == *engine);
-                for engine in rotated(&engines, repeat as usize).filter(own) {
+                let is_of = |engine: &&EngineName| arm.is_of(engine);
+                for engine in rotated(&engines, repeat as usize).filter(is_of) {
                     let settings = settings(arm, &sizes.sizes(), workload.durability);
-                    let same = |other: &&TableArm| {
-                        (other.codec, &other.options, &other.engine)
-                            == (arm.codec, &arm.options, &arm.engine)
-                    };
-                    let is_first = arms.iter().copied().find(same) == Some(arm);
-                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                    let is_first = is_first(&arms, arm, engine);
+                    let lacking = cannot_run(engine, &settings, is_first);
+                    if let Some(why) = lacking.or_else(|| has_no_place(arm)) {
                         let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
                         if !skipped.contains(&line) {
                             skipped.push(line);
                         }
                         continue;
                     }
-                    cells.push(TableCell {
+                    let mut cell = TableCell {
                         schema: SCHEMA,
                         id: format!("{engine}-{}-{table}-r{repeat}", arm.name),
                         engine: engine.clone(),
@@ -194,8 +206,13 @@ impl TablePlan {
                         mode_gap_ms: sizes.mode_gap_ms,
                         wait_seconds: workload.wait_seconds,
                         seed: workload.seed + repeat,
+                        file_system: None,
                         build: build.to_owned(),
-                    });
+                    };
+                    let room_bytes = TablePlan::needed_bytes(&cell);
+                    let own = arm.file_system.as_ref();
+                    cell.file_system = own.map(|own| FileSystemRequest::new(own, room_bytes));
+                    cells.push(cell);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The report: a table of figures per data set, the three ways to update, and the published figures
 //! and ratios beside ours.
 
+use super::causes;
 use super::figures::{mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
@@ -45,6 +46,10 @@ pub fn render(run: &Run<TablePlan>) -> String {
             if !published.is_empty() {
                 line(&format!("as published, per update: {published}"));
             }
+        }
+        for (heading, grid) in causes::grids(run, *data) {
+            line(&format!("{data}: {heading}"));
+            line(&grid.text());
         }
     }
     line("\nChecks");
@@ -126,7 +131,7 @@ pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
 fn maintenance(run: &Run<TablePlan>) -> String {
     let steps = run.entries.results().flat_map(|outcome| {
         let modes = outcome.modes.iter().map(|mode| &mode.step);
-        [&outcome.load, &outcome.scan, &outcome.update].into_iter().chain(modes)
+        [&outcome.load, &outcome.scan].into_iter().chain(&outcome.update).chain(modes)
     });
     let (mut waits, mut timed_out, mut longest) = (0, 0, 0.0_f64);
     for step in steps {
@@ -165,22 +170,32 @@ fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
     if outcomes.iter().any(|outcome| !outcome.capabilities.block_size) {
         parts.push("blocks as the engine likes".to_owned());
     }
+    let own = outcomes.iter().find_map(|outcome| outcome.file_system.as_ref());
+    parts.extend(own.map(|own| format!("on {}", own.describe())));
+    let refused = outcomes.iter().find_map(|outcome| outcome.updates_refused.as_ref());
+    parts.extend(refused.map(|why| format!("no updates: {why}")));
     parts.join(", ")
+}
+
+/// The codec in force, as the engine says, or else the one that it was told.
+fn codec(arm: &TableArm, outcomes: &[&TableOutcome]) -> String {
+    let found = outcomes.iter().find_map(|outcome| outcome.codec_in_force.clone());
+    found.unwrap_or_else(|| arm.codec.to_string())
 }
 
 /// The columns in the published order.
 pub(crate) fn columns(run: &Run<TablePlan>, data: TableData) -> Grid {
     let mut headings =
         vec![("engine", Align::Left), ("codec", Align::Left), ("block", Align::Right)];
-    headings.extend(TableColumn::ALL.iter().map(|column| (column.name(), Align::Right)));
+    headings.extend(TableColumn::MAIN.iter().map(|column| (column.name(), Align::Right)));
     headings.extend([("arm", Align::Left), ("remark", Align::Left)]);
     let mut rows = Vec::new();
     for (engine, arm) in arms(run) {
         let outcomes = results(run, data, engine, &arm.name);
         let mut row =
-            vec![engine.to_string(), arm.codec.to_string(), format!("{} KiB", arm.block_kib)];
+            vec![engine.to_string(), codec(arm, &outcomes), format!("{} KiB", arm.block_kib)];
         row.extend(
-            TableColumn::ALL.iter().map(|column| {
+            TableColumn::MAIN.iter().map(|column| {
                 figure_or_dash(spread(&outcomes, *column).map(|spread| spread.median))
             }),
         );

@@ -1,8 +1,10 @@
 //! A plan and made-up outcomes for tests.
 
+use std::collections::BTreeMap;
+
 use super::engine::Rest;
 use super::plan::{TableChoice, TablePlan};
-use super::spec::{ModeUsage, StepUsage, TableCell, TableOutcome};
+use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::tables::UpdateMode;
 use crate::experiment::{BUILT_IN, Codec, TableExperiment};
@@ -51,7 +53,8 @@ fn step(seconds: f64, written: u64) -> StepUsage {
         usage: usage(written / 2),
         maintenance: usage(written / 2),
         rest: Rest::Idle,
-        compaction_written_bytes: 0,
+        written_by_cause: BTreeMap::new(),
+        pages: None,
     }
 }
 
@@ -80,15 +83,43 @@ pub(crate) fn outcome(cell: &TableCell) -> TableOutcome {
         load: step(load, 4 * size),
         generate_seconds: 1.0,
         size: DirectorySize { allocated_bytes: size, apparent_bytes: size, files: 3 },
+        file_system: None,
+        file_system_bytes: None,
         table_bytes: Some(size / 2),
+        codec_in_force: None,
         scan: step(0.5, 0),
         scan_rows: 10,
         scan_checksum: 7,
-        update: step(update, 4_000 * cell.updates),
+        update: Some(step(update, 4_000 * cell.updates)),
+        updates_refused: None,
         modes: UpdateMode::ALL.into_iter().filter(|_| !is_wide).map(mode).collect(),
         foreign_percent: 1.0,
         faults: Vec::new(),
     }
+}
+
+/// The same of an engine that counts: half of what a step wrote are pages, three tenths second
+/// copies, a tenth is the log; every second page did not get small enough.
+pub(super) fn with_pages(mut outcome: TableOutcome) -> TableOutcome {
+    let account = |step: &mut StepUsage| {
+        let written = step.written_process_bytes();
+        let tenths = [("pages", 5), ("doublewrite", 3), ("redo log", 1)];
+        step.written_by_cause =
+            tenths.map(|(cause, parts)| (cause.to_owned(), written / 10 * parts)).into();
+        step.pages = Some(PageWork {
+            written: 60,
+            doublewritten: 60,
+            compressed: 4_000,
+            failed: 2_000,
+            decompressed: 1,
+            extended_bytes: 80_000_000,
+        });
+    };
+    account(&mut outcome.load);
+    outcome.update.iter_mut().for_each(account);
+    outcome.modes.iter_mut().for_each(|mode| account(&mut mode.step));
+    outcome.codec_in_force = Some("zlib in key blocks".to_owned());
+    outcome
 }
 
 /// A run in which every cell was measured.

@@ -1,8 +1,10 @@
 //! What a cell of a table experiment is told to do, and what it answers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::engine::Rest;
+use super::engine::{PageAccount, Rest};
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
 use crate::experiment::tables::{Access, UpdateMode};
@@ -11,6 +13,7 @@ use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
 use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
+use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 
 /// Version of the JSON of cells and results.
 pub const SCHEMA: u32 = 1;
@@ -48,6 +51,9 @@ pub struct TableCell {
     pub wait_seconds: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// The file system that its data lie on, when it is not the one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystemRequest>,
     /// Hash of the program: figures of different builds are not mixed.
     pub build: String,
 }
@@ -63,8 +69,44 @@ pub struct StepUsage {
     pub maintenance: PhaseUsage,
     /// How the wait for it ended.
     pub rest: Rest,
-    /// Bytes that compactions wrote in it, by the engine's account; 0 for one that does not tell.
-    pub compaction_written_bytes: u64,
+    /// Bytes written in it by cause, by the engine's account; none for one that does not tell.
+    #[serde(default)]
+    pub written_by_cause: BTreeMap<String, u64>,
+    /// What became of its pages; `None` for an engine that does not count any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageWork>,
+}
+
+/// What an engine did with pages in a step, maintenance included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageWork {
+    /// Pages written to their places.
+    pub written: u64,
+    /// Pages written a second time beforehand.
+    pub doublewritten: u64,
+    /// Attempts to compress a page.
+    pub compressed: u64,
+    /// Of them, those after which it was not small enough.
+    pub failed: u64,
+    /// Pages decompressed.
+    pub decompressed: u64,
+    /// Bytes by which the files of tables became longer.
+    pub extended_bytes: u64,
+}
+
+impl PageWork {
+    /// What was done between two accounts.
+    pub fn between(before: &PageAccount, after: &PageAccount) -> PageWork {
+        let grown = |of: fn(&PageAccount) -> u64| of(after).saturating_sub(of(before));
+        PageWork {
+            written: grown(|account| account.written),
+            doublewritten: grown(|account| account.doublewritten),
+            compressed: grown(|account| account.compressed),
+            failed: grown(|account| account.failed),
+            decompressed: grown(|account| account.decompressed),
+            extended_bytes: grown(|account| account.file_bytes),
+        }
+    }
 }
 
 impl StepUsage {
@@ -72,6 +114,20 @@ impl StepUsage {
     pub fn written_process_bytes(&self) -> u64 {
         self.usage.process_io.written_syscall_bytes
             + self.maintenance.process_io.written_syscall_bytes
+    }
+
+    /// As [`StepUsage::written_process_bytes`], of the engine's own processes where it has some.
+    pub fn written_engine_bytes(&self) -> u64 {
+        let of = |usage: &PhaseUsage| match &usage.servers {
+            Some(servers) => servers.io.written_syscall_bytes,
+            None => usage.process_io.written_syscall_bytes,
+        };
+        of(&self.usage) + of(&self.maintenance)
+    }
+
+    /// Bytes that it wrote for a cause, by the engine's account; `None` where it does not tell.
+    pub fn written_for(&self, cause: &str) -> Option<u64> {
+        self.written_by_cause.get(cause).copied()
     }
 
     /// Bytes that reached the device, maintenance included; `None` without counters of it.
@@ -116,17 +172,30 @@ pub struct TableOutcome {
     pub generate_seconds: f64,
     /// The directory after the load and its maintenance, the engine closed.
     pub size: DirectorySize,
-    /// Stored bytes of the live tables then; `None` for an engine without levels.
+    /// The file system of its own that the data were on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<CellFileSystem>,
+    /// What they took then by its account, which sees what it compresses itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_bytes: Option<u64>,
+    /// Stored bytes of the live tables then; `None` for an engine that does not tell, and on a file
+    /// system that may compress what files are made of.
     pub table_bytes: Option<u64>,
+    /// By what they were really compressed; `None` for an engine that does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codec_in_force: Option<String>,
     /// The aggregate.
     pub scan: StepUsage,
     /// Rows that it found.
     pub scan_rows: u64,
     /// Checksum of its answer.
     pub scan_checksum: u64,
-    /// The updates.
-    pub update: StepUsage,
-    /// The modes; none for a table without them.
+    /// The updates; `None` where the engine refuses them.
+    pub update: Option<StepUsage>,
+    /// Why it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updates_refused: Option<String>,
+    /// The modes; none for a table without them, and for an engine that refuses updates.
     pub modes: Vec<ModeUsage>,
     /// What other processes took of the machine while steps ran, percent.
     pub foreign_percent: f64,
@@ -134,11 +203,22 @@ pub struct TableOutcome {
     pub faults: Vec<String>,
 }
 
+impl TableOutcome {
+    /// What the database took on disk after the load, bytes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.file_system_bytes.unwrap_or(self.size.allocated_bytes)
+    }
+}
+
 impl Cell for TableCell {
     type Outcome = TableOutcome;
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn file_system(&self) -> Option<FileSystemRequest> {
+        self.file_system.clone()
     }
 
     fn of(outcome: &TableOutcome) -> &TableCell {
@@ -150,13 +230,15 @@ impl Cell for TableCell {
     }
 
     fn summary(outcome: &TableOutcome) -> String {
+        let updates = match &outcome.update {
+            Some(update) => format!("{} updates {:.2} s", outcome.cell.updates, update.seconds),
+            None => "no updates".to_owned(),
+        };
         format!(
-            "load {:.1} s, {:.1} MB, scan {:.2} s, {} updates {:.2} s",
+            "load {:.1} s, {:.1} MB, scan {:.2} s, {updates}",
             outcome.load.seconds,
-            outcome.size.allocated_bytes as f64 / 1e6,
+            outcome.stored_bytes() as f64 / 1e6,
             outcome.scan.seconds,
-            outcome.cell.updates,
-            outcome.update.seconds
         )
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{Rest, TableEngine, Update};
-use super::figures::{column_value, mode_process_kb, results, spread};
+use super::figures::{column_value, mode_log_bytes, mode_pages, mode_process_kb, results, spread};
 use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
-use super::sample::{expand, experiment, run};
+use super::sample::{expand, experiment, run, with_pages};
 use super::{csv, report};
 use crate::adapter::{Engine, EngineName, SpaceId, WriteBatch};
 use crate::datasets::schema::{Query, Range, Row};
@@ -49,7 +49,7 @@ fn impossible_choices_say_what_is_possible() {
     assert!(text.starts_with("there is no arm \"gzip\"; there are: none-16k, lz4-16k"), "{text}");
     assert_eq!(expand(arms(&[])).expect_err("is none").0, "no arm was chosen");
     let mut other = experiment();
-    other.arms[0].engine = Some(EngineName::new("other"));
+    other.arms[0].engines = vec![EngineName::new("other")];
     let choice =
         TableChoice { engine: Some(EngineName::lithify()), ..arms(&["none-16k", "lz4-16k"]) };
     let plan = TablePlan::expand(&other, &choice, "b").expect("expands");
@@ -71,9 +71,61 @@ fn figures_are_those_of_the_step_and_its_maintenance() {
     assert_eq!(value(TableColumn::ScanReadDevice), 0.001);
     let mut mode = of[0].modes[0].clone();
     assert_eq!(mode_process_kb(&mode), Some(8.0));
-    mode.step.compaction_written_bytes = 50_000;
+    mode.step.written_by_cause.insert("compaction".to_owned(), 50_000);
     assert_eq!(mode_process_kb(&mode), Some(3.0), "10 updates");
     assert_eq!(spread(&of, TableColumn::ScanSeconds).map(|spread| spread.median), Some(0.5));
+}
+
+#[test]
+fn what_was_written_for_what_adds_up() {
+    let mut run = run(&expand(arms(&["none-16k"])).expect("expands"));
+    let plain = report::render(&run);
+    assert!(!plain.contains("by cause as the engine counts"), "{plain}");
+    let counted = run.entries.cells[0].result.take().map(with_pages);
+    run.entries.cells[0].result = counted;
+    let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");
+    let value = |column| column_value(of[0], column).expect("is there");
+    let parts = [
+        TableColumn::LoadPages,
+        TableColumn::LoadDoublewrite,
+        TableColumn::LoadLog,
+        TableColumn::LoadOther,
+    ];
+    let sum: f64 = parts.into_iter().map(value).sum();
+    assert!((sum - value(TableColumn::LoadWrittenProcess)).abs() < 1e-9);
+    assert_eq!(column_value(of[0], TableColumn::LoadFlush), None);
+    assert_eq!(value(TableColumn::LoadExtension), 0.08);
+    assert_eq!(
+        (value(TableColumn::LoadCompressed), value(TableColumn::LoadFailedPercent)),
+        (4.0, 50.0)
+    );
+    assert_eq!(mode_pages(&of[0].modes[0]), Some(12.0), "120 pages, 10 updates");
+    assert_eq!(mode_log_bytes(&of[0].modes[0]), Some(800.0));
+    let text = report::render(&run);
+    for part in
+        ["zlib in key blocks", "load_dblwr", "upd_cmp_fail%", "pages written per update by mode"]
+    {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    assert!(!text.contains("load_flush"), "a column that nobody has:\n{text}");
+}
+
+#[test]
+fn an_engine_that_refuses_updates_keeps_its_other_figures() {
+    let mut run = run(&expand(arms(&["none-16k"])).expect("expands"));
+    for outcome in run.entries.cells.iter_mut().filter_map(|entry| entry.result.as_mut()) {
+        outcome.update = None;
+        outcome.updates_refused = Some("it is packed".to_owned());
+        outcome.modes.clear();
+    }
+    let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");
+    assert_eq!(column_value(of[0], TableColumn::UpdateSeconds), None);
+    assert_eq!(column_value(of[0], TableColumn::Size), Some(0.1));
+    let text = report::render(&run);
+    assert!(text.contains("no updates: it is packed"), "{text}");
+    assert!(!text.contains("as published, per update"), "no modes were run:\n{text}");
+    let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
+    assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
 }
 
 #[test]

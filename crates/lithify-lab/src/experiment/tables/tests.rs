@@ -19,6 +19,7 @@ fn bad_keys_are_named_with_their_line() {
     let tables =
         "tables = [\"page-counts\", \"wide\", \"wiki-edits\", \"grid-load\", \"grid-plants\"]";
     let size = "published = 0.417";
+    let mine = "engines = [\"innodb\"]";
     let cases = [
         ("insert_rows = 1000", "insert_row = 1000", "workload.insert_row", "unknown field"),
         ("insert_rows = 1000", "insert_rows = 0", "workload.insert_rows", "1 to 1000000"),
@@ -32,6 +33,7 @@ fn bad_keys_are_named_with_their_line() {
         ("mode_updates = 10", "mode_updates = 0", "scale.smoke.mode_updates", "1 to 1000000"),
         ("name = \"lz4-16k\"", "name = \"none-16k\"", "arm[1].name", "second arm"),
         ("codec = \"lz4\"", "codec = \"lz5\"", "arm[1].codec", "one of none, snappy"),
+        (mine, "engines = [\"innodb\", \"innodb\"]", "arm[7].engines[1]", "innodb twice"),
         (size, "published = -1.0", "headline[0].published", "above 0"),
         ("base = \"none-16k\"", "base = \"none\"", "headline[0].base", "there are: none-16k"),
     ];
@@ -68,4 +70,9 @@ fn the_built_in_goes_through_json() {
     assert!(matches!(any, AnyExperiment::Tables(_)));
     let names: BTreeSet<&str> = TableColumn::ALL.iter().map(|column| column.name()).collect();
     assert_eq!(names.len(), TableColumn::ALL.len());
+    assert_eq!(TableColumn::MAIN.last(), Some(&TableColumn::UpdateWrittenDevice));
+    for column in TableColumn::ALL {
+        let said = serde_json::to_string(&column).expect("to JSON");
+        assert_eq!(said, format!("\"{}\"", column.name()), "one name everywhere");
+    }
 }
