@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_table_has_the_codec_in_the_chunk() {
-        let table = |codec, kib| {
+        let table = |codec, kib: u64| {
             let configuration = Configuration::new(&settings(codec, kib << 10)).expect("fits");
             let [_, table] = configuration.statements().expect("fits");
             let (_, rest) = table.split_once("WITH compression = ").expect("is there");

@@ -56,7 +56,6 @@ mod query_flag {
 }
 
 mod rows_flag {
-    pub const GLOBAL_TABLE: i32 = 0x01;
     pub const MORE_PAGES: i32 = 0x02;
     pub const NO_METADATA: i32 = 0x04;
 }
@@ -330,7 +329,7 @@ impl<'a> RowsHead<'a> {
             0 => None,
             _ => Some(fields.bytes()?),
         };
-        if flags & rows_flag::NO_METADATA == 0 || flags & rows_flag::GLOBAL_TABLE != 0 {
+        if flags & rows_flag::NO_METADATA == 0 {
             return None;
         }
         let rows = u64::try_from(fields.int()?).ok()?;
