@@ -27,14 +27,12 @@ use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
-use lithify_lab::engines::{elsewhere, external_lock};
+use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 use serde_json::json;
 
-/// Opens fjall by name.
-pub struct Fjall;
+use crate::provider::Embedded;
 
 /// The version of the crate.
 pub(crate) const VERSION: &str = "3.1.13";
@@ -382,6 +380,28 @@ impl PlainSession for FjallSession<'_> {
         Ok(window.visited())
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let keyspace = self.engine.keyspace(space)?;
+        let mut visited = 0;
+        for entry in keyspace.range::<&[u8], _>((Bound::Unbounded, Bound::Included(from))).rev() {
+            if visited == limit {
+                break;
+            }
+            let (key, value) = entry.into_inner().map_err(failed)?;
+            visited += 1;
+            if row(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let mut ops = batch.ops();
         if let (1, Some(op)) = (batch.len(), ops.next())
@@ -404,37 +424,29 @@ impl PlainSession for FjallSession<'_> {
     }
 }
 
-impl Provider for Fjall {
-    fn name(&self) -> &'static str {
-        elsewhere::FJALL.name
-    }
+impl Embedded for FjallEngine {
+    const ABOUT: &'static Elsewhere = &elsewhere::FJALL;
 
-    fn about(&self) -> &'static str {
-        elsewhere::FJALL.about
-    }
-
-    fn version(&self) -> String {
+    fn version() -> String {
         VERSION.to_owned()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        external_lock::capabilities(capabilities())
+    fn can() -> Capabilities {
+        capabilities()
+    }
+
+    fn codec_library(codec: Codec) -> String {
+        match codec {
+            Codec::None => "none".to_owned(),
+            _ => format!("lz4_flex {LZ4_FLEX_VERSION}"),
+        }
     }
 
     fn open(
-        &self,
         directory: &Path,
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
-        transactions: Transactions,
-    ) -> EngineResult<Box<dyn Engine>> {
-        Ok(crate::for_workload(FjallEngine::open(directory, settings, spaces)?, transactions))
-    }
-
-    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        Ok(match codec {
-            Codec::None => "none".to_owned(),
-            _ => format!("lz4_flex {LZ4_FLEX_VERSION}"),
-        })
+    ) -> EngineResult<Self> {
+        FjallEngine::open(directory, settings, spaces)
     }
 }

@@ -1,8 +1,8 @@
 //! Embedded stores behind the adapter of the laboratory: LMDB, SQLite, fjall and redb.
 //!
-//! Owns: the adapters, one per file. Their engines are built with this crate, from the sources
-//! that their crates carry; a program that wants them links it and calls [`register`] once, before
-//! it asks for engines by name.
+//! Owns: the adapters, one per file, and the one provider that opens them by name (`provider`).
+//! Their engines are built with this crate, from the sources that their crates carry; a program
+//! that wants them links it and calls [`register`] once, before it asks for engines by name.
 //!
 //! Promises: nothing of Lithify depends on this crate. None of these engines has row locks: where
 //! a workload begins transactions they run under the lab's external lock. What is matched with
@@ -10,28 +10,24 @@
 
 pub mod fjall;
 pub mod lmdb;
+mod provider;
 pub mod redb;
 pub mod sqlite;
 
-use lithify_lab::adapter::Engine;
-use lithify_lab::engines::external_lock::ExternalLock;
 use lithify_lab::experiment::DurabilityMode;
-use lithify_lab::run::engine::Transactions;
+
+use provider::{Embedded, Opens};
 
 /// Adds all engines of this crate to those that the lab opens by name.
 pub fn register() {
-    lithify_lab::run::engine::register(&lmdb::Lmdb);
-    lithify_lab::run::engine::register(&sqlite::Sqlite);
-    lithify_lab::run::engine::register(&fjall::Fjall);
-    lithify_lab::run::engine::register(&redb::Redb);
+    register_one::<lmdb::LmdbEngine>();
+    register_one::<sqlite::SqliteEngine>();
+    register_one::<fjall::FjallEngine>();
+    register_one::<redb::RedbEngine>();
 }
 
-/// The engine as a workload wants it: with transactions under an external lock, or as it is.
-fn for_workload<E: Engine + 'static>(engine: E, transactions: Transactions) -> Box<dyn Engine> {
-    match transactions {
-        Transactions::Needed => Box::new(ExternalLock::new(engine)),
-        Transactions::Unneeded => Box::new(engine),
-    }
+fn register_one<E: Embedded>() {
+    lithify_lab::run::engine::register(const { &Opens::<E>::new() });
 }
 
 /// The names of durability modes, for capabilities.

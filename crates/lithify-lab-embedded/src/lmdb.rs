@@ -18,14 +18,12 @@ use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
-use lithify_lab::engines::{elsewhere, external_lock};
+use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 use serde_json::json;
 
-/// Opens LMDB by name.
-pub struct Lmdb;
+use crate::provider::Embedded;
 
 type Table = Database<'static, Bytes, Bytes>;
 
@@ -261,6 +259,34 @@ impl PlainSession for LmdbSession<'_> {
         Ok(window.visited())
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let table = self.engine.table(space)?;
+        let transaction = self.engine.env.read_txn().map_err(failed)?;
+        if from.is_empty() {
+            // No key is empty, and LMDB seeks none that is.
+            return Ok(0);
+        }
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
+        let mut visited = 0;
+        for entry in table.rev_range(&transaction, &bounds).map_err(failed)? {
+            if visited == limit {
+                break;
+            }
+            let (key, value) = entry.map_err(failed)?;
+            visited += 1;
+            if row(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let mut transaction = self.engine.env.write_txn().map_err(failed)?;
         for op in batch.ops() {
@@ -278,34 +304,26 @@ impl PlainSession for LmdbSession<'_> {
     }
 }
 
-impl Provider for Lmdb {
-    fn name(&self) -> &'static str {
-        elsewhere::LMDB.name
-    }
+impl Embedded for LmdbEngine {
+    const ABOUT: &'static Elsewhere = &elsewhere::LMDB;
 
-    fn about(&self) -> &'static str {
-        elsewhere::LMDB.about
-    }
-
-    fn version(&self) -> String {
+    fn version() -> String {
         version()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        external_lock::capabilities(capabilities())
+    fn can() -> Capabilities {
+        capabilities()
+    }
+
+    fn codec_library(_codec: Codec) -> String {
+        "none".to_owned()
     }
 
     fn open(
-        &self,
         directory: &Path,
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
-        transactions: Transactions,
-    ) -> EngineResult<Box<dyn Engine>> {
-        Ok(crate::for_workload(LmdbEngine::open(directory, settings, spaces)?, transactions))
-    }
-
-    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
-        Ok("none".to_owned())
+    ) -> EngineResult<Self> {
+        LmdbEngine::open(directory, settings, spaces)
     }
 }

@@ -20,14 +20,12 @@ use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
-use lithify_lab::engines::{elsewhere, external_lock};
+use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 use serde_json::json;
 
-/// Opens redb by name.
-pub struct Redb;
+use crate::provider::Embedded;
 
 /// The version of the crate.
 pub(crate) const VERSION: &str = "4.5.0";
@@ -297,6 +295,28 @@ impl PlainSession for RedbSession<'_> {
         Ok(window.visited())
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let table = self.engine.read(space)?;
+        let mut visited = 0;
+        for entry in table.range(..=from).map_err(failed)?.rev() {
+            if visited == limit {
+                break;
+            }
+            let (key, value) = entry.map_err(failed)?;
+            visited += 1;
+            if row(key.value(), value.value()).is_break() {
+                break;
+            }
+        }
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let durability = match self.engine.durability {
             DurabilityMode::Sync | DurabilityMode::Buffered => Durability::Immediate,
@@ -320,34 +340,26 @@ impl PlainSession for RedbSession<'_> {
     }
 }
 
-impl Provider for Redb {
-    fn name(&self) -> &'static str {
-        elsewhere::REDB.name
-    }
+impl Embedded for RedbEngine {
+    const ABOUT: &'static Elsewhere = &elsewhere::REDB;
 
-    fn about(&self) -> &'static str {
-        elsewhere::REDB.about
-    }
-
-    fn version(&self) -> String {
+    fn version() -> String {
         VERSION.to_owned()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        external_lock::capabilities(capabilities())
+    fn can() -> Capabilities {
+        capabilities()
+    }
+
+    fn codec_library(_codec: Codec) -> String {
+        "none".to_owned()
     }
 
     fn open(
-        &self,
         directory: &Path,
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
-        transactions: Transactions,
-    ) -> EngineResult<Box<dyn Engine>> {
-        Ok(crate::for_workload(RedbEngine::open(directory, settings, spaces)?, transactions))
-    }
-
-    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
-        Ok("none".to_owned())
+    ) -> EngineResult<Self> {
+        RedbEngine::open(directory, settings, spaces)
     }
 }

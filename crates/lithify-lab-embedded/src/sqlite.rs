@@ -17,16 +17,14 @@ use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
-use lithify_lab::engines::{elsewhere, external_lock};
+use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 use rusqlite::{Connection, ErrorCode, Statement};
 use self_cell::self_cell;
 use serde_json::json;
 
-/// Opens SQLite by name.
-pub struct Sqlite;
+use crate::provider::Embedded;
 
 const FILE: &str = "data.sqlite";
 const LOG_FILE: &str = "data.sqlite-wal";
@@ -247,6 +245,7 @@ impl Engine for SqliteEngine {
 struct SpaceStatements<'c> {
     get: Statement<'c>,
     scan: Statement<'c>,
+    scan_back: Statement<'c>,
     put: Statement<'c>,
     delete: Statement<'c>,
 }
@@ -268,6 +267,8 @@ impl<'c> Statements<'c> {
                 get: connection.prepare(&format!("SELECT v FROM {table} WHERE k = ?1"))?,
                 scan: connection
                     .prepare(&format!("SELECT k, v FROM {table} WHERE k >= ?1 ORDER BY k"))?,
+                scan_back: connection
+                    .prepare(&format!("SELECT k, v FROM {table} WHERE k <= ?1 ORDER BY k DESC"))?,
                 put: connection.prepare(&format!("REPLACE INTO {table} (k, v) VALUES (?1, ?2)"))?,
                 delete: connection.prepare(&format!("DELETE FROM {table} WHERE k = ?1"))?,
             })
@@ -438,6 +439,36 @@ impl PlainSession for SqliteSession<'_> {
         })
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.with(|statements| {
+            let scan = &mut statements.of(space)?.scan_back;
+            let mut visited = 0;
+            let mut visit = || -> rusqlite::Result<()> {
+                bind(scan, &[from])?;
+                let mut rows = scan.raw_query();
+                while visited < limit
+                    && let Some(found) = rows.next()?
+                {
+                    let (key, value) =
+                        (found.get_ref(0)?.as_bytes()?, found.get_ref(1)?.as_bytes()?);
+                    visited += 1;
+                    if row(key, value).is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            visit().map_err(failed)?;
+            Ok(visited)
+        })
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let engine = self.engine;
         self.with(|statements| {
@@ -455,34 +486,26 @@ impl PlainSession for SqliteSession<'_> {
     }
 }
 
-impl Provider for Sqlite {
-    fn name(&self) -> &'static str {
-        elsewhere::SQLITE.name
-    }
+impl Embedded for SqliteEngine {
+    const ABOUT: &'static Elsewhere = &elsewhere::SQLITE;
 
-    fn about(&self) -> &'static str {
-        elsewhere::SQLITE.about
-    }
-
-    fn version(&self) -> String {
+    fn version() -> String {
         rusqlite::version().to_owned()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        external_lock::capabilities(capabilities())
+    fn can() -> Capabilities {
+        capabilities()
+    }
+
+    fn codec_library(_codec: Codec) -> String {
+        "none".to_owned()
     }
 
     fn open(
-        &self,
         directory: &Path,
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
-        transactions: Transactions,
-    ) -> EngineResult<Box<dyn Engine>> {
-        Ok(crate::for_workload(SqliteEngine::open(directory, settings, spaces)?, transactions))
-    }
-
-    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
-        Ok("none".to_owned())
+    ) -> EngineResult<Self> {
+        SqliteEngine::open(directory, settings, spaces)
     }
 }

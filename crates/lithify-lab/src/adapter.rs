@@ -374,6 +374,17 @@ pub trait Session {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64>;
 
+    /// Visits rows in descending order over one consistent view, from the last row at or before
+    /// `from` on, until `row` breaks, `limit` rows are visited or there is none. Returns the number
+    /// of rows visited. `row` must not call the engine.
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64>;
+
     /// Applies `batch` atomically, in its order, as a transaction of its own.
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()>;
 

@@ -7,7 +7,9 @@ use lithify_lab::adapter::EngineName;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
 use lithify_lab::dbbench::runner::{DbCellRecord, DbPlan, DbRecord};
-use lithify_lab::dbbench::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult};
+use lithify_lab::dbbench::spec::{
+    Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
+};
 use lithify_lab::dbbench::step::StepSpec;
 use lithify_lab::dbbench::{measure, report};
 use lithify_lab::experiment::Ladder;
@@ -31,6 +33,8 @@ fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
         threads: 1,
         duration_seconds: 0,
         seek_nexts: 10,
+        reverse_iterator: false,
+        batch_size: DEFAULT_BATCH_SIZE,
         write_rate_bytes_per_s: 0,
         seed: 42,
         use_existing: false,

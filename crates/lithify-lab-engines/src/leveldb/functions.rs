@@ -36,7 +36,9 @@ functions! {
         iter_get_error(*const Iter, ErrorText);
         iter_key(*const Iter, *mut usize) -> *const u8;
         iter_next(*mut Iter);
+        iter_prev(*mut Iter);
         iter_seek(*mut Iter, *const u8, usize);
+        iter_seek_to_last(*mut Iter);
         iter_valid(*const Iter) -> u8;
         iter_value(*const Iter, *mut usize) -> *const u8;
         major_version() -> c_int;

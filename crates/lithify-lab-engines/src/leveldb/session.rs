@@ -93,6 +93,31 @@ impl PlainSession for LevelDbSession<'_> {
         Ok(window.visited())
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.set_key(space, from)?;
+        let mut iterator = self.database.iterator()?;
+        iterator.seek_for_prev(&self.key);
+        let mut visited = 0;
+        while visited < limit
+            && let Some(([own_space, key @ ..], value)) = iterator.row()
+            && *own_space == space.0
+        {
+            visited += 1;
+            if row(key, value).is_break() {
+                break;
+            }
+            iterator.retreat();
+        }
+        iterator.check()?;
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         self.batch.clear();
         batch.ops().try_for_each(|op| self.add(op))?;

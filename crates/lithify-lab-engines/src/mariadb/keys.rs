@@ -47,6 +47,8 @@ enum Kind {
     ScanFrom,
     /// Reads from a key to another one.
     ScanBetween,
+    /// Reads from a key on in descending order.
+    ScanBack,
     /// Puts so many rows.
     Put(usize),
     Delete,
@@ -65,6 +67,10 @@ fn sql(kind: Kind, SpaceId(space): SpaceId) -> String {
         Kind::ScanBetween => format!(
             "SELECT k, v FROM keys_{space} FORCE INDEX (PRIMARY) WHERE k >= ? AND k < ? \
              ORDER BY k LIMIT ?, ?"
+        ),
+        Kind::ScanBack => format!(
+            "SELECT k, v FROM keys_{space} FORCE INDEX (PRIMARY) WHERE k <= ? \
+             ORDER BY k DESC LIMIT ?"
         ),
         Kind::Put(rows) => format!(
             "INSERT INTO keys_{space} (k, v) VALUES {} ON DUPLICATE KEY UPDATE v = VALUES(v)",
@@ -228,6 +234,25 @@ impl Session for KeysSession<'_> {
         let kind = if end.is_some() { Kind::ScanBetween } else { Kind::ScanFrom };
         let (mut visited, mut ended) = (0, false);
         let read = self.select(kind, space, &mut |key, value| {
+            if !ended {
+                visited += 1;
+                ended = matches!(row(key, value), ControlFlow::Break(()));
+            }
+        });
+        read.map(|()| visited).map_err(|error| self.engine.explain(error))
+    }
+
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.check(space)?;
+        self.arguments.clear().bytes(from).number(limit);
+        let (mut visited, mut ended) = (0, false);
+        let read = self.select(Kind::ScanBack, space, &mut |key, value| {
             if !ended {
                 visited += 1;
                 ended = matches!(row(key, value), ControlFlow::Break(()));

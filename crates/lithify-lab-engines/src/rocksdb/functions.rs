@@ -52,7 +52,9 @@ functions! {
         iter_get_error(*const Iter, ErrorText);
         iter_key(*const Iter, *mut usize) -> *const c_char;
         iter_next(*mut Iter);
+        iter_prev(*mut Iter);
         iter_seek(*mut Iter, *const c_char, usize);
+        iter_seek_for_prev(*mut Iter, *const c_char, usize);
         iter_valid(*const Iter) -> c_uchar;
         iter_value(*const Iter, *mut usize) -> *const c_char;
         livefiles(*mut Db) -> *const LiveFiles;

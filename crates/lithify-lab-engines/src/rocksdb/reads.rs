@@ -174,6 +174,14 @@ impl Iterator<'_> {
         unsafe { (self.functions.iter_seek)(self.object.get(), key.as_ptr().cast(), key.len()) }
     }
 
+    /// Goes to the last row at or before `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        // SAFETY: the iterator is live; the key is read during the call.
+        unsafe {
+            (self.functions.iter_seek_for_prev)(self.object.get(), key.as_ptr().cast(), key.len());
+        }
+    }
+
     /// The row it stands on.
     pub fn row(&self) -> Option<(&[u8], &[u8])> {
         let (mut key_size, mut value_size) = (0, 0);
@@ -195,6 +203,16 @@ impl Iterator<'_> {
         unsafe {
             if (self.functions.iter_valid)(self.object.get()) != 0 {
                 (self.functions.iter_next)(self.object.get());
+            }
+        }
+    }
+
+    /// Goes to the row before; only from a row.
+    pub fn retreat(&mut self) {
+        // SAFETY: the iterator is live; without a row nothing is called.
+        unsafe {
+            if (self.functions.iter_valid)(self.object.get()) != 0 {
+                (self.functions.iter_prev)(self.object.get());
             }
         }
     }

@@ -112,6 +112,30 @@ impl Session for RocksSession<'_> {
         Ok(visited)
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let scan = self.view.scan(self.functions, &[], false);
+        let mut iterator = self.database.iterator(space, &scan)?;
+        iterator.seek_for_prev(from);
+        let mut visited = 0;
+        while visited < limit
+            && let Some((key, value)) = iterator.row()
+        {
+            visited += 1;
+            if row(key, value).is_break() {
+                break;
+            }
+            iterator.retreat();
+        }
+        iterator.check()?;
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let unlocked = self.database.unlocked();
         if unlocked.is_none() && batch.ops().any(is_single_delete) {

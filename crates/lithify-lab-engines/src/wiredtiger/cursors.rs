@@ -193,6 +193,20 @@ impl<'a> Cursors<'a> {
         let stands = found(self.functions, code)?;
         Ok(Walk { cursors: self, index, stands })
     }
+
+    /// A walk from the last row at or before `last`.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn walk_back(&mut self, space: SpaceId, last: &[u8]) -> EngineResult<Walk<'_, 'a>> {
+        let index = self.index(space)?;
+        // SAFETY: as above.
+        let code = unsafe {
+            (self.functions.seek_back)(self.session.as_ptr(), index, last.as_ptr(), last.len())
+        };
+        let stands = found(self.functions, code)?;
+        Ok(Walk { cursors: self, index, stands })
+    }
 }
 
 impl Drop for Cursors<'_> {
@@ -241,12 +255,26 @@ impl Walk<'_, '_> {
     /// # Errors
     /// The library's.
     pub fn advance(&mut self) -> EngineResult<()> {
+        self.step(self.cursors.functions.next)
+    }
+
+    /// Goes to the row before.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn retreat(&mut self) -> EngineResult<()> {
+        self.step(self.cursors.functions.prev)
+    }
+
+    fn step(
+        &mut self,
+        step: unsafe extern "C" fn(*mut raw::Session, usize) -> c_int,
+    ) -> EngineResult<()> {
         if self.stands {
-            let functions = self.cursors.functions;
             // SAFETY: as above.
-            let code = unsafe { (functions.next)(self.cursors.session.as_ptr(), self.index) };
+            let code = unsafe { step(self.cursors.session.as_ptr(), self.index) };
             self.stands = false;
-            self.stands = found(functions, code)?;
+            self.stands = found(self.cursors.functions, code)?;
         }
         Ok(())
     }

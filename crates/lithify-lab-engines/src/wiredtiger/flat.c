@@ -22,7 +22,7 @@
 #include <zstd.h>
 
 /* Changes with every change of a function here. */
-#define FLAT_VERSION 1
+#define FLAT_VERSION 2
 
 #define FLAT_OK 0
 #define FLAT_NOT_FOUND 1
@@ -339,6 +339,33 @@ flat_seek(struct flat_session *self, size_t space, const void *key, size_t key_s
     if ((error = cursor->search_near(cursor, &place)) == 0 && place < 0)
         error = cursor->next(cursor);
     return (ended(cursor, error));
+}
+
+/* Goes to the last row at or before a key. No key is empty, and none is before the empty one. */
+FLAT_EXPORT int
+flat_seek_back(struct flat_session *self, size_t space, const void *key, size_t key_size)
+{
+    WT_CURSOR *cursor;
+    int error, place;
+
+    cursor = self->cursors[space];
+    message[0] = '\0';
+    if (key_size == 0)
+        return (ended(cursor, (error = cursor->reset(cursor)) != 0 ? error : WT_NOTFOUND));
+    set_key(cursor, key, key_size);
+    if ((error = cursor->search_near(cursor, &place)) == 0 && place > 0)
+        error = cursor->prev(cursor);
+    return (ended(cursor, error));
+}
+
+FLAT_EXPORT int
+flat_prev(struct flat_session *self, size_t space)
+{
+    WT_CURSOR *cursor;
+
+    cursor = self->cursors[space];
+    message[0] = '\0';
+    return (ended(cursor, cursor->prev(cursor)));
 }
 
 FLAT_EXPORT int

@@ -11,7 +11,7 @@ use lithify_lab::adapter::{EngineError, EngineResult};
 use crate::library::{functions, opaque};
 
 /// Version of the functions that are declared here: `FLAT_VERSION` of `flat.c`.
-pub const FLAT_VERSION: c_int = 1;
+pub const FLAT_VERSION: c_int = 2;
 
 /// What a call returns: done.
 pub const OK: c_int = 0;
@@ -40,6 +40,7 @@ functions! {
         metadata(*mut Connection, *const c_char, Each, *mut c_void) -> c_int;
         next(*mut Session, usize) -> c_int;
         open(*const c_char, *const c_char, *mut *mut Connection) -> c_int;
+        prev(*mut Session, usize) -> c_int;
         put(*mut Session, usize, *const u8, usize, *const u8, usize) -> c_int;
         remove(*mut Session, usize, *const u8, usize) -> c_int;
         reserve(*mut Session, usize, *const u8, usize, *mut *const u8, *mut usize) -> c_int;
@@ -47,6 +48,7 @@ functions! {
         rollback(*mut Session) -> c_int;
         row(*mut Session, usize, *mut *const u8, *mut usize, *mut *const u8, *mut usize) -> c_int;
         seek(*mut Session, usize, *const u8, usize) -> c_int;
+        seek_back(*mut Session, usize, *const u8, usize) -> c_int;
         session_close(*mut Session);
         session_open(*mut Connection, *const *const c_char, usize, *mut *mut Session) -> c_int;
         statistics(*mut Connection, *const c_char, Each, *mut c_void) -> c_int;

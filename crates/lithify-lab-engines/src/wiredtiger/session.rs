@@ -188,6 +188,29 @@ impl Session for WiredTigerSession<'_> {
         })
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.over_one_snapshot(|this| {
+            let mut walk = this.cursors.walk_back(space, from)?;
+            let mut visited = 0;
+            while visited < limit
+                && let Some((key, value)) = walk.row()?
+            {
+                visited += 1;
+                if row(key, value).is_break() {
+                    break;
+                }
+                walk.retreat()?;
+            }
+            Ok(visited)
+        })
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         if self.is_open {
             return Err(EngineError::fatal("a transaction is open already"));

@@ -157,6 +157,16 @@ impl<L: SessionLayer> Session for L {
         self.below().scan(space, range, row)
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.below().scan_back(space, from, limit, row)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         self.write_batch_above(batch)
     }

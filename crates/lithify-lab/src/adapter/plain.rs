@@ -37,6 +37,18 @@ pub trait PlainSession {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64>;
 
+    /// As [`Session::scan_back`].
+    ///
+    /// # Errors
+    /// As there.
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64>;
+
     /// As [`Session::write_batch`].
     ///
     /// # Errors
@@ -68,6 +80,16 @@ impl<S: PlainSession> Session for Plain<S> {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         self.0.scan(space, range, row)
+    }
+
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        self.0.scan_back(space, from, limit, row)
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

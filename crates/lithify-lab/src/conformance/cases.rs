@@ -12,10 +12,11 @@ use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, Spac
 pub(super) type Case = (&'static str, fn(&dyn Engine) -> Verdict);
 
 /// All of them.
-pub(super) const CASES: [Case; 9] = [
+pub(super) const CASES: [Case; 10] = [
     ("get and multi_get", reads),
     ("scans within bounds", scans_within_bounds),
     ("scans across prefixes", scans_across_prefixes),
+    ("scans backwards", scans_backwards),
     ("a batch is applied in its order", batches),
     ("a transaction sees its own writes", own_writes),
     ("rollback leaves nothing", rollback),
@@ -89,6 +90,33 @@ fn scans_across_prefixes(engine: &dyn Engine) -> Verdict {
     same("a prefix shorter than the filter's", found, "aaaa1 ab abcd1".into())?;
     let found = keys(&mut *session, PLAIN, &ScanRange::prefix("\u{10ffff}".as_bytes()))?;
     same("a prefix of high bytes", found, "\u{10ffff}".into())
+}
+
+fn scans_backwards(engine: &dyn Engine) -> Verdict {
+    let mut session = engine.session().map_err(text)?;
+    put(&mut *session, PLAIN, &[("b", "1"), ("d", "2"), ("f", "old"), ("f", "3"), ("g", "4")])?;
+    // Rows of a space beside it, in front of and behind its own.
+    put(&mut *session, LISTS, &[("a", "-"), ("list1", "-"), ("z", "-")])?;
+    let mut scan = |from: &str, limit: u64| -> Result<String, String> {
+        let mut rows = String::new();
+        let visited = session.scan_back(PLAIN, from.as_bytes(), limit, &mut |key, value| {
+            rows.push_str(&String::from_utf8_lossy(key));
+            rows.push_str(&String::from_utf8_lossy(value));
+            if key == b"d" && limit == 9 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        same("rows visited", visited.map_err(text)?, rows.len() as u64 / 2)?;
+        Ok(rows)
+    };
+    same("from a row", scan("f", 2)?, "f3d2".into())?;
+    same("from between rows", scan("e", 10)?, "d2b1".into())?;
+    same("from behind the last row", scan("zz", 3)?, "g4f3d2".into())?;
+    same("from before the first row", scan("a", 3)?, String::new())?;
+    same("no rows", scan("f", 0)?, String::new())?;
+    same("until the visitor breaks", scan("f", 9)?, "f3d2".into())
 }
 
 fn batches(engine: &dyn Engine) -> Verdict {

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
-use super::oracle::{Checkpoint, ReadSum};
+use super::oracle::{Checkpoint, ReadSum, row_hash};
 use super::rate::RateLimit;
 use super::spec::{Benchmark, DbSpec};
-use super::stream::{KeyStream, Twister};
+use super::stream::KeyStream;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
 use crate::keyvalue::SPACE;
 use crate::keyvalue::entries::{Key, Values};
@@ -73,20 +73,19 @@ pub(super) struct Ends {
 
 /// The keys that a thread with `seed` visits.
 pub(super) fn key_stream(spec: &DbSpec, benchmark: Benchmark, seed: u64) -> KeyStream {
+    let num = spec.num.max(1);
     match benchmark {
         Benchmark::FillSeq => KeyStream::Ascending(0),
-        _ => KeyStream::Random {
-            twister: Twister::new(seed),
-            num: spec.num.max(1),
-            two_draws: benchmark != Benchmark::SeekRandom,
-        },
+        _ if benchmark.is_seek() => KeyStream::random(seed, num, 0),
+        Benchmark::MultiReadRandom => KeyStream::random(seed, num, spec.batch_size),
+        _ => KeyStream::random(seed, num, 1),
     }
 }
 
 /// Number of threads of a step: they take so many seeds.
 pub(super) fn threads(spec: &DbSpec, benchmark: Benchmark) -> u64 {
     match benchmark {
-        Benchmark::ReadWhileWriting => spec.threads + 1,
+        _ if benchmark.is_beside_writer() => spec.threads + 1,
         _ if benchmark.is_loop() => spec.threads,
         _ => 0,
     }
@@ -94,7 +93,7 @@ pub(super) fn threads(spec: &DbSpec, benchmark: Benchmark) -> u64 {
 
 /// Seed of the first client of a step whose first thread has `first_seed`.
 pub(super) fn client_seed(benchmark: Benchmark, first_seed: u64) -> u64 {
-    first_seed + u64::from(benchmark == Benchmark::ReadWhileWriting)
+    first_seed + u64::from(benchmark.is_beside_writer())
 }
 
 impl<'a> Loop<'a> {
@@ -129,7 +128,9 @@ impl<'a> Loop<'a> {
     /// Runs them until all are done.
     pub(super) fn run(&self, engine: &dyn Engine) -> EngineResult<Ends> {
         thread::scope(|scope| {
-            let background = (self.benchmark == Benchmark::ReadWhileWriting)
+            let background = self
+                .benchmark
+                .is_beside_writer()
                 .then(|| scope.spawn(|| self.guarded(|| self.background_writer(engine))));
             let seeds = client_seed(self.benchmark, self.first_seed)..;
             let clients: Vec<_> = seeds
@@ -156,10 +157,11 @@ impl<'a> Loop<'a> {
     fn client(&self, engine: &dyn Engine, seed: u64, count: &Count) -> EngineResult<ClientEnd> {
         let keys = key_stream(self.spec, self.benchmark, seed);
         match self.benchmark {
+            Benchmark::MultiReadRandom => self.reader(engine, keys, count, read_batch),
             Benchmark::ReadRandom | Benchmark::ReadWhileWriting => {
-                self.reader(engine, keys, count, Reading::Get)
+                self.reader(engine, keys, count, read_one)
             }
-            Benchmark::SeekRandom => self.reader(engine, keys, count, Reading::Seek),
+            benchmark if benchmark.is_seek() => self.reader(engine, keys, count, seek),
             _ => self.writer(engine, keys, count),
         }
     }
@@ -211,7 +213,8 @@ impl<'a> Loop<'a> {
 
     /// Puts random keys until the clients are done, one at least; the limit is asked after each.
     fn background_writer(&self, engine: &dyn Engine) -> EngineResult<ClientEnd> {
-        let keys = key_stream(self.spec, self.benchmark, self.first_seed);
+        // The writer draws its keys as any writer does, whatever the readers beside it do.
+        let keys = key_stream(self.spec, Benchmark::Overwrite, self.first_seed);
         let mut put = Put::new(self.spec, keys);
         let mut trace = Trace::open_ended();
         self.barrier.wait();
@@ -250,77 +253,112 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Gets or seeks random keys.
+    /// Reads random keys, each time as `read` does.
     fn reader(
         &self,
         engine: &dyn Engine,
-        mut keys: KeyStream,
+        keys: KeyStream,
         count: &Count,
-        reading: Reading,
+        read: fn(&mut Reads<'_>, &mut dyn Session) -> EngineResult<()>,
     ) -> EngineResult<ClientEnd> {
-        let mut key = Key::new(self.spec.key_bytes as usize);
-        let mut value = Vec::with_capacity(self.spec.value_bytes as usize);
+        let mut reads = Reads::new(self.spec, keys);
         let mut latencies = Latencies::default();
-        let mut sum = ReadSum::default();
-        let mut bytes = 0;
         self.barrier.wait();
         let cpu_before_us = thread_cpu_us();
         let mut session = engine.session()?;
         let began_ns = self.now_ns();
         let mut now_ns = began_ns;
-        while !self.is_over(sum.now().operations, began_ns, now_ns) {
-            let wanted = key.of(keys.next());
-            let found = match reading {
-                Reading::Get => {
-                    let found = session.get(SPACE, wanted, &mut value)?;
-                    if found {
-                        bytes += (wanted.len() + value.len()) as u64;
-                        sum.row(wanted, &value);
-                    }
-                    found
-                }
-                Reading::Seek => {
-                    seek(&mut *session, wanted, self.spec.seek_nexts, &mut sum, &mut bytes)?
-                }
-            };
-            sum.done(found);
+        while !self.is_over(reads.sum.now().operations, began_ns, now_ns) {
+            read(&mut reads, &mut *session)?;
             let ended_ns = self.now_ns();
             latencies.record(ended_ns - now_ns);
             now_ns = ended_ns;
-            count.0.store(sum.now().operations, Ordering::Relaxed);
+            count.0.store(reads.sum.now().operations, Ordering::Relaxed);
         }
         Ok(ClientEnd {
-            operations: sum.now().operations,
+            operations: reads.sum.now().operations,
             began_ns,
             ended_ns: now_ns,
             cpu_us: thread_cpu_us() - cpu_before_us,
-            bytes,
+            bytes: reads.bytes,
             latencies,
             trace: None,
-            found: sum.now().found,
-            checkpoints: sum.finish(),
+            found: reads.sum.now().found,
+            checkpoints: reads.sum.finish(),
         })
     }
 }
 
-#[derive(Clone, Copy)]
-enum Reading {
-    Get,
-    Seek,
+/// What a reader needs for its next call, and what it has read.
+struct Reads<'a> {
+    spec: &'a DbSpec,
+    keys: KeyStream,
+    key: Key,
+    /// The keys of one call, one behind the other, for readers of several.
+    batch: Vec<u8>,
+    value: Vec<u8>,
+    sum: ReadSum,
+    bytes: u64,
 }
 
-/// Seeks `wanted` and visits `nexts` rows from there on. Returns whether the first one is it.
-fn seek(
-    session: &mut dyn Session,
-    wanted: &[u8],
-    nexts: u64,
-    sum: &mut ReadSum,
-    bytes: &mut u64,
-) -> EngineResult<bool> {
+impl Reads<'_> {
+    fn new(spec: &DbSpec, keys: KeyStream) -> Reads<'_> {
+        Reads {
+            spec,
+            keys,
+            key: Key::new(spec.key_bytes as usize),
+            batch: Vec::new(),
+            value: Vec::with_capacity(spec.value_bytes as usize),
+            sum: ReadSum::default(),
+            bytes: 0,
+        }
+    }
+}
+
+fn read_one(reads: &mut Reads<'_>, session: &mut dyn Session) -> EngineResult<()> {
+    let wanted = reads.key.of(reads.keys.next());
+    let found = session.get(SPACE, wanted, &mut reads.value)?;
+    if found {
+        reads.bytes += (wanted.len() + reads.value.len()) as u64;
+        reads.sum.row(wanted, &reads.value);
+    }
+    reads.sum.done(found);
+    Ok(())
+}
+
+/// Reads the keys of a batch in one call. Each is an operation; what was found counts in the order
+/// of the keys, whatever the order in which the engine answers.
+fn read_batch(reads: &mut Reads<'_>, session: &mut dyn Session) -> EngineResult<()> {
+    let count = reads.spec.batch_size as usize;
+    reads.batch.clear();
+    for _ in 0..count {
+        reads.batch.extend_from_slice(reads.key.of(reads.keys.next()));
+    }
+    let keys: Vec<&[u8]> = reads.batch.chunks(reads.spec.key_bytes as usize).collect();
+    let mut answers = vec![None; count];
+    let bytes = &mut reads.bytes;
+    session.multi_get(SPACE, &keys, &mut |index, value| {
+        *bytes += (keys[index].len() + value.len()) as u64;
+        answers[index] = Some(row_hash(keys[index], value));
+    })?;
+    for answer in answers {
+        if let Some(hash) = answer {
+            reads.sum.hash(hash);
+        }
+        reads.sum.done(answer.is_some());
+    }
+    Ok(())
+}
+
+/// Seeks a key and visits rows from there on, forward or back; found means that the first is the
+/// key.
+fn seek(reads: &mut Reads<'_>, session: &mut dyn Session) -> EngineResult<()> {
+    let Reads { spec, keys, key, sum, bytes, .. } = reads;
+    let wanted = key.of(keys.next());
+    let nexts = spec.seek_nexts;
     let mut found = false;
     let mut first = true;
-    let range = ScanRange { start: wanted, limit: nexts.max(1), ..ScanRange::prefix(b"") };
-    session.scan(SPACE, &range, &mut |key, value| {
+    let mut visit = |key: &[u8], value: &[u8]| {
         if std::mem::take(&mut first) {
             found = key == wanted;
         }
@@ -330,8 +368,16 @@ fn seek(
         *bytes += (key.len() + value.len()) as u64;
         sum.row(key, value);
         ControlFlow::Continue(())
-    })?;
-    Ok(found)
+    };
+    let limit = nexts.max(1);
+    if spec.reverse_iterator {
+        session.scan_back(SPACE, wanted, limit, &mut visit)?;
+    } else {
+        let range = ScanRange { start: wanted, limit, ..ScanRange::prefix(b"") };
+        session.scan(SPACE, &range, &mut visit)?;
+    }
+    sum.done(found);
+    Ok(())
 }
 
 /// What a writer needs for its next put.

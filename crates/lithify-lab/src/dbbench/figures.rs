@@ -258,6 +258,19 @@ impl<'a> Series<'a> {
         Comparison::of(&first, &second, &again)
     }
 
+    /// The ratios of a figure of two engines' loop at `index`, one for each repeat of both.
+    pub fn ratio(
+        &self,
+        engine: usize,
+        base: usize,
+        index: usize,
+        metric: &Metric,
+    ) -> Option<Spread> {
+        let values = self.values(engine, Role::Measure, index, metric);
+        let of_base = self.values(base, Role::Measure, index, metric);
+        Comparison::of(&values, &of_base, &[])?.ratio
+    }
+
     /// A figure of one engine's loop at `index` over its repeats.
     pub fn spread(&self, engine: usize, index: usize, metric: &Metric) -> Option<Spread> {
         let values = self.values(engine, Role::Measure, index, metric);

@@ -24,6 +24,7 @@ use super::spec::{
 use super::step::StepSpec;
 use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
+use crate::experiment::DurabilityMode;
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
@@ -67,7 +68,7 @@ pub fn measure(
         meter: Meter::new(directory),
         listener,
         next_seed: spec.seed + 1,
-        direct_reads: spec.settings.direct_reads,
+        open_as: OpenAs::of(spec),
         presence: None,
         contents: spec.use_existing.then(|| recall(directory)).flatten(),
     };
@@ -139,6 +140,20 @@ fn remember(directory: &Path, contents: Option<u64>) -> Result<(), RunError> {
     }
 }
 
+/// The settings of an open database that a step may have for itself.
+#[derive(Clone, Copy, PartialEq)]
+struct OpenAs {
+    direct_reads: bool,
+    durability: DurabilityMode,
+}
+
+impl OpenAs {
+    fn of(spec: &DbSpec) -> OpenAs {
+        let settings = &spec.settings;
+        OpenAs { direct_reads: settings.direct_reads, durability: settings.durability }
+    }
+}
+
 /// A sequence on its way.
 struct Sequence<'a> {
     spec: &'a DbSpec,
@@ -147,8 +162,8 @@ struct Sequence<'a> {
     listener: Listener<'a>,
     /// Threads are numbered through the whole process, so that no two steps draw the same keys.
     next_seed: u64,
-    /// How the database is open.
-    direct_reads: bool,
+    /// How the database is open: what a step may want otherwise.
+    open_as: OpenAs,
     /// The keys that are there; `None` when that is not known.
     presence: Option<Presence>,
     /// The name of the contents; `None` when they depend on speed or order.
@@ -189,25 +204,29 @@ impl Sequence<'_> {
         std::fs::create_dir(self.directory).map_err(io)?;
         self.presence = stores(&self.spec.engine).then(|| Presence::none_of(self.spec.num));
         self.contents = Some(0);
-        self.direct_reads = own.settings.direct_reads;
+        self.open_as = OpenAs::of(own);
         open(own, self.directory)
     }
 
-    /// Opens the database again where the step's clients read it in another way than it is open.
+    /// Opens the database again where the step wants it open in another way than it is.
     fn opened_for(
         &mut self,
         engine: Box<dyn Engine>,
         step: StepSpec,
         own: &DbSpec,
     ) -> Result<Box<dyn Engine>, RunError> {
-        let direct_reads = own.settings.direct_reads;
-        let same = self.direct_reads == direct_reads || !step.benchmark.is_loop();
+        let wanted = OpenAs::of(own);
+        let same = self.open_as == wanted || !step.benchmark.is_loop();
         if same || !uses_disk(&own.engine) {
             return Ok(engine);
         }
         self.say("open");
+        if self.open_as.durability == DurabilityMode::None {
+            // What no log holds must be in tables before it is closed.
+            engine.flush().map_err(|error| failed("flush", &error))?;
+        }
         close(engine)?;
-        self.direct_reads = direct_reads;
+        self.open_as = wanted;
         open(own, self.directory)
     }
 
@@ -366,7 +385,7 @@ impl Sequence<'_> {
         }
         if let Some(end) = &ends.background {
             // Which of them a reader met depends on the moment.
-            presence.add(key_stream(own, benchmark, first_seed), end.operations);
+            presence.add(key_stream(own, Benchmark::Overwrite, first_seed), end.operations);
             return None;
         }
         Some(clients.map(|(keys, count)| presence.hits(keys, count)).sum())

@@ -1,6 +1,7 @@
 //! The loops of the classic key-value benchmark, on one engine or on pairs of them.
 //!
-//! Owns: what a run does ([`spec`]) and its steps as they are written ([`step`]), the random
+//! Owns: what a run does ([`spec`]), its steps as they are written ([`step`]) and the names of
+//! whole sequences ([`sequence`]), the random
 //! numbers (`stream`), the loops of the clients (`clients`), the measuring process ([`measure`]),
 //! what must be found ([`oracle`]), the pairs and their repeats ([`runner`]), the figures
 //! ([`figures`]), what they are held against ([`floors`]), the reports ([`report`]), and what the
@@ -23,6 +24,8 @@ pub mod original;
 mod rate;
 pub mod report;
 pub mod runner;
+pub mod sequence;
 pub mod spec;
 pub mod step;
 mod stream;
+mod together;

@@ -77,7 +77,13 @@ impl ReadSum {
     /// A row was read.
     #[inline]
     pub(super) fn row(&mut self, key: &[u8], value: &[u8]) {
-        self.now.sum = self.now.sum.wrapping_mul(31).wrapping_add(row_hash(key, value));
+        self.hash(row_hash(key, value));
+    }
+
+    /// A row with this hash was read.
+    #[inline]
+    pub(super) fn hash(&mut self, hash: u64) {
+        self.now.sum = self.now.sum.wrapping_mul(31).wrapping_add(hash);
     }
 
     /// An operation is done.
@@ -104,7 +110,8 @@ impl ReadSum {
     }
 }
 
-fn row_hash(key: &[u8], value: &[u8]) -> u64 {
+/// Names a row.
+pub(super) fn row_hash(key: &[u8], value: &[u8]) -> u64 {
     let seed = twox_hash::XxHash3_64::oneshot(key);
     twox_hash::XxHash3_64::oneshot_with_seed(seed, value)
 }

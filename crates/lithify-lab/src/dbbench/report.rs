@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::figures::{METRICS, Measured, Series, measured, metric};
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
-use super::{floors, oracle};
+use super::{floors, oracle, together};
 use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
 use crate::report::figures::{Spread, figure};
@@ -71,6 +71,7 @@ pub fn render(record: &DbRecord) -> String {
         if let Some(missed) = render_floors(&floors::cells(record)) {
             let _ = writeln!(text, "{missed}\n");
         }
+        text.push_str(&together::render(record));
         text.push_str(&lines_of_all(record));
         text.push_str(&tables(record));
     }

@@ -32,10 +32,14 @@ pub enum Benchmark {
     Overwrite,
     /// Random point reads.
     ReadRandom,
+    /// Random point reads, several in one call.
+    MultiReadRandom,
     /// Random point reads beside one writer.
     ReadWhileWriting,
-    /// Random seeks, each with some steps forward.
+    /// Random seeks, each with some steps from there on.
     SeekRandom,
+    /// Random seeks beside one writer.
+    SeekRandomWhileWriting,
     /// Writes the memtables to tables.
     Flush,
     /// Waits until no compaction is due.
@@ -44,13 +48,15 @@ pub enum Benchmark {
 
 impl Benchmark {
     /// All.
-    pub const ALL: [Benchmark; 8] = [
+    pub const ALL: [Benchmark; 10] = [
         Benchmark::FillSeq,
         Benchmark::FillRandom,
         Benchmark::Overwrite,
         Benchmark::ReadRandom,
+        Benchmark::MultiReadRandom,
         Benchmark::ReadWhileWriting,
         Benchmark::SeekRandom,
+        Benchmark::SeekRandomWhileWriting,
         Benchmark::Flush,
         Benchmark::WaitForCompaction,
     ];
@@ -62,8 +68,10 @@ impl Benchmark {
             Benchmark::FillRandom => "fillrandom",
             Benchmark::Overwrite => "overwrite",
             Benchmark::ReadRandom => "readrandom",
+            Benchmark::MultiReadRandom => "multireadrandom",
             Benchmark::ReadWhileWriting => "readwhilewriting",
             Benchmark::SeekRandom => "seekrandom",
+            Benchmark::SeekRandomWhileWriting => "seekrandomwhilewriting",
             Benchmark::Flush => "flush",
             Benchmark::WaitForCompaction => "waitforcompaction",
         }
@@ -79,9 +87,19 @@ impl Benchmark {
         self.is_fill() || self == Benchmark::Overwrite
     }
 
+    /// True when one writer works beside its clients.
+    pub fn is_beside_writer(self) -> bool {
+        matches!(self, Benchmark::ReadWhileWriting | Benchmark::SeekRandomWhileWriting)
+    }
+
+    /// True when its clients seek.
+    pub fn is_seek(self) -> bool {
+        matches!(self, Benchmark::SeekRandom | Benchmark::SeekRandomWhileWriting)
+    }
+
     /// True when anything is written while it runs.
     pub fn changes_database(self) -> bool {
-        self.is_write() || self == Benchmark::ReadWhileWriting
+        self.is_write() || self.is_beside_writer()
     }
 
     /// True when it has clients; the others are calls of the engine.
@@ -94,7 +112,8 @@ impl Benchmark {
         match self {
             Benchmark::FillSeq | Benchmark::FillRandom | Benchmark::Overwrite => "write",
             Benchmark::ReadRandom | Benchmark::ReadWhileWriting => "read",
-            Benchmark::SeekRandom => "seek",
+            Benchmark::MultiReadRandom => "batch",
+            Benchmark::SeekRandom | Benchmark::SeekRandomWhileWriting => "seek",
             Benchmark::Flush | Benchmark::WaitForCompaction => "call",
         }
     }
@@ -104,6 +123,14 @@ impl fmt::Display for Benchmark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// As the original's scripts have it.
+pub const DEFAULT_BATCH_SIZE: u64 = 10;
+
+/// For results from before there were batches.
+fn default_batch_size() -> u64 {
+    DEFAULT_BATCH_SIZE
 }
 
 /// What is done, on what. Everything that can change a figure.
@@ -135,10 +162,16 @@ pub struct DbSpec {
     pub threads: u64,
     /// How long a step runs, seconds; 0 for a number of operations instead.
     pub duration_seconds: u64,
-    /// Steps forward after a seek.
+    /// Rows visited from a seek on.
     pub seek_nexts: u64,
-    /// Limit on what is written, keys and values, bytes per second; 0 for none. In
-    /// readwhilewriting it limits the writer beside the readers, elsewhere all writers together.
+    /// Those rows are visited in descending order.
+    #[serde(default)]
+    pub reverse_iterator: bool,
+    /// Keys that multireadrandom reads in one call.
+    #[serde(default = "default_batch_size")]
+    pub batch_size: u64,
+    /// Limit on what is written, keys and values, bytes per second; 0 for none. Where one writer
+    /// works beside readers it limits that one, elsewhere all writers together.
     pub write_rate_bytes_per_s: u64,
     /// Clients take this and the following numbers as their seeds.
     pub seed: u64,

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Benchmark, DbSpec};
+use crate::experiment::DurabilityMode;
 
 /// A benchmark with the settings that it has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +21,16 @@ pub struct StepSpec {
     pub direct_reads: Option<bool>,
     /// Limit on what is written, keys and values, bytes per second; 0 for none.
     pub write_rate_bytes_per_s: Option<u64>,
-    /// Steps forward after a seek.
+    /// Rows visited from a seek on.
     pub seek_nexts: Option<u64>,
+    /// Those rows are visited in descending order.
+    pub reverse_iterator: Option<bool>,
+    /// Keys read in one call.
+    pub batch_size: Option<u64>,
+    /// Operations of a writing client.
+    pub writes: Option<u64>,
+    /// Writes go to no log. The database is opened so for the step.
+    pub disable_wal: Option<bool>,
     /// How long it runs, seconds; 0 for a number of operations instead.
     pub duration_seconds: Option<u64>,
 }
@@ -31,8 +40,22 @@ const DIRECT_READS: &str = "use-direct-reads";
 const RATE_BYTES: &str = "benchmark-write-rate-limit";
 const RATE_MIB: &str = "mb-write-per-sec";
 const SEEK_NEXTS: &str = "seek-nexts";
+const REVERSE: &str = "reverse-iterator";
+const BATCH_SIZE: &str = "batch-size";
+const WRITES: &str = "writes";
+const DISABLE_WAL: &str = "disable-wal";
 const DURATION: &str = "duration";
-const SETTINGS: [&str; 5] = [DIRECT_READS, RATE_BYTES, RATE_MIB, SEEK_NEXTS, DURATION];
+const SETTINGS: [&str; 9] = [
+    DIRECT_READS,
+    RATE_BYTES,
+    RATE_MIB,
+    SEEK_NEXTS,
+    REVERSE,
+    BATCH_SIZE,
+    WRITES,
+    DISABLE_WAL,
+    DURATION,
+];
 
 /// Why a text is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +129,10 @@ impl From<Benchmark> for StepSpec {
             direct_reads: None,
             write_rate_bytes_per_s: None,
             seek_nexts: None,
+            reverse_iterator: None,
+            batch_size: None,
+            writes: None,
+            disable_wal: None,
             duration_seconds: None,
         }
     }
@@ -119,7 +146,21 @@ impl StepSpec {
         settings.direct_reads = self.direct_reads.unwrap_or(settings.direct_reads);
         spec.write_rate_bytes_per_s =
             self.write_rate_bytes_per_s.unwrap_or(spec.write_rate_bytes_per_s);
+        if let Some(disable_wal) = self.disable_wal {
+            spec.settings.durability = match disable_wal {
+                true => DurabilityMode::None,
+                // A sequence without a log has no other mode to go back to.
+                false => DurabilityMode::Buffered,
+            };
+        }
         spec.seek_nexts = self.seek_nexts.unwrap_or(spec.seek_nexts);
+        spec.reverse_iterator = self.reverse_iterator.unwrap_or(spec.reverse_iterator);
+        spec.batch_size = self.batch_size.unwrap_or(spec.batch_size);
+        if self.writes.is_some() {
+            // A number of operations ends the step, whatever ends the others.
+            spec.writes = self.writes;
+            spec.duration_seconds = 0;
+        }
         spec.duration_seconds = self.duration_seconds.unwrap_or(spec.duration_seconds);
         spec
     }
@@ -134,31 +175,50 @@ impl StepSpec {
         if !has_meaning(setting, self.benchmark) {
             return Err(StepError::Meaningless { benchmark: self.benchmark, setting });
         }
-        if setting != DIRECT_READS && !text.contains('=') {
+        if !SWITCHES.contains(&setting) && !text.contains('=') {
             return Err(wrong_value(step, setting, "", "a number".to_owned()));
         }
-        let number = |max: u64| {
-            let number = value.parse().ok().filter(|number| *number <= max);
-            number.ok_or_else(|| wrong_value(step, setting, value, format!("0 to {max}")))
+        let switch = || {
+            switch(value)
+                .ok_or_else(|| wrong_value(step, setting, value, "1, true, 0, false".to_owned()))
+        };
+        let between = |min: u64, max: u64| {
+            let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+            number.ok_or_else(|| wrong_value(step, setting, value, format!("{min} to {max}")))
         };
         let before = match setting {
-            DIRECT_READS => {
-                let value = match value {
-                    "1" | "true" => true,
-                    "0" | "false" => false,
-                    _ => {
-                        let allowed = "1, true, 0, false".to_owned();
-                        return Err(wrong_value(step, setting, value, allowed));
-                    }
-                };
-                self.direct_reads.replace(value).is_some()
+            DIRECT_READS => self.direct_reads.replace(switch()?).is_some(),
+            REVERSE => self.reverse_iterator.replace(switch()?).is_some(),
+            DISABLE_WAL => self.disable_wal.replace(switch()?).is_some(),
+            RATE_BYTES => {
+                let rate = between(0, 1_000_000_000_000)?;
+                self.write_rate_bytes_per_s.replace(rate).is_some()
             }
-            RATE_BYTES => self.write_rate_bytes_per_s.replace(number(1_000_000_000_000)?).is_some(),
-            RATE_MIB => self.write_rate_bytes_per_s.replace(number(1_000_000)? << 20).is_some(),
-            SEEK_NEXTS => self.seek_nexts.replace(number(1_000_000)?).is_some(),
-            _ => self.duration_seconds.replace(number(86_400)?).is_some(),
+            RATE_MIB => {
+                let rate = between(0, 1_000_000)? << 20;
+                self.write_rate_bytes_per_s.replace(rate).is_some()
+            }
+            SEEK_NEXTS => self.seek_nexts.replace(between(0, 1_000_000)?).is_some(),
+            BATCH_SIZE => self.batch_size.replace(between(1, BATCH_SIZE_MAX)?).is_some(),
+            WRITES => self.writes.replace(between(1, 1_000_000_000_000)?).is_some(),
+            _ => self.duration_seconds.replace(between(0, 86_400)?).is_some(),
         };
         if before { Err(StepError::Twice { step: step.to_owned(), setting }) } else { Ok(()) }
+    }
+}
+
+/// Settings that are on or off; without a value they are on.
+const SWITCHES: [&str; 3] = [DIRECT_READS, REVERSE, DISABLE_WAL];
+
+/// Most keys of one call.
+pub const BATCH_SIZE_MAX: u64 = 100_000;
+
+/// A value that is on or off, as it is written.
+pub fn switch(text: &str) -> Option<bool> {
+    match text {
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
     }
 }
 
@@ -169,7 +229,9 @@ fn wrong_value(step: &str, setting: &'static str, found: &str, allowed: String) 
 fn has_meaning(setting: &str, benchmark: Benchmark) -> bool {
     match setting {
         RATE_BYTES | RATE_MIB => benchmark.changes_database(),
-        SEEK_NEXTS => benchmark == Benchmark::SeekRandom,
+        SEEK_NEXTS | REVERSE => benchmark.is_seek(),
+        BATCH_SIZE => benchmark == Benchmark::MultiReadRandom,
+        WRITES | DISABLE_WAL => benchmark.is_write(),
         // The time does not end a sequential fill.
         DURATION => benchmark.is_loop() && benchmark != Benchmark::FillSeq,
         _ => benchmark.is_loop(),
@@ -179,21 +241,33 @@ fn has_meaning(setting: &str, benchmark: Benchmark) -> bool {
 impl fmt::Display for StepSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.benchmark.name())?;
-        match self.direct_reads {
-            Some(true) => write!(f, ":{DIRECT_READS}")?,
-            Some(false) => write!(f, ":{DIRECT_READS}=0")?,
-            None => {}
+        let switches = [
+            (DIRECT_READS, self.direct_reads),
+            (REVERSE, self.reverse_iterator),
+            (DISABLE_WAL, self.disable_wal),
+        ];
+        for (name, value) in switches {
+            match value {
+                Some(true) => write!(f, ":{name}")?,
+                Some(false) => write!(f, ":{name}=0")?,
+                None => {}
+            }
         }
         match self.write_rate_bytes_per_s {
             Some(rate) if rate % (1 << 20) == 0 => write!(f, ":{RATE_MIB}={}", rate >> 20)?,
             Some(rate) => write!(f, ":{RATE_BYTES}={rate}")?,
             None => {}
         }
-        if let Some(nexts) = self.seek_nexts {
-            write!(f, ":{SEEK_NEXTS}={nexts}")?;
-        }
-        if let Some(seconds) = self.duration_seconds {
-            write!(f, ":{DURATION}={seconds}")?;
+        let numbers = [
+            (SEEK_NEXTS, self.seek_nexts),
+            (BATCH_SIZE, self.batch_size),
+            (WRITES, self.writes),
+            (DURATION, self.duration_seconds),
+        ];
+        for (name, value) in numbers {
+            if let Some(value) = value {
+                write!(f, ":{name}={value}")?;
+            }
         }
         Ok(())
     }
@@ -241,6 +315,10 @@ mod tests {
             "overwrite:benchmark-write-rate-limit=1:duration=30",
             "overwrite:mb-write-per-sec=0",
             "seekrandom:use-direct-reads:seek-nexts=100:duration=60",
+            "seekrandomwhilewriting:mb-write-per-sec=2:seek-nexts=10",
+            "seekrandom:reverse-iterator:seek-nexts=10",
+            "multireadrandom:batch-size=20",
+            "overwrite:disable-wal=0:writes=1000",
             "flush",
         ] {
             let step: StepSpec = text.parse().expect(text);
@@ -266,6 +344,10 @@ mod tests {
             ("overwrite:seek-nexts=1", SEEK_NEXTS),
             ("fillseq:duration=1", DURATION),
             ("flush:use-direct-reads", DIRECT_READS),
+            ("readrandom:reverse-iterator", REVERSE),
+            ("readrandom:batch-size=2", BATCH_SIZE),
+            ("seekrandomwhilewriting:writes=2", WRITES),
+            ("readwhilewriting:disable-wal", DISABLE_WAL),
         ] {
             let StepError::Meaningless { benchmark, setting: told } = error(text) else {
                 panic!("{text}: {}", error(text));
@@ -276,6 +358,8 @@ mod tests {
             ("overwrite:duration", "duration is \"\"; allowed: a number"),
             ("overwrite:duration=-1", "duration is \"-1\"; allowed: 0 to 86400"),
             ("overwrite:mb-write-per-sec=9999999", "allowed: 0 to 1000000"),
+            ("multireadrandom:batch-size=0", "allowed: 1 to 100000"),
+            ("overwrite:writes=0", "allowed: 1 to"),
             ("readrandom:use-direct-reads=2", "is \"2\"; allowed: 1, true, 0, false"),
             ("readrandom:duration=1:duration=1", "duration is set twice"),
             ("overwrite:mb-write-per-sec=1:benchmark-write-rate-limit=1", "is set twice"),

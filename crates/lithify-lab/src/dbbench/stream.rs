@@ -62,13 +62,20 @@ pub(super) enum KeyStream {
         twister: Twister,
         /// Number of keys.
         num: u64,
-        /// True when the original draws a number before each key: it chooses among databases by
-        /// it, of which there is one.
-        two_draws: bool,
+        /// The original draws a number before every so many keys, by which it chooses among
+        /// databases, of which there is one; 0 where it draws none.
+        choice_every: u64,
+        /// Keys since then.
+        since_choice: u64,
     },
 }
 
 impl KeyStream {
+    /// Random keys below `num`, with a number drawn before every `choice_every` of them.
+    pub(super) fn random(seed: u64, num: u64, choice_every: u64) -> KeyStream {
+        KeyStream::Random { twister: Twister::new(seed), num, choice_every, since_choice: 0 }
+    }
+
     /// The next key's number.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
@@ -77,9 +84,13 @@ impl KeyStream {
                 *next += 1;
                 *next - 1
             }
-            KeyStream::Random { twister, num, two_draws } => {
-                if *two_draws {
-                    twister.next_u64();
+            KeyStream::Random { twister, num, choice_every, since_choice } => {
+                if *choice_every > 0 {
+                    if *since_choice == 0 {
+                        twister.next_u64();
+                        *since_choice = *choice_every;
+                    }
+                    *since_choice -= 1;
                 }
                 twister.next_u64() % *num
             }
@@ -103,12 +114,22 @@ mod tests {
     fn writers_visit_the_keys_of_the_original() {
         // What the original put into a database of a million keys, started with seed 42: its
         // first client takes 43.
-        let twister = Twister::new(43);
-        let mut keys = KeyStream::Random { twister, num: 1_000_000, two_draws: true };
+        let mut keys = KeyStream::random(43, 1_000_000, 1);
         let drawn: Vec<u64> = (0..5).map(|_| keys.next()).collect();
         assert_eq!(drawn[..2], [0x7_79FB, 0xD_02E9]);
         let mut sorted = drawn;
         sorted.sort_unstable();
         assert_eq!(sorted, [0x0_3AA6, 0x1_50C6, 0x5_F06A, 0x7_79FB, 0xD_02E9]);
+    }
+
+    #[test]
+    fn a_database_is_chosen_before_a_batch() {
+        let mut twister = Twister::new(43);
+        let drawn: Vec<u64> = (0..8).map(|_| twister.next_u64() % 1000).collect();
+        let mut keys = KeyStream::random(43, 1000, 3);
+        let visited: Vec<u64> = (0..6).map(|_| keys.next()).collect();
+        assert_eq!(visited, [&drawn[1..4], &drawn[5..8]].concat());
+        let mut keys = KeyStream::random(43, 1000, 0);
+        assert_eq!([keys.next(), keys.next()], drawn[..2]);
     }
 }

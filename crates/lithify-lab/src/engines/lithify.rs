@@ -170,14 +170,14 @@ fn level_statistics(snapshot: &StatisticsSnapshot) -> Vec<LevelStatistics> {
 
 fn stall_statistics(snapshot: &StatisticsSnapshot) -> StallStatistics {
     let figures = &snapshot.figures;
-    let sum = |cause: &DelayCause| (figures.delays(*cause).sum_us, figures.stops(*cause).sum_us);
     let causes = DelayCause::ALL.iter();
+    let count = |cause: &DelayCause| figures.delays(*cause).count + figures.stops(*cause).count;
     StallStatistics {
-        delayed_us: causes.clone().map(|cause| sum(cause).0).sum(),
-        stopped_us: causes.clone().map(|cause| sum(cause).1).sum(),
+        delayed_us: causes.clone().map(|cause| figures.delays(*cause).sum_us).sum(),
+        stopped_us: causes.clone().map(|cause| figures.stops(*cause).sum_us).sum(),
         by_cause: causes
-            .map(|cause| (cause.name().to_owned(), sum(cause).0 + sum(cause).1))
-            .filter(|(_, us)| *us > 0)
+            .map(|cause| (cause.name().to_owned(), count(cause)))
+            .filter(|(_, count)| *count > 0)
             .collect(),
     }
 }
@@ -253,6 +253,26 @@ impl Session for LithifySession<'_> {
                 }
             }
             found = cursor.next().map_err(failed)?;
+        }
+        Ok(visited)
+    }
+
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let mut cursor = self.family(space)?.prefix_cursor(b"").map_err(failed)?;
+        let mut found = cursor.seek_for_prev(from).map_err(failed)?;
+        let mut visited = 0;
+        while found && visited < limit {
+            visited += 1;
+            if row(cursor.key(), cursor.value()).is_break() {
+                break;
+            }
+            found = cursor.prev().map_err(failed)?;
         }
         Ok(visited)
     }

@@ -258,6 +258,29 @@ impl Session for ModelSession<'_> {
         Ok(visited)
     }
 
+    fn scan_back(
+        &mut self,
+        space: SpaceId,
+        from: &[u8],
+        limit: u64,
+        row: &mut RowVisitor<'_>,
+    ) -> EngineResult<u64> {
+        let trees = self.engine.trees.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(tree) = trees.get(space.index()) else { return Ok(0) };
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
+        let mut visited = 0;
+        for (key, value) in tree.range::<[u8], _>(bounds).rev() {
+            if visited == limit {
+                break;
+            }
+            visited += 1;
+            if row(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(visited)
+    }
+
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {
         let rows: Vec<_> = batch.ops().map(|op| op.row()).collect();
         // Held while applying, so that no transaction locks one of the rows in between.

@@ -50,6 +50,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("chunk-length", include_str!("../../../../experiments/chunk-length.toml")),
     ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
     ("amplification", include_str!("../../../../experiments/amplification.toml")),
+    ("db-bench-sequence", include_str!("../../../../experiments/db-bench-sequence.toml")),
     ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
     ("concurrency", include_str!("../../../../experiments/concurrency.toml")),
     ("durability", include_str!("../../../../experiments/durability.toml")),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
 use crate::dbbench::runner::DbPlan;
-use crate::dbbench::spec::{Benchmark, DbCell, DbSpec, Role, SCHEMA};
+use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
 use crate::dbbench::step::StepSpec;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
@@ -151,6 +151,8 @@ fn spec(
         threads: scale.clients,
         duration_seconds: scale.test_seconds,
         seek_nexts: 0,
+        reverse_iterator: false,
+        batch_size: DEFAULT_BATCH_SIZE,
         write_rate_bytes_per_s: 0,
         seed: workload.seed + SEEDS_PER_REPEAT * repeat,
         use_existing: false,

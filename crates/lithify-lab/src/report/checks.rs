@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{Figures, Spread, cpu_us_per_operation, figure};
+use super::workload;
 use crate::adapter::EngineStatistics;
 use crate::experiment::Phase;
 use crate::run::RunRecord;
@@ -37,6 +38,7 @@ pub fn lines(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
             lines.extend(ledger(arm, figures, phase));
         }
     }
+    lines.extend(workload::lines(record));
     if record.interrupted {
         lines.push("  the run was stopped before its last cell".to_owned());
     }

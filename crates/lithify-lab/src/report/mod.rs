@@ -6,7 +6,7 @@
 //! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
 //! run under ([`conditions`]), the gates that a scale has to pass ([`gates`]), the checks
-//! ([`checks`]), the fairness card ([`card`]), the CSV ([`csv`]) and the list of engines
+//! ([`checks`]), the driver against what was published (`workload`), the fairness card ([`card`]), the CSV ([`csv`]) and the list of engines
 //! ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
@@ -31,6 +31,7 @@ pub mod servers;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 use std::fmt::Write as _;
 

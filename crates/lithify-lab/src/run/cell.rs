@@ -12,8 +12,8 @@ use crate::adapter::{Capabilities, EngineError, EngineName, EngineResult, Engine
 use crate::experiment::{Codec, DeviceSpeed, DurabilityMode, Ladder, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
-use crate::linkbench::arrivals::OpenLoop;
 use crate::linkbench::control::ObservedStalls;
+use crate::linkbench::{self, arrivals::OpenLoop};
 use crate::meter::machine::Machine;
 use crate::meter::{IoUsage, PhaseUsage};
 use crate::run::allocator::Allocator;
@@ -228,6 +228,15 @@ pub struct CellSpec {
 }
 
 impl CellSpec {
+    /// The profile of its workload.
+    pub fn workload(&self) -> linkbench::Profile {
+        match self.profile {
+            Profile::Lb2013 => linkbench::Profile::lb2013(),
+            Profile::Lb2013Clean => linkbench::Profile::lb2013_clean(),
+            Profile::Lb2020 => linkbench::Profile::lb2020(),
+        }
+    }
+
     /// The numbers of clients of its query phases, in order; none for a cell that only loads.
     pub fn client_counts(&self) -> &[u64] {
         match self.purpose {

@@ -29,14 +29,12 @@ use super::memory_limit::{self, GroupUsage};
 use super::second_log::{Opened, SecondLogUsage};
 use super::store::write_json;
 use crate::adapter::{Engine, EngineError, EngineStatistics};
-use crate::experiment::{Phase, Profile as ProfileName};
+use crate::experiment::Phase;
 use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::control::{LoadProgress, RequestProgress};
 use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
-use crate::linkbench::{
-    Control, Graph, GraphConfig, GraphEngine, Profile, Progress, load, oracle, request,
-};
+use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Progress, load, oracle, request};
 use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;
@@ -152,13 +150,8 @@ pub(crate) fn failed(what: &str, error: &EngineError) -> RunError {
 }
 
 fn graph(spec: &CellSpec) -> Result<Graph, RunError> {
-    let profile = match spec.profile {
-        ProfileName::Lb2013 => Profile::lb2013(),
-        ProfileName::Lb2013Clean => Profile::lb2013_clean(),
-        ProfileName::Lb2020 => Profile::lb2020(),
-    };
     let config = GraphConfig { seed: spec.seed, ..GraphConfig::with_nodes(spec.nodes) };
-    Graph::new(profile, config).map_err(|error| RunError::new(format!("graph: {error}")))
+    Graph::new(spec.workload(), config).map_err(|error| RunError::new(format!("graph: {error}")))
 }
 
 /// A cell under way.

@@ -2,14 +2,15 @@
 //!
 //! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
 //! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
-//! outside ([`process`]) and from inside ([`measure`]), the limit on its memory ([`memory_limit`])
-//! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), its
-//! allocator ([`allocator`]), the driver's own log ([`second_log`]), the engines by name
-//! ([`engine`]), progress ([`progress`]), and the loop over the cells ([`Runner`]).
+//! outside ([`process`]) and when it is given up (`stillness`), seen from inside ([`measure`]), the
+//! limit on its memory ([`memory_limit`]) and on its device ([`device_limit`]), both by groups of
+//! the kernel ([`control_group`]), its allocator ([`allocator`]), the driver's own log
+//! ([`second_log`]), the engines by name ([`engine`]), progress ([`progress`]), and the loop over
+//! the cells ([`Runner`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
-//! stopped; a cell that dies costs its own row only; after an interrupt the child is gone, its data
-//! are removed and the measured cells are kept.
+//! stopped; a cell that dies or stands still costs its own row only; after an interrupt the child
+//! is gone, its data are removed and the measured cells are kept.
 //!
 //! Threads: a [`Runner`] belongs to one thread; it starts one more per cell, to read the child's
 //! progress. Does not render reports.
@@ -30,6 +31,7 @@ pub mod progress;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod second_log;
+mod stillness;
 pub mod store;
 #[cfg(test)]
 mod tests;

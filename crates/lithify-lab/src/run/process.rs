@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -24,6 +24,7 @@ use super::RunError;
 use super::cell::{CellDevice, CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
 use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
 use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
+use super::stillness::Stillness;
 use super::store::{Stored, read_result};
 
 /// A program with the arguments that make it run one cell.
@@ -184,9 +185,12 @@ pub(crate) fn run_job(
 ) -> Result<JobEnd, RunError> {
     let child = start(program, job, log_path)?;
     Ok(match listen(child, interrupt, progress) {
-        None => JobEnd::Interrupted,
-        Some(status) if status.success() => JobEnd::Succeeded,
-        Some(status) => JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path))),
+        ChildEnd::Interrupted => JobEnd::Interrupted,
+        ChildEnd::Ended(status) if status.success() => JobEnd::Succeeded,
+        ChildEnd::Ended(status) => {
+            JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path)))
+        }
+        ChildEnd::GivenUp(why) => JobEnd::Failed(format!("{why}{}", last_words(log_path))),
     })
 }
 
@@ -257,12 +261,22 @@ fn start(program: &Program, job: &impl Serialize, log_path: &Path) -> Result<Chi
     Ok(child)
 }
 
-/// Passes progress on until the child ends; `None` when it was ended because of an interrupt.
+/// How a child ended.
+enum ChildEnd {
+    /// By itself.
+    Ended(ExitStatus),
+    /// By us, because the run was stopped.
+    Interrupted,
+    /// By us, because nothing moved in it.
+    GivenUp(String),
+}
+
+/// Passes progress on until the child ends, or is ended.
 fn listen(
     mut child: Child,
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(&ProgressLine),
-) -> Option<ExitStatus> {
+) -> ChildEnd {
     let (sender, lines) = mpsc::channel();
     let reader = child.stdout.take().map(|output| {
         std::thread::spawn(move || {
@@ -276,16 +290,22 @@ fn listen(
         })
     });
     let mut open = true;
-    let status = loop {
+    let mut stillness = Stillness::new(Instant::now());
+    let end = loop {
         if interrupt.load(Ordering::Relaxed) {
-            // Both fail only when the child has ended by itself.
-            let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
-            let _ = child.wait();
-            break None;
+            kill(&mut child);
+            break ChildEnd::Interrupted;
+        }
+        if let Some(why) = stillness.verdict(Instant::now()) {
+            kill(&mut child);
+            break ChildEnd::GivenUp(why);
         }
         if open {
             match lines.recv_timeout(POLL) {
-                Ok(line) => progress(&line),
+                Ok(line) => {
+                    stillness.heard(&line, Instant::now());
+                    progress(&line);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => open = false,
             }
@@ -293,14 +313,21 @@ fn listen(
             std::thread::sleep(POLL / 10);
         }
         if !open && let Ok(Some(status)) = child.try_wait() {
-            break Some(status);
+            break ChildEnd::Ended(status);
         }
     };
     if let Some(reader) = reader {
         // The reader ends with the child's output; it has nothing to return.
         let _ = reader.join();
     }
-    status
+    end
+}
+
+/// Ends a child and all that it started.
+fn kill(child: &mut Child) {
+    // Both fail only when the child has ended by itself.
+    let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
+    let _ = child.wait();
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -3,7 +3,8 @@
 use crate::measure::cpu_ns;
 use lithify::base::MemoryBudget;
 use lithify::codec::{CodecId, Compressor, ContextPool, Decompressor};
-use lithify::fs::{Advice, File, FileSystem, PosixEnvironment, PosixFileSystem};
+use lithify::fs::{Advice, File, PosixEnvironment, PosixFileSystem};
+use lithify::inspect::{LevelsOptions, read_levels};
 use lithify::manifest::FileName;
 use lithify::table::{ReadContext, TableReader};
 use lithify::{Compression, Error, Result};
@@ -24,15 +25,12 @@ struct Block {
     raw: Vec<u8>,
 }
 
-/// The tables in a directory. One that has no bytes yet, or no longer, is none.
+/// The live tables of the open database in a directory; files that wait for their removal, some of
+/// them cut short already, are none.
 pub fn tables_in(directory: &Path) -> Result<BTreeSet<PathBuf>> {
-    let paths = PosixFileSystem.list(directory)?.into_iter();
-    let paths = paths.map(|name| directory.join(name));
-    let is_table = |path: &PathBuf| {
-        matches!(FileName::of_path(path), Some(FileName::Table(_)))
-            && PosixFileSystem.length(path).is_ok_and(|bytes| bytes > 0)
-    };
-    Ok(paths.filter(is_table).collect())
+    let levels = read_levels(&PosixFileSystem, directory, &LevelsOptions::default())?;
+    let tables = levels.families.iter().flat_map(|family| &family.tables);
+    Ok(tables.map(|table| FileName::Table(table.metadata.number).path(directory)).collect())
 }
 
 /// The data blocks of some tables.

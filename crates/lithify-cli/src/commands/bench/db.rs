@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::dbbench::runner::{DbPlan, Runner, write_report};
-use lithify_lab::dbbench::spec::{DbSpec, SCHEMA};
-use lithify_lab::dbbench::step::StepSpec;
+use lithify_lab::dbbench::sequence::{self, Item};
+use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbSpec, SCHEMA};
+use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::run::allocator::Allocator;
@@ -24,14 +25,16 @@ use crate::fault::{Fault, print};
 /// `bench db`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Benchmarks: fillseq, fillrandom, overwrite, readrandom, readwhilewriting, seekrandom; and the calls
-flush, waitforcompaction. A sequence runs over one database in one process; a fill begins with an
+Benchmarks: fillseq, fillrandom, overwrite, readrandom, multireadrandom, readwhilewriting,
+seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction. standard is the sequence
+of the original's comparison script, standard-wal the same with a log for its fill. A sequence runs over one database in one process; a fill begins with an
 empty one. Options have the names of the original, with - or _ between the words. Keys, values and
 random numbers are the original's: the same flags and seed visit the same keys.
 
 A step may have settings of its own behind colons: use-direct-reads, mb-write-per-sec=N,
-benchmark-write-rate-limit=N, seek-nexts=N, duration=N; for the others it has those of the command
-line: readwhilewriting:mb-write-per-sec=10, readrandom:use-direct-reads:duration=30.
+benchmark-write-rate-limit=N, seek-nexts=N, reverse-iterator, batch-size=N, writes=N, disable-wal,
+duration=N; for the others it has those of the command line: readwhilewriting:mb-write-per-sec=10,
+readrandom:use-direct-reads:duration=30.
 
 With several engines every repeat runs each in turn, and --control the first one once more: ratios
 within what those two differ by get no verdict. With several --compression every repeat does so for
@@ -51,6 +54,7 @@ Examples:
   lithify bench db --benchmarks \\
 fillrandom,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10
   lithify bench db --engine lithify,rocksdb --allocator jemalloc
+  lithify bench db --engine lithify,rocksdb,leveldb --benchmarks standard-wal --duration 15
   lithify bench db --benchmarks fillrandom --db /tmp/databases
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
 pub struct DbArguments {
@@ -62,7 +66,7 @@ pub struct DbArguments {
         num_args = 1,
         default_value = "fillseq,fillrandom,overwrite,readrandom,readwhilewriting,seekrandom"
     )]
-    benchmarks: Vec<StepSpec>,
+    benchmarks: Vec<Item>,
     /// On which engines: names of `bench engines`; the first is compared with the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1,
         default_value = "lithify", value_parser = engine_name)]
@@ -134,10 +138,19 @@ struct Workload {
     /// How long each step runs but fillseq; 0 for a number of operations [0 to 86400]
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = range(0, 86_400))]
     duration: u64,
-    /// Steps forward after each seek [0 to 1000000]
+    /// Rows visited from each seek on [0 to 1000000]
     #[arg(long, alias = "seek_nexts", value_name = "N", default_value_t = 10,
         value_parser = range(0, 1_000_000))]
     seek_nexts: u64,
+    /// Visit them in descending order
+    #[arg(long, alias = "reverse_iterator", num_args = 0..=1, require_equals = true,
+        default_value = "false", default_missing_value = "true", value_parser = flag,
+        hide_possible_values = true)]
+    reverse_iterator: bool,
+    /// Keys that multireadrandom reads in one call [1 to 100000]
+    #[arg(long, alias = "batch_size", value_name = "N", default_value_t = DEFAULT_BATCH_SIZE,
+        value_parser = range(1, BATCH_SIZE_MAX))]
+    batch_size: u64,
     /// Limit on what is written, keys and values; 0 for none [0 to 1000000000000]
     #[arg(long, alias = "benchmark_write_rate_limit", value_name = "BYTES/S",
         default_value_t = 0, value_parser = range(0, 1_000_000_000_000))]
@@ -213,11 +226,7 @@ struct Tuning {
 }
 
 fn flag(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err("allowed: 1, true, 0, false".to_owned()),
-    }
+    switch(text).ok_or_else(|| "allowed: 1, true, 0, false".to_owned())
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -275,6 +284,10 @@ impl Tuning {
 }
 
 impl DbArguments {
+    fn steps(&self) -> Vec<StepSpec> {
+        sequence::expand(&self.benchmarks, self.workload.num, self.workload.threads)
+    }
+
     fn specs(&self, build: &str) -> Result<Vec<DbSpec>, Fault> {
         let settings = self.tuning.settings()?;
         let workload = &self.workload;
@@ -286,7 +299,7 @@ impl DbArguments {
             schema: SCHEMA,
             engine: engine.clone(),
             settings: settings.clone(),
-            benchmarks: self.benchmarks.clone(),
+            benchmarks: self.steps(),
             allocator: self.tuning.allocator,
             num: workload.num,
             reads: workload.reads,
@@ -297,6 +310,8 @@ impl DbArguments {
             threads: workload.threads,
             duration_seconds: workload.duration,
             seek_nexts: workload.seek_nexts,
+            reverse_iterator: workload.reverse_iterator,
+            batch_size: workload.batch_size,
             write_rate_bytes_per_s: rate_bytes_per_s,
             seed: workload.seed,
             use_existing: self.use_existing,
@@ -306,8 +321,11 @@ impl DbArguments {
         let specs: Vec<DbSpec> = self.engine.iter().map(spec).collect();
         for spec in &specs {
             for ladder in &self.tuning.compression {
-                let settings = spec.settings.clone().with_ladder(*ladder);
-                engine::require(&spec.engine, &settings).map_err(Fault::usage)?;
+                for step in &spec.benchmarks {
+                    let settings = step.of(spec).settings.with_ladder(*ladder);
+                    engine::require(&spec.engine, &settings)
+                        .map_err(|error| Fault::usage(format!("{step}: {error}")))?;
+                }
             }
         }
         Ok(specs)
@@ -343,11 +361,13 @@ impl DbArguments {
                     return Err(Fault::usage(format!("{} holds no database", path.display())));
                 }
             }
-        } else if self.benchmarks.first().is_some_and(|first| !first.benchmark.is_fill()) {
+        } else if let Some(first) = self.steps().first()
+            && !first.benchmark.is_fill()
+        {
             return Err(Fault::usage(format!(
                 "--benchmarks begins with {}, which needs data: begin with fillseq or fillrandom, \
                  or name a database with --db and --use-existing",
-                self.benchmarks[0]
+                first
             )));
         }
         let directories = [&self.results].into_iter().chain(&self.data).chain(&self.db);

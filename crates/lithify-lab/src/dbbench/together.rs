@@ -1,0 +1,77 @@
+//! All engines of a run in one table per step, in units of one of them.
+//!
+//! The unit is the engine that was named second: the first is what the run is about, the second
+//! what everybody knows. A ratio is the median over the repeats of the ratio within each. Runs of
+//! fewer than three engines have tables of their own that say more.
+
+use std::fmt::Write as _;
+
+use super::figures::{Metric, Series, metric};
+use super::runner::DbRecord;
+use crate::adapter::EngineName;
+use crate::report::figures::figure;
+use crate::report::tables::{Align, table};
+
+/// The figures that stand in the table, by their names.
+const COLUMNS: [&str; 10] = [
+    "throughput",
+    "CPU per op",
+    "CPU per op until settled",
+    "written per byte ingested",
+    "directory settled",
+    "p50",
+    "p99",
+    "p99.9",
+    "slowed share",
+    "resident",
+];
+
+/// The tables; empty for fewer than three engines.
+pub(super) fn render(record: &DbRecord) -> String {
+    let mut text = String::new();
+    let (Some(reference), [_, base, _, ..]) = (record.reference(), &record.plan.engines[..]) else {
+        return text;
+    };
+    let metrics: Vec<&Metric> = COLUMNS.iter().filter_map(|name| metric(name)).collect();
+    for ladder in &record.plan.ladders() {
+        let series = Series::of(record, *ladder);
+        for (index, step) in reference.loops().enumerate() {
+            let _ = writeln!(
+                text,
+                "{} (step {}), codecs {ladder}: medians (in units of {base}'s)",
+                step.spec,
+                index + 1
+            );
+            let _ = writeln!(text, "{}\n", grid(&series, &record.plan.engines, index, &metrics));
+        }
+    }
+    text
+}
+
+fn grid(series: &Series<'_>, engines: &[EngineName], index: usize, metrics: &[&Metric]) -> String {
+    let has = |metric: &&&Metric| {
+        (0..engines.len()).any(|engine| series.spread(engine, index, metric).is_some())
+    };
+    let metrics: Vec<&Metric> = metrics.iter().filter(has).copied().collect();
+    let headings: Vec<String> = metrics.iter().map(|metric| metric.heading()).collect();
+    let mut columns = vec![("engine", Align::Left)];
+    columns.extend(headings.iter().map(|heading| (heading.as_str(), Align::Right)));
+    let row = |(engine, name): (usize, &EngineName)| {
+        let cells = metrics.iter().map(|metric| cell(series, engine, index, metric));
+        std::iter::once(name.to_string()).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = engines.iter().enumerate().map(row).collect();
+    table(&columns, &rows)
+}
+
+/// The place of the engine that is the unit.
+const BASE: usize = 1;
+
+fn cell(series: &Series<'_>, engine: usize, index: usize, metric: &Metric) -> String {
+    let Some(spread) = series.spread(engine, index, metric) else { return "-".to_owned() };
+    let median = figure(spread.median);
+    match series.ratio(engine, BASE, index, metric) {
+        Some(ratio) if engine != BASE => format!("{median} ({})", figure(ratio.median)),
+        _ => median,
+    }
+}
