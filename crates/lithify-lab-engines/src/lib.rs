@@ -1,18 +1,20 @@
 //! Other storage engines behind the adapter of the laboratory.
 //!
-//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`]), what they share to
-//! call libraries that are loaded while the program runs, where engines are kept and how they get
-//! there ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
+//! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`], [`cassandra`]), what
+//! they share to call libraries that are loaded while the program runs and to keep servers of their
+//! own, where engines are kept and how they get there ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
 //! finds the engines by name.
 //!
 //! Promises: nothing here is needed to build, test or run Lithify itself. An engine is loaded when
 //! it is opened and not before; one that is not there is an error of one line that says how to
 //! get it.
 
+pub mod cassandra;
 pub mod leveldb;
 mod library;
 pub mod mariadb;
 pub mod rocksdb;
+mod server_process;
 pub mod setup;
 mod sorted_blocks;
 pub mod wiredtiger;
@@ -27,4 +29,5 @@ pub fn register() {
     for provider in &mariadb::PROVIDERS {
         lithify_lab::run::engine::register(provider);
     }
+    lithify_lab::run::engine::register(&cassandra::PROVIDER);
 }

@@ -39,6 +39,8 @@ fn larger_chunks_are_smaller_and_every_scan_finds_the_text() {
         assert_eq!((outcome.flush_ms.len(), outcome.cold_scan_ms.len()), (2, 2));
         assert!((300_000..300_100).contains(&outcome.text_bytes), "{}", outcome.text_bytes);
         assert!(outcome.held_thread.is_some());
+        assert!(outcome.row_reads.reads > 500, "{:?}", outcome.row_reads);
+        assert_eq!(outcome.rows_hash, none.rows_hash);
     }
     assert_eq!(small.table_codec, "zstd-3");
     assert!(none.stored_bytes() > 300_000);

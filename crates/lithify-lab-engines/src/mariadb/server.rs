@@ -4,9 +4,8 @@
 //! own ([`Server`]): `data` with everything that it stores, `temporary`, and `server.log`. It
 //! listens on a socket in `data` and on no network.
 //!
-//! Promises: the server ends with the thread that keeps it, hence with this process, whichever way
-//! that ends: the kernel kills it. Dropping a [`Server`] kills it, too. An error after it ended by
-//! itself quotes the last lines of its log.
+//! Promises: what [`ServerProcess`] does: the server ends with this process at the latest, and an
+//! error after it ended by itself quotes the last lines of its log.
 //!
 //! May be called from any thread.
 
@@ -15,26 +14,23 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
 use super::connection::{CONNECTION_LOST, Connection};
+use crate::server_process::{
+    Guard, POLL, ServerProcess, find_program, last_joined, last_lines, program_directories,
+};
 
 /// How long a server may take until it lets a client in; it recovers first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a server may take to end by itself.
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
-/// Time between two looks.
-const POLL: Duration = Duration::from_millis(20);
-
-/// Lines of the log that an error quotes.
-const LAST_LINES: usize = 4;
-/// Bytes at the end of the log in which they are looked for.
-const LOG_TAIL_BYTES: usize = 16 << 10;
+/// The socket closes a moment before the process has ended.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The socket in the data directory. Paths of sockets are short: it is found by the handle of the
 /// directory, and the server, which works in it, is told the name alone.
@@ -57,8 +53,7 @@ const PLUGIN_DIRECTORIES: [&str; 4] = [
 pub struct Installation {
     server: PathBuf,
     install: PathBuf,
-    /// Ends what it starts with whoever started it.
-    guard: PathBuf,
+    guard: Guard,
     plugins: Option<&'static Path>,
 }
 
@@ -68,21 +63,18 @@ impl Installation {
     /// # Errors
     /// A program is missing: one line that says how to get it.
     pub fn find() -> EngineResult<Installation> {
-        Installation::find_in(&program_directories())
+        Installation::find_in(&directories())
     }
 
     fn find_in(directories: &[PathBuf]) -> EngineResult<Installation> {
-        let find_program = |name: &str| program_in(directories, name);
         let program = |names: &[&str]| {
-            let found = names.iter().find_map(|name| find_program(name));
+            let found = names.iter().find_map(|name| find_program(directories, name));
             found.ok_or_else(|| missing(names.first().unwrap_or(&"a program")))
         };
         Ok(Installation {
             server: program(&["mariadbd", "mysqld"])?,
             install: program(&["mariadb-install-db", "mysql_install_db"])?,
-            guard: find_program("setpriv").ok_or_else(|| {
-                EngineError::fatal("setpriv is not installed; it is a part of util-linux")
-            })?,
+            guard: Guard::find_in(directories)?,
             plugins: PLUGIN_DIRECTORIES.into_iter().map(Path::new).find(|path| path.is_dir()),
         })
     }
@@ -110,7 +102,7 @@ impl Installation {
     /// # Errors
     /// It is missing, or what it said.
     pub fn call(&self, name: &str, arguments: &[&OsStr]) -> EngineResult<()> {
-        let program = program_in(&program_directories(), name).ok_or_else(|| missing(name))?;
+        let program = find_program(&directories(), name).ok_or_else(|| missing(name))?;
         let output = self.guarded(&program).args(arguments).output();
         let output = output.map_err(|error| failed(&program, &error))?;
         if output.status.success() {
@@ -119,13 +111,13 @@ impl Installation {
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        Err(EngineError::fatal(format!("{name} failed ({}): {}", output.status, joined(&lines))))
+        Err(EngineError::fatal(format!("{name} failed ({}): {}", output.status, last_joined(&lines))))
     }
 
     /// A command that is killed when the thread ends that starts it, and reads no configuration.
     fn guarded(&self, program: &Path) -> Command {
-        let mut command = Command::new(&self.guard);
-        command.args(["--pdeathsig", "KILL", "--"]).arg(program).arg("--no-defaults");
+        let mut command = self.guard.command(program);
+        command.arg("--no-defaults");
         command.stdin(Stdio::null());
         command
     }
@@ -141,14 +133,10 @@ impl Installation {
 }
 
 /// Where programs are looked for.
-fn program_directories() -> Vec<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(PROGRAM_DIRECTORIES.map(PathBuf::from)).collect()
-}
-
-fn program_in(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
-    let mut programs = directories.iter().map(|directory| directory.join(name));
-    programs.find(|program| program.is_file())
+fn directories() -> Vec<PathBuf> {
+    let mut directories = program_directories();
+    directories.extend(PROGRAM_DIRECTORIES.map(PathBuf::from));
+    directories
 }
 
 #[cold]
@@ -162,23 +150,12 @@ fn failed(path: &Path, error: &io::Error) -> EngineError {
     EngineError::fatal(format!("{}: {error}", path.display()))
 }
 
-/// What the thread that keeps the server is asked.
-enum Order {
-    /// How it ended, if it has.
-    Status(Sender<Option<ExitStatus>>),
-    /// To wait until it has ended; false when it had to be killed.
-    Wait(Sender<bool>),
-}
-
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
-    pid: u32,
-    log: PathBuf,
+    process: ServerProcess,
     /// The data directory, by which the socket is found.
     data: File,
-    orders: Option<Sender<Order>>,
-    keeper: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -217,15 +194,15 @@ impl Server {
         let errors = output.try_clone().map_err(|error| failed(&log, &error))?;
         command.args(made).args(started).stdout(output).stderr(errors).current_dir(&data);
         let data = File::open(&data).map_err(|error| failed(&data, &error))?;
-        let (orders, keeper, pid) = keep(command)?;
-        let server = Server { pid, log, data, orders: Some(orders), keeper: Some(keeper) };
+        let (process, _) = ServerProcess::start("the MariaDB server", command, &log)?;
+        let server = Server { process, data };
         server.wait_until_ready()?;
         Ok(server)
     }
 
     /// Its process.
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.process.pid()
     }
 
     /// A connection to it.
@@ -243,47 +220,17 @@ impl Server {
         if !error.to_string().starts_with(CONNECTION_LOST) {
             return error;
         }
-        // The socket closes a moment before the process has ended.
-        let deadline = Instant::now() + Duration::from_secs(1);
-        while Instant::now() < deadline {
-            if let Some(status) = self.status() {
-                return EngineError::fatal(format!(
-                    "the MariaDB server ended ({status}); {}",
-                    last_lines(&self.log)
-                ));
-            }
-            thread::sleep(POLL);
-        }
-        error
+        self.process.reason(END_PATIENCE).unwrap_or(error)
     }
 
     /// Ends it in order.
     ///
     /// # Errors
     /// It was not there any more, or had to be killed.
-    pub fn stop(mut self) -> EngineResult<()> {
+    pub fn stop(self) -> EngineResult<()> {
         let asked = self.connect().and_then(|mut connection| connection.run("SHUTDOWN"));
         asked.map_err(|error| self.explain(error))?;
-        let ended = self.ask(Order::Wait);
-        self.let_go();
-        if ended == Some(true) {
-            return Ok(());
-        }
-        Err(EngineError::fatal(format!(
-            "the MariaDB server did not end within {} s; {}",
-            STOP_TIMEOUT.as_secs(),
-            last_lines(&self.log)
-        )))
-    }
-
-    fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Option<T> {
-        let (reply, answer) = channel();
-        self.orders.as_ref()?.send(order(reply)).ok()?;
-        answer.recv().ok()
-    }
-
-    fn status(&self) -> Option<ExitStatus> {
-        self.ask(Order::Status).flatten()
+        self.process.wait(STOP_TIMEOUT)
     }
 
     fn wait_until_ready(&self) -> EngineResult<()> {
@@ -291,26 +238,12 @@ impl Server {
         loop {
             match self.connect() {
                 Ok(_) => return Ok(()),
-                Err(_) if self.status().is_none() && Instant::now() < deadline => {
+                Err(_) if self.process.status().is_none() && Instant::now() < deadline => {
                     thread::sleep(POLL);
                 }
                 Err(error) => return Err(self.explain(error)),
             }
         }
-    }
-
-    /// Ends the thread that keeps the server, which kills it.
-    fn let_go(&mut self) {
-        drop(self.orders.take());
-        if let Some(keeper) = self.keeper.take() {
-            let _ = keeper.join();
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.let_go();
     }
 }
 
@@ -343,71 +276,11 @@ fn make(
     )))
 }
 
-/// Starts a command on a thread of its own, which ends it when nobody can give it orders any more.
-fn keep(mut command: Command) -> EngineResult<(Sender<Order>, JoinHandle<()>, u32)> {
-    let (orders, received) = channel();
-    let (reply, answer) = channel();
-    let keeper = thread::spawn(move || match command.spawn() {
-        Ok(child) => {
-            let _ = reply.send(Ok(child.id()));
-            keep_child(child, &received);
-        }
-        Err(error) => {
-            let _ = reply.send(Err(error.to_string()));
-        }
-    });
-    let started = answer.recv().unwrap_or_else(|error| Err(error.to_string()));
-    let pid = started.map_err(|error| {
-        EngineError::fatal(format!("the MariaDB server cannot be started: {error}"))
-    })?;
-    Ok((orders, keeper, pid))
-}
-
-fn keep_child(mut child: Child, orders: &Receiver<Order>) {
-    for order in orders {
-        // Nobody may wait for the answer any more, which is no reason to end.
-        let _ = match order {
-            Order::Status(reply) => reply.send(child.try_wait().ok().flatten()).is_ok(),
-            Order::Wait(reply) => reply.send(wait(&mut child)).is_ok(),
-        };
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// Waits until the child has ended; false when it takes too long.
-fn wait(child: &mut Child) -> bool {
-    let deadline = Instant::now() + STOP_TIMEOUT;
-    while Instant::now() < deadline {
-        if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
-            return true;
-        }
-        thread::sleep(POLL);
-    }
-    false
-}
-
-/// The end of the log in one line.
-fn last_lines(log: &Path) -> String {
-    let bytes = fs::read(log).unwrap_or_default();
-    let tail = &bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..];
-    let text = String::from_utf8_lossy(tail);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.is_empty() {
-        return "its log is empty".to_owned();
-    }
-    format!("the last lines of its log: {}", joined(&lines))
-}
-
 /// The last lines in which the programs call something an error, or else the last ones.
 fn complaints(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let errors: Vec<&str> = text.lines().filter(|line| line.contains("[ERROR]")).collect();
-    if errors.is_empty() { last_lines(log) } else { joined(&errors) }
-}
-
-fn joined(lines: &[&str]) -> String {
-    lines[lines.len().saturating_sub(LAST_LINES)..].join(" | ")
+    if errors.is_empty() { last_lines(log) } else { last_joined(&errors) }
 }
 
 #[cfg(test)]
@@ -438,12 +311,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_is_one_line() {
+    fn complaints_go_before_last_lines() {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("server.log");
-        assert_eq!(last_lines(&log), "its log is empty");
-        fs::write(&log, "a\nb\n\nc\nd\ne\n").expect("is written");
-        assert_eq!(last_lines(&log), "the last lines of its log: b | c | d | e");
+        fs::write(&log, "a\nb\n").expect("is written");
         assert_eq!(complaints(&log), last_lines(&log));
         fs::write(&log, "a\n1 [ERROR] no engine\nask somebody\n").expect("is written");
         assert_eq!(complaints(&log), "1 [ERROR] no engine");

@@ -11,6 +11,7 @@
 //! May be called from any thread; one setup of an engine's version at a time.
 
 mod archive;
+mod cassandra;
 mod mariadb;
 mod rocksdb;
 mod wiredtiger;
@@ -38,7 +39,8 @@ pub struct Recipe {
 }
 
 /// All that can be got.
-pub static RECIPES: [&Recipe; 3] = [&rocksdb::RECIPE, &wiredtiger::RECIPE, &mariadb::RECIPE];
+pub static RECIPES: [&Recipe; 4] =
+    [&rocksdb::RECIPE, &wiredtiger::RECIPE, &mariadb::RECIPE, &cassandra::RECIPE];
 
 /// The recipe of that name.
 ///
@@ -89,8 +91,16 @@ impl Recipe {
     /// # Errors
     /// It is not there: one line that says how to get it.
     pub fn library(&self, version: &str) -> EngineResult<PathBuf> {
-        let path = home_in(&directory()?, self.engine, version).join(library_name(self.engine));
-        if path.is_file() {
+        self.kept(version, &library_name(self.engine))
+    }
+
+    /// What a version that was got is kept under, file or directory.
+    ///
+    /// # Errors
+    /// It is not there: one line that says how to get it.
+    pub fn kept(&self, version: &str, name: &str) -> EngineResult<PathBuf> {
+        let path = home_in(&directory()?, self.engine, version).join(name);
+        if path.exists() {
             return Ok(path);
         }
         let option = if version == self.default_version() {

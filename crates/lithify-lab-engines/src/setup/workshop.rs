@@ -153,14 +153,20 @@ impl<'a> Workshop<'a> {
         file.ok_or_else(|| failed(&self.path, format_args!("no .{extension} file was fetched")))
     }
 
-    /// Gives a finished file its name in the engine's home: the last step.
+    /// Gives a finished file or directory its name in the engine's home: the last step.
     ///
     /// # Errors
     /// It cannot be written out or renamed.
     pub fn keep(&self, finished: &Path, name: &str) -> EngineResult<PathBuf> {
         let kept = self.home.join(name);
+        // A directory takes the place of an empty one only.
+        let make_room = || match kept.is_dir() {
+            true => fs::rename(&kept, self.path.join("replaced")),
+            false => Ok(()),
+        };
         File::open(finished)
             .and_then(|file| file.sync_all())
+            .and_then(|()| make_room())
             .and_then(|()| fs::rename(finished, &kept))
             .map_err(|error| failed(&kept, error))?;
         Ok(kept)
@@ -278,6 +284,13 @@ mod tests {
             assert_eq!(workshop.the_file("jar").expect("is there"), fresh);
             let kept = workshop.keep(&fresh, "liba.so").expect("is kept");
             assert!(kept.ends_with("engine-1/liba.so") && kept.is_file());
+            for content in ["old", "new"] {
+                let fresh = workshop.path().join("fresh");
+                fs::create_dir(&fresh).expect("is made");
+                fs::write(fresh.join("file"), content).expect("is written");
+                let kept = workshop.keep(&fresh, "node").expect("is kept");
+                assert_eq!(fs::read_to_string(kept.join("file")).expect("is there"), content);
+            }
         });
         assert!(is_kept);
     }

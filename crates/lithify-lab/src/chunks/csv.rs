@@ -10,7 +10,8 @@ use crate::run::cells::Run;
 pub fn render(run: &Run<ChunkPlan>) -> String {
     let mut text = "experiment,scale,engine,chunk_kib,codec,repeat,valid,text_bytes,rows,\
         stored_bytes,directory_bytes,ratio,flush_ms,flush_sd_ms,flush_codec_us,cold_scan_ms,\
-        cold_scan_sd_ms,cold_read_device_bytes,warm_scan_ms,warm_scan_sd_ms,calls,longest_call_us,\
+        cold_scan_sd_ms,cold_read_device_bytes,warm_scan_ms,warm_scan_sd_ms,row_reads,row_p50_us,\
+        row_p99_us,row_mean_us,rows_hash,calls,longest_call_us,\
         long_calls,long_sum_us,calls_sum_us,unit_longest_us,units,foreign_percent\n"
         .to_owned();
     for outcome in run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()) {
@@ -48,6 +49,12 @@ pub fn render(run: &Run<ChunkPlan>) -> String {
             outcome.cold_read_device_bytes,
             warm.mean,
             warm.deviation,
+        );
+        let rows = &outcome.row_reads;
+        let _ = write!(
+            text,
+            ",{},{:.3},{:.3},{:.3},{:016x}",
+            rows.reads, rows.p50_us, rows.p99_us, rows.mean_us, outcome.rows_hash,
         );
         let _ = writeln!(
             text,

@@ -49,6 +49,10 @@ pub struct ArmFigures {
     pub cold_ms: MeanAndDeviation,
     /// Milliseconds of a scan with the files in the page cache.
     pub warm_ms: MeanAndDeviation,
+    /// Median microseconds of a read of one row.
+    pub row_p50_us: f64,
+    /// The 99th percentile of the same.
+    pub row_p99_us: f64,
     /// Calls of the codec of a millisecond and more.
     pub long_calls: f64,
     /// Those together, milliseconds.
@@ -86,6 +90,8 @@ impl ArmFigures {
             flush_mb_per_s: text_bytes / 1e3 / flush_ms.mean.max(1e-6),
             cold_ms: times(|outcome| &outcome.cold_scan_ms),
             warm_ms: times(|outcome| &outcome.warm_scan_ms),
+            row_p50_us: median(&|outcome| outcome.row_reads.p50_us)?,
+            row_p99_us: median(&|outcome| outcome.row_reads.p99_us)?,
             long_calls: median(&|outcome| outcome.calls.long_calls as f64)?,
             long_sum_ms: median(&|outcome| outcome.calls.long_sum_us as f64 / 1e3)?,
             longest_call_ms: median(&|outcome| outcome.calls.longest_us as f64 / 1e3)?,

@@ -4,29 +4,31 @@
 //!    timed. The last database stays.
 //! 2. It is read as a whole: after its files have left the page cache, and with them in it. Each
 //!    time the database is opened anew first, which is not timed, so that the engine's own cache is
-//!    empty.
-//! 3. One more scan compares every row with what was loaded.
-//! 4. The codec alone compresses the same rows, chunk by chunk.
-//! 5. An engine that can do without threads of its own flushes once more on the caller's.
+//!    empty; an engine without one may stay open instead.
+//! 3. Rows all over the text are read one by one, files in the page cache.
+//! 4. One more scan compares every row with what was loaded.
+//! 5. The codec alone compresses the same rows, chunk by chunk.
+//! 6. An engine that can do without threads of its own flushes once more on the caller's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value as Json;
 
 use super::codec_calls::{CallTimer, Chunks, CodecCalls};
+use super::database::Database;
 use super::engine::{TextEngine, TextRow, TextVisitor, key_of};
+use super::row_reads::{RowReads, Sample};
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
-use crate::meter::process::release_free_memory;
 use crate::meter::space::{DirectorySize, directory_size};
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
 use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::cells::Job;
-use crate::run::engine::{find, open_text};
+use crate::run::engine::find;
 use crate::run::measure::{Listener, end_with_parent, failed};
 use crate::run::store::write_json;
 
@@ -76,10 +78,13 @@ pub fn measure(
         .map_err(|error| failed("codec", &error))?;
     let bench = Bench { cell, directory, meter: Meter::new(directory), listener };
     let mut faults = Vec::new();
-    let flushes = bench.flushes(&mut faults)?;
-    let cold = bench.scans(&flushes, true, &mut faults)?;
-    let warm = bench.scans(&flushes, false, &mut faults)?;
-    bench.compare(&flushes, &mut faults)?;
+    let mut database = Database::new(cell, cell.settings.clone(), directory.join("database"));
+    let flushes = bench.flushes(&mut database, &mut faults)?;
+    let cold = bench.scans(&mut database, flushes.contents, true, &mut faults)?;
+    let warm = bench.scans(&mut database, flushes.contents, false, &mut faults)?;
+    let row_reads = bench.row_reads(&mut database, flushes.contents.rows, &mut faults)?;
+    let rows_hash = bench.compare(&mut database, flushes.contents, &mut faults)?;
+    database.close()?;
     bench.say("codec alone");
     let calls = bench.codec_calls()?;
     let held_thread = bench.held_thread()?;
@@ -95,6 +100,7 @@ pub fn measure(
         codec_library,
         rows: flushes.contents.rows,
         text_bytes: flushes.contents.line_bytes,
+        rows_hash,
         flush_ms: flushes.ms,
         flush_codec_us: flushes.codec_us,
         directory: flushes.size,
@@ -103,6 +109,7 @@ pub fn measure(
         cold_scan_ms: cold.ms,
         cold_read_device_bytes: cold.usage.process_io.read_device_bytes,
         warm_scan_ms: warm.ms,
+        row_reads,
         calls,
         held_thread,
         foreign_percent: 100.0 * foreign_us as f64
@@ -124,8 +131,6 @@ struct Flushes {
     size: DirectorySize,
     table_bytes: Option<u64>,
     table_codec: String,
-    /// The last database.
-    database: PathBuf,
 }
 
 /// What scans of one kind took.
@@ -149,14 +154,6 @@ impl Bench<'_> {
 
     fn progress(&self, stage: &str, done: u64, total: u64) {
         (self.listener)(&ProgressLine::of_progress(stage, [done, total], "times", 0));
-    }
-
-    fn open(
-        &self,
-        database: &Path,
-        settings: &EngineSettings,
-    ) -> Result<Box<dyn TextEngine>, RunError> {
-        open_text(&self.cell.engine, database, settings).map_err(|error| failed("open", &error))
     }
 
     /// A meter of this process and of those in which the engine works.
@@ -197,39 +194,42 @@ impl Bench<'_> {
         Ok(contents)
     }
 
-    fn flushes(&self, faults: &mut Vec<String>) -> Result<Flushes, RunError> {
+    fn flushes(
+        &self,
+        database: &mut Database<'_>,
+        faults: &mut Vec<String>,
+    ) -> Result<Flushes, RunError> {
         let cell = self.cell;
         let mut ms = Vec::new();
         let mut usage = PhaseUsage::default();
         let mut codec_us = None;
         for number in 0..cell.flushes {
             self.progress("flush", number, cell.flushes);
-            let database = self.directory.join(format!("flush-{number}"));
-            std::fs::create_dir(&database).map_err(|error| RunError::io(&database, error))?;
-            let engine = self.open(&database, &cell.settings)?;
-            let contents = self.load(&*engine)?;
-            let early_bytes = table_bytes(&statistics(&*engine)?).unwrap_or(0);
+            database.empty()?;
+            let engine = database.open()?;
+            let contents = self.load(engine)?;
+            let early_bytes = table_bytes(&statistics(engine)?).unwrap_or(0);
             if early_bytes > contents.line_bytes / EARLY_PART {
                 faults.push(format!(
                     "flush {number}: tables were written before the flush; memtable_kib is too \
                      small for the text"
                 ));
             }
-            let meter = self.meter_of(&*engine);
+            let meter = self.meter_of(engine);
             meter.sync();
             let before = meter.read();
             let began = Instant::now();
             engine.flush().map_err(|error| failed("flush", &error))?;
             ms.push(began.elapsed().as_secs_f64() * 1e3);
             add_usage(&mut usage, &meter.usage(&before, &meter.read()));
-            if let Some(us) = codec_us_of_flushes(&statistics(&*engine)?.raw) {
+            if let Some(us) = codec_us_of_flushes(&statistics(engine)?.raw) {
                 *codec_us.get_or_insert(0) += us;
             }
-            settle(&*engine)?;
+            settle(engine)?;
             let last = number + 1 == cell.flushes;
-            let settled = statistics(&*engine)?;
+            let settled = statistics(engine)?;
             let (engine_name, capabilities) = (engine.name(), engine.capabilities());
-            close(engine)?;
+            database.leave()?;
             if last {
                 return Ok(Flushes {
                     ms,
@@ -238,20 +238,19 @@ impl Bench<'_> {
                     contents,
                     engine_name,
                     capabilities,
-                    size: directory_size(&database),
+                    size: directory_size(database.path()),
                     table_bytes: table_bytes(&settled),
                     table_codec: table_codec(&settled),
-                    database,
                 });
             }
-            std::fs::remove_dir_all(&database).map_err(|error| RunError::io(&database, error))?;
         }
         Err(RunError::new("a cell needs at least one flush"))
     }
 
     fn scans(
         &self,
-        flushes: &Flushes,
+        database: &mut Database<'_>,
+        loaded: Contents,
         cold: bool,
         faults: &mut Vec<String>,
     ) -> Result<Scans, RunError> {
@@ -260,21 +259,20 @@ impl Bench<'_> {
         for number in 0..self.cell.scans {
             self.progress(stage, number, self.cell.scans);
             if cold {
-                drop_pages(&flushes.database);
+                drop_pages(database.path());
             }
-            let engine = self.open(&flushes.database, &self.cell.settings)?;
-            let meter = self.meter_of(&*engine);
+            let engine = database.open()?;
+            let meter = self.meter_of(engine);
             let before = meter.read();
             let began = Instant::now();
             let mut seen = Contents::default();
-            scan(&*engine, &mut |(_, _, line)| {
+            scan(engine, &mut |(_, _, line)| {
                 seen.rows += 1;
                 seen.line_bytes += line.len() as u64;
             })?;
             scans.ms.push(began.elapsed().as_secs_f64() * 1e3);
             add_usage(&mut scans.usage, &meter.usage(&before, &meter.read()));
-            close(engine)?;
-            let loaded = flushes.contents;
+            database.leave()?;
             if (seen.rows, seen.line_bytes) != (loaded.rows, loaded.line_bytes) {
                 faults.push(format!(
                     "{stage}: {} rows of {} bytes were read, {} of {} were loaded",
@@ -285,17 +283,48 @@ impl Bench<'_> {
         Ok(scans)
     }
 
-    /// Compares every row with what was loaded.
-    fn compare(&self, flushes: &Flushes, faults: &mut Vec<String>) -> Result<(), RunError> {
+    /// Reads rows one by one.
+    fn row_reads(
+        &self,
+        database: &mut Database<'_>,
+        rows: u64,
+        faults: &mut Vec<String>,
+    ) -> Result<RowReads, RunError> {
+        self.say("single rows");
+        let mut sample = Sample::of(rows);
+        self.rows(&mut |row| {
+            sample.offer(row);
+            Ok(())
+        })?;
+        let engine = database.open()?;
+        let mut session = engine.session().map_err(|error| failed("single rows", &error))?;
+        let reads = sample.read(&mut *session).map_err(|error| failed("single rows", &error))?;
+        drop(session);
+        database.leave()?;
+        if reads.wrong > 0 {
+            faults.push(format!(
+                "{} of {} rows that were read one by one are not those that were loaded",
+                reads.wrong, reads.reads
+            ));
+        }
+        Ok(reads)
+    }
+
+    /// Compares every row with what was loaded; gives the hash of what was read.
+    fn compare(
+        &self,
+        database: &mut Database<'_>,
+        loaded: Contents,
+        faults: &mut Vec<String>,
+    ) -> Result<u64, RunError> {
         self.say("compare");
-        let engine = self.open(&flushes.database, &self.cell.settings)?;
         let mut seen = Contents::default();
-        scan(&*engine, &mut |row| seen.add(row))?;
-        close(engine)?;
-        if seen != flushes.contents {
+        scan(database.open()?, &mut |row| seen.add(row))?;
+        database.leave()?;
+        if seen != loaded {
             faults.push("the rows that were read are not those that were loaded".to_owned());
         }
-        Ok(())
+        Ok(seen.hash)
     }
 
     fn codec_calls(&self) -> Result<CodecCalls, RunError> {
@@ -315,23 +344,16 @@ impl Bench<'_> {
             return Ok(None);
         }
         self.say("flush without threads");
-        let database = self.directory.join("no-threads");
-        std::fs::create_dir(&database).map_err(|error| RunError::io(&database, error))?;
         let settings = EngineSettings { background_threads: 0, ..self.cell.settings.clone() };
-        let engine = self.open(&database, &settings)?;
-        self.load(&*engine)?;
-        settle(&*engine)?;
-        let held = units(&statistics(&*engine)?.raw);
-        close(engine)?;
+        let mut database = Database::new(self.cell, settings, self.directory.join("no-threads"));
+        database.empty()?;
+        let engine = database.open()?;
+        self.load(engine)?;
+        settle(engine)?;
+        let held = units(&statistics(engine)?.raw);
+        database.close()?;
         Ok(Some(held))
     }
-}
-
-/// What an engine had in memory goes back to the system: the next one is not to profit from it.
-fn close(engine: Box<dyn TextEngine>) -> Result<(), RunError> {
-    engine.close().map_err(|error| failed("close", &error))?;
-    release_free_memory();
-    Ok(())
 }
 
 /// Visits every row.

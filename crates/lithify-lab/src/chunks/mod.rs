@@ -2,8 +2,8 @@
 //! and how long one call of the codec holds a thread.
 //!
 //! Owns: what an engine of text must offer ([`engine`]), what a cell is and leaves ([`spec`]), the
-//! plan ([`plan`]), the measuring process ([`measure`]), the calls of the codec alone
-//! ([`codec_calls`]), the figures of an engine over the matrix ([`figures`]), published findings
+//! plan ([`plan`]), the measuring process ([`measure`]) with its database and the rows that it reads
+//! one by one, the calls of the codec alone ([`codec_calls`]), the figures of an engine over the matrix ([`figures`]), published findings
 //! held against them ([`findings`]), the report ([`report`]) and its CSV ([`csv`]). What an
 //! experiment file may say is `experiment::chunks`.
 //!
@@ -14,12 +14,14 @@
 
 pub mod codec_calls;
 pub mod csv;
+mod database;
 pub mod engine;
 pub mod figures;
 pub mod findings;
 pub mod measure;
 pub mod plan;
 pub mod report;
+pub mod row_reads;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod spec;

@@ -1,6 +1,8 @@
 //! The report: a table per engine in the order of the publication, and its findings, each held
 //! against the figures.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::figures::{ArmFigures, MeanAndDeviation, of_engine};
 use super::findings::{Verdict, judge};
 use super::plan::ChunkPlan;
@@ -99,8 +101,13 @@ pub(crate) fn card(run: &Run<ChunkPlan>) -> Vec<(&'static str, String)> {
         "each arm",
         format!(
             "{} flushes, each of an empty database; {} scans with empty caches and {} with files \
-             in the page cache, the database opened anew before each; {} background threads",
-            sizes.flushes, sizes.scans, sizes.scans, sizes.background_threads
+             in the page cache, the database opened anew before each unless its engine has no \
+             cache; {} rows read one by one; {} background threads",
+            sizes.flushes,
+            sizes.scans,
+            sizes.scans,
+            outcome.row_reads.reads,
+            sizes.background_threads
         ),
     ));
     for engine in &run.plan.engines {
@@ -130,6 +137,8 @@ pub(crate) fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> Grid {
         "flush MB/s",
         "cold scan ms",
         "warm scan ms",
+        "row p50 us",
+        "row p99 us",
         "calls >= 1 ms",
         "sum ms",
         "longest call ms",
@@ -158,6 +167,8 @@ pub(crate) fn arms(run: &Run<ChunkPlan>, figures: &[ArmFigures]) -> Grid {
             figure(of.flush_mb_per_s),
             spread(of.cold_ms),
             spread(of.warm_ms),
+            figure(of.row_p50_us),
+            figure(of.row_p99_us),
             figure(of.long_calls),
             figure(of.long_sum_ms),
             figure(of.longest_call_ms),
@@ -180,6 +191,7 @@ pub(crate) fn checks(run: &Run<ChunkPlan>) -> Vec<String> {
         "{counted} of {} cells count: what every scan read is what was loaded",
         run.plan.cells.len()
     )];
+    lines.push(same_rows(run));
     lines.extend(run.plan.skipped.iter().cloned());
     lines.extend(run.entries.problems());
     let cold: u64 = run.entries.results().map(|outcome| outcome.cold_read_device_bytes).sum();
@@ -198,6 +210,20 @@ pub(crate) fn checks(run: &Run<ChunkPlan>) -> Vec<String> {
     let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
     lines.push(format!("other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
     lines
+}
+
+/// Whether all engines read the same rows, each in its own way.
+fn same_rows(run: &Run<ChunkPlan>) -> String {
+    let mut hashes: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut engines = BTreeSet::new();
+    for outcome in run.entries.results() {
+        hashes.entry(outcome.cell.seed).or_default().insert(outcome.rows_hash);
+        engines.insert(&outcome.cell.engine);
+    }
+    match hashes.values().all(|of_seed| of_seed.len() == 1) {
+        true => format!("all rows as read have one hash per seed, on {} engines", engines.len()),
+        false => "WRONG: rows as read differ between cells of one seed".to_owned(),
+    }
 }
 
 /// Every finding with what the figures say about it, if they do, and in words.

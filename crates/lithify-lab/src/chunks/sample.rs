@@ -2,6 +2,7 @@
 
 use super::codec_calls::CodecCalls;
 use super::plan::{ChunkChoice, ChunkPlan};
+use super::row_reads::RowReads;
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::{BUILT_IN, ChunkExperiment, Codec};
@@ -69,6 +70,7 @@ pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
         codec_library: "a library".to_owned(),
         rows: 1000,
         text_bytes: 1_000_000,
+        rows_hash: cell.seed,
         flush_ms: vec![flush_ms, flush_ms + 0.2],
         flush_usage: PhaseUsage { process_cpu, ..PhaseUsage::default() },
         flush_codec_us: None,
@@ -78,6 +80,7 @@ pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
         cold_scan_ms: vec![scan_ms],
         cold_read_device_bytes: 900_000,
         warm_scan_ms: vec![scan_ms / 2.0],
+        row_reads: RowReads { reads: 100, p50_us: 8.0, p99_us: 9.0, mean_us: 8.5, wrong: 0 },
         calls: CodecCalls {
             calls: 100,
             longest_us: if strong { 1_500 } else { 300 },

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec_calls::CodecCalls;
+use super::row_reads::RowReads;
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TextData;
 use crate::experiment::Codec;
@@ -14,7 +15,7 @@ use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
 
 /// Version of the JSON of cells and results.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One codec in chunks of one size on one engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +90,8 @@ pub struct ChunkOutcome {
     pub rows: u64,
     /// Bytes of the lines.
     pub text_bytes: u64,
+    /// A hash of all rows as they were read in the end: the same on every engine.
+    pub rows_hash: u64,
     /// How long each flush took, milliseconds.
     pub flush_ms: Vec<f64>,
     /// What all flushes cost.
@@ -109,6 +112,8 @@ pub struct ChunkOutcome {
     /// How long each scan took after the database was opened anew, files in the page cache,
     /// milliseconds.
     pub warm_scan_ms: Vec<f64>,
+    /// Rows read one by one, files in the page cache.
+    pub row_reads: RowReads,
     /// The codec alone.
     pub calls: CodecCalls,
     /// The engine without background threads; `None` for one that always has them.

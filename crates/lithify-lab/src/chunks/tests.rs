@@ -105,12 +105,21 @@ fn a_void_row_is_named_and_counts_in_no_figure() {
     assert!(text.contains("  1 of 2 cells count"), "{text}");
     assert!(text.contains("lithify-lz4-4k-r0: WRONG, row void: the rows that were"), "{text}");
     assert!(text.contains("\"lz4 and snappy halve the size at 64 KB\": not measured here"));
+    assert!(text.contains("  all rows as read have one hash per seed, on 1 engines"), "{text}");
     let table: Vec<&str> = text.lines().filter(|line| line.contains("10.1 ± 0.141")).collect();
     assert_eq!(table.len(), 1, "none's row stays: {text}");
     assert!(!run.is_complete() && run.valid_cells() == 1);
     let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
     assert!(lines[1].contains(",none,0,true,") && lines[2].contains(",lz4,0,false,"), "{lines:?}");
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
+}
+
+#[test]
+fn rows_that_differ_between_cells_are_wrong() {
+    let mut run = run(&plan(&["lz4-4k", "none-4k"]));
+    run.entries.cells[1].result.as_mut().expect("is measured").rows_hash = 1;
+    let text = report::render(&run);
+    assert!(text.contains("  WRONG: rows as read differ between cells of one seed"), "{text}");
 }
 
 #[test]

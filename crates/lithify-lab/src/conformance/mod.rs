@@ -6,9 +6,11 @@
 //! | [`flags`] | what an engine says that it can do, against what it does |
 //! | [`kill`] | what is left of acknowledged writes when the process is killed, and syncs per commit |
 //! | [`graph`] | LinkBench over the engine, judged by its oracle |
+//! | [`text`](mod@text) | lines in partitions, of engines of text |
 //!
 //! A test of an adapter calls [`check_engine`] with a [`Subject`], and wants an empty list back;
-//! [`check`] runs the first row alone, over whatever opens. Promises: every case begins on a
+//! [`check`] runs the first row alone, over whatever opens, and [`text::check`] the last, over an engine
+//! of text. Promises: every case begins on a
 //! directory of its own; a case that fails says what was expected; no case waits for longer than a
 //! lock of the engine does.
 //!
@@ -18,6 +20,7 @@ mod cases;
 pub mod flags;
 pub mod graph;
 pub mod kill;
+pub mod text;
 
 use std::ops::ControlFlow;
 use std::path::Path;
