@@ -218,8 +218,6 @@ mod list {
         RecoveredSequenceTooLow,
         /// A flushed table goes live before the log is synced.
         LogUnsyncedBeforeTable,
-        /// Ingested tables go live before the log is synced.
-        LogUnsyncedBeforeIngest,
         /// A column family is made or dropped before the log is synced.
         LogUnsyncedBeforeFamilyEdit,
         /// The names of new tables are not made durable before the manifest names them.

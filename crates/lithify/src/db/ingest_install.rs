@@ -143,9 +143,7 @@ impl DbInner {
         family: &Arc<Family>,
         mut tables: Vec<NewTable>,
     ) -> Result<(SequenceNumber, Vec<Level>)> {
-        if !planted!(LogUnsyncedBeforeIngest) {
-            self.sync_log(writer)?;
-        }
+        self.sync_log(writer)?;
         let mut manifest = self.manifest();
         family.check_alive()?;
         let sequence = writer.last_sequence + 1;
