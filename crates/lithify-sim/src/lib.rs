@@ -22,6 +22,7 @@ pub mod model;
 pub mod operation;
 pub mod random;
 pub mod runner;
+pub mod threads;
 pub mod versions;
 
 use check::Check;
@@ -38,5 +39,6 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &damage::Flips,
         &damage::Files,
         &fuzz::Fuzz,
+        &threads::Threads,
     ]
 }

@@ -7,11 +7,17 @@
 //! process at a time; any thread may ask, and one chooses while no database is open.
 //!
 //! A defect is one that could be made by mistake: a call forgotten, a bound that is off by one, an
-//! error passed over. Each says what it breaks; which check finds it is what
-//! `lithify-sim defects` prints.
+//! error passed over, two steps of a thread in the wrong order. Each says what it breaks, and stands
+//! under the [`Harness`] that has to find it: the simulator, whose `lithify-sim defects` prints
+//! which check did; or the models of what threads do beside each other (`db/shuttle.rs`,
+//! `memtable/loom.rs`), where an order of steps is too rare to be met by chance, or no processor at
+//! hand makes it.
 
 /// Whether this build has defects to choose from.
 pub const IS_BUILT_IN: bool = cfg!(feature = "planted-defects");
+
+#[cfg(all(test, any(shuttle, loom)))]
+pub(crate) mod models;
 
 /// Whether a defect is in force: `if planted!(LogNameUnsynced) { ... }`.
 #[cfg(feature = "planted-defects")]
@@ -30,10 +36,17 @@ macro_rules! planted {
 }
 
 #[cfg(feature = "planted-defects")]
-pub use list::{Defect, is_in_force, select, times_reached};
+pub use list::{Defect, Harness, is_in_force, select, set_pause, times_reached};
+
+/// In a defect that is one of order: lets other threads come in between. Nothing without defects.
+pub(crate) fn let_others_in() {
+    #[cfg(feature = "planted-defects")]
+    list::pause();
+}
 
 #[cfg(feature = "planted-defects")]
 mod list {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     /// No defect is in force.
@@ -41,6 +54,18 @@ mod list {
 
     static SELECTED: AtomicUsize = AtomicUsize::new(NONE);
     static REACHED: AtomicU64 = AtomicU64::new(0);
+    static PAUSE: OnceLock<fn()> = OnceLock::new();
+
+    /// Who has to find a defect.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Harness {
+        /// The checks of `lithify-sim`.
+        Simulator,
+        /// The models of protocols, in many orders of their steps.
+        Schedules,
+        /// The models under weak orders of memory.
+        WeakMemory,
+    }
 
     /// Puts one defect into force, or none.
     pub fn select(defect: Option<Defect>) {
@@ -57,6 +82,18 @@ mod list {
         selected
     }
 
+    /// Says what passes some time for the other threads, once for the process: this room has no
+    /// threads. Where nothing is said, a defect of order shows itself less often.
+    pub fn set_pause(pause: fn()) {
+        let _ = PAUSE.set(pause);
+    }
+
+    pub(super) fn pause() {
+        if let Some(pause) = PAUSE.get() {
+            pause();
+        }
+    }
+
     /// How often a site of the defect in force was come by since it was selected: a defect that
     /// nothing comes by cannot be caught.
     pub fn times_reached() -> u64 {
@@ -64,28 +101,40 @@ mod list {
     }
 
     macro_rules! defects {
-        ($($(#[doc = $line:literal])+ $name:ident,)+) => {
+        ($($harness:ident: $($(#[doc = $line:literal])+ $name:ident,)+)+) => {
             /// A defect that can be put into force; the text says what it breaks.
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
             pub enum Defect {
-                $($(#[doc = $line])+ $name,)+
+                $($($(#[doc = $line])+ $name,)+)+
             }
 
             impl Defect {
                 /// All of them, the rooms from the log upwards.
-                pub const ALL: &[Defect] = &[$(Defect::$name,)+];
+                pub const ALL: &[Defect] = &[$($(Defect::$name,)+)+];
+
+                /// Those that a harness has to find.
+                pub fn of(harness: Harness) -> impl Iterator<Item = Defect> {
+                    Defect::ALL.iter().copied().filter(move |defect| defect.harness() == harness)
+                }
+
+                /// Who has to find it.
+                pub fn harness(self) -> Harness {
+                    match self {
+                        $($(Defect::$name => Harness::$harness,)+)+
+                    }
+                }
 
                 /// Its name, as in the source.
                 pub fn name(self) -> &'static str {
                     match self {
-                        $(Defect::$name => stringify!($name),)+
+                        $($(Defect::$name => stringify!($name),)+)+
                     }
                 }
 
                 /// What it breaks.
                 pub fn breaks(self) -> &'static str {
                     match self {
-                        $(Defect::$name => concat!($($line),+).trim_ascii(),)+
+                        $($(Defect::$name => concat!($($line),+).trim_ascii(),)+)+
                     }
                 }
             }
@@ -93,6 +142,8 @@ mod list {
     }
 
     defects! {
+        Simulator:
+
         /// The header of a log segment is not synced before records follow it.
         LogHeaderUnsynced,
         /// The name of a new log segment is not made durable.
@@ -115,6 +166,10 @@ mod list {
         RecordPassedOver,
         /// What recovery read from the end of the log is not written again and synced.
         RecoveredEndUnsynced,
+        /// A log that is damaged below what was synced ends there, as if it had been cut.
+        SyncedDamageAccepted,
+        /// A log that is damaged before its recorded end ends there, as if it had been cut.
+        NamedEndIgnored,
         /// Log segments are released one too early.
         SegmentReleasedEarly,
         /// Log segments that nobody needs are never released.
@@ -141,6 +196,8 @@ mod list {
         CommitSyncSkipped,
         /// The sync that is due at the end of an interval is not done.
         IntervalSyncSkipped,
+        /// The thread that is to sync at intervals does not.
+        IntervalThreadIdle,
         /// A commit that could not be logged is acknowledged.
         LogErrorSwallowed,
         /// A failure does not stop writing.
@@ -149,6 +206,8 @@ mod list {
         RefusalNotReported,
         /// The name of a new database's directory is not made durable.
         NewDirectoryUnsynced,
+        /// A database without a log is closed without a flush.
+        CloseWithoutFlush,
         /// Opening accepts a table that is not the one the manifest names.
         ForeignTableAccepted,
         /// Of a batch that writes to several families, only the first one's part is replayed.
@@ -270,6 +329,43 @@ mod list {
         RepairForgetsTombstones,
         /// A repair that lost something says that it did not.
         RepairHidesLosses,
+
+        /// A group of commits is visible before the memtables have its rows.
+        PublishedBeforeMemtable,
+        /// Flushed memtables leave the view before the table that they became is in it.
+        MemtableLeavesEarly,
+        /// A get takes the sequence number that it reads at before the tables that it reads in.
+        SequenceBeforeView,
+        /// A snapshot takes its sequence number before compactions know of it.
+        SnapshotRegisteredLate,
+        /// The blocks of a table leave the cache when it is replaced, not when its last reader goes.
+        BlocksErasedEarly,
+        /// A transaction gives back its locks before its writes are visible.
+        LocksReleasedEarly,
+
+        Schedules:
+
+        /// Of the transactions that begin at first, only one waits for writes without locks.
+        FirstTransactionAlone,
+        /// Who waits in the queue of commits is woken before it is told why.
+        WokenBeforeTold,
+        /// A leader that hands over leaves the queue as if nobody led.
+        LeaderUnmarked,
+        /// Who waits at an event counts itself after its last look at what it waits for.
+        WaiterCountedLate,
+        /// A wait for a row is noted only after it was found to close no circle.
+        WaitNotedLate,
+        /// A freed row lock is not announced.
+        RowFreedSilently,
+        /// Of two readers that miss the same block, both put it into the cache.
+        BlockCachedTwice,
+
+        WeakMemory:
+
+        /// An entry of a memtable is linked before other threads must see what is in it.
+        EntryUnpublished,
+        /// An entry of a memtable's ascending run counts before other threads must see what is in it.
+        RunUnpublished,
     }
 }
 

@@ -3,10 +3,19 @@
 
 mod support;
 
-use lithify::fs::{CountingFileSystem, CrashKeep, FileCounts, MemoryFileSystem, World};
-use lithify::stats::{Cause, CpuPart, JobFigure, StatisticsSnapshot, TrafficFigure};
-use lithify::{CfOptions, ColumnFamily, Db, Durability, Options, TableTransfer, TableWriter};
+use lithify::backup::{BackupOptions, BackupStore};
+use lithify::fs::{
+    CountingFileSystem, CrashKeep, FileCounts, MemoryFileSystem, PosixEnvironment,
+    TransferListener, TransferOptions, World,
+};
+use lithify::stats::{Cause, CpuPart, Derived, JobFigure, StatisticsSnapshot, TrafficFigure};
+use lithify::verify::VerifyOptions;
+use lithify::{
+    CfOptions, CheckpointOptions, ColumnFamily, Db, Durability, ErrorKind, Options, TableTransfer,
+    TableWriter,
+};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::{PATH, Parts, Random, names_ending, small_options};
 
@@ -244,6 +253,67 @@ fn ingested_bytes_are_those_of_keys_and_values() {
     batch.commit().unwrap();
     let counter = lithify::stats::Counter::IngestedBytes;
     assert_eq!(db.stats().figures.counter(counter), 100 * 50 + 4 + 6);
+}
+
+/// What copies and a verification read and write is theirs in the ledger, to the byte, and no write
+/// amplification; that of one which was stopped too.
+#[test]
+fn copies_and_verification_have_causes_of_their_own() {
+    let mut counted = Counted::new(MemoryFileSystem::new(), 1);
+    counted.world.environment = Arc::new(PosixEnvironment);
+    let db = Db::open_in(PATH, small_options(), counted.world.clone()).unwrap();
+    let family = db.column_family("a", CfOptions::default()).unwrap();
+    let random = &mut Random(1);
+    for number in 0..400u32 {
+        family.put(&number.to_be_bytes(), &random.bytes(300)).unwrap();
+        if number == 300 {
+            family.flush().unwrap();
+        }
+    }
+    let amplification = db.stats().derived(Derived::WriteAmplificationTotal);
+    let mut totals = BTreeMap::<Cause, FileCounts>::new();
+    let mut expect = |cause: Cause, done: FileCounts| {
+        let total = totals.entry(cause).or_default();
+        *total = *total + done;
+        let of = |figure| booked(&db.stats(), figure, &[cause]);
+        assert_eq!(of(TrafficFigure::ReadBytes), total.read_bytes, "{cause:?}");
+        assert_eq!(of(TrafficFigure::Reads), total.reads, "{cause:?}");
+        assert_eq!(of(TrafficFigure::WrittenBytes), total.written_bytes, "{cause:?}");
+        assert!(done.read_bytes > 0 && db.stats().figures.cpu_ns_of_cause(cause) > 0);
+    };
+    let counting = &counted.counting;
+
+    for (name, tables) in [("/linked", TableTransfer::Link), ("/copied", TableTransfer::Copy)] {
+        let before = counting.total();
+        let options = CheckpointOptions { tables, ..CheckpointOptions::default() };
+        let made = db.checkpoint_with(name, &options).unwrap();
+        let done = counting.total() - before;
+        assert_eq!(done.written_bytes, made.copied_bytes + made.log_bytes + made.manifest_bytes);
+        expect(Cause::Copy, done);
+    }
+    let before = counting.total();
+    let listener: &TransferListener<'_> = &|_| ControlFlow::Break(());
+    let transfer = TransferOptions { listener: Some(listener), ..TransferOptions::default() };
+    let options = CheckpointOptions { transfer, ..CheckpointOptions::default() };
+    let error = db.checkpoint_with("/stopped", &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    expect(Cause::Copy, counting.total() - before);
+
+    let in_store = CountingFileSystem::new(Arc::new(counted.memory.clone()));
+    let world = World { files: Arc::new(in_store.clone()), ..counted.world.clone() };
+    let mut store = BackupStore::open_in("/store", world).unwrap();
+    for check_shared in [false, true] {
+        let before = counting.total() + in_store.total();
+        let options = BackupOptions { check_shared, ..BackupOptions::default() };
+        store.create(&db, &options).unwrap();
+        expect(Cause::Copy, counting.total() + in_store.total() - before);
+    }
+    assert_eq!(db.stats().derived(Derived::WriteAmplificationTotal), amplification);
+
+    let before = counting.total();
+    let report = db.verify(&VerifyOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.is_sound());
+    expect(Cause::Verification, counting.total() - before);
 }
 
 /// Set to anything, this makes the comparison of CPU time run. It takes some seconds of an

@@ -2,10 +2,11 @@
 //! Whole histories are the simulator's.
 
 use lithify::fs::{
-    CrashKeep, FileCall, FileCallKind, FileSystem, MemoryEnvironment, MemoryFileSystem, World,
+    CrashKeep, FileCall, FileCallKind, FileSystem, MemoryEnvironment, MemoryFileSystem, OpenMode,
+    World,
 };
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, Result};
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,6 +107,30 @@ fn without_threads_the_commit_that_finds_the_interval_over_syncs() {
 }
 
 #[test]
+fn with_sync_a_commit_may_ask_to_be_buffered() {
+    let (files, _, db) = fresh(Durability::Sync);
+    let a = family(&db, "a");
+    a.put(b"before", b"1").unwrap();
+    let syncs = files.calls(FileCallKind::SyncData);
+    let mut batch = db.batch();
+    batch.put(&a, b"batch", b"1");
+    batch.commit_with(Durability::Buffered).unwrap();
+    let mut transaction = db.transaction();
+    transaction.put(&a, b"transaction", b"1").unwrap();
+    transaction.commit_with(Durability::Buffered).unwrap();
+    assert_eq!(files.calls(FileCallKind::SyncData), syncs, "they wait for no disk");
+    let keys: [&[u8]; 3] = [b"before", b"batch", b"transaction"];
+    let now = after_power_cut(&files);
+    assert_eq!(keys.map(|key| has(&now, "a", key)), [true, false, false]);
+    let killed = files.crash_clone(1, CrashKeep::Everything);
+    let killed = open(&killed, &MemoryEnvironment::new(2), Durability::Sync).unwrap();
+    assert_eq!(keys.map(|key| has(&killed, "a", key)), [true; 3]);
+    a.put(b"later", b"1").unwrap();
+    let now = after_power_cut(&files);
+    assert!(keys.iter().all(|key| has(&now, "a", key)), "a sync makes what came before durable");
+}
+
+#[test]
 fn a_write_is_not_visible_before_it_is_durable() {
     let (files, _, db) = fresh(Durability::Sync);
     let a = family(&db, "a");
@@ -147,6 +172,31 @@ fn a_directory_left_by_a_killed_process_is_made_durable_by_the_next_one() {
         let now = after_power_cut(&files);
         assert!(has(&now, "a", b"key"), "{DIRECTORY} lost after a kill at call {killed_at}");
     }
+}
+
+/// Damage behind what is known to be durable is what a power cut leaves of a log that lost one of
+/// its sectors: all from there on is dropped, and that is said.
+#[test]
+fn recovery_says_what_it_drops() {
+    let (files, _, db) = fresh(Durability::Buffered);
+    let a = family(&db, "a");
+    for key in [b"first", b"other", b"third"] {
+        a.put(key, b"1").unwrap();
+    }
+    let image = files.crash_clone(1, CrashKeep::Everything);
+    let names = image.list(Path::new(DIRECTORY)).unwrap();
+    let log = names.iter().find(|name| name.extension().is_some_and(|end| end == "wal")).unwrap();
+    let log = image.open(&Path::new(DIRECTORY).join(log), OpenMode::ReadWrite).unwrap();
+    let mut bytes = vec![0; log.length().unwrap() as usize];
+    let length = log.read_at(&mut bytes, 0).unwrap();
+    let damaged = bytes[..length].windows(5).position(|window| window == b"other").unwrap();
+    log.write_at(&[IoSlice::new(b"X")], damaged as u64).unwrap();
+    let now = open(&image, &MemoryEnvironment::new(2), Durability::Buffered).unwrap();
+    let keys: [&[u8]; 3] = [b"first", b"other", b"third"];
+    assert_eq!(keys.map(|key| has(&now, "a", key)), [true, false, false]);
+    let [report] = now.recovery() else { panic!("{:?}", now.recovery()) };
+    assert!(report.records == 1 && report.dropped_bytes > 0, "{report}");
+    assert_eq!(fresh(Durability::Buffered).2.recovery(), []);
 }
 
 /// Fails the next call of that kind on a file whose name begins so.

@@ -37,8 +37,8 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
 /// Of the engine itself; what looks at it from outside stands above.
 const TOP: u32 = 7;
 
-/// Below all floors: every room may use these.
-const EVERYWHERE: &[&str] = &["error", "Error", "ErrorKind", "Result"];
+/// Below all floors: every room may use these. Defects are planted in all of them.
+const EVERYWHERE: &[&str] = &["error", "planted", "Error", "ErrorKind", "Result"];
 
 fn floor_of(room: &str) -> Option<u32> {
     FLOORS.iter().find(|(name, _)| *name == room).map(|(_, floor)| *floor)

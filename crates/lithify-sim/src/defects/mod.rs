@@ -4,7 +4,8 @@
 //! 1. Each defect is tried in a process of its own, see `trial`: a panic, a hang, or memory
 //!    without end then harms nobody else. See `watch` for how a hang is told.
 //! 2. First of all a process without any defect runs the whole budget, and must find nothing.
-//! 3. A defect that no check catches is a missing check.
+//! 3. A defect that no check catches is a missing check. Those that only models of threads can
+//!    notice are not tried here, see `lithify::planted`.
 //!
 //! Only in a build with the feature `planted-defects`.
 
@@ -13,11 +14,12 @@ mod trial;
 mod watch;
 
 use crate::check::Check;
-use lithify::planted::Defect;
+use lithify::planted::{Defect, Harness};
 use report::Outcome;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 use trial::Verdict;
 
 /// What `lithify-sim defects` is told.
@@ -43,6 +45,9 @@ pub struct Arguments {
     trial: Option<String>,
 }
 
+/// What a defect in the order of steps leaves to other threads, each time.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// Where text goes.
 type Print<'p> = dyn Fn(&str) + Sync + 'p;
 
@@ -67,9 +72,9 @@ pub fn run(
     }
     let only = arguments.only.as_deref().unwrap_or_default();
     let chosen: Vec<Defect> =
-        Defect::ALL.iter().copied().filter(|defect| defect.name().contains(only)).collect();
+        Defect::of(Harness::Simulator).filter(|defect| defect.name().contains(only)).collect();
     if chosen.is_empty() {
-        return Err(format!("no defect has a name with {only:?} in it"));
+        return Err(format!("no defect of the simulator has a name with {only:?} in it"));
     }
     let none = try_one(None, arguments);
     print(&format!("{}\n{none}\n", report::HEAD));
@@ -77,7 +82,9 @@ pub fn run(
     if outcomes[0].is_as_it_should_be() {
         outcomes.extend(try_all(&chosen, arguments, print));
     }
+    let of_models = Defect::ALL.len() - Defect::of(Harness::Simulator).count();
     print(&format!("\n{}\n", report::summary(&outcomes)));
+    print(&format!("{of_models} more are for models of threads: docs/planted-defects.md\n"));
     if let Some(path) = &arguments.json {
         let text = report::json(&outcomes);
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -95,6 +102,7 @@ fn run_trial(
     if defect.is_none() && name != trial::NO_DEFECT {
         return Err(format!("there is no defect {name}"));
     }
+    lithify::planted::set_pause(|| std::thread::sleep(PAUSE));
     lithify::planted::select(defect);
     trial::run(checks, budget_rounds, &mut |line| print(&format!("{line}\n")));
     // Without waiting for threads that a defect may have left behind.

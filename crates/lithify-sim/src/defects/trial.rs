@@ -15,6 +15,7 @@ const CASES_PER_ROUND: &[(&str, u64)] = &[
     ("flips", 100),
     ("files", 60),
     ("fuzz", 20),
+    ("threads", 2),
 ];
 
 /// Stands for no defect at all.

@@ -8,11 +8,12 @@ use super::session::{Session, text};
 use crate::model::State;
 use crate::operation::{CopyWay, FAMILIES, FAMILY_COUNT, Move, Settings, Span};
 use lithify::backup::{BackupId, BackupOptions, BackupStore, RestoreOptions};
-use lithify::fs::World;
+use lithify::fs::{CountingFileSystem, FileCounts, World};
 use lithify::verify::{VerifyOptions, VerifyReport, verify_in};
 use lithify::{CheckpointOptions, Db, Options, TableTransfer};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where copies are opened; removed after each.
 const COPY: &str = "/copy";
@@ -32,7 +33,7 @@ impl Session<'_> {
     /// is opened with.
     pub(super) fn copy(&mut self, way: CopyWay, settings: &Settings) -> Result<(), String> {
         if let CopyWay::Checkpoint { flush: true, .. } | CopyWay::Backup { flush: true, .. } = way {
-            // Else the flush would be among what is left out of the ledger.
+            // Else the flush would be among what is taken for the copy's.
             self.db().flush().map_err(text)?;
         }
         // Without a log a copy flushes, and a reader sees what is flushed.
@@ -40,13 +41,14 @@ impl Session<'_> {
             self.db().flush().map_err(text)?;
         }
         let before = Before::now(&self.disk);
+        let mut in_store = FileCounts::default();
         let what = match way {
             CopyWay::Checkpoint { flush, is_linked } => {
                 self.checkpoint(flush, is_linked)?;
                 "checkpoints"
             }
             CopyWay::Backup { flush, check_shared } => {
-                self.back_up(flush, check_shared)?;
+                in_store = self.back_up(flush, check_shared)?;
                 "backups"
             }
             CopyWay::Restore(number) => return self.restore(number, settings),
@@ -57,7 +59,7 @@ impl Session<'_> {
                 "verifications"
             }
         };
-        self.before.leave_out(&self.disk, &before);
+        self.before.set_aside(&self.disk, &before, in_store);
         self.tally.count(what, 1);
         if let CopyWay::Checkpoint { .. } = way {
             let state = self.state.clone();
@@ -80,10 +82,16 @@ impl Session<'_> {
         BackupStore::open_in(STORE, self.disk.world_of_others()).map_err(text)
     }
 
-    fn back_up(&mut self, flush: bool, check_shared: bool) -> Result<(), String> {
-        let mut store = self.store()?;
+    /// Makes a backup; gives what that took in the store.
+    fn back_up(&mut self, flush: bool, check_shared: bool) -> Result<FileCounts, String> {
+        let counting = CountingFileSystem::new(Arc::new(self.disk.files.clone()));
+        let files = Arc::new(counting.clone());
+        let world = World { files, ..self.disk.world_of_others() };
+        let mut store = BackupStore::open_in(STORE, world).map_err(text)?;
         let options = BackupOptions { flush, check_shared, ..BackupOptions::default() };
+        let opened = counting.total();
         let report = store.create(self.db(), &options).map_err(text)?;
+        let in_store = counting.total() - opened;
         if report.mended_files > 0 {
             return Err(format!("{} tables of the store were damaged", report.mended_files));
         }
@@ -92,7 +100,7 @@ impl Session<'_> {
         self.backups.0.retain(|(id, _)| !gone.contains(id));
         let expected: Vec<BackupId> = self.backups.0.iter().map(|(id, _)| *id).collect();
         match store.ids() == expected {
-            true => Ok(()),
+            true => Ok(in_store),
             false => Err(format!("there are the backups {:?}, not {expected:?}", store.ids())),
         }
     }

@@ -6,35 +6,37 @@ use lithify::fs::FileCounts;
 use lithify::stats::{Cause, Counter, StatisticsSnapshot, TrafficFigure};
 use std::collections::BTreeMap;
 
-/// What was counted when a database was opened.
-pub(super) struct Before(BTreeMap<String, FileCounts>);
+/// What was counted when a database was opened, and what is to be told from its own work since.
+pub(super) struct Before {
+    counts: BTreeMap<String, FileCounts>,
+    /// What copies and verifications did, with files of whatever class.
+    beside: FileCounts,
+}
 
-const TABLE_READERS: [Cause; 6] = [
+const READERS: [Cause; 7] = [
     Cause::UserRead,
     Cause::Flush,
     Cause::Compaction,
     Cause::Recovery,
     Cause::Ingest,
     Cause::Verification,
+    Cause::Copy,
 ];
 
 impl Before {
     pub(super) fn now(disk: &Disk) -> Before {
-        Before(disk.counts())
+        Before { counts: disk.counts(), beside: FileCounts::default() }
     }
 
-    /// Leaves out what was read and written since `earlier`: the ledger is the database's own work,
-    /// without copies and verification.
-    pub(super) fn leave_out(&mut self, disk: &Disk, earlier: &Before) {
+    /// Takes what was read and written since `earlier` for that of a copy or a verification, with
+    /// what was done in a store of backups.
+    pub(super) fn set_aside(&mut self, disk: &Disk, earlier: &Before, in_store: FileCounts) {
+        self.beside = self.beside + in_store;
         for (class, now) in disk.counts() {
-            let then = earlier.0.get(&class).copied().unwrap_or_default();
-            let left_out = self.0.entry(class).or_default();
-            left_out.reads += now.reads - then.reads;
-            left_out.read_bytes += now.read_bytes - then.read_bytes;
-            left_out.writes += now.writes - then.writes;
-            left_out.written_bytes += now.written_bytes - then.written_bytes;
-            left_out.syncs += now.syncs - then.syncs;
-            left_out.preallocated_bytes += now.preallocated_bytes - then.preallocated_bytes;
+            let then = earlier.counts.get(&class).copied().unwrap_or_default();
+            let set_aside = self.counts.entry(class).or_default();
+            *set_aside = *set_aside + (now - then);
+            self.beside = self.beside + (now - then);
         }
     }
 
@@ -45,7 +47,7 @@ impl Before {
     pub(super) fn reconcile(&self, disk: &Disk, db: &Db) -> Result<(), String> {
         let counts = disk.counts();
         let since = |class: &str, of: fn(&FileCounts) -> u64| {
-            counts.get(class).map_or(0, of) - self.0.get(class).map_or(0, of)
+            counts.get(class).map_or(0, of) - self.counts.get(class).map_or(0, of)
         };
         let stats = db.stats();
         let written = |causes: &[Cause]| booked(&stats, TrafficFigure::WrittenBytes, causes);
@@ -53,11 +55,14 @@ impl Before {
         let tables = written(&[Cause::Flush, Cause::Compaction, Cause::Ingest]);
         let manifests = written(&[Cause::Manifest]);
         let reserved = written(&[Cause::WalPreallocation]);
+        let copies = written(&[Cause::Copy]);
         let bytes = |counts: &FileCounts| counts.written_bytes;
         let manifests_counted =
             since("manifest", bytes) + since("tmp", bytes) + since("witness", bytes);
-        let read = booked(&stats, TrafficFigure::ReadBytes, &TABLE_READERS);
-        let reads = booked(&stats, TrafficFigure::Reads, &TABLE_READERS);
+        let read = booked(&stats, TrafficFigure::ReadBytes, &READERS);
+        let reads = booked(&stats, TrafficFigure::Reads, &READERS);
+        let beside = self.beside;
+        let read_counted = since("sst", |counts| counts.read_bytes) + beside.read_bytes;
         let all = stats.figures.traffic_total(TrafficFigure::WrittenBytes);
         let syncs = stats.figures.counter(Counter::WalSyncs);
         for (what, booked, counted) in [
@@ -65,9 +70,10 @@ impl Before {
             ("table bytes written", tables, since("sst", bytes)),
             ("manifest bytes written", manifests, manifests_counted),
             ("log bytes reserved", reserved, since("wal", |counts| counts.preallocated_bytes)),
-            ("bytes written in all", all, log + tables + manifests + reserved),
-            ("table bytes read", read, since("sst", |counts| counts.read_bytes)),
-            ("table reads", reads, since("sst", |counts| counts.reads)),
+            ("bytes written for copies", copies, beside.written_bytes),
+            ("bytes written in all", all, log + tables + manifests + reserved + copies),
+            ("bytes read from tables and for copies", read, read_counted),
+            ("such reads", reads, since("sst", |counts| counts.reads) + beside.reads),
             ("log syncs at most", syncs, syncs.min(since("wal", |counts| counts.syncs))),
         ] {
             if booked != counted {

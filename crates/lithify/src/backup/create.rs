@@ -13,9 +13,10 @@ use super::meta::{BackupMeta, NOTE_SIZE_MAX, StoredSegment};
 use super::names::StoreName;
 use super::{BackupId, BackupInfo, BackupStore, info_of, write_temporary};
 use crate::base::{FileNumber, SequenceNumber};
-use crate::db::{Db, Frozen, GroupHead, not_made, whole_length};
-use crate::fs::{OpenMode, Pieces, Transfer, TransferOptions};
+use crate::db::{Activity, Db, Frozen, GroupHead, not_made, whole_length};
+use crate::fs::{FileSystem, OpenMode, Pieces, Transfer, TransferOptions};
 use crate::manifest::{FileName, TableFile};
+use crate::stats::Cause;
 use crate::table::ReadContext;
 use crate::wal::{LogKind, WalReader};
 use crate::{Error, ErrorKind, Result};
@@ -73,6 +74,9 @@ pub struct BackupReport {
 
 /// A backup on its way.
 struct Making<'a> {
+    activity: Activity,
+    /// Those of the database.
+    files: Arc<dyn FileSystem>,
     store: &'a BackupStore,
     id: BackupId,
     frozen: Frozen,
@@ -104,10 +108,26 @@ impl BackupStore {
             return Err(Error::limit("the note on a backup is too long")
                 .expected(format_args!("at most {NOTE_SIZE_MAX} bytes"), options.note.len()));
         }
-        let inner = &db.inner;
-        inner.flush_for_copy(options.flush)?;
-        let frozen = inner.freeze()?;
+        db.inner.flush_for_copy(options.flush)?;
+        let mut activity = Activity::begin(&db.inner, Cause::Copy);
+        // All of it is booked for the database, what is done in the store too.
+        let uncounted = Arc::clone(&self.world.files);
+        self.world.files = activity.counted(&uncounted);
+        let made = self.create_counted(db, options, activity);
+        self.world.files = uncounted;
+        made
+    }
+
+    fn create_counted(
+        &mut self,
+        db: &Db,
+        options: &BackupOptions<'_>,
+        mut activity: Activity,
+    ) -> Result<BackupReport> {
+        let frozen = db.inner.freeze()?;
         let mut making = Making {
+            files: activity.counted(&db.inner.world.files),
+            activity,
             store: &*self,
             id: self.next_backup(),
             known: HashMap::new(),
@@ -194,7 +214,7 @@ impl Making<'_> {
     ) -> Result<Pieces> {
         let inner = self.frozen.database();
         let path = FileName::Wal(number).path(&inner.path);
-        let (files, id) = (&*inner.world.files, inner.database_id);
+        let (files, id) = (&*self.files, inner.database_id);
         walk.segment(&mut WalReader::open(files, &path, LogKind::Wal, id, number)?, bytes)?;
         let source = files.open(&path, OpenMode::Read)?;
         let bytes = whole_length(&*source, bytes)?;
@@ -209,7 +229,7 @@ impl Making<'_> {
         name: StoreName,
         expected: Option<&Pieces>,
     ) -> Result<Pieces> {
-        let source = self.frozen.database().world.files.open(from, OpenMode::Read)?;
+        let source = self.files.open(from, OpenMode::Read)?;
         let (files, directory) = (&*self.store.world.files, &*self.store.path);
         let temporary = name.temporary_path(directory);
         // A backup that cannot be read may need what is there.
@@ -218,6 +238,7 @@ impl Making<'_> {
         }
         let target = files.open(&temporary, OpenMode::CreateOrTruncate)?;
         let pieces = self.transfer.copy(&*source, bytes, &*target, expected);
+        self.activity.book();
         let pieces = pieces.inspect_err(|_| drop(files.remove(&temporary)))?;
         files.rename(&temporary, &name.path(directory))?;
         self.copied_bytes += bytes;
@@ -240,8 +261,9 @@ impl Making<'_> {
         }
         let inner = self.frozen.database();
         if self.options.check {
-            let mut context = ReadContext::new(&*inner.world.environment);
-            context.fill_cache = false;
+            let clock = &*inner.world.environment;
+            let meter = Some(&mut self.activity.meter);
+            let mut context = ReadContext { clock, meter, fill_cache: false };
             table.reader()?.verify(&mut context)?;
         }
         let path = inner.workshop.table_path(table.metadata.number);

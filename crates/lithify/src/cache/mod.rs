@@ -38,7 +38,7 @@ mod frame_pool;
 mod shard;
 
 #[cfg(all(test, shuttle))]
-mod shuttle;
+pub(crate) mod shuttle;
 #[cfg(test)]
 mod tests;
 

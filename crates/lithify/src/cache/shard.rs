@@ -178,7 +178,9 @@ impl Shard {
     ) -> (Bytes, Option<Frame>) {
         let present =
             self.map.get(&key).and_then(|index| self.slots[*index as usize].frame.as_ref());
-        if let Some(present) = present {
+        if let Some(present) = present
+            && !planted!(BlockCachedTwice)
+        {
             return (present.bytes(), Some(frame));
         }
         let bytes = frame.bytes();

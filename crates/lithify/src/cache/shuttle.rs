@@ -69,6 +69,30 @@ fn readers() {
     assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
 }
 
+/// Two readers of the same blocks, with room for all of them.
+pub(crate) fn twins() {
+    let budget = MemoryBudget::new(8 * (1024 + frame::FRAME_OVERHEAD_BYTES));
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    let reader = || {
+        let cache = Arc::clone(&cache);
+        thread::spawn(move || {
+            for offset in [0, 1] {
+                assert!(is_right(&read(&cache, 1, offset), 1, offset));
+            }
+        })
+    };
+    join_all(vec![reader(), reader()]);
+    let blocks = cache.statistics().by_kind[BlockKind::Data as usize];
+    assert_eq!((blocks.count, blocks.inserted), (2, 2), "a block is there once");
+    cache.erase_file(1);
+    assert_eq!(budget.used_bytes(MemoryUse::Cache), 0);
+}
+
+#[test]
+fn of_two_readers_that_miss_a_block_one_puts_it_in() {
+    check(twins);
+}
+
 #[test]
 fn blocks_are_right_and_charged_once_in_whatever_order() {
     check(readers);

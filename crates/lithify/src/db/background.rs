@@ -479,8 +479,16 @@ impl DbInner {
         flushed: &[Arc<Memory>],
     ) {
         let Some(stored) = state.families.get(&family.id) else { return };
+        let is_flushed = |memory: &Arc<Memory>| flushed.iter().any(|f| Arc::ptr_eq(f, memory));
+        if planted!(MemtableLeavesEarly) {
+            family.replace_view(|view| {
+                let mut next = copy_of(view);
+                next.immutable.retain(|memory| !is_flushed(memory));
+                next
+            });
+            crate::planted::let_others_in();
+        }
         family.replace_view(|view| {
-            let is_flushed = |memory: &Arc<Memory>| flushed.iter().any(|f| Arc::ptr_eq(f, memory));
             let mut next = copy_of(view);
             next.immutable.retain(|memory| !is_flushed(memory));
             next.version = Arc::clone(&stored.version);

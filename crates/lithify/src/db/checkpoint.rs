@@ -12,13 +12,15 @@
 //! An error at any point leaves nothing behind, a crash at most the staged directory.
 
 use super::Db;
+use super::activity::Activity;
 use super::frozen::Frozen;
 use super::ingest_tables::TableTransfer;
 use super::inner::DbInner;
 use crate::base::SequenceNumber;
-use crate::fs::{File, OpenMode, StagedDirectory, Transfer, TransferOptions};
+use crate::fs::{File, FileSystem, OpenMode, StagedDirectory, Transfer, TransferOptions};
 use crate::manifest::{FileName, Manifest, TableFile};
 use crate::options::Durability;
+use crate::stats::Cause;
 use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,7 +115,10 @@ impl Db {
         inner.check_writable()?;
         let staged = stage_database(inner, path)?;
         inner.flush_for_copy(options.flush)?;
+        let mut activity = Activity::begin(inner, Cause::Copy);
         let mut making = Making {
+            files: activity.counted(&inner.world.files),
+            activity,
             staged: &staged,
             frozen: inner.freeze()?,
             options,
@@ -165,6 +170,8 @@ impl DbInner {
 
 /// A checkpoint on its way.
 struct Making<'a> {
+    activity: Activity,
+    files: Arc<dyn FileSystem>,
     staged: &'a StagedDirectory,
     frozen: Frozen,
     options: &'a CheckpointOptions<'a>,
@@ -191,10 +198,9 @@ impl Making<'_> {
             self.bring(table)?;
         }
         let inner = self.frozen.database();
-        let (files, database_id) = (&*inner.world.files, inner.database_id);
-        let directory = self.staged.path();
+        let (database_id, directory) = (inner.database_id, self.staged.path());
         self.made.manifest_bytes =
-            Manifest::export(files, directory, database_id, &self.frozen.state)?;
+            Manifest::export(&*self.files, directory, database_id, &self.frozen.state)?;
         Ok(())
     }
 
@@ -223,7 +229,7 @@ impl Making<'_> {
 
     fn copy(&mut self, name: FileName, bytes: u64) -> Result<()> {
         let inner = self.frozen.database();
-        let files = &inner.world.files;
+        let files = &self.files;
         let source = files.open(&name.path(&inner.path), OpenMode::Read)?;
         let target = files.open(&name.path(self.staged.path()), OpenMode::CreateNew)?;
         let bytes = match name {
@@ -231,7 +237,9 @@ impl Making<'_> {
             _ if planted!(CheckpointTableCutShort) => bytes - 1,
             _ => bytes,
         };
-        self.transfer.copy(&*source, bytes, &*target, None).map(drop)
+        let copied = self.transfer.copy(&*source, bytes, &*target, None);
+        self.activity.book();
+        copied.map(drop)
     }
 }
 

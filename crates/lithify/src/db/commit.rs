@@ -216,6 +216,10 @@ impl DbInner {
         let last_sequence = writer.last_sequence + count;
         let sync = group.items().any(|pending| pending.sync);
         let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
+        if planted!(PublishedBeforeMemtable) {
+            self.visible.store(last_sequence, Ordering::Release);
+            crate::planted::let_others_in();
+        }
         let mut sequence = first_sequence;
         let mut touched = Vec::new();
         for pending in group.items() {

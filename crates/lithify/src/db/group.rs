@@ -7,7 +7,7 @@
 //!
 //! Promises: one leader at a time; everything that joined is in exactly one group or leads one,
 //! in the order of joining; every slot is notified after it was told. What waiting is, the caller
-//! says. Owns no data of the database. Checked by `db/loom.rs` in every order of its steps.
+//! says. Owns no data of the database. Checked by `db/shuttle.rs` in many orders of its steps.
 
 use crate::Result;
 use crate::base::sync::{AtomicBool, AtomicU8, Mutex, lock};
@@ -43,6 +43,11 @@ impl Slot {
     }
 
     fn tell(&self, state: u8) {
+        if planted!(WokenBeforeTold) {
+            self.moved.notify_all();
+            self.state.store(state, Ordering::Release);
+            return;
+        }
         self.state.store(state, Ordering::Release);
         self.moved.notify_all();
     }
@@ -147,7 +152,7 @@ impl<T> GroupQueue<T> {
         let next = {
             let mut queue = lock(&self.queue);
             let next = queue.waiting.first().and_then(|queued| queued.slot.clone());
-            queue.has_leader = next.is_some();
+            queue.has_leader = next.is_some() && !planted!(LeaderUnmarked);
             next
         };
         if let Some(slot) = next {

@@ -276,8 +276,13 @@ impl DbInner {
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
-        let sequence = self.snapshots.register(|| {
-            self.visible.load(Ordering::Acquire) + SequenceNumber::from(planted!(SnapshotTooNew))
+        let early = planted!(SnapshotRegisteredLate).then(|| self.sequence_long_ago());
+        let sequence = self.snapshots.register(|| match early {
+            Some(early) => early,
+            None => {
+                self.visible.load(Ordering::Acquire)
+                    + SequenceNumber::from(planted!(SnapshotTooNew))
+            }
         });
         Snapshot { inner: Arc::clone(self), sequence }
     }

@@ -161,6 +161,10 @@ impl LockTable {
                 None => break,
             }
         }
+        if planted!(WaitNotedLate) {
+            drop(waits);
+            waits = lock(&self.waits);
+        }
         waits.insert(owner, row);
         Ok(Wait { table: self, owner })
     }
@@ -185,7 +189,7 @@ impl LockTable {
                 _ => false,
             }
         };
-        if removed {
+        if removed && !planted!(RowFreedSilently) {
             stripe.freed.notify_all();
         }
     }

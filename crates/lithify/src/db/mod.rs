@@ -7,6 +7,7 @@
 //! All handles may be used from any thread. Locks are taken in this order, and none is held while
 //! waiting: sync turn, writer, next log segment, manifest, a family's view, background.
 
+mod activity;
 mod background;
 mod batch;
 mod checkpoint;
@@ -37,6 +38,7 @@ mod transaction;
 mod transaction_use;
 mod wal_set;
 
+pub(crate) use activity::Activity;
 pub use batch::Batch;
 pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
 pub use checkpoint::{Checkpoint, CheckpointOptions};

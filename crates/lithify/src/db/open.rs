@@ -473,6 +473,7 @@ impl DbInner {
             return Ok(());
         }
         let flushed = match self.options.durability {
+            _ if planted!(CloseWithoutFlush) => Ok(()),
             Durability::None if self.check_writable().is_ok() => self.flush_all(),
             _ => Ok(()),
         };

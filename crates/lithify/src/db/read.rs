@@ -35,6 +35,10 @@ impl DbInner {
         let clock = &*self.world.environment;
         let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
         let mut meter = WorkMeter::default();
+        let sequence = match sequence {
+            None if planted!(SequenceBeforeView) => Some(self.sequence_long_ago()),
+            sequence => sequence,
+        };
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
@@ -45,6 +49,14 @@ impl DbInner {
         }
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
         Ok(found)
+    }
+
+    /// What is visible, and then some time for it to be so no more.
+    #[cold]
+    pub(super) fn sequence_long_ago(&self) -> SequenceNumber {
+        let sequence = self.visible.load(Ordering::Acquire);
+        crate::planted::let_others_in();
+        sequence
     }
 
     /// The value of a key in a view. Every entry of a key in a newer run is newer than those in

@@ -178,3 +178,42 @@ fn event() {
 fn no_notification_is_lost() {
     check(event);
 }
+
+#[cfg(feature = "planted-defects")]
+mod defects {
+    use super::*;
+    use crate::base::orders::orders_until_failure;
+    use crate::cache::shuttle::twins;
+    use crate::planted::{Defect, Harness};
+
+    /// The model that has to notice a defect, of whatever room it is.
+    fn model_against(defect: Defect) -> Option<(&'static str, fn())> {
+        Some(match defect {
+            Defect::FirstTransactionAlone => ("first transactions", first_transactions),
+            Defect::WokenBeforeTold | Defect::LeaderUnmarked => ("commits", commits),
+            Defect::WaiterCountedLate => ("event", event),
+            Defect::WaitNotedLate | Defect::RowFreedSilently => ("opposite locks", opposite_locks),
+            Defect::BlockCachedTwice => ("two readers of a block", twins),
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn every_defect_in_the_order_of_steps_is_noticed() {
+        let mut missed = Vec::new();
+        for defect in Defect::of(Harness::Schedules) {
+            let model = model_against(defect);
+            let caught = model.and_then(|(name, model)| {
+                orders_until_failure(defect, model).map(|orders| (name, orders))
+            });
+            match caught {
+                Some((name, orders)) => {
+                    let (defect, breaks) = (defect.name(), defect.breaks());
+                    println!("| `{defect}` | {breaks} | {name} | {orders} |");
+                }
+                None => missed.push(defect),
+            }
+        }
+        assert!(missed.is_empty(), "no model fails with {missed:?}");
+    }
+}

@@ -212,6 +212,10 @@ impl Transaction {
     }
 
     fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
+        if planted!(LocksReleasedEarly) {
+            self.release_locks();
+            crate::planted::let_others_in();
+        }
         self.inner.commit(std::mem::take(&mut self.data), durability)?;
         self.is_committed = true;
         Ok(())
@@ -248,6 +252,12 @@ impl Transaction {
                 Some(entry).filter(|entry| entry.family == family && entry.key == key)
             }),
             None => Ok(None),
+        }
+    }
+
+    fn release_locks(&mut self) {
+        for row in self.locks.drain(..) {
+            self.inner.locks.release(self.owner, row);
         }
     }
 
@@ -301,8 +311,6 @@ impl Drop for Transaction {
         if planted!(RollbackKeepsLocks) && !self.is_committed {
             return;
         }
-        for row in self.locks.drain(..) {
-            self.inner.locks.release(self.owner, row);
-        }
+        self.release_locks();
     }
 }

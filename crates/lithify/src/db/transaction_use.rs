@@ -57,7 +57,10 @@ impl TransactionUse {
         if self.stage.load(Ordering::SeqCst) == USED {
             return;
         }
-        self.stage.fetch_max(DRAINING, Ordering::SeqCst);
+        let before = self.stage.fetch_max(DRAINING, Ordering::SeqCst);
+        if planted!(FirstTransactionAlone) && before == DRAINING {
+            return;
+        }
         wait(&self.drained, &mut || {
             self.stage.load(Ordering::SeqCst) == USED
                 || self.unlocked_writers.load(Ordering::SeqCst) == 0

@@ -1,4 +1,4 @@
-//! A file system that counts what passes through it, for checking the engine's own ledger.
+//! A file system that counts what passes through it, for the ledger, and for checking the ledger.
 //!
 //! Owns: bytes, calls and syncs per class of file. It changes nothing and holds nothing back;
 //! counts are exact once the calls have returned. Only what succeeded counts.
@@ -7,6 +7,8 @@ use super::{Advice, File, FileLock, FileSystem, IoOutcome, IoRequest, OpenMode, 
 use crate::Result;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
+use std::iter::Sum;
+use std::ops::{Add, Sub};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +28,42 @@ pub struct FileCounts {
     pub syncs: u64,
     /// Bytes that were reserved.
     pub preallocated_bytes: u64,
+}
+
+impl FileCounts {
+    fn combined(self, other: FileCounts, combine: fn(u64, u64) -> u64) -> FileCounts {
+        FileCounts {
+            reads: combine(self.reads, other.reads),
+            read_bytes: combine(self.read_bytes, other.read_bytes),
+            writes: combine(self.writes, other.writes),
+            written_bytes: combine(self.written_bytes, other.written_bytes),
+            syncs: combine(self.syncs, other.syncs),
+            preallocated_bytes: combine(self.preallocated_bytes, other.preallocated_bytes),
+        }
+    }
+}
+
+impl Add for FileCounts {
+    type Output = FileCounts;
+
+    fn add(self, other: FileCounts) -> FileCounts {
+        self.combined(other, u64::wrapping_add)
+    }
+}
+
+/// What was counted since an earlier count.
+impl Sub for FileCounts {
+    type Output = FileCounts;
+
+    fn sub(self, earlier: FileCounts) -> FileCounts {
+        self.combined(earlier, u64::saturating_sub)
+    }
+}
+
+impl Sum for FileCounts {
+    fn sum<I: Iterator<Item = FileCounts>>(counts: I) -> FileCounts {
+        counts.fold(FileCounts::default(), FileCounts::add)
+    }
 }
 
 #[derive(Default)]
@@ -102,6 +140,11 @@ impl CountingFileSystem {
     pub fn all_counts(&self) -> BTreeMap<String, FileCounts> {
         let classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
         classes.iter().map(|(class, counters)| (class.clone(), counters.counts())).collect()
+    }
+
+    /// The counts of all classes together.
+    pub fn total(&self) -> FileCounts {
+        self.all_counts().into_values().sum()
     }
 
     /// Directory syncs that succeeded.

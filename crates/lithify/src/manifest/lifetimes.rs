@@ -28,6 +28,10 @@ pub struct ObsoleteTables {
 impl ObsoleteTables {
     /// Takes tables that an edit removed.
     pub fn retire(&mut self, tables: Vec<Arc<TableFile>>) {
+        if planted!(BlocksErasedEarly) {
+            let readers = tables.iter().filter_map(|table| table.reader().ok());
+            readers.for_each(|reader| reader.erase_cached());
+        }
         self.retired.extend(tables.into_iter().map(|table| Retired {
             number: table.metadata.number,
             size_bytes: table.metadata.size_bytes,

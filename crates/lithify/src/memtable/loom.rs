@@ -2,10 +2,12 @@
 //! a few preemptions allow and with every value that an atomic load may return. Nodes have room for
 //! three, so that a handful of rows passes through every kind of split.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p lithify --lib memtable::loom --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p lithify --lib memtable::loom --release`; with
+//! `--features planted-defects` also with the defects that have to be noticed.
 
 use super::MemTable;
 use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::planted::models;
 use ::loom::sync::atomic::{AtomicU64, Ordering};
 use ::loom::thread;
 use std::sync::Arc;
@@ -57,7 +59,7 @@ fn gets(table: &MemTable, rows: Rows, snapshot: SequenceNumber) {
 }
 
 /// Inserts the first `before` rows, then the others while a reader reads.
-fn check(rows: Rows, before: u64, read: fn(&Arc<MemTable>, Rows, SequenceNumber)) {
+fn explore(rows: Rows, before: u64, read: fn(&Arc<MemTable>, Rows, SequenceNumber)) {
     let model = ::loom::model::Builder::new();
     model.check(move || {
         let table = Arc::new(MemTable::new());
@@ -81,9 +83,25 @@ fn check(rows: Rows, before: u64, read: fn(&Arc<MemTable>, Rows, SequenceNumber)
 
 /// A walk each way and a get of every row, as models of their own to keep each small.
 fn check_all(rows: Rows, before: u64) {
-    check(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, true));
-    check(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, false));
-    check(rows, before, |table, rows, snapshot| gets(table, rows, snapshot));
+    models::run(|| explore_all(rows, before));
+}
+
+fn explore_all(rows: Rows, before: u64) {
+    explore(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, true));
+    explore(rows, before, |table, rows, snapshot| walk(table, rows, snapshot, false));
+    explore(rows, before, |table, rows, snapshot| gets(table, rows, snapshot));
+}
+
+/// All of them show in a leaf that is the root, filled in ascending order.
+#[cfg(feature = "planted-defects")]
+#[test]
+fn every_defect_of_weak_memory_is_noticed() {
+    use crate::planted::{Defect, Harness};
+    for defect in Defect::of(Harness::WeakMemory) {
+        let is_noticed = models::fails_with(defect, || explore_all(&["m", "t", "x"], 0));
+        assert!(is_noticed, "{defect:?} is missed");
+        println!("| `{}` | {} | inserts into a leaf |", defect.name(), defect.breaks());
+    }
 }
 
 #[test]

@@ -440,13 +440,17 @@ impl Leaf {
             self.entries[slot as usize].set(entry);
         }
         self.links[slot as usize].store(gap.after, Ordering::Relaxed);
+        let publishes =
+            if planted!(EntryUnpublished) { Ordering::Relaxed } else { Ordering::Release };
         // Publishes the slot to whoever walks the list.
-        self.links[gap.before as usize].store(slot, Ordering::Release);
+        self.links[gap.before as usize].store(slot, publishes);
         self.count.store(slot + 1, Ordering::Relaxed);
         let ascending = gap.after == END && gap.before == slot.checked_sub(1).unwrap_or(HEAD);
         if ascending && self.sorted.load(Ordering::Relaxed) == slot {
+            let publishes =
+                if planted!(RunUnpublished) { Ordering::Relaxed } else { Ordering::Release };
             // Publishes the slot to whoever searches the run.
-            self.sorted.store(slot + 1, Ordering::Release);
+            self.sorted.store(slot + 1, publishes);
         }
         true
     }

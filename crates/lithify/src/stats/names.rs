@@ -62,6 +62,8 @@ named_list! {
         FileDeletion = "file-deletion", "bytes, ns";
         /// Reading files only to check them.
         Verification = "verification", "bytes, ns";
+        /// Checkpoints and backups: what is read for them, checked and written, by themselves.
+        Copy = "copy", "bytes, ns";
         /// Identity, lock and option files, and what no other cause covers.
         Other = "other", "bytes, ns";
     }
@@ -260,7 +262,7 @@ named_list! {
         WriteAmplificationTables = "w-amp-flush", "ratio";
         /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
         WriteAmplificationWal = "w-amp-wal", "ratio";
-        /// (all causes: written bytes) / ingested-bytes.
+        /// (all causes but copy: written bytes) / ingested-bytes.
         WriteAmplificationTotal = "w-amp-total", "ratio";
         /// (user-read: reads) / (gets + multi-get-keys + seeks).
         FileReadsPerLookup = "file-reads-per-lookup", "ratio";

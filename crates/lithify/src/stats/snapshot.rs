@@ -168,7 +168,8 @@ impl StatisticsSnapshot {
             }
             Derived::WriteAmplificationWal => ratio(written(Cause::Wal), ingested),
             Derived::WriteAmplificationTotal => {
-                ratio(figures.traffic_total(TrafficFigure::WrittenBytes), ingested)
+                let all = figures.traffic_total(TrafficFigure::WrittenBytes);
+                ratio(all - written(Cause::Copy), ingested)
             }
             Derived::FileReadsPerLookup => {
                 ratio(figures.traffic_of_cause(Cause::UserRead, TrafficFigure::Reads), lookups)

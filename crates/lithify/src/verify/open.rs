@@ -4,10 +4,11 @@ use super::log::Known;
 use super::report::{Structure, Weight};
 use super::{Examination, FoundManifest, OnProgress, Pace, Plan, VerifyOptions, VerifyReport};
 use super::{find_manifest, in_use};
-use crate::db::Db;
+use crate::db::{Activity, Db};
 use crate::fs::World;
 use crate::manifest::{DirectoryListing, ManifestState};
 use crate::options::Options;
+use crate::stats::Cause;
 use crate::wal::SegmentEnd;
 use crate::{Error, Result};
 use std::path::Path;
@@ -46,7 +47,9 @@ impl Db {
     ) -> Result<VerifyReport> {
         let inner = &self.inner;
         inner.check_open()?;
-        let (world, directory) = (&inner.world, &inner.path);
+        let mut activity = Activity::begin(inner, Cause::Verification);
+        let world = activity.world();
+        let (world, directory) = (&world, &inner.path);
         let files = &*world.files;
         let pace = Pace::new(world, options.rate_bytes_per_s, on_progress);
         let mut examination = Examination::new(world, directory, pace);
@@ -67,7 +70,7 @@ impl Db {
         let plan = Plan::new(&DirectoryListing::default(), Some(&state), &state, options);
         let log_bytes: u64 = segments.iter().map(|segment| segment.end_offset).sum();
         examination.pace.announce(found.bytes + plan.bytes(files, directory) + log_bytes);
-        let ended = examination.run_open(self, &plan, &found, &segments);
+        let ended = examination.run_open(self, &plan, (&found, &segments), &mut activity);
         examination.finish(ended)
     }
 }
@@ -136,12 +139,13 @@ impl Examination<'_> {
         &mut self,
         db: &Db,
         plan: &Plan,
-        found: &FoundManifest,
-        segments: &[SegmentEnd],
+        (found, segments): (&FoundManifest, &[SegmentEnd]),
+        activity: &mut Activity,
     ) -> Result<()> {
         self.begin(found)?;
         for table in &plan.tables {
             self.table(table)?;
+            activity.book();
         }
         let known = Known { next_id: None, oldest_needed: None };
         let mut last_sequence = 0;
@@ -152,6 +156,7 @@ impl Examination<'_> {
                 continue;
             };
             self.segment(&mut reader, Some(segment.end_offset), known, &mut last_sequence)?;
+            activity.book();
             self.forgive_released(db, segment, before);
         }
         Ok(())

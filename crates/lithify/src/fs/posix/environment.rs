@@ -114,7 +114,9 @@ impl Event for PosixEvent {
         // A deadline beyond the end of the clock is none.
         let deadline =
             timeout_us.and_then(|t| Instant::now().checked_add(Duration::from_micros(t)));
-        self.waiters.fetch_add(1, Ordering::SeqCst);
+        if !planted!(WaiterCountedLate) {
+            self.waiters.fetch_add(1, Ordering::SeqCst);
+        }
         let moved = self.wait_counted(seen, deadline);
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         moved
@@ -125,6 +127,9 @@ impl PosixEvent {
     fn wait_counted(&self, seen: u64, deadline: Option<Instant>) -> bool {
         let mut guard = lock(&self.mutex);
         while self.generation() == seen {
+            if planted!(WaiterCountedLate) {
+                self.waiters.fetch_add(1, Ordering::SeqCst);
+            }
             guard = match deadline {
                 None => self.moved.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner()),
                 Some(deadline) => {
