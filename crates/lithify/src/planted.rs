@@ -364,8 +364,6 @@ mod list {
 
         /// An entry of a memtable is linked before other threads must see what is in it.
         EntryUnpublished,
-        /// An entry of a memtable's ascending run counts before other threads must see what is in it.
-        RunUnpublished,
     }
 }
 

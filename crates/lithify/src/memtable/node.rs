@@ -447,10 +447,8 @@ impl Leaf {
         self.count.store(slot + 1, Ordering::Relaxed);
         let ascending = gap.after == END && gap.before == slot.checked_sub(1).unwrap_or(HEAD);
         if ascending && self.sorted.load(Ordering::Relaxed) == slot {
-            let publishes =
-                if planted!(RunUnpublished) { Ordering::Relaxed } else { Ordering::Release };
             // Publishes the slot to whoever searches the run.
-            self.sorted.store(slot + 1, publishes);
+            self.sorted.store(slot + 1, Ordering::Release);
         }
         true
     }
