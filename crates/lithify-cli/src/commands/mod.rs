@@ -20,7 +20,7 @@ use crate::fault::Fault;
 pub enum Command {
     /// Run experiments and show their results
     #[command(subcommand)]
-    Bench(bench::BenchCommand),
+    Bench(Box<bench::BenchCommand>),
     // A documentation comment here would take the place of the long text of the command.
     #[command(about = "Print what a file of the engine holds")]
     Dump(dump::DumpArguments),
@@ -42,7 +42,7 @@ pub enum Command {
 /// Does it.
 pub fn run(command: Command) -> Result<(), Fault> {
     match command {
-        Command::Bench(command) => bench::run(command),
+        Command::Bench(command) => bench::run(*command),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Levels(arguments) => levels::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
