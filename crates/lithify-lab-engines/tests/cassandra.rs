@@ -12,7 +12,7 @@ use lithify_lab::chunks::measure;
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::chunks::spec::ChunkCell;
 use lithify_lab::conformance;
-use lithify_lab::experiment::{BUILT_IN, ChunkExperiment, Codec};
+use lithify_lab::experiment::{BUILT_IN, ChunkExperiment, Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Transactions, open_spaces, open_text};
 use nix::sys::signal::{Signal, kill};
@@ -21,7 +21,13 @@ use nix::unistd::Pid;
 const LINES: u32 = 20_000;
 
 fn settings(codec: Codec) -> EngineSettings {
-    EngineSettings { codec_bottom: codec, block_bytes: 16 << 10, ..EngineSettings::small() }
+    EngineSettings {
+        codec_bottom: codec,
+        block_bytes: 16 << 10,
+        // The one mode in which a killed node must have every acknowledged row.
+        durability: DurabilityMode::Sync,
+        ..EngineSettings::small()
+    }
 }
 
 fn line(number: u32) -> String {

@@ -208,8 +208,9 @@ impl Configuration {
     }
 }
 
-/// When the commit log is synced. Without a sync before the answer it is in the system's hands: its
-/// segments are mapped.
+/// When the commit log is synced. Without a sync before the answer its rows are in mapped segments,
+/// but a replay ends at the last mark, and marks are made now and then: a killed node has lost the
+/// rows behind it.
 fn commit_log(durability: DurabilityMode) -> serde_json::Map<String, Value> {
     let keys = match durability {
         DurabilityMode::Sync => json!({ "commitlog_sync": "batch" }),

@@ -93,7 +93,11 @@ fn capabilities() -> Capabilities {
         codecs: texts(&["none", "snappy", "lz4", "zlib", "zstd"]),
         block_size: true,
         durability: texts(&["sync", "buffered", "none"]),
-        labels: texts(&["text only, through CQL", "a Java heap beside the memory budget"]),
+        labels: texts(&[
+            "text only, through CQL",
+            "a Java heap beside the memory budget",
+            "buffered loses the last moments when the node is killed",
+        ]),
         ..Capabilities::default()
     }
 }
