@@ -32,7 +32,7 @@ use crate::fault::Fault;
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// Run an experiment; a run that was stopped goes on where it stopped
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     /// The loops of the classic key-value benchmark, on one engine or in pairs of engines
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
