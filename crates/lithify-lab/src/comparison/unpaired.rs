@@ -28,7 +28,7 @@ pub(super) fn tables(run: &Run<TablePlan>) -> ResultSet {
         let mut settings = settings(cell);
         ["rows", "table", "block_bytes"].iter().for_each(|key| drop(settings.remove(*key)));
         set.subject(Subject { name: name.clone(), engine, settings });
-        for column in TableColumn::ALL {
+        for column in TableColumn::MAIN {
             if let Some(value) = column_value(outcome, column) {
                 let test = format!("{}, {} rows", cell.table, cell.rows);
                 let series = [name.as_str(), &test, column.name()];
@@ -174,6 +174,6 @@ mod tests {
         let run = tables::sample::run(&tables::sample::small_plan());
         let set = super::tables(&run);
         assert!(set.tests()[0].contains(" rows"), "{:?}", set.tests());
-        assert_eq!(set.figures(set.tests()[0]).len(), TableColumn::ALL.len());
+        assert_eq!(set.figures(set.tests()[0]).len(), TableColumn::MAIN.len());
     }
 }
