@@ -29,7 +29,7 @@ pub(super) fn tables(run: &Run<TablePlan>) -> ResultSet {
         ["rows", "table", "block_bytes"].iter().for_each(|key| drop(settings.remove(*key)));
         set.subject(Subject { name: name.clone(), engine, settings });
         for column in TableColumn::MAIN {
-            if let Some(value) = column_value(outcome, column) {
+            if let Some(value) = column_value(outcome, *column) {
                 let test = format!("{}, {} rows", cell.table, cell.rows);
                 let series = [name.as_str(), &test, column.name()];
                 set.add(series, Better::Lower, (cell.repeat, value), false);
