@@ -289,7 +289,11 @@ impl Matrix {
     /// Puts how far all of it is on the display. By cells where times are not known.
     fn show(&mut self) {
         let rest = self.rest();
-        let words = format!("{}, {} left", self.cells(), rest.time());
+        let left = match rest.cells() > 0 && rest.cells() == rest.unknown {
+            true => "time left not known".to_owned(),
+            false => format!("{} left", rest.time()),
+        };
+        let words = format!("{}, {left}", self.cells());
         // What was not known at the beginning makes the whole longer.
         self.whole_s = self.whole_s.max(rest.seconds);
         let share = match self.whole_s > 0.0 {

@@ -59,10 +59,10 @@ pub struct RunArguments {
         "text", "engine"])]
     pub(super) all: bool,
     /// Of all, those whose names or numbers match: `*` stands for any text, `?` for one character
-    #[arg(long, value_name = "GLOB", requires = "all")]
+    #[arg(long, value_name = "GLOB")]
     pub(super) only: Option<Pattern>,
     /// Of all, only say what there is to do, how long that takes, and which engines are missing
-    #[arg(long, requires = "all")]
+    #[arg(long)]
     pub(super) dry_run: bool,
     /// How large
     #[arg(long, value_name = "SCALE", default_value = "smoke")]
@@ -111,6 +111,10 @@ pub struct RunArguments {
 pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     arguments.engine.as_ref().map_or(Ok(()), require_engine)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
+    // The parser forgives what an argument requires that another one excludes.
+    if !arguments.all && (arguments.only.is_some() || arguments.dry_run) {
+        return Err(Fault::usage("--only and --dry-run are of --all"));
+    }
     let Some(name) = arguments.experiment.as_deref().filter(|_| !arguments.all) else {
         return super::matrix::run(arguments);
     };
