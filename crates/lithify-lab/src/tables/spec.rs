@@ -70,7 +70,6 @@ pub struct StepUsage {
     /// How the wait for it ended.
     pub rest: Rest,
     /// Bytes written in it by cause, by the engine's account; none for one that does not tell.
-    #[serde(default)]
     pub written_by_cause: BTreeMap<String, u64>,
     /// What became of its pages; `None` for an engine that does not count any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
