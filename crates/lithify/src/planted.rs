@@ -8,7 +8,7 @@
 //!
 //! A defect is one that could be made by mistake: a call forgotten, a bound that is off by one, an
 //! error passed over, two steps of a thread in the wrong order. Each says what it breaks, and stands
-//! under the [`Harness`] that has to find it: the simulator, whose `lithify-sim defects` prints
+//! under the harness that has to find it: the simulator, whose `lithify-sim defects` prints
 //! which check did; or the models of what threads do beside each other (`db/shuttle.rs`,
 //! `memtable/loom.rs`), where an order of steps is too rare to be met by chance, or no processor at
 //! hand makes it.

@@ -111,7 +111,11 @@ impl Installation {
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        Err(EngineError::fatal(format!("{name} failed ({}): {}", output.status, last_joined(&lines))))
+        Err(EngineError::fatal(format!(
+            "{name} failed ({}): {}",
+            output.status,
+            last_joined(&lines)
+        )))
     }
 
     /// A command that is killed when the thread ends that starts it, and reads no configuration.
