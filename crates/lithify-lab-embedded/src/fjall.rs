@@ -388,18 +388,15 @@ impl PlainSession for FjallSession<'_> {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let keyspace = self.engine.keyspace(space)?;
-        let mut visited = 0;
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in keyspace.range::<&[u8], _>((Bound::Unbounded, Bound::Included(from))).rev() {
-            if visited == limit {
-                break;
-            }
             let (key, value) = entry.into_inner().map_err(failed)?;
-            visited += 1;
-            if row(&key, &value).is_break() {
+            if window.offer(&key, &value).is_break() {
                 break;
             }
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

@@ -273,18 +273,15 @@ impl PlainSession for LmdbSession<'_> {
             return Ok(0);
         }
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
-        let mut visited = 0;
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in table.rev_range(&transaction, &bounds).map_err(failed)? {
-            if visited == limit {
-                break;
-            }
             let (key, value) = entry.map_err(failed)?;
-            visited += 1;
-            if row(key, value).is_break() {
+            if window.offer(key, value).is_break() {
                 break;
             }
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

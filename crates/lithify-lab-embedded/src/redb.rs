@@ -303,18 +303,15 @@ impl PlainSession for RedbSession<'_> {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let table = self.engine.read(space)?;
-        let mut visited = 0;
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in table.range(..=from).map_err(failed)?.rev() {
-            if visited == limit {
-                break;
-            }
             let (key, value) = entry.map_err(failed)?;
-            visited += 1;
-            if row(key.value(), value.value()).is_break() {
+            if window.offer(key.value(), value.value()).is_break() {
                 break;
             }
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

@@ -323,6 +323,29 @@ fn execute(statement: &mut Statement<'_>, values: &[&[u8]]) -> rusqlite::Result<
     statement.raw_execute().map(drop)
 }
 
+/// Offers the rows that `statement` finds from `first` on, in its order, to a window over `range`.
+fn visit(
+    statement: &mut Statement<'_>,
+    first: &[u8],
+    range: &ScanRange<'_>,
+    row: &mut RowVisitor<'_>,
+) -> EngineResult<u64> {
+    let Some(mut window) = Window::new(range, row) else { return Ok(0) };
+    let mut offer = || -> rusqlite::Result<()> {
+        bind(statement, &[first])?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            let (key, value) = (row.get_ref(0)?.as_bytes()?, row.get_ref(1)?.as_bytes()?);
+            if window.offer(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    offer().map_err(failed)?;
+    Ok(window.visited())
+}
+
 /// Reads the row that `statement` finds for `key`, if there is one.
 fn read(
     statement: &mut Statement<'_>,
@@ -422,20 +445,7 @@ impl PlainSession for SqliteSession<'_> {
     ) -> EngineResult<u64> {
         self.with(|statements| {
             let scan = &mut statements.of(space)?.scan;
-            let Some(mut window) = Window::new(range, row) else { return Ok(0) };
-            let mut visit = || -> rusqlite::Result<()> {
-                bind(scan, &[range.first()])?;
-                let mut rows = scan.raw_query();
-                while let Some(row) = rows.next()? {
-                    let (key, value) = (row.get_ref(0)?.as_bytes()?, row.get_ref(1)?.as_bytes()?);
-                    if window.offer(key, value).is_break() {
-                        break;
-                    }
-                }
-                Ok(())
-            };
-            visit().map_err(failed)?;
-            Ok(window.visited())
+            visit(scan, range.first(), range, row)
         })
     }
 
@@ -448,24 +458,8 @@ impl PlainSession for SqliteSession<'_> {
     ) -> EngineResult<u64> {
         self.with(|statements| {
             let scan = &mut statements.of(space)?.scan_back;
-            let mut visited = 0;
-            let mut visit = || -> rusqlite::Result<()> {
-                bind(scan, &[from])?;
-                let mut rows = scan.raw_query();
-                while visited < limit
-                    && let Some(found) = rows.next()?
-                {
-                    let (key, value) =
-                        (found.get_ref(0)?.as_bytes()?, found.get_ref(1)?.as_bytes()?);
-                    visited += 1;
-                    if row(key, value).is_break() {
-                        break;
-                    }
-                }
-                Ok(())
-            };
-            visit().map_err(failed)?;
-            Ok(visited)
+            let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+            visit(scan, from, &range, row)
         })
     }
 
