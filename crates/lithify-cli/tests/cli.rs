@@ -109,12 +109,15 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
     refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
+    refused(&["bench", "thin", "missing", "--to", "x"], 2, "missing: No such file");
+    refused(&["bench", "thin", "file", "--to", "."], 2, "--to . is a directory");
 }
 
 #[test]
 fn failures_exit_with_1() {
     refused(&["bench", "show", "file"], 1, "file is no record of a run");
     refused(&["bench", "show", "."], 1, ". holds no run");
+    refused(&["bench", "thin", "file", "--to", "thin.json"], 1, "file is no record of a run");
 }
 
 #[test]
@@ -244,6 +247,13 @@ fn a_run_prints_the_tables_and_can_be_shown_again() {
     }
     let csv = output(place.path(), &["bench", "show", &format!("{name}.json"), "--format", "csv"]);
     assert_eq!(text(&csv.stdout).lines().count(), 5);
+    let json = format!("{name}.json");
+    let thin = output(place.path(), &["bench", "thin", &json, "--to", "thin.json"]);
+    assert_eq!(thin.status.code(), Some(0), "{}", text(&thin.stderr));
+    let size = |file: &str| fs::metadata(place.path().join(file)).expect("is there").len();
+    assert!(size("thin.json") < size(&json));
+    let show = output(place.path(), &["bench", "show", "thin.json"]);
+    assert_eq!(text(&show.stdout), report, "the smaller record says the same");
 }
 
 #[test]

@@ -100,22 +100,19 @@ impl PlainSession for LevelDbSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         self.set_key(space, from)?;
         let mut iterator = self.database.iterator()?;
         iterator.seek_for_prev(&self.key);
-        let mut visited = 0;
-        while visited < limit
-            && let Some(([own_space, key @ ..], value)) = iterator.row()
+        while let Some(([own_space, key @ ..], value)) = iterator.row()
             && *own_space == space.0
+            && window.offer(key, value).is_continue()
         {
-            visited += 1;
-            if row(key, value).is_break() {
-                break;
-            }
             iterator.retreat();
         }
         iterator.check()?;
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

@@ -57,12 +57,14 @@ pub struct MariaDb {
 pub static PROVIDERS: [MariaDb; 4] = [
     MariaDb {
         name: "myrocks",
-        about: "MyRocks of an installed MariaDB, through SQL",
+        about: "MyRocks of an installed MariaDB, through SQL: own transactions in LinkBench, external lock \
+                over ordered keys",
         kind: Kind::MyRocks,
     },
     MariaDb {
         name: "innodb",
-        about: "InnoDB of an installed MariaDB, through SQL",
+        about: "InnoDB of an installed MariaDB, through SQL: own transactions in LinkBench, external lock \
+                over ordered keys",
         kind: Kind::InnoDb,
     },
     MariaDb {
@@ -115,6 +117,10 @@ impl Provider for MariaDb {
 
     fn about(&self) -> &'static str {
         self.about
+    }
+
+    fn version(&self) -> String {
+        Installation::find().and_then(|of| of.version()).unwrap_or_default()
     }
 
     fn capabilities(&self) -> Capabilities {

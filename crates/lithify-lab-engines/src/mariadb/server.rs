@@ -84,6 +84,19 @@ impl Installation {
         &self.server
     }
 
+    /// The version that the server says it is, such as `10.11.8`.
+    ///
+    /// # Errors
+    /// It does not start, or says none.
+    pub fn version(&self) -> EngineResult<String> {
+        let output = self.guarded(&self.server).arg("--version").output();
+        let output = output.map_err(|error| failed(&self.server, &error))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        version_in(&said).map(str::to_owned).ok_or_else(|| {
+            EngineError::fatal(format!("{}: no version in {said:?}", self.server.display()))
+        })
+    }
+
     /// The file of a plugin.
     ///
     /// # Errors
@@ -141,6 +154,13 @@ fn directories() -> Vec<PathBuf> {
     let mut directories = program_directories();
     directories.extend(PROGRAM_DIRECTORIES.map(PathBuf::from));
     directories
+}
+
+/// The version in what a server says of itself: `mariadbd  Ver 10.11.8-MariaDB-... for ...`.
+fn version_in(said: &str) -> Option<&str> {
+    let mut words = said.split_whitespace().skip_while(|word| *word != "Ver");
+    let word = words.nth(1)?;
+    word.split('-').next().filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 #[cold]
@@ -290,6 +310,16 @@ fn complaints(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_read_from_what_the_server_says() {
+        let said = "mariadbd  Ver 10.11.8-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64\n";
+        assert_eq!(version_in(said), Some("10.11.8"));
+        assert_eq!(version_in("/usr/sbin/mysqld  Ver 11.4.2 for Linux"), Some("11.4.2"));
+        for none in ["", "Ver", "mariadbd Ver unknown", "mariadbd 10.11.8"] {
+            assert_eq!(version_in(none), None, "{none:?}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_said_in_one_line() {

@@ -1,5 +1,6 @@
 //! A thread's view of RocksDB.
 
+use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, EngineError, EngineResult, RowVisitor, ScanRange, Session, SpaceId, SpaceSpec,
     WriteBatch,
@@ -85,6 +86,7 @@ impl Session for RocksSession<'_> {
         range: &ScanRange<'_>,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let Some(mut window) = Window::new(range, row) else { return Ok(0) };
         let prefix_bytes = self.spaces.get(space.index()).and_then(|spec| spec.prefix_bytes);
         // Filters hold prefixes of this length; a scan over several of them must not ask them.
         let one_prefix = prefix_bytes.is_some_and(|length| range.prefix.len() >= length);
@@ -93,23 +95,13 @@ impl Session for RocksSession<'_> {
         let scan = self.view.scan(self.functions, &self.end, one_prefix);
         let mut iterator = self.database.iterator(space, &scan)?;
         iterator.seek(first);
-        let (mut skipped, mut visited) = (0, 0);
-        while visited < range.limit
-            && let Some((key, value)) = iterator.row()
-            && range.contains(key)
+        while let Some((key, value)) = iterator.row()
+            && window.offer(key, value).is_continue()
         {
-            if skipped < range.skip {
-                skipped += 1;
-            } else {
-                visited += 1;
-                if row(key, value).is_break() {
-                    return Ok(visited);
-                }
-            }
             iterator.advance();
         }
         iterator.check()?;
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn scan_back(
@@ -119,21 +111,18 @@ impl Session for RocksSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         let scan = self.view.scan(self.functions, &[], false);
         let mut iterator = self.database.iterator(space, &scan)?;
         iterator.seek_for_prev(from);
-        let mut visited = 0;
-        while visited < limit
-            && let Some((key, value)) = iterator.row()
+        while let Some((key, value)) = iterator.row()
+            && window.offer(key, value).is_continue()
         {
-            visited += 1;
-            if row(key, value).is_break() {
-                break;
-            }
             iterator.retreat();
         }
         iterator.check()?;
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

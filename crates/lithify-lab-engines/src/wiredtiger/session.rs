@@ -195,19 +195,16 @@ impl Session for WiredTigerSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         self.over_one_snapshot(|this| {
             let mut walk = this.cursors.walk_back(space, from)?;
-            let mut visited = 0;
-            while visited < limit
-                && let Some((key, value)) = walk.row()?
+            while let Some((key, value)) = walk.row()?
+                && window.offer(key, value).is_continue()
             {
-                visited += 1;
-                if row(key, value).is_break() {
-                    break;
-                }
                 walk.retreat()?;
             }
-            Ok(visited)
+            Ok(window.visited())
         })
     }
 

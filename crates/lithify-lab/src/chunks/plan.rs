@@ -1,5 +1,7 @@
 //! From an experiment and the command line to the cells, in the order in which they run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::spec::{ChunkCell, SCHEMA};
@@ -7,7 +9,7 @@ use crate::adapter::EngineName;
 use crate::datasets::TextData;
 use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
-use crate::run::cells::RunPlan;
+use crate::run::cells::{Entries, RunPlan};
 use crate::run::plan::{
     ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
 };
@@ -79,6 +81,18 @@ impl RunPlan for ChunkPlan {
 
     fn declared_s(_cell: &ChunkCell) -> Option<f64> {
         None
+    }
+
+    /// All engines read the same rows, each in its own way.
+    fn disagreements(entries: &Entries<ChunkCell>) -> Vec<String> {
+        let mut hashes: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for outcome in entries.results() {
+            hashes.entry(outcome.cell.seed).or_default().insert(outcome.rows_hash);
+        }
+        match hashes.values().all(|of_seed| of_seed.len() == 1) {
+            true => Vec::new(),
+            false => vec!["WRONG: rows as read differ between cells of one seed".to_owned()],
+        }
     }
 }
 

@@ -118,6 +118,7 @@ fn a_void_row_is_named_and_counts_in_no_figure() {
 fn rows_that_differ_between_cells_are_wrong() {
     let mut run = run(&plan(&["lz4-4k", "none-4k"]));
     run.entries.cells[1].result.as_mut().expect("is measured").rows_hash = 1;
+    assert!(!run.is_complete() && run.valid_cells() == 2);
     let text = report::render(&run);
     assert!(text.contains("  WRONG: rows as read differ between cells of one seed"), "{text}");
 }

@@ -1,5 +1,6 @@
 //! Lithify through its public API, like any other engine here.
 
+use crate::adapter::window::Window;
 use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, StallStatistics, WriteBatch,
@@ -236,25 +237,17 @@ impl Session for LithifySession<'_> {
         range: &ScanRange<'_>,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let Some(mut window) = Window::new(range, row) else { return Ok(0) };
         let mut cursor = self.family(space)?.prefix_cursor(range.prefix).map_err(failed)?;
         let mut found = match range.start.is_empty() {
             true => cursor.next(),
             false => cursor.seek(range.start),
         }
         .map_err(failed)?;
-        let (mut skipped, mut visited) = (0, 0);
-        while found && visited < range.limit && range.contains(cursor.key()) {
-            if skipped < range.skip {
-                skipped += 1;
-            } else {
-                visited += 1;
-                if row(cursor.key(), cursor.value()).is_break() {
-                    break;
-                }
-            }
+        while found && window.offer(cursor.key(), cursor.value()).is_continue() {
             found = cursor.next().map_err(failed)?;
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn scan_back(
@@ -264,17 +257,14 @@ impl Session for LithifySession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         let mut cursor = self.family(space)?.prefix_cursor(b"").map_err(failed)?;
         let mut found = cursor.seek_for_prev(from).map_err(failed)?;
-        let mut visited = 0;
-        while found && visited < limit {
-            visited += 1;
-            if row(cursor.key(), cursor.value()).is_break() {
-                break;
-            }
+        while found && window.offer(cursor.key(), cursor.value()).is_continue() {
             found = cursor.prev().map_err(failed)?;
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::adapter::window::Window;
 use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
@@ -243,19 +244,13 @@ impl Session for ModelSession<'_> {
         let Some(tree) = trees.get(space.index()) else { return Ok(0) };
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
             (Bound::Included(range.first()), Bound::Unbounded);
-        let rows = tree
-            .range::<[u8], _>(bounds)
-            .take_while(|(key, _)| range.contains(key))
-            .skip(usize::try_from(range.skip).unwrap_or(usize::MAX))
-            .take(usize::try_from(range.limit).unwrap_or(usize::MAX));
-        let mut visited = 0;
-        for (key, value) in rows {
-            visited += 1;
-            if row(key, value).is_break() {
+        let Some(mut window) = Window::new(range, row) else { return Ok(0) };
+        for (key, value) in tree.range::<[u8], _>(bounds) {
+            if window.offer(key, value).is_break() {
                 break;
             }
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn scan_back(
@@ -268,17 +263,14 @@ impl Session for ModelSession<'_> {
         let trees = self.engine.trees.read().unwrap_or_else(PoisonError::into_inner);
         let Some(tree) = trees.get(space.index()) else { return Ok(0) };
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
-        let mut visited = 0;
+        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for (key, value) in tree.range::<[u8], _>(bounds).rev() {
-            if visited == limit {
-                break;
-            }
-            visited += 1;
-            if row(key, value).is_break() {
+            if window.offer(key, value).is_break() {
                 break;
             }
         }
-        Ok(visited)
+        Ok(window.visited())
     }
 
     fn write_batch(&mut self, batch: &WriteBatch) -> EngineResult<()> {

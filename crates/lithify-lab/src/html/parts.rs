@@ -536,7 +536,7 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
         ("stopped s", Align::Right),
         ("windows without a write %", Align::Right),
         ("longest gap ms", Align::Right),
-        ("by cause, in the engine's own unit: µs or stalls", Align::Left),
+        ("stalls by cause, as the engine counts them", Align::Left),
     ];
     let row = |line: &Stalls<'_>| {
         let [before, after] = line.statistics.map(|statistics| &statistics.stalls);

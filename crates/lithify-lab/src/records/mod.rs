@@ -1,8 +1,8 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
 //! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), the command that
-//! measures the same ([`command`]), and figures that were kept without the rest of their record
-//! ([`digest`]). What a record holds belongs to the room of its kind.
+//! measures the same ([`command`]), figures that were kept without the rest of their record
+//! ([`digest`]), and records made smaller ([`thin`]). What a record holds belongs to the room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
 //! it. A new kind is a variant here, a list of its figures in `comparison::collect` and a page in
@@ -10,6 +10,7 @@
 
 pub mod command;
 pub mod digest;
+pub mod thin;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -83,37 +84,45 @@ impl AnyRecord {
             return directory(path);
         }
         let text = std::fs::read_to_string(path).map_err(|error| RunError::io(path, error))?;
-        let value: Value = serde_json::from_str(&text).map_err(|error| broken(path, error))?;
+        AnyRecord::parse(path, &text)
+    }
+
+    /// Reads a run from the JSON of its report; `path` says where that is from.
+    ///
+    /// # Errors
+    /// A text that is no record of any kind.
+    pub fn parse(path: &Path, text: &str) -> Result<AnyRecord, RunError> {
+        let value: Value = serde_json::from_str(text).map_err(|error| broken(path, error))?;
         let has = |pointer: &str| value.pointer(pointer).is_some();
         // These say their kind and have a plan of an experiment like others.
         match value.get("kind").and_then(Value::as_str) {
-            Some("tables") => return parsed(path, &text).map(AnyRecord::Tables),
-            Some("chunks") => return parsed(path, &text).map(AnyRecord::Chunks),
+            Some("tables") => return parsed(path, text).map(AnyRecord::Tables),
+            Some("chunks") => return parsed(path, text).map(AnyRecord::Chunks),
             _ => {}
         }
         if has("/run/plan") {
-            return parsed(path, &text).map(AnyRecord::Loops);
+            return parsed(path, text).map(AnyRecord::Loops);
         }
         if has("/plan/experiment") {
-            return parsed(path, &text).map(AnyRecord::LinkBench);
+            return parsed(path, text).map(AnyRecord::LinkBench);
         }
         if has("/plan/engines") {
-            return parsed(path, &text).map(AnyRecord::Db);
+            return parsed(path, text).map(AnyRecord::Db);
         }
         if has("/driver/throughput") {
-            return parsed(path, &text).map(AnyRecord::Overwrite);
+            return parsed(path, text).map(AnyRecord::Overwrite);
         }
         if has("/cells/0/spec/writes_percent") {
-            return parsed(path, &text).map(AnyRecord::Amplification);
+            return parsed(path, text).map(AnyRecord::Amplification);
         }
         if has("/losses") && has("/commits") {
-            return parsed(path, &text).map(AnyRecord::Durability);
+            return parsed(path, text).map(AnyRecord::Durability);
         }
         if has("/spec/file_systems") {
-            return parsed(path, &text).map(AnyRecord::Pages);
+            return parsed(path, text).map(AnyRecord::Pages);
         }
         if has("/runs/0") || has("/tests/0") {
-            let mut digest: Box<Digest> = parsed(path, &text)?;
+            let mut digest: Box<Digest> = parsed(path, text)?;
             digest.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             return Ok(AnyRecord::Digest(digest));
         }

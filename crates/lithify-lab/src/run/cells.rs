@@ -279,6 +279,11 @@ pub trait RunPlan: Clone + Debug + Serialize + DeserializeOwned {
 
     /// Seconds of a cell that are fixed beforehand, if there are any.
     fn declared_s(cell: &Self::Cell) -> Option<f64>;
+
+    /// What is wrong between cells that each count by themselves, line by line.
+    fn disagreements(_entries: &Entries<Self::Cell>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A run with all its results: what a report is made of.
@@ -304,9 +309,17 @@ impl<P: RunPlan> Run<P> {
         self.entries.results().count()
     }
 
-    /// True when every cell was measured and counts.
+    /// True when every cell was measured and counts, and no two disagree.
     pub fn is_complete(&self) -> bool {
         self.entries.is_complete(self.plan.cells().len())
+            && P::disagreements(&self.entries).is_empty()
+    }
+
+    /// What is wrong with the cells, one by one and between them, line by line.
+    pub fn problems(&self) -> Vec<String> {
+        let mut lines = self.entries.problems();
+        lines.extend(P::disagreements(&self.entries));
+        lines
     }
 }
 

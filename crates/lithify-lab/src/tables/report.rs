@@ -276,7 +276,7 @@ pub(crate) fn checks(run: &Run<TablePlan>) -> Vec<String> {
         run.plan.cells.len()
     )];
     lines.extend(run.plan.skipped.iter().cloned());
-    lines.extend(run.entries.problems());
+    lines.extend(run.problems());
     let foreign = foreign_percent(run);
     let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
     lines.push(format!("other processes took at most {} % of the CPUs{doubt}", figure(foreign)));

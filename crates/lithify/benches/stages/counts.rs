@@ -8,7 +8,7 @@
 //! stage `ledger-of:STAGE` it prints the share of that stage instead.
 
 use crate::ledger::{ROWS_PER_STEP, book_get, book_put, book_step};
-use crate::reads::{BLOCK_SIZE, gets, scans, settle};
+use crate::reads::{BLOCK_SIZE, gets, scans, scans_back, settle};
 use crate::rows::{KEY_SIZE, Random, Rows, key};
 use crate::tables::{due_compaction, family, load, open_in};
 use crate::writes::{ENTRY_HEAD_SIZE, GROUP, segment};
@@ -17,7 +17,7 @@ use lithify::codec::{Compressor, Decompressor};
 use lithify::fs::World;
 use lithify::memtable::MemTable;
 use lithify::stats::Ledger;
-use lithify::{Compression, Db, Error, Options, Result};
+use lithify::{ColumnFamily, Compression, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::io::IoSlice;
 use std::path::Path;
@@ -35,6 +35,9 @@ const PLACE: &str = "/counts";
 /// A stage: it calls [`instructions_counted_here`] once and gives the number of its operations.
 type Stage = fn() -> Result<usize>;
 
+/// Reads by keys; it gives the number of rows found.
+type Read = fn(&ColumnFamily, &[[u8; KEY_SIZE]]) -> Result<usize>;
+
 const STAGES: &[(&str, Stage)] = &[
     ("memtable-insert", memtable_insert),
     ("wal-record-in-group", wal_record),
@@ -43,9 +46,10 @@ const STAGES: &[(&str, Stage)] = &[
     ("flush-lz4", || flush("lz4")),
     ("compaction-none", || compaction("none")),
     ("compaction-lz4", || compaction("lz4")),
-    ("cached-get", || reads(false, BLOCK_SIZE)),
-    ("get-two-level-index", || reads(false, SMALL_BLOCK_SIZE)),
-    ("scan-of-10", || reads(true, BLOCK_SIZE)),
+    ("cached-get", || reads(gets, GETS, BLOCK_SIZE)),
+    ("get-two-level-index", || reads(gets, GETS, SMALL_BLOCK_SIZE)),
+    ("scan-of-10", || reads(scans, GETS / 10, BLOCK_SIZE)),
+    ("scan-of-10-back", || reads(scans_back, GETS / 10, BLOCK_SIZE)),
     ("block-encode-zstd-1", || codec("zstd-1", true)),
     ("block-decode-zstd-1", || codec("zstd-1", false)),
     ("ledger-of:cached-get", || ledger(book_get, 1)),
@@ -154,7 +158,7 @@ fn compaction(codec: &str) -> Result<usize> {
     Ok(rows.len())
 }
 
-fn reads(is_scan: bool, block_size: usize) -> Result<usize> {
+fn reads(read: Read, count: usize, block_size: usize) -> Result<usize> {
     let options = Options {
         background_threads: 0,
         memory_budget_bytes: 64 << 20,
@@ -164,12 +168,10 @@ fn reads(is_scan: bool, block_size: usize) -> Result<usize> {
     let db = Db::open_in(Path::new(PLACE), options, World::memory(1))?;
     let family = settle(&db, ROWS, block_size)?;
     let mut random = Random::new(11);
-    let keys: Vec<[u8; KEY_SIZE]> = (0..GETS).map(|_| key(random.below(ROWS))).collect();
-    let keys = if is_scan { &keys[..GETS / 10] } else { &keys[..] };
-    let read = if is_scan { scans } else { gets };
+    let keys: Vec<[u8; KEY_SIZE]> = (0..count).map(|_| key(random.below(ROWS))).collect();
     // Once before, so that what the first read of a block does is over.
-    read(&family, keys)?;
-    instructions_counted_here(|| read(&family, keys))?;
+    read(&family, &keys)?;
+    instructions_counted_here(|| read(&family, &keys))?;
     Ok(keys.len())
 }
 

@@ -7,7 +7,7 @@ use crate::rows::{KEY_SIZE, LIST_ROWS, PREFIX_SIZE, Random, Rows, VALUE_SIZE, ke
 use crate::tables::load;
 use lithify::compaction::CodecPolicy;
 use lithify::fs::World;
-use lithify::{CfOptions, ColumnFamily, Db, Error, Options, Result};
+use lithify::{CfOptions, ColumnFamily, Cursor, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const LOAD_ROWS: usize = 1 << 20;
 type Work<'a> = &'a dyn Fn() -> Result<usize>;
 
 pub fn print(settings: &Settings) -> Result<()> {
-    let stages = ["cached get", "cached get absent", "prefix scan of 10"];
+    let stages = ["cached get", "cached get absent", "prefix scan of 10", "prefix scan of 10 back"];
     if !stages.iter().any(|stage| settings.wants(stage)) {
         return Ok(());
     }
@@ -35,10 +35,11 @@ pub fn print(settings: &Settings) -> Result<()> {
     let order: Vec<usize> = (0..GETS).map(|_| random.below(settings.read_rows)).collect();
     let keys: Vec<_> = order.iter().map(|index| key(*index)).collect();
     let absent: Vec<_> = keys.iter().copied().map(absent_key).collect();
-    let works: [(&str, usize, f64, Work<'_>); 3] = [
+    let works: [(&str, usize, f64, Work<'_>); 4] = [
         (stages[0], GETS, 2000.0, &|| gets(&family, &keys)),
         (stages[1], 0, 2000.0, &|| gets(&family, &absent)),
         (stages[2], GETS / 10 * LIST_ROWS, 6000.0, &|| scans(&family, &keys[..GETS / 10])),
+        (stages[3], GETS / 10 * LIST_ROWS, 6000.0, &|| scans_back(&family, &keys[..GETS / 10])),
     ];
     for (stage, found_expected, budget_ns, work) in works {
         if settings.wants(stage) {
@@ -140,10 +141,23 @@ pub fn gets(family: &ColumnFamily, keys: &[[u8; KEY_SIZE]]) -> Result<usize> {
 
 /// Scans the lists that the keys are of; the number of rows.
 pub fn scans(family: &ColumnFamily, keys: &[[u8; KEY_SIZE]]) -> Result<usize> {
+    scans_by(family, keys, Cursor::next)
+}
+
+/// Scans the same lists from their ends.
+pub fn scans_back(family: &ColumnFamily, keys: &[[u8; KEY_SIZE]]) -> Result<usize> {
+    scans_by(family, keys, Cursor::prev)
+}
+
+fn scans_by(
+    family: &ColumnFamily,
+    keys: &[[u8; KEY_SIZE]],
+    step: fn(&mut Cursor) -> Result<bool>,
+) -> Result<usize> {
     let mut found = 0;
     for key in keys {
         let mut cursor = family.prefix_cursor(&key[..PREFIX_SIZE])?;
-        while cursor.next()? {
+        while step(&mut cursor)? {
             black_box((cursor.key(), cursor.value()));
             found += 1;
         }

@@ -110,9 +110,20 @@ impl TableCursor {
         trailer: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
-        self.seek(key, trailer, context)?;
-        if !self.is_valid {
+        self.is_valid = false;
+        self.ahead.reset();
+        let Some(record) = self.index.seek(&self.table, key, trailer, context)? else {
             return self.seek_to_last(context);
+        };
+        self.load(&record, context)?;
+        let found = match self.data() {
+            Some((data, built)) => data.seek::<true>(key, trailer, built),
+            None => Ok(None),
+        };
+        match self.in_block(found)? {
+            Some((place, _)) => self.arrive(place)?,
+            // The target lies behind the block's last entry: no other block is needed.
+            None => return self.enter_block(Some(record), Edge::Last, context),
         }
         if self.key == key && self.trailer == trailer {
             return Ok(());

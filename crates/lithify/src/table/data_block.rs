@@ -88,6 +88,15 @@ pub(super) struct Place {
     value_size: u32,
 }
 
+/// What an entry's key has that the key before it has not.
+struct Unshared<'a> {
+    /// Bytes that it shares with the key before.
+    shared: usize,
+    /// Where its own bytes start.
+    offset: u32,
+    bytes: &'a [u8],
+}
+
 impl Place {
     pub(super) fn value_range(&self) -> Range<usize> {
         self.value_start as usize..(self.value_start + self.value_size) as usize
@@ -425,12 +434,80 @@ impl<'a> DataBlock<'a> {
         self.decode(place.index + 1, place.next_offset, value_start, built).map(Some)
     }
 
-    /// The entry before `place`. Walks up to a restart interval of entries.
+    /// The entry before `place`, whose key `built` holds. Numbers are found by index, so bytes are
+    /// found going back as well; only what the key shares with entries further before, and not
+    /// with the one behind it, is looked for in those.
     pub(super) fn previous(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
-        match place.index.checked_sub(1) {
-            Some(0) if planted!(BlockStartSkipped) => Ok(None),
-            Some(index) => self.at(index, built).map(Some),
-            None => Ok(None),
+        let index = match place.index.checked_sub(1) {
+            Some(0) if planted!(BlockStartSkipped) => return Ok(None),
+            Some(index) => index,
+            None => return Ok(None),
+        };
+        let behind = self.unshared_before(place.index, place.next_offset)?;
+        let next_offset = behind.offset;
+        let own = self.unshared_before(index, next_offset)?;
+        let known = behind.shared;
+        if known > built.len() || known > own.shared + own.bytes.len() {
+            return Err(damaged("entry shares more than its predecessor has"));
+        }
+        self.build_shared(index, &own, known, built)?;
+        built.extend_from_slice(own.bytes);
+        let value_size = self.layout.value_size.get(self.bytes, index)?;
+        let value_size = u64::from(self.layout.value_size_base) + value_size;
+        match u64::from(place.value_start).checked_sub(value_size) {
+            Some(start) if start >= HEADER_SIZE as u64 => {
+                self.place(index, next_offset, start).map(Some)
+            }
+            _ => Err(damaged("value starts outside its section")),
+        }
+    }
+
+    /// Leaves in `built` what entry `index` shares with the one before it. Its first `known` bytes
+    /// are there; the others are in the nearest entries before that do not share them further.
+    fn build_shared(
+        &self,
+        index: u32,
+        own: &Unshared<'_>,
+        known: usize,
+        built: &mut Vec<u8>,
+    ) -> Result<()> {
+        built.truncate(known);
+        let mut wanted = own.shared;
+        built.resize(wanted, 0);
+        let (mut index, mut offset) = (index, own.offset);
+        while wanted > known {
+            index = index.checked_sub(1).ok_or_else(|| damaged("first entry shares bytes"))?;
+            let before = self.unshared_before(index, offset)?;
+            let from = before.shared.max(known);
+            if from < wanted {
+                let part = from - before.shared..wanted - before.shared;
+                let Some(part) = before.bytes.get(part) else {
+                    return Err(damaged("entry shares more than its predecessor has"));
+                };
+                built[from..wanted].copy_from_slice(part);
+                wanted = from;
+            }
+            offset = before.offset;
+        }
+        Ok(())
+    }
+
+    /// The key bytes of entry `index`, behind which those of the next begin at `end`.
+    #[inline]
+    fn unshared_before(&self, index: u32, end: u32) -> Result<Unshared<'a>> {
+        let layout = &self.layout;
+        let shared = layout.shared.get(self.bytes, index)? as usize;
+        let size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
+        let start = size
+            .checked_sub(shared as u64)
+            .and_then(|unshared| u64::from(end).checked_sub(unshared))
+            .filter(|start| *start >= u64::from(layout.keys_offset));
+        match start.and_then(|start| self.bytes.get(start as usize..end as usize).zip(Some(start)))
+        {
+            Some((bytes, start)) if end <= layout.keys_end => {
+                Ok(Unshared { shared, offset: start as u32, bytes })
+            }
+            _ => Err(damaged("key starts outside its section")),
         }
     }
 

@@ -127,7 +127,11 @@ impl<P: RunPlan> Ready for CellRun<P> {
         let [text, csv, page] = (self.render)(&run);
         let tables = [(".csv", csv), (".html", page)];
         let files = write_report(how.results, &run, &text, &tables).map_err(Fault::failure)?;
-        let fault = (!run.is_complete()).then(|| incomplete(cells - valid, cells));
+        let fault = match run.problems() {
+            _ if valid < cells => Some(incomplete(cells - valid, cells)),
+            problems if problems.is_empty() => None,
+            problems => Some(Fault::failure(problems.join("; "))),
+        };
         Ok(Measured { text, files, fault })
     }
 }

@@ -43,37 +43,59 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
     }
-    let text = matches!(arguments.format, Format::Text);
-    let shown = match AnyRecord::read(&arguments.results).map_err(Fault::failure)? {
-        AnyRecord::LinkBench(record) if text => report::render(&record),
-        AnyRecord::LinkBench(record) => report::csv::render(&record),
-        AnyRecord::Loops(record) if text => loop_experiment::report::render(&record),
-        AnyRecord::Loops(record) => loop_experiment::csv::figures(&record),
-        AnyRecord::Db(record) if text => dbbench::report::render(&record),
-        AnyRecord::Db(record) => dbbench::report::csv(&record),
-        AnyRecord::Overwrite(record) if text => overwrite::report::render(&record),
+    let record = AnyRecord::read(&arguments.results).map_err(Fault::failure)?;
+    let shown = match arguments.format {
+        Format::Text => text(&record),
+        Format::Csv => csv(&record),
+    };
+    match shown {
+        Some(shown) => print(&shown),
+        None => Err(nothing_to_show(arguments, &record)),
+    }
+}
+
+/// The report for people; nothing for figures without their record.
+pub(super) fn text(record: &AnyRecord) -> Option<String> {
+    Some(match record {
+        AnyRecord::LinkBench(record) => report::render(record),
+        AnyRecord::Loops(record) => loop_experiment::report::render(record),
+        AnyRecord::Db(record) => dbbench::report::render(record),
+        AnyRecord::Overwrite(record) => overwrite::report::render(record),
+        AnyRecord::Tables(run) => tables::report::render(run),
+        AnyRecord::Chunks(run) => chunks::report::render(run),
+        AnyRecord::Amplification(record) => amplification::report::render(record),
+        AnyRecord::Durability(record) => durability::report::render(record),
+        AnyRecord::Pages(record) => page_store::report::render(record),
+        AnyRecord::Digest(_) => return None,
+    })
+}
+
+/// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
+fn csv(record: &AnyRecord) -> Option<String> {
+    Some(match record {
+        AnyRecord::LinkBench(record) => report::csv::render(record),
+        AnyRecord::Loops(record) => loop_experiment::csv::figures(record),
+        AnyRecord::Db(record) => dbbench::report::csv(record),
         AnyRecord::Overwrite(record) => {
             overwrite::report::csv(record.result.as_ref().unwrap_or(&record.driver))
         }
-        AnyRecord::Tables(run) if text => tables::report::render(&run),
-        AnyRecord::Tables(run) => tables::csv::render(&run),
-        AnyRecord::Chunks(run) if text => chunks::report::render(&run),
-        AnyRecord::Chunks(run) => chunks::csv::render(&run),
-        AnyRecord::Amplification(record) if text => amplification::report::render(&record),
-        AnyRecord::Amplification(record) => amplification::report::csv(&record),
-        AnyRecord::Durability(record) if text => durability::report::render(&record),
+        AnyRecord::Tables(run) => tables::csv::render(run),
+        AnyRecord::Chunks(run) => chunks::csv::render(run),
+        AnyRecord::Amplification(record) => amplification::report::csv(record),
+        AnyRecord::Pages(record) => page_store::report::csv(record),
+        AnyRecord::Durability(_) | AnyRecord::Digest(_) => return None,
+    })
+}
+
+fn nothing_to_show(arguments: &ShowArguments, record: &AnyRecord) -> Fault {
+    match record {
         AnyRecord::Durability(_) => {
-            return Err(Fault::usage("durability has no figures as csv; its JSON has all of them"));
+            Fault::usage("durability has no figures as csv; its JSON has all of them")
         }
-        AnyRecord::Pages(record) if text => page_store::report::render(&record),
-        AnyRecord::Pages(record) => page_store::report::csv(&record),
-        AnyRecord::Digest(_) => {
-            return Err(Fault::usage(format!(
-                "{} holds figures without the rest of their record; `bench report` makes a page of \
-                 them",
-                arguments.results.display()
-            )));
-        }
-    };
-    print(&shown)
+        _ => Fault::usage(format!(
+            "{} holds figures without the rest of their record; `bench report` makes a page of \
+             them",
+            arguments.results.display()
+        )),
+    }
 }

@@ -231,7 +231,12 @@ fn poke_data_block(bytes: &[u8], key: &[u8]) {
             place = next;
         }
     }
-    let _ = data.last(&mut built);
+    if let Ok(mut place) = data.last(&mut built) {
+        while let Ok(Some(previous)) = data.previous(&place, &mut built) {
+            assert!(previous.value_range().end <= bytes.len());
+            place = previous;
+        }
+    }
 }
 
 #[test]
