@@ -94,7 +94,8 @@ fn native(codec: Codec) -> EngineResult<CompressionType> {
 /// Threads of flush and compaction: the option's, else as many as the settings say.
 fn workers(settings: &EngineSettings) -> EngineResult<usize> {
     let Some(text) = settings.options.get(WORKERS) else {
-        return Ok(settings.background_threads.clamp(1, WORKERS_MAX as u64) as usize);
+        // One alone can wait for itself for ever: docs/engines/fjall.md.
+        return Ok(settings.background_threads.clamp(2, WORKERS_MAX as u64) as usize);
     };
     match text.parse() {
         Ok(number @ 1..=WORKERS_MAX) => Ok(number),
@@ -169,8 +170,7 @@ impl FjallEngine {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
     ) -> EngineResult<FjallEngine> {
-        settings.expect_options("fjall", &[WORKERS])?;
-        settings.expect_buffered_reads("fjall")?;
+        Self::can_follow(settings)?;
         let codecs = codecs_from_the_top(settings)?;
         let sizes = Sizes::of(settings, spaces.len());
         let options = keyspace_options(settings, &sizes, codecs)?;
@@ -437,6 +437,13 @@ impl Embedded for FjallEngine {
             Codec::None => "none".to_owned(),
             _ => format!("lz4_flex {LZ4_FLEX_VERSION}"),
         }
+    }
+
+    fn can_follow(settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options("fjall", &[WORKERS])?;
+        settings.expect_buffered_reads("fjall")?;
+        codecs_from_the_top(settings)?;
+        workers(settings).map(|_| ())
     }
 
     fn open(

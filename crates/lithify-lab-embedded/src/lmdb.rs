@@ -96,8 +96,7 @@ impl LmdbEngine {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
     ) -> EngineResult<LmdbEngine> {
-        settings.expect_options("lmdb", &OPTIONS)?;
-        settings.expect_buffered_reads("lmdb")?;
+        Self::can_follow(settings)?;
         let mut flags = EnvFlags::empty();
         flags.set(EnvFlags::NO_SYNC, settings.durability != DurabilityMode::Sync);
         flags.set(EnvFlags::NO_READ_AHEAD, !reads_ahead(settings)?);
@@ -314,6 +313,13 @@ impl Embedded for LmdbEngine {
 
     fn codec_library(_codec: Codec) -> String {
         "none".to_owned()
+    }
+
+    fn can_follow(settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options("lmdb", &OPTIONS)?;
+        settings.expect_buffered_reads("lmdb")?;
+        reads_ahead(settings)?;
+        map_mib(settings).map(|_| ())
     }
 
     fn open(

@@ -24,6 +24,12 @@ pub(crate) trait Embedded: Engine + Sized + 'static {
     /// The library, with its version, that compresses with a codec which it has.
     fn codec_library(codec: Codec) -> String;
 
+    /// Refuses settings that the engine cannot follow.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn can_follow(settings: &EngineSettings) -> EngineResult<()>;
+
     /// Opens or makes a database in `directory`.
     ///
     /// # Errors
@@ -60,6 +66,10 @@ impl<E: Embedded> Provider for Opens<E> {
 
     fn capabilities(&self) -> Capabilities {
         external_lock::capabilities(E::can())
+    }
+
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        E::can_follow(settings)
     }
 
     fn open(

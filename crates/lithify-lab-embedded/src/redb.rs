@@ -134,8 +134,7 @@ impl RedbEngine {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
     ) -> EngineResult<RedbEngine> {
-        settings.expect_options("redb", &[])?;
-        settings.expect_buffered_reads("redb")?;
+        Self::can_follow(settings)?;
         let path = directory.join(FILE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -350,6 +349,11 @@ impl Embedded for RedbEngine {
 
     fn codec_library(_codec: Codec) -> String {
         "none".to_owned()
+    }
+
+    fn can_follow(settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options("redb", &[])?;
+        settings.expect_buffered_reads("redb")
     }
 
     fn open(

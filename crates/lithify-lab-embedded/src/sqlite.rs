@@ -142,8 +142,7 @@ impl SqliteEngine {
         settings: &EngineSettings,
         spaces: &[SpaceSpec],
     ) -> EngineResult<SqliteEngine> {
-        settings.expect_options("sqlite", &[PAGE_KIB])?;
-        settings.expect_buffered_reads("sqlite")?;
+        Self::can_follow(settings)?;
         let tuning = Tuning::of(settings)?;
         let path = directory.join(FILE);
         let own = tuning.connect(&path).map_err(failed)?;
@@ -493,6 +492,12 @@ impl Embedded for SqliteEngine {
 
     fn codec_library(_codec: Codec) -> String {
         "none".to_owned()
+    }
+
+    fn can_follow(settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options("sqlite", &[PAGE_KIB])?;
+        settings.expect_buffered_reads("sqlite")?;
+        Tuning::of(settings).map(|_| ())
     }
 
     fn open(

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use lithify_lab::adapter::{EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{Subject, check_engine, kill};
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment, Ladder};
+use lithify_lab::experiment::{
+    AnyExperiment, Arm, BUILT_IN, Codec, DurabilityMode, Experiment, Ladder,
+};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Transactions, open_spaces};
 use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 
 /// Is run in processes of its own.
 #[test]
@@ -82,6 +84,30 @@ fn refusal(engine: &str, settings: &EngineSettings) -> String {
     let error = opened.err().expect("is refused").to_string();
     assert_eq!(error.lines().count(), 1, "{error}");
     error
+}
+
+#[test]
+fn experiments_ask_of_them_what_they_can_follow() {
+    lithify_lab_embedded::register();
+    let is_ours = |arm: &&Arm| {
+        arm.engine.as_ref().is_some_and(|own| ENGINES.iter().any(|(name, _)| own.name() == *name))
+    };
+    let mut tried = 0;
+    for (name, text) in BUILT_IN {
+        let Ok(AnyExperiment::LinkBench(experiment)) = AnyExperiment::parse(name, text) else {
+            continue;
+        };
+        let arms: Vec<String> =
+            experiment.arms.iter().filter(is_ours).map(|arm| arm.name.clone()).collect();
+        for scale in experiment.scales.keys().filter(|_| !arms.is_empty()) {
+            let scale = Some(scale.clone());
+            let mut choice = Choice { scale, arms: Some(arms.clone()), ..Choice::default() };
+            let skipped = leave_out_missing(&experiment, &EngineName::lithify(), &mut choice);
+            assert_eq!(skipped, Ok(Vec::new()), "{name}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "no experiment has an arm on one of them");
 }
 
 #[test]

@@ -124,6 +124,10 @@ impl Provider for Cassandra {
         find_java().map(|_| ())
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        Configuration::new(settings).map(|_| ())
+    }
+
     fn open(
         &self,
         _directory: &Path,

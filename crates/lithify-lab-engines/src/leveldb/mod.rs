@@ -71,6 +71,10 @@ impl Provider for LevelDb {
         installed().map(|_| ())
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        engine::options_of(settings).map(|_| ())
+    }
+
     fn open(
         &self,
         directory: &Path,

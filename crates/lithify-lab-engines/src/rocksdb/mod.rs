@@ -177,6 +177,10 @@ impl Provider for RocksDb {
         self.library().map(|_| ())
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options(self.name, &[])
+    }
+
     fn open(
         &self,
         directory: &Path,
@@ -184,7 +188,6 @@ impl Provider for RocksDb {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        settings.expect_options(self.name, &[])?;
         let functions = functions(&self.library()?)?;
         let mode = Mode {
             transactions: transactions == Transactions::Needed,

@@ -90,6 +90,10 @@ impl Provider for WiredTiger {
         setup::recipe("wiredtiger")?.library(VERSION).map(|_| ())
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        options::Options::new(settings).map(|_| ())
+    }
+
     fn open(
         &self,
         directory: &Path,

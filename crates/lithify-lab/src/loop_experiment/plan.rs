@@ -243,6 +243,18 @@ mod tests {
     }
 
     #[test]
+    fn of_several_scales_the_first_that_there_is_counts() {
+        let scale = |names: &str| {
+            let choice = LoopChoice { scale: Some(names.into()), ..LoopChoice::default() };
+            expand(&["model"], &choice).map(|plan| plan.scale)
+        };
+        assert_eq!(scale("standard,full,smoke").as_deref(), Ok("full"));
+        assert_eq!(scale("cached,full").as_deref(), Ok("cached"));
+        let error = scale("standard,big").expect_err("neither is there").0;
+        assert!(error.starts_with("there is no scale \"standard,big\""), "{error}");
+    }
+
+    #[test]
     fn engines_that_are_missing_are_left_out() {
         // The lab alone knows no other engines; who links their adapters does.
         let experiment = sample::experiment();

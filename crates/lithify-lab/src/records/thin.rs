@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use serde_json::{Number, Value};
 
 /// Significant digits that stay of a number with a fraction. Reports print rates as whole numbers of
-/// up to eight; with seven digits kept, rates with a half behind them were rounded the other way.
-pub const DIGITS: usize = 9;
+/// up to eight digits; with nine kept, two of a thousand were rounded the other way.
+pub const DIGITS: usize = 12;
 
 /// The name of lists over time.
 const SAMPLES: &str = "samples";
@@ -73,10 +73,10 @@ mod tests {
         let list: Vec<Value> =
             (0..100).map(|at| sample(at, if at == 37 || at == 38 { 900 } else { at }, 1)).collect();
         let mut record = json!({
-            "cells": [{"samples": list, "per_second": [1.0, 2.0, 3.0], "ratio": 1.234_567_890_123}],
+            "cells": [{"samples": list, "per_second": [1.0, 2.0, 3.0], "ratio": 1.234_567_890_123_4}],
             "samples": "a word",
             "hash": u64::MAX,
-            "small": -0.000_012_345_678_901_2,
+            "small": -0.000_012_345_678_901_23,
         });
         thin(&mut record, 3);
         let at: Vec<&Value> = record["cells"][0]["samples"]
@@ -87,8 +87,8 @@ mod tests {
             .collect();
         assert_eq!(at, [0, 37, 49, 99]);
         assert_eq!(record["cells"][0]["per_second"], json!([1.0, 2.0, 3.0]));
-        assert_eq!(record["cells"][0]["ratio"], json!(1.234567890));
-        assert_eq!(record["small"], json!(-0.0000123456789));
+        assert_eq!(record["cells"][0]["ratio"], json!(1.23456789012));
+        assert_eq!(record["small"], json!(-0.0000123456789012));
         assert_eq!((&record["samples"], &record["hash"]), (&json!("a word"), &json!(u64::MAX)));
     }
 

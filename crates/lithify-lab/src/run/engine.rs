@@ -301,6 +301,11 @@ impl Provider for Lithify {
         lithify_engine::capabilities()
     }
 
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options(self.name(), &[SLOW_FILES])?;
+        lithify_options(settings).map(|_| ())
+    }
+
     fn open(
         &self,
         directory: &Path,
@@ -308,7 +313,6 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        settings.expect_options(self.name(), &[SLOW_FILES])?;
         let (options, family) = lithify_options(settings)?;
         let world = lithify_world(settings)?;
         Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))

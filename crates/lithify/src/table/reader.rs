@@ -16,7 +16,7 @@ use super::tombstones::FragmentedTombstones;
 use crate::base::{Clock, SequenceNumber, Slice, TableId, Trailer};
 use crate::cache::{BlockCache, BlockKind, KeptBlock};
 use crate::codec::ContextPool;
-use crate::fs::{File, read_exact_at};
+use crate::fs::{Advice, File, read_exact_at};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use bytes::{Buf, Bytes};
@@ -142,6 +142,10 @@ impl TableReader {
                 .at(file.path(), 0)
                 .expected(format_args!("at least {TABLE_SIZE_MIN} bytes"), file_size));
         }
+        // Reads ask for what they want: blocks one by one, or spans by a read-ahead of their own.
+        // What the kernel would add beside pages that it happens to hold is not wanted. A hint: a
+        // file system that refuses it is no failure.
+        let _ = file.advise(0, 0, Advice::Random);
         let tail_offset = file_size.saturating_sub(TAIL_SIZE);
         let tail = read_exact_at(&*file, tail_offset, (file_size - tail_offset) as usize)?;
         meter.read(tail.len());

@@ -39,7 +39,7 @@ exit code is 130. A second Ctrl-C does not wait for that.
 Examples:
   lithify bench run zlib-vs-zstd
   lithify bench run --all --dry-run --scale cached
-  lithify bench run --all --scale cached --only 'E*'
+  lithify bench run --all --scale cached,standard,io-s --only 'E*'
   lithify bench run zlib-vs-zstd --scale cached
   lithify bench run zlib-vs-zstd --scale io-s --arms zlib-1,zstd-1 --repeats 1
   lithify bench run zlib-vs-zstd --arms zlib-1,zstd-1 --repeats 2 --seconds 5
@@ -64,8 +64,8 @@ pub struct RunArguments {
     /// Of all, only say what there is to do, how long that takes, and which engines are missing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// How large
-    #[arg(long, value_name = "SCALE", default_value = "smoke")]
+    /// How large; of several with commas between them, the first that the experiment has
+    #[arg(long, value_name = "SCALE,...", default_value = "smoke")]
     pub(super) scale: String,
     /// Which arms, separated by commas; all when not given
     #[arg(long, value_name = "ARMS", value_delimiter = ',')]

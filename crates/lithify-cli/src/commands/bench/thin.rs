@@ -15,7 +15,7 @@ use crate::fault::{Fault, say};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Of lists over time, the first, the last, the peaks of all figures in bytes, and as many in between as
---samples says are kept; numbers keep nine digits. The report made from the copy is compared with
+--samples says are kept; numbers keep twelve digits. The report made from the copy is compared with
 the one made from the record: when they differ nothing is written. The page made from the copy has
 coarser plots over time, and its CSV the digits that are left.
 

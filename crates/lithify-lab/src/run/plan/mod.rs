@@ -164,17 +164,18 @@ fn choose_clients(clients: &[u64], scale: &mut Scale) -> Result<(), ChoiceError>
     Ok(())
 }
 
-/// A scale by its name; `smoke` when none is given.
+/// A scale by its name, of several with commas between them the first that there is; `smoke` when
+/// none is given.
 pub(crate) fn find_scale<S: Clone>(
     scales: &BTreeMap<String, S>,
     name: Option<&str>,
 ) -> Result<(String, S), ChoiceError> {
     let name = name.unwrap_or("smoke");
-    let Some(scale) = scales.get(name) else {
+    let Some((name, scale)) = name.split(',').find_map(|name| scales.get_key_value(name)) else {
         let known = names(scales.keys().map(String::as_str));
         return Err(ChoiceError(format!("there is no scale \"{name}\"; there are: {known}")));
     };
-    Ok((name.to_owned(), scale.clone()))
+    Ok((name.clone(), scale.clone()))
 }
 
 /// Takes the value of a flag, if it was given, in place of the scale's.
