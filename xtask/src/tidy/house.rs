@@ -8,7 +8,7 @@ use super::{Complaint, Tree};
 const FILE_BYTES_MAX: usize = 200 << 10;
 
 /// Most bytes of a file under `results/`: the raw figures of one experiment.
-const RESULT_BYTES_MAX: usize = 1536 << 10;
+const RESULT_BYTES_MAX: usize = 1792 << 10;
 
 /// Names that say nothing.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "misc"];

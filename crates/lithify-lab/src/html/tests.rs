@@ -199,8 +199,8 @@ fn runs_with_several_numbers_of_clients_have_curves() {
     check("clients", &page::render(&model));
 }
 
-/// Bytes that a page of a committed result may have.
-const PAGE_BYTES_MAX: usize = 400 << 10;
+/// Bytes that a page of a committed result may have: ten engines side by side take three quarters.
+const PAGE_BYTES_MAX: usize = 1 << 20;
 
 #[test]
 fn pages_of_committed_results_are_well_formed_and_small() {

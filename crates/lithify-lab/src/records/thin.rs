@@ -4,7 +4,7 @@
 //! greatest of every figure in bytes; numbers keep [`DIGITS`] significant digits. Whether a report
 //! says the same afterwards is for the caller to see, by making it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
@@ -44,13 +44,26 @@ fn keep(list: &mut Vec<Value>, samples: usize) {
 
 /// Where each figure in bytes is greatest, the first time.
 fn peaks(list: &[Value]) -> Vec<usize> {
-    let fields = list.first().and_then(Value::as_object).into_iter().flatten();
-    let names = fields.map(|(name, _)| name).filter(|name| name.ends_with("_bytes"));
+    let figures: Vec<BTreeMap<String, f64>> = list.iter().map(bytes_of).collect();
+    let names = figures.first().into_iter().flatten().map(|(name, _)| name);
     let peak = |name: &String| {
-        let of = |index: &usize| list[*index].get(name).and_then(Value::as_f64).unwrap_or(0.0);
+        let of = |index: &usize| figures[*index].get(name).copied().unwrap_or(0.0);
         (0..list.len()).rev().max_by(|a, b| of(a).total_cmp(&of(b)))
     };
     names.filter_map(peak).collect()
+}
+
+/// The figures in bytes of a sample, by the path of their names.
+fn bytes_of(sample: &Value) -> BTreeMap<String, f64> {
+    let mut figures = BTreeMap::new();
+    for (name, value) in sample.as_object().into_iter().flatten() {
+        if let Some(bytes) = value.as_f64().filter(|_| name.ends_with("_bytes")) {
+            figures.insert(name.clone(), bytes);
+        }
+        figures
+            .extend(bytes_of(value).into_iter().map(|(of, bytes)| (format!("{name}.{of}"), bytes)));
+    }
+    figures
 }
 
 fn rounded(number: &Number) -> Number {
@@ -69,7 +82,7 @@ mod tests {
 
     #[test]
     fn samples_keep_their_ends_and_peaks_and_numbers_their_first_digits() {
-        let sample = |at: u64, live_bytes: u64, jobs: u64| json!({"at_s": at, "live_bytes": live_bytes, "jobs": jobs});
+        let sample = |at: u64, live_bytes: u64, jobs: u64| json!({"at_s": at, "directory": {"live_bytes": live_bytes}, "jobs": jobs});
         let list: Vec<Value> =
             (0..100).map(|at| sample(at, if at == 37 || at == 38 { 900 } else { at }, 1)).collect();
         let mut record = json!({
