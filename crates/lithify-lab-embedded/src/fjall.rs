@@ -388,7 +388,7 @@ impl PlainSession for FjallSession<'_> {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let keyspace = self.engine.keyspace(space)?;
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in keyspace.range::<&[u8], _>((Bound::Unbounded, Bound::Included(from))).rev() {
             let (key, value) = entry.into_inner().map_err(failed)?;

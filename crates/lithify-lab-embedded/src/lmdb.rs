@@ -272,7 +272,7 @@ impl PlainSession for LmdbSession<'_> {
             return Ok(0);
         }
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in table.rev_range(&transaction, &bounds).map_err(failed)? {
             let (key, value) = entry.map_err(failed)?;

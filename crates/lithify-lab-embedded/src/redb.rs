@@ -302,7 +302,7 @@ impl PlainSession for RedbSession<'_> {
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
         let table = self.engine.read(space)?;
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for entry in table.range(..=from).map_err(failed)?.rev() {
             let (key, value) = entry.map_err(failed)?;

@@ -457,7 +457,7 @@ impl PlainSession for SqliteSession<'_> {
     ) -> EngineResult<u64> {
         self.with(|statements| {
             let scan = &mut statements.of(space)?.scan_back;
-            let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+            let range = ScanRange::first_rows(limit);
             visit(scan, from, &range, row)
         })
     }

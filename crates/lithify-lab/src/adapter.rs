@@ -283,6 +283,11 @@ impl<'a> ScanRange<'a> {
         ScanRange { prefix, limit: u64::MAX, ..ScanRange::default() }
     }
 
+    /// The first `limit` rows, whatever their keys.
+    pub fn first_rows(limit: u64) -> Self {
+        ScanRange { limit, ..ScanRange::default() }
+    }
+
     /// The first key to seek to.
     pub fn first(&self) -> &'a [u8] {
         if self.start.is_empty() { self.prefix } else { self.start }

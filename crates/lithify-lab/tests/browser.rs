@@ -229,6 +229,15 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
     pages
 }
 
+/// The width of a word, 0 without fonts.
+const WORD_WIDTH: &str = "(() => {
+    const word = document.body.appendChild(document.createElement('span'));
+    word.textContent = 'word';
+    const width = word.getBoundingClientRect().width;
+    word.remove();
+    return width;
+})()";
+
 /// Elements that stick out of the screen, those in boxes that scroll left out.
 const TOO_WIDE: &str = "[...document.querySelectorAll('body *')].filter(e => {
     if (e.closest('.scroll') && !e.matches('.scroll') || e.closest('.skip')) return false;
@@ -254,6 +263,8 @@ fn pages_in_a_browser() {
             let place =
                 format!("{name} at {width} pixels, {}", if dark { "dark" } else { "light" });
             assert_eq!(browser.complaints(), [""; 0], "{place}");
+            let word = browser.value(WORD_WIDTH);
+            assert!(word.as_f64() > Some(0.0), "{place}: there are no fonts: install one");
             let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
             let sticking_out = browser.value(TOO_WIDE);
             assert_eq!(wide, 0, "{place}: {sticking_out}");

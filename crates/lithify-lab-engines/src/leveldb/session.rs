@@ -100,7 +100,7 @@ impl PlainSession for LevelDbSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         self.set_key(space, from)?;
         let mut iterator = self.database.iterator()?;

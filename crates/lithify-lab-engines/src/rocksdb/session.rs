@@ -111,7 +111,7 @@ impl Session for RocksSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         let scan = self.view.scan(self.functions, &[], false);
         let mut iterator = self.database.iterator(space, &scan)?;

@@ -195,7 +195,7 @@ impl Session for WiredTigerSession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         self.over_one_snapshot(|this| {
             let mut walk = this.cursors.walk_back(space, from)?;

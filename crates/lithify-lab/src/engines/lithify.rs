@@ -257,7 +257,7 @@ impl Session for LithifySession<'_> {
         limit: u64,
         row: &mut RowVisitor<'_>,
     ) -> EngineResult<u64> {
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         let mut cursor = self.family(space)?.prefix_cursor(b"").map_err(failed)?;
         let mut found = cursor.seek_for_prev(from).map_err(failed)?;

@@ -263,7 +263,7 @@ impl Session for ModelSession<'_> {
         let trees = self.engine.trees.read().unwrap_or_else(PoisonError::into_inner);
         let Some(tree) = trees.get(space.index()) else { return Ok(0) };
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Included(from));
-        let range = ScanRange { limit, ..ScanRange::prefix(b"") };
+        let range = ScanRange::first_rows(limit);
         let Some(mut window) = Window::new(&range, row) else { return Ok(0) };
         for (key, value) in tree.range::<[u8], _>(bounds).rev() {
             if window.offer(key, value).is_break() {

@@ -86,20 +86,11 @@ impl TableCursor {
         trailer: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
-        self.is_valid = false;
-        self.ahead.reset();
-        let Some(record) = self.index.seek(&self.table, key, trailer, context)? else {
-            return Ok(());
-        };
-        self.load(&record, context)?;
-        let found = match self.data() {
-            Some((data, built)) => data.seek::<true>(key, trailer, built),
-            None => Ok(None),
-        };
-        match self.in_block(found)? {
-            Some((place, _)) => self.arrive(place),
+        match self.find(key, trailer, context)? {
+            None => Ok(()),
+            Some((_, Some(place))) => self.arrive(place),
             // The target lies between the block's last entry and its separator.
-            None => self.step(Edge::First, context),
+            Some((_, None)) => self.step(Edge::First, context),
         }
     }
 
@@ -110,20 +101,11 @@ impl TableCursor {
         trailer: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
-        self.is_valid = false;
-        self.ahead.reset();
-        let Some(record) = self.index.seek(&self.table, key, trailer, context)? else {
-            return self.seek_to_last(context);
-        };
-        self.load(&record, context)?;
-        let found = match self.data() {
-            Some((data, built)) => data.seek::<true>(key, trailer, built),
-            None => Ok(None),
-        };
-        match self.in_block(found)? {
-            Some((place, _)) => self.arrive(place)?,
+        match self.find(key, trailer, context)? {
+            None => return self.seek_to_last(context),
+            Some((_, Some(place))) => self.arrive(place)?,
             // The target lies behind the block's last entry: no other block is needed.
-            None => return self.enter_block(Some(record), Edge::Last, context),
+            Some((record, None)) => return self.enter_block(Some(record), Edge::Last, context),
         }
         if self.key == key && self.trailer == trailer {
             return Ok(());
@@ -174,6 +156,29 @@ impl TableCursor {
             Some(place) => self.arrive(place),
             None => self.step(Edge::Last, context),
         }
+    }
+
+    /// Loads the block in which the target belongs, if any does not end before it, and finds the
+    /// first entry there that does not sort before it.
+    #[inline]
+    fn find(
+        &mut self,
+        key: &[u8],
+        trailer: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Option<(IndexRecord, Option<Place>)>> {
+        self.is_valid = false;
+        self.ahead.reset();
+        let Some(record) = self.index.seek(&self.table, key, trailer, context)? else {
+            return Ok(None);
+        };
+        self.load(&record, context)?;
+        let found = match self.data() {
+            Some((data, built)) => data.seek::<true>(key, trailer, built),
+            None => Ok(None),
+        };
+        let place = self.in_block(found)?.map(|(place, _)| place);
+        Ok(Some((record, place)))
     }
 
     /// Goes to the first or the last entry.

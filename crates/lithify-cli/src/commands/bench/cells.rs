@@ -127,11 +127,10 @@ impl<P: RunPlan> Ready for CellRun<P> {
         let [text, csv, page] = (self.render)(&run);
         let tables = [(".csv", csv), (".html", page)];
         let files = write_report(how.results, &run, &text, &tables).map_err(Fault::failure)?;
-        let fault = match run.problems() {
-            _ if valid < cells => Some(incomplete(cells - valid, cells)),
-            problems if problems.is_empty() => None,
-            problems => Some(Fault::failure(problems.join("; "))),
-        };
+        let fault = (!run.is_complete()).then(|| match cells - valid {
+            0 => Fault::failure(run.problems().join("; ")),
+            missing => incomplete(missing, cells),
+        });
         Ok(Measured { text, files, fault })
     }
 }

@@ -13,6 +13,8 @@ const BOTTOM: f64 = 26.0;
 const NAMES_MAX: f64 = 330.0;
 /// An interval may widen the axis so many times beyond the marks; what is longer is cut.
 const WIDEN: f64 = 3.0;
+/// From a line of a group's name to the next.
+const LINE_HEIGHT: f64 = 15.0;
 
 /// Where everything stands.
 struct Layout {
@@ -54,15 +56,43 @@ impl Layout {
             true => size.width() - notes - 14.0,
             false => size.width() - 12.0,
         };
-        let count = all().count() as f64;
-        let groups = rows.groups.len() as f64;
-        let height = TOP + BOTTOM + count * row_height + groups * group_height;
         let horizontal = match rows.bars {
             true => Scale::linear([0.0, domain(rows)[1] * 1.02], [left, right]),
             false => Scale::log(domain(rows), [left, right]),
         };
         let bars = rows.bars;
-        Layout { size, has_names, bars, row_height, group_height, left, right, horizontal, height }
+        let mut layout = Layout {
+            size,
+            has_names,
+            bars,
+            row_height,
+            group_height,
+            left,
+            right,
+            horizontal,
+            height: TOP + BOTTOM + all().count() as f64 * row_height,
+        };
+        layout.height += rows.groups.iter().map(|group| layout.above(group)).sum::<f64>();
+        layout
+    }
+
+    /// Names of groups stand beside their rows, not above them.
+    fn names_groups_beside(&self) -> bool {
+        !self.has_names && self.size.is_wide()
+    }
+
+    /// The lines of a group's name above its rows.
+    fn title(&self, group: &Group) -> Vec<String> {
+        wrapped(&group.name, self.size.width())
+    }
+
+    /// The room of a group beside that of its rows.
+    fn above(&self, group: &Group) -> f64 {
+        let more = match self.names_groups_beside() {
+            true => 0,
+            false => self.title(group).len().saturating_sub(1),
+        };
+        self.group_height + more as f64 * LINE_HEIGHT
     }
 }
 
@@ -129,17 +159,21 @@ fn axis(svg: &mut Svg, rows: &Rows, layout: &Layout) {
 
 /// Draws a group from `y` on, marks and labels apart; gives where the next one begins.
 fn draw_group([svg, labels]: [&mut Svg; 2], group: &Group, layout: &Layout, mut y: f64) -> f64 {
-    let wide = layout.size.is_wide();
-    let names_group_beside = !layout.has_names && wide;
+    let names_group_beside = layout.names_groups_beside();
     if names_group_beside {
         let middle = y + (layout.group_height + group.rows.len() as f64 * layout.row_height) / 2.0;
         let at = (layout.left - 14.0, middle + 4.0);
         labels.text("label", Anchor::End, at, &clipped(&group.name, layout.left - 14.0));
         svg.line("grid", (layout.left, y), (layout.right, y));
-    } else if !group.name.is_empty() {
-        labels.text("group", Anchor::Start, (0.0, y + layout.group_height - 9.0), &group.name);
+    } else {
+        let lines = layout.title(group);
+        let last = y + layout.above(group) - 9.0;
+        for (below, line) in lines.iter().rev().enumerate() {
+            let at = (0.0, last - below as f64 * LINE_HEIGHT);
+            labels.text("group", Anchor::Start, at, line);
+        }
     }
-    y += if names_group_beside { layout.group_height / 2.0 } else { layout.group_height };
+    y += if names_group_beside { layout.group_height / 2.0 } else { layout.above(group) };
     for row in &group.rows {
         let middle = draw_row(svg, row, layout, y);
         names(labels, row, layout, middle);
@@ -202,6 +236,19 @@ fn names(svg: &mut Svg, row: &Row, layout: &Layout, middle: f64) {
     }
 }
 
+/// A text in lines that fit into `room`: broken after spaces and colons, clipped where there are none.
+/// No line of an empty text.
+fn wrapped(text: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive([' ', ':']) {
+        match lines.last_mut().filter(|line| width_of(line) + width_of(part.trim_end()) <= room) {
+            Some(line) => line.push_str(part),
+            None => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter().map(|line| clipped(line.trim_end(), room)).collect()
+}
+
 /// A text that fits into `room`, its end left out where it must be.
 fn clipped(text: &str, room: f64) -> String {
     if width_of(text) <= room {
@@ -249,5 +296,13 @@ mod tests {
         assert_eq!(clipped("short", 100.0), "short");
         assert_eq!(clipped("a long name", 45.0), "a long…");
         assert_eq!(clipped("a long name", 0.0), "…");
+    }
+
+    #[test]
+    fn long_names_of_groups_go_on_in_the_next_line() {
+        assert_eq!(wrapped("", 100.0), [""; 0]);
+        assert_eq!(wrapped("2. seek", 100.0), ["2. seek"]);
+        assert_eq!(wrapped("2. seek:reverse:mb=2", 100.0), ["2. seek:", "reverse:mb=2"]);
+        assert_eq!(wrapped("seekrandomwhilewriting", 60.0), ["seekran…"]);
     }
 }
