@@ -74,6 +74,10 @@ fn what_there_is_to_do_is_said_and_nothing_is_done() {
         "{said}"
     );
     assert!(said.contains("bench setup rocksdb"), "it says how to get it: {said}");
+    let nowhere = output(place.path(), &[&ALL[..], &["--dry-run", "--scale", "vast"]].concat());
+    assert_eq!(nowhere.status.code(), Some(2), "{}", text(&nowhere.stdout));
+    let error = text(&nowhere.stderr);
+    assert!(error.contains("error: no experiment runs at scale vast: "), "{error}");
     assert!(!place.path().join("results").exists());
 }
 
@@ -81,6 +85,8 @@ fn what_there_is_to_do_is_said_and_nothing_is_done() {
 fn one_failure_stops_no_other_and_nothing_is_measured_twice() {
     let place = place();
     fs::write(place.path().join("experiments/tiny-bad.toml"), "name = 1\n").expect("writes");
+    let dry = output(place.path(), &[&ALL[..], &["--dry-run"]].concat());
+    assert_eq!(dry.status.code(), Some(1), "{}", text(&dry.stderr));
     let run = output(place.path(), &ALL);
     let (summary, progress) = (text(&run.stdout), text(&run.stderr));
     assert_eq!(run.status.code(), Some(1), "{progress}");

@@ -166,6 +166,19 @@ fn experiments_are_listed() {
 }
 
 #[test]
+fn a_directory_of_experiments_that_is_not_there_is_no_list_of_others() {
+    let place = place();
+    for command in ["list", "run"] {
+        let arguments = ["bench", command, "--experiments", "nowhere"];
+        let name = (command == "run").then_some("zlib-vs-zstd");
+        let output = output(place.path(), &arguments.into_iter().chain(name).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2));
+        let error = text(&output.stderr);
+        assert!(error.contains("there is no such directory of experiment files"), "{error}");
+    }
+}
+
+#[test]
 fn an_experiment_with_a_command_of_its_own_names_it() {
     let place = place();
     let output = output(place.path(), &["bench", "run", "amplification"]);

@@ -143,6 +143,13 @@ fn backups_are_made_listed_restored_and_deleted() {
         ),
         (&["backup", "delete", "store", "1", "9"], "no backup 9; nothing was deleted"),
         (&["backup", "purge", "nowhere", "--keep", "1"], "no backup store"),
+        (&["backup", "purge", "store", "--keep", "0"], "would delete every backup"),
+        (&["backup", "verify", "store", "latest"], "expected the number of a backup"),
+        (
+            &["restore", "store", "1", "--to", "no.db", "--up-to-sequence", "x"],
+            "expected a sequence number",
+        ),
+        (&["checkpoint", "nothing.db", "no.db"], "there is no database here"),
         (&["backup", "create", "rocks.db", "first.db"], "no backup store here"),
     ] {
         let (_, error) = expect(place, 2, refused);
@@ -150,8 +157,9 @@ fn backups_are_made_listed_restored_and_deleted() {
     }
     let (out, _) = expect(place, 0, &["backup", "delete", "store", "1"]);
     assert_eq!(out, "1 backups deleted, 1 left\n");
-    let purged = json(place, &["backup", "purge", "store", "--keep", "0"]);
-    assert_eq!(purged.to_string(), r#"{"deleted":[2],"left":[]}"#);
+    let purged = json(place, &["backup", "purge", "store", "--keep", "1"]);
+    assert_eq!(purged.to_string(), r#"{"deleted":[],"left":[2]}"#);
+    expect(place, 0, &["backup", "delete", "store", "2"]);
     expect(place, 2, &["restore", "store", "--to", "no.db"]);
     assert!(!place.join("no.db").exists());
 }

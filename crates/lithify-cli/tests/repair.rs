@@ -95,6 +95,7 @@ fn used_wrongly_is_2() {
         vec!["verify", empty.to_str().unwrap()],
         vec!["verify", path, "--family", "lava"],
         vec!["verify", path, "--rate", "0"],
+        vec!["verify", path, "--json", "/no/such/directory/report.json"],
         vec!["repair", path],
         vec!["repair", "/no/such/directory", "--to", "x"],
         vec!["repair", path, "--to", inside.to_str().unwrap()],

@@ -29,9 +29,9 @@ pub enum BackupCommand {
 /// `backup create`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tables that an earlier backup has are not copied again. The backup is there as a whole and durable,
-or not at all. The database must not be open; a process that has it open makes backups while it writes,
-by BackupStore::create.
+Tables that an earlier backup has are not copied again. The backup is there as a whole and
+durable, or not at all. The database must not be open; a process that has it open makes backups
+while it writes, by BackupStore::create.
 
 Examples:
   lithify backup create /mnt/backups graph.db
@@ -101,6 +101,7 @@ pub struct VerifyArguments {
     /// The directory of the store
     store: PathBuf,
     /// The number of a backup; all of them when not given
+    #[arg(value_parser = parse_number)]
     id: Option<u64>,
     /// Read at most so many MB (10^6 bytes) in a second
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
@@ -123,7 +124,7 @@ pub struct DeleteArguments {
     /// The directory of the store
     store: PathBuf,
     /// Numbers of backups
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = parse_number)]
     ids: Vec<u64>,
     /// Print one JSON object
     #[arg(long)]
@@ -144,11 +145,26 @@ pub struct PurgeArguments {
     /// The directory of the store
     store: PathBuf,
     /// How many of the newest backups stay
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_keep)]
     keep: usize,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected the number of a backup, see `lithify backup list`".to_owned())
+}
+
+/// A script whose variable is empty or 0 should not end with no backup at all.
+fn parse_keep(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("this would delete every backup; `lithify backup delete` does, number by \
+                      number"
+            .to_owned()),
+        Ok(keep) => Ok(keep),
+        Err(_) => Err("expected how many backups stay".to_owned()),
+    }
 }
 
 /// Does it.

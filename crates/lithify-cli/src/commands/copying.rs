@@ -20,6 +20,9 @@ pub fn open_database(path: &Path) -> Result<Db, Fault> {
             "{error}; or let that process make the copy: Db::checkpoint and BackupStore::create \
              work while it writes"
         )),
+        ErrorKind::NotFound => {
+            Fault::usage(format!("{}: there is no database here", path.display()))
+        }
         _ => Fault::of_engine(error),
     })
 }

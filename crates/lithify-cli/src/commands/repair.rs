@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::repair::{self, RepairOptions};
 
-use super::tool::{Watch, listed, write_json};
+use super::tool::{JsonFile, Watch, listed};
 use crate::fault::{Fault, print};
 
 /// `repair`
@@ -49,6 +49,7 @@ pub struct RepairArguments {
 pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
     let options =
         RepairOptions { beyond_damage: arguments.beyond_damage, ..RepairOptions::default() };
+    let json = JsonFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("repair")?;
     let report =
         repair::repair(&arguments.directory, &arguments.target, &options, &mut |progress| {
@@ -56,10 +57,10 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         })
         .map_err(Fault::of_engine)?;
     drop(watch);
-    if let Some(path) = &arguments.json {
-        write_json(path, &report.to_json())?;
-    }
     print(&format!("{}{}{report}", listed(&report.findings), listed(&report.lost)))?;
+    if let Some(file) = json {
+        file.write(&report.to_json())?;
+    }
     if report.is_cancelled {
         return Err(Fault::interrupted("stopped; the same command begins again"));
     }

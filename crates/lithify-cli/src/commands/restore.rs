@@ -42,7 +42,7 @@ pub struct RestoreArguments {
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// Only commits up to this sequence number; `backup list` says from which one on
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_sequence)]
     up_to_sequence: Option<u64>,
     /// Copy at most so many MB (10^6 bytes) in a second
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
@@ -57,6 +57,10 @@ pub struct RestoreArguments {
 enum Choice {
     Latest,
     Number(u64),
+}
+
+fn parse_sequence(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a sequence number, see `lithify backup list`".to_owned())
 }
 
 fn parse_id(text: &str) -> Result<Choice, String> {
@@ -75,7 +79,10 @@ pub fn run(arguments: &RestoreArguments) -> Result<(), Fault> {
     let id = match arguments.id {
         Choice::Number(id) => id,
         Choice::Latest => store.latest().ok_or_else(|| {
-            Fault::usage(format!("{} holds no backup", arguments.store.display()))
+            Fault::usage(format!(
+                "{} holds no backup; `lithify backup create` makes one",
+                arguments.store.display()
+            ))
         })?,
     };
     let listener = heard_by(Watch::begin("restore")?);

@@ -1,10 +1,10 @@
 //! What the tools on whole databases share: progress on standard error, Ctrl-C, a JSON file.
 
 use std::cell::RefCell;
-use std::fs;
-use std::io::{IsTerminal, stderr};
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -50,10 +50,43 @@ impl Watch {
     }
 }
 
-/// Writes the machine-readable result.
-pub fn write_json(path: &Path, json: &str) -> Result<(), Fault> {
-    fs::write(path, format!("{json}\n"))
-        .map_err(|error| Fault::failure(format!("{}: {error}", path.display())))
+/// The file for the machine-readable result of `--json FILE`.
+pub struct JsonFile {
+    path: PathBuf,
+    file: File,
+    /// It was made for this result: it goes when there is none.
+    is_made: bool,
+}
+
+impl JsonFile {
+    /// Opens the file before the work, that hours of it are not lost for a wrong path; what is in it
+    /// stays until there is a result.
+    pub fn open(path: Option<&Path>) -> Result<Option<JsonFile>, Fault> {
+        let Some(path) = path else { return Ok(None) };
+        let is_made = !path.exists();
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        match file {
+            Ok(file) => Ok(Some(JsonFile { path: path.to_owned(), file, is_made })),
+            Err(error) => Err(Fault::usage(format!("{}: {error}", path.display()))),
+        }
+    }
+
+    /// Writes the result in place of what was there.
+    pub fn write(mut self, json: &str) -> Result<(), Fault> {
+        self.is_made = false;
+        let text = format!("{json}\n");
+        let written = self.file.set_len(0).and_then(|()| self.file.write_all(text.as_bytes()));
+        written.map_err(|error| Fault::failure(format!("{}: {error}", self.path.display())))
+    }
+}
+
+impl Drop for JsonFile {
+    fn drop(&mut self) {
+        if self.is_made {
+            // An empty file is no result; that it may stay changes nothing else.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Findings on the screen: all of them, or the first ones and how many more there are.

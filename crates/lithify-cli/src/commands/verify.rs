@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::verify::{self, VerifyOptions};
 
-use super::tool::{Watch, listed, write_json};
+use super::tool::{JsonFile, Watch, listed};
 use crate::fault::{Fault, print};
 
 /// `verify`
@@ -16,10 +16,10 @@ Check every byte of a database: all checksums, the order of rows in blocks, betw
 between tables, indexes, filters, range deletes, properties, log segments, the manifest, and that
 every file that is named is there and every file that is there is named.
 
-A database that a process has open is verified as it was on disk when the command began; the files
-stay there until it ends. Damage does not end it: everything that is wrong is listed, with file, offset, what was expected
-and what to do. Only reads. What a crash leaves and the next opening clears up is a notice and no
-damage.",
+A database that a process has open is verified as it was on disk when the command began; the
+files stay there until it ends. Damage does not end it: everything that is wrong is listed, with
+file, offset, what was expected and what to do. Only reads. What a crash leaves and the next
+opening clears up is a notice and no damage.",
     after_help = "\
 Examples:
   lithify verify graph.db
@@ -52,16 +52,17 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
         families: arguments.families.clone(),
         rate_bytes_per_s: arguments.rate.unwrap_or(0) * 1_000_000,
     };
+    let json = JsonFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("verify")?;
     let report = verify::verify(&arguments.directory, &options, &mut |progress| {
         watch.hear(progress.done_bytes, progress.total_bytes)
     })
     .map_err(Fault::of_engine)?;
     drop(watch);
-    if let Some(path) = &arguments.json {
-        write_json(path, &report.to_json())?;
-    }
     print(&format!("{}{report}", listed(&report.findings)))?;
+    if let Some(file) = json {
+        file.write(&report.to_json())?;
+    }
     if report.is_cancelled {
         return Err(Fault::interrupted("stopped before everything was checked"));
     }

@@ -62,6 +62,20 @@ impl Recipe {
         self.versions.first().copied().unwrap_or_default()
     }
 
+    /// The version of that name.
+    ///
+    /// # Errors
+    /// It is none of the recipe's.
+    pub fn known(&self, version: &str) -> EngineResult<&'static str> {
+        self.versions.iter().copied().find(|known| *known == version).ok_or_else(|| {
+            EngineError::fatal(format!(
+                "version {version} of {} is not known here; there are: {}",
+                self.title,
+                self.versions.join(", ")
+            ))
+        })
+    }
+
     /// Gets `version` into `directory` and tries it; gives where it is. `say` is told every step in
     /// one line; `interrupt` stops it.
     ///
@@ -75,13 +89,7 @@ impl Recipe {
         interrupt: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> EngineResult<PathBuf> {
-        let Some(version) = self.versions.iter().find(|known| **known == version) else {
-            return Err(EngineError::fatal(format!(
-                "version {version} of {} is not known here; there are: {}",
-                self.title,
-                self.versions.join(", ")
-            )));
-        };
+        let version = self.known(version)?;
         let home = home_in(directory, self.engine, version);
         Workshop::open(home, version, interrupt, say)?.follow(self.get)
     }

@@ -84,8 +84,10 @@ pub struct Comparison {
 /// Why two runs are not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They have no arm, engine or test in common.
+    /// They have no arm or engine in common; those of each.
     NothingInCommon([Vec<String>; 2]),
+    /// They have engines or arms in common, but none of their tests or figures; the tests of each.
+    NoTestInCommon([Vec<String>; 2]),
     /// They were not measured alike.
     Different(Vec<String>),
 }
@@ -96,6 +98,13 @@ impl std::fmt::Display for Refusal {
             Refusal::NothingInCommon([first, second]) => write!(
                 f,
                 "nothing in common: the first has {}; the second has {}",
+                first.join(", "),
+                second.join(", ")
+            ),
+            Refusal::NoTestInCommon([first, second]) => write!(
+                f,
+                "the same engines, and no test or figure in common: the first has {}; the second has \
+                 {}",
                 first.join(", "),
                 second.join(", ")
             ),
@@ -122,7 +131,10 @@ pub fn compare(
     let subjects = matched(first, second);
     let lines = lines(first, second, &subjects);
     if lines.is_empty() {
-        return Err(Refusal::NothingInCommon([first, second].map(ResultSet::names)));
+        return Err(match subjects.is_empty() {
+            true => Refusal::NothingInCommon([first, second].map(ResultSet::names)),
+            false => Refusal::NoTestInCommon([first, second].map(ResultSet::tests)),
+        });
     }
     let differences = differences(first, second, &subjects);
     if !differences.is_empty() && !ignore_settings {

@@ -90,6 +90,13 @@ fn subjects_are_matched_by_name_and_alone_in_any_case() {
     two.subject(subject("redb", &[]));
     let refusal = compare(&one, &two, true).expect_err("no name in common").to_string();
     assert_eq!(refusal, "nothing in common: the first has lithify; the second has rocksdb, redb");
+    let mut other_test = one.clone();
+    other_test.series[0].test = "query".to_owned();
+    let refusal = compare(&one, &other_test, true).expect_err("no test in common").to_string();
+    assert_eq!(
+        refusal,
+        "the same engines, and no test or figure in common: the first has load; the second has query"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::run::RunRecord;
 use crate::run::cell::{CellResult, CellSpec, PhaseResult};
 
 /// Multiples of the cache's size that were put into it, at which memory is reported.
-const TURNOVERS: [u64; 4] = [1, 2, 5, 10];
+const TURNOVERS: [u64; 6] = [1, 2, 5, 10, 20, 40];
 
 /// One line per arm; `None` when no arm has a condition of its own.
 pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
@@ -131,6 +131,8 @@ pub fn memory(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
         ("engine", Align::Left),
     ]);
     let mut rows = Vec::new();
+    let nexts = TURNOVERS.into_iter().skip(1).chain([u64::MAX]);
+    let spans: Vec<(u64, u64)> = TURNOVERS.into_iter().zip(nexts).collect();
     for arm in &record.plan.arms {
         let median = |value: &dyn Fn(&CellResult) -> Option<f64>| {
             let values = figures.results(arm).iter().filter_map(|result| value(result)).collect();
@@ -143,7 +145,7 @@ pub fn memory(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
             median(&|result| mega(result.block_cache_bytes)),
             median(&|result| Some(turnovers(result))),
         ];
-        row.extend(TURNOVERS.map(|turnovers| median(&|r| resident_to_cache(r, turnovers))));
+        row.extend(spans.iter().map(|span| median(&|r| resident_to_cache(r, *span))));
         row.extend([
             median(&|result| mega(result.query.usage.memory.resident_bytes)),
             median(&|result| mega(result.query.usage.memory.resident_max_bytes)),
@@ -164,12 +166,14 @@ fn turnovers(result: &CellResult) -> f64 {
     inserted as f64 / result.block_cache_bytes.max(1) as f64
 }
 
-/// Resident memory in units of the cache when so many times its size had been put into it; `None`
-/// when it was not that often, or when the engine does not tell.
-fn resident_to_cache(result: &CellResult, turnovers: u64) -> Option<f64> {
+/// Resident memory in units of the cache when the first of so many times its size had been put into
+/// it, and not yet the second; `None` when it was not that often, when that was between two samples
+/// (nothing samples while the rows are checked), or when the engine does not tell.
+fn resident_to_cache(result: &CellResult, (turnovers, next): (u64, u64)) -> Option<f64> {
     let cache = result.block_cache_bytes;
     let queries = result.queries().flat_map(|(_, query)| &query.samples);
     let mut samples = result.load.samples.iter().chain(queries);
     let reached = samples.find(|sample| sample.cache_inserted_bytes >= turnovers * cache)?;
-    Some(reached.resident_bytes as f64 / cache as f64)
+    let before_next = reached.cache_inserted_bytes < next.saturating_mul(cache);
+    before_next.then_some(reached.resident_bytes as f64 / cache as f64)
 }

@@ -377,7 +377,7 @@ fn memory_is_told_by_what_went_through_the_cache() {
     let text = render(&record);
     let line = line_of(&text, "10.0 6.00");
     assert!(
-        line.starts_with("10.0 6.00 2.00 2.00 2.40 - 50.0 60.0 100 0 0 lithify-glibc"),
+        line.starts_with("10.0 6.00 - 2.00 2.40 - - - 50.0 60.0 100 0 0 lithify-glibc"),
         "{text}"
     );
 }

@@ -21,11 +21,11 @@ use crate::fault::Fault;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 For each engine and workload, in a process of its own: fills a database, waits until nothing is
-due, changes rows, waits again, and reads keys that are there, short ranges, and keys that are not,
-each kind cold and then warm. What the formulas of leveled trees and of B-trees predict, with the
-rows, pages, fanout and levels that were measured, stands beside it (docs/lab.md). The report goes
-to DIR/amplification.txt, .csv, .json and .html. Cells that were measured by the same program with the
-same settings are not measured again.
+due, changes rows, waits again, and reads keys that are there, short ranges, and keys that are
+not, each kind cold and then warm. What the formulas of leveled trees and of B-trees predict,
+with the rows, pages, fanout and levels that were measured, stands beside it (docs/lab.md). The
+report goes to DIR/amplification.txt, .csv, .json and .html. Cells that were measured by the
+same program with the same settings are not measured again.
 
 Examples:
   lithify bench amp
@@ -109,7 +109,7 @@ impl AmplificationArguments {
             engines.iter().try_for_each(require_engine)?;
             return Ok((engines.clone(), Vec::new()));
         }
-        let (experiment, _) = super::find("amplification", "experiments".as_ref())?;
+        let (experiment, _) = super::find("amplification", super::EXPERIMENTS.as_ref())?;
         let AnyExperiment::Command(experiment) = experiment else {
             return Err(Fault::usage("experiments/amplification.toml is of another kind"));
         };

@@ -29,22 +29,23 @@ use crate::fault::Fault;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Benchmarks: fillseq, fillrandom, overwrite, readrandom, multireadrandom, readwhilewriting,
-seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction. standard is the sequence
-of the original's comparison script, standard-wal the same with a log for its fill. A sequence runs over one database in one process; a fill begins with an
-empty one. Options have the names of the original, with - or _ between the words. Keys, values and
-random numbers are the original's: the same flags and seed visit the same keys.
+seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction. standard is the
+sequence of the original's comparison script, standard-wal the same with a log for its fill. A
+sequence runs over one database in one process; a fill begins with an empty one. Options have
+the names of the original, with - or _ between the words. Keys, values and random numbers are
+the original's: the same flags and seed visit the same keys.
 
 A step may have settings of its own behind colons: use-direct-reads, mb-write-per-sec=N,
 benchmark-write-rate-limit=N, seek-nexts=N, reverse-iterator, batch-size=N, writes=N, disable-wal,
 duration=N; for the others it has those of the command line: readwhilewriting:mb-write-per-sec=10,
 readrandom:use-direct-reads:duration=30.
 
-With several engines every repeat runs each in turn, and --control the first one once more: ratios
-within what those two differ by get no verdict. With several --compression every repeat does so for
-each, and the report has a table for each. Before the tables stands what the first engine misses
-of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv, .json and .html, raw
-results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured, and the same command goes
-on. docs/db-bench.md explains every column.
+With several engines every repeat runs each in turn, and --control the first one once more:
+ratios within what those two differ by get no verdict. With several --compression every repeat
+does so for each, and the report has a table for each. Before the tables stands what the first
+engine misses of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv, .json
+and .html, raw results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured,
+and the same command goes on. docs/db-bench.md explains every column.
 
 Examples:
   lithify bench db
@@ -89,7 +90,8 @@ pub struct DbArguments {
     db: Option<PathBuf>,
     /// Start with the databases in --db; a fill adds to them
     #[arg(long, aliases = ["use_existing", "use-existing-db", "use_existing_db"],
-        num_args = 0..=1, require_equals = true, default_value = "false",
+        value_name = "true|false", num_args = 0..=1,
+        require_equals = true, default_value = "false",
         default_missing_value = "true", value_parser = flag, hide_possible_values = true)]
     use_existing: bool,
     /// Name of the run and of its files; db-ENGINES when not given
@@ -146,7 +148,8 @@ struct Workload {
         value_parser = range(0, 1_000_000))]
     seek_nexts: u64,
     /// Visit them in descending order
-    #[arg(long, alias = "reverse_iterator", num_args = 0..=1, require_equals = true,
+    #[arg(long, alias = "reverse_iterator", value_name = "true|false", num_args = 0..=1,
+        require_equals = true,
         default_value = "false", default_missing_value = "true", value_parser = flag,
         hide_possible_values = true)]
     reverse_iterator: bool,
@@ -182,7 +185,8 @@ struct Tuning {
     #[arg(long, value_name = "NAME", default_value = "system")]
     allocator: Allocator,
     /// Read tables past the system's page cache
-    #[arg(long, alias = "use_direct_reads", num_args = 0..=1, require_equals = true,
+    #[arg(long, alias = "use_direct_reads", value_name = "true|false", num_args = 0..=1,
+        require_equals = true,
         default_value = "false", default_missing_value = "true", value_parser = flag,
         hide_possible_values = true)]
     use_direct_reads: bool,
@@ -218,11 +222,13 @@ struct Tuning {
         value_parser = range(1, 64))]
     max_background_jobs: u64,
     /// A write is acknowledged when it is on the device
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false",
+    #[arg(long, value_name = "true|false", num_args = 0..=1,
+        require_equals = true, default_value = "false",
         default_missing_value = "true", value_parser = flag, hide_possible_values = true)]
     sync: bool,
     /// Write no log
-    #[arg(long, alias = "disable_wal", num_args = 0..=1, require_equals = true,
+    #[arg(long, alias = "disable_wal", value_name = "true|false", num_args = 0..=1,
+        require_equals = true,
         default_value = "false", default_missing_value = "true", value_parser = flag,
         hide_possible_values = true)]
     disable_wal: bool,

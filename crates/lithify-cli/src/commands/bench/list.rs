@@ -17,7 +17,8 @@ use crate::fault::{Fault, print};
 #[derive(Debug, Args)]
 pub struct ListArguments {
     /// Directory of experiment files
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    #[arg(long, value_name = "DIR", default_value = super::EXPERIMENTS,
+        value_parser = super::parse_experiments)]
     experiments: PathBuf,
 }
 

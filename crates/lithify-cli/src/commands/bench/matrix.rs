@@ -86,8 +86,23 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     if entries.is_empty() {
         return Err(Fault::usage("no experiment has such a name or number; see `bench list`"));
     }
+    let is_at_scale =
+        |entry: &Entry| matches!(&entry.what, What::Run(ready) if ready.scale().is_some());
+    let left_out = entries.iter().find_map(|entry| match &entry.what {
+        What::LeftOut(why) => Some(why),
+        _ => None,
+    });
+    if let Some(why) = left_out.filter(|_| !entries.iter().any(is_at_scale)) {
+        let scale = &arguments.scale;
+        return Err(Fault::usage(format!("no experiment runs at scale {scale}: {why}")));
+    }
     if arguments.dry_run {
-        return print(&overview(arguments, &entries));
+        print(&overview(arguments, &entries))?;
+        let broken = entries.iter().filter(|entry| matches!(entry.what, What::Broken(_))).count();
+        return match broken {
+            0 => Ok(()),
+            broken => Err(Fault::failure(format!("{broken} experiment files cannot be read"))),
+        };
     }
     let interrupt = watch_signals()?;
     let how = How {

@@ -22,7 +22,7 @@ mod show;
 mod thin;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
@@ -107,6 +107,18 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Compare(arguments) => compare::run(&arguments),
         BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
+    }
+}
+
+/// Where experiment files are looked for; it need not be there, for the program has its own.
+const EXPERIMENTS: &str = "experiments";
+
+/// A directory of experiment files that was named is there: else hours would go into others.
+fn parse_experiments(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match text == EXPERIMENTS || path.is_dir() {
+        true => Ok(path),
+        false => Err("there is no such directory of experiment files".to_owned()),
     }
 }
 

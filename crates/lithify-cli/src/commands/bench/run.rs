@@ -100,7 +100,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
     /// Directory of experiment files
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    #[arg(long, value_name = "DIR", default_value = super::EXPERIMENTS,
+        value_parser = super::parse_experiments)]
     pub(super) experiments: PathBuf,
     /// Measure again what was measured
     #[arg(long)]

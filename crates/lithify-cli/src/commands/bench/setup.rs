@@ -44,6 +44,7 @@ pub fn run(arguments: &SetupArguments) -> Result<(), Fault> {
     };
     let directory = std::path::absolute(&directory).map_err(Fault::usage)?;
     let version = arguments.version.as_deref().unwrap_or(recipe.default_version());
+    recipe.known(version).map_err(Fault::usage)?;
     let interrupt = watch_signals()?;
     let place = recipe.follow(&directory, version, &interrupt, &say).map_err(|error| {
         match interrupt.load(Ordering::Relaxed) {

@@ -14,10 +14,10 @@ use crate::fault::{Fault, say};
 /// `bench thin`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of lists over time, the first, the last, the peaks of all figures in bytes, and as many in between as
---samples says are kept; numbers keep twelve digits. The report made from the copy is compared with
-the one made from the record: when they differ nothing is written. The page made from the copy has
-coarser plots over time, and its CSV the digits that are left.
+Of lists over time, the first, the last, the peaks of all figures in bytes, and as many in
+between as --samples says are kept; numbers keep twelve digits. The report made from the copy is
+compared with the one made from the record: when they differ nothing is written. The page made
+from the copy has coarser plots over time, and its CSV the digits that are left.
 
 Examples:
   lithify bench thin results/zlib-vs-zstd-cached.json --to kept/zlib-vs-zstd-cached.json
