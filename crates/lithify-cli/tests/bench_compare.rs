@@ -111,3 +111,18 @@ fn a_page_is_made_beside_the_results_or_where_it_is_asked_for() {
     fs::write(place.path().join("list.json"), "[]").expect("writes");
     refused(place.path(), &["report", "list.json"], 1, "is no record of a run");
 }
+
+#[test]
+fn a_record_is_not_thinned_where_its_report_would_say_something_else() {
+    let place = tempfile::tempdir().expect("a directory");
+    let small = place.path().join("small.json");
+    let to = small.display().to_string();
+    let name = "overwrite-lithify.json";
+    // Fewer digits make 55.75 of it, which is printed as 55.8.
+    let near = changed(place.path(), name, "55.655138", "55.74999999999999");
+    refused(place.path(), &["thin", &near, "--to", &to], 1, "the report would say something else");
+    assert!(!small.exists());
+    let kept = bench(place.path(), &["thin", &result(name).display().to_string(), "--to", &to]);
+    assert_eq!(kept.status.code(), Some(0), "{}", text(&kept.stderr));
+    assert!(small.is_file());
+}

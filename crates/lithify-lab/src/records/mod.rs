@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -49,8 +50,9 @@ pub fn names_in(directory: &Path) -> Result<BTreeSet<OsString>, RunError> {
     Ok(names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "json")).collect())
 }
 
-/// A run of any kind with its results.
-#[derive(Clone, Debug)]
+/// A run of any kind with its results. As JSON it is what the report of its kind is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum AnyRecord {
     /// An experiment over the social graph.
     LinkBench(Box<RunRecord>),
@@ -70,7 +72,8 @@ pub enum AnyRecord {
     Durability(Box<DurabilityRecord>),
     /// Pages with holes in files.
     Pages(Box<PagesRecord>),
-    /// Figures of a run without the rest of its record.
+    /// Figures of a run without the rest of its record, which is not to be had again.
+    #[serde(skip)]
     Digest(Box<Digest>),
 }
 

@@ -23,7 +23,7 @@ Examples:
   lithify bench thin results/zlib-vs-zstd-cached.json --to kept/zlib-vs-zstd-cached.json
   lithify bench thin results/overwrite-lithify.json --samples 100 --to kept/overwrite-lithify.json")]
 pub struct ThinArguments {
-    /// The JSON of a run
+    /// The JSON of a run, or its directory (results/runs/NAME), also of one that was stopped
     record: PathBuf,
     /// Where the smaller one goes
     #[arg(long, value_name = "FILE")]
@@ -36,8 +36,7 @@ pub struct ThinArguments {
 /// Makes it.
 pub fn run(arguments: &ThinArguments) -> Result<(), Fault> {
     let (from, to) = (arguments.record.as_path(), arguments.to.as_path());
-    let text = std::fs::read_to_string(from)
-        .map_err(|error| Fault::usage(format!("{}: {error}", from.display())))?;
+    let text = text_of(from)?;
     if to.is_dir() {
         return Err(Fault::usage(format!("--to {} is a directory", to.display())));
     }
@@ -57,6 +56,16 @@ pub fn run(arguments: &ThinArguments) -> Result<(), Fault> {
     let kib = |text: &str| text.len().div_ceil(1024);
     say(&format!("{}: {} KiB of {} KiB", to.display(), kib(&thinned), kib(&text)));
     Ok(())
+}
+
+/// A record as JSON.
+fn text_of(from: &Path) -> Result<String, Fault> {
+    if from.is_dir() {
+        let record = AnyRecord::read(from).map_err(Fault::usage)?;
+        return serde_json::to_string(&record).map_err(Fault::failure);
+    }
+    std::fs::read_to_string(from)
+        .map_err(|error| Fault::usage(format!("{}: {error}", from.display())))
 }
 
 /// What people are told by a record.
