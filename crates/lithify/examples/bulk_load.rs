@@ -13,7 +13,10 @@ const BATCH: u64 = 500;
 const STRIDE: u64 = 77_777;
 
 fn row(number: u64) -> ([u8; 8], String) {
-    (number.to_be_bytes(), format!("the value of row {number:>10}, of about a hundred bytes: {number:>44}"))
+    (
+        number.to_be_bytes(),
+        format!("the value of row {number:>10}, of about a hundred bytes: {number:>44}"),
+    )
 }
 
 fn put(db: &Db, rows: &ColumnFamily, number_of: fn(u64) -> u64) -> Result<()> {
@@ -71,7 +74,11 @@ fn main() -> Result<()> {
         db.flush()?;
         db.wait_for_compaction()?;
         let written = db.stats().figures.traffic_total(TrafficFigure::WrittenBytes);
-        println!("  {way:<18} {:.2}, in {:.2} s", written as f64 / row_bytes as f64, loaded.as_secs_f64());
+        println!(
+            "  {way:<18} {:.2}, in {:.2} s",
+            written as f64 / row_bytes as f64,
+            loaded.as_secs_f64()
+        );
         assert_eq!(rows.get(&row(ROWS - 1).0)?.as_deref(), Some(row(ROWS - 1).1.as_bytes()));
         db.close()?;
     }

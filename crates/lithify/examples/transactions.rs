@@ -47,7 +47,8 @@ fn transfer_retrying(db: &Db, accounts: &ColumnFamily, hop: u64) -> Result<u64> 
 }
 
 fn main() -> Result<()> {
-    let directory = std::env::temp_dir().join(format!("lithify-transactions-{}", std::process::id()));
+    let directory =
+        std::env::temp_dir().join(format!("lithify-transactions-{}", std::process::id()));
     let db = Db::open(&directory, Options::default())?;
     let accounts = db.column_family("accounts", CfOptions::default())?;
     for account in 0..ACCOUNTS {

@@ -153,7 +153,8 @@ pub struct PurgeArguments {
 }
 
 fn parse_number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "expected the number of a backup, see `lithify backup list`".to_owned())
+    text.parse()
+        .map_err(|_| "expected the number of a backup, see `lithify backup list`".to_owned())
 }
 
 /// A script whose variable is empty or 0 should not end with no backup at all.

@@ -133,7 +133,9 @@ pub fn compare(
     if lines.is_empty() {
         return Err(match subjects.is_empty() {
             true => Refusal::NothingInCommon([first, second].map(ResultSet::names)),
-            false => Refusal::NoTestInCommon([first, second].map(ResultSet::tests)),
+            false => Refusal::NoTestInCommon(
+                [first, second].map(|set| set.tests().into_iter().map(str::to_owned).collect()),
+            ),
         });
     }
     let differences = differences(first, second, &subjects);

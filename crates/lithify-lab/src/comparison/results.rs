@@ -53,17 +53,6 @@ impl ResultSet {
         self.subjects.iter().map(|subject| subject.name.clone()).collect()
     }
 
-    /// Its phases, steps or tests, in their order.
-    pub fn tests(&self) -> Vec<String> {
-        let mut tests: Vec<String> = Vec::new();
-        for series in &self.series {
-            if !tests.contains(&series.test) {
-                tests.push(series.test.clone());
-            }
-        }
-        tests
-    }
-
     /// Adds a subject unless it is there.
     pub fn subject(&mut self, subject: Subject) {
         if self.subjects.iter().all(|known| known.name != subject.name) {

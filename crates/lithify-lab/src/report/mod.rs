@@ -183,7 +183,11 @@ pub(crate) fn heading(record: &RunRecord, phase: Phase) -> String {
         Phase::Query => format!("query: {} s, {} clients", spec.query_seconds, spec.requesters),
     };
     // Writing to a String cannot fail.
-    let _ = write!(heading, " (medians of {}; size and rss in GB of 10^9 bytes", repeats(record.plan.repeats));
+    let _ = write!(
+        heading,
+        " (medians of {}; size and rss in GB of 10^9 bytes",
+        repeats(record.plan.repeats)
+    );
     if phase == Phase::Query {
         heading.push_str("; p99 in ms");
     }
