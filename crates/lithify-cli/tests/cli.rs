@@ -101,7 +101,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&with(&["--scale", "huge"]), 2, "there are: cached, io-l, io-s, smoke");
     refused(&with(&["--arms", "zlib-1,gzip"]), 2, "there is no arm \"gzip\"");
     refused(&with(&["--engine", "other"]), 2, "invalid value 'other'");
-    refused(&["bench", "setup", "rocksdb", "--version", "1"], 1, "there are: 11.8.1, 10.4.2");
+    refused(&["bench", "setup", "rocksdb", "--version", "1"], 2, "there are: 11.8.1, 10.4.2");
     refused(&["bench", "setup", "other"], 2, "no setup is known for \"other\"; there are: rocksdb");
     refused(&with(&["--results", "file"]), 2, "file is no directory");
     refused(&with(&["--data", "file"]), 2, "file is no directory");

@@ -7,7 +7,7 @@ use lithify::stats::TrafficFigure;
 use lithify::{CfOptions, ColumnFamily, Db, Options, Result, TableTransfer, TableWriter};
 use std::path::{Path, PathBuf};
 
-const ROWS: u64 = 200_000;
+const ROWS: u64 = 1_000_000;
 const BATCH: u64 = 500;
 /// Co-prime to the number of rows, so that all come once.
 const STRIDE: u64 = 77_777;
