@@ -271,7 +271,8 @@ impl Server {
     }
 }
 
-/// Makes the tables that every server has.
+/// Makes the tables that every server has. It is done from within the directory of the data, for the
+/// script that does it leaves out the quotes around that directory's name.
 fn make(
     installation: &Installation,
     data: &Path,
@@ -279,11 +280,13 @@ fn make(
     log: &Path,
     arguments: &[String],
 ) -> EngineResult<()> {
+    fs::create_dir_all(data).map_err(|error| failed(data, &error))?;
     let output = File::create(log).map_err(|error| failed(log, &error))?;
     let errors = output.try_clone().map_err(|error| failed(log, &error))?;
     let mut command = installation.guarded_server(&installation.install);
     command
-        .arg(format!("--datadir={}", data.display()))
+        .current_dir(data)
+        .arg("--datadir=./")
         .arg(format!("--tmpdir={}", temporary.display()))
         .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
         .args(arguments)

@@ -16,7 +16,7 @@ pub static RECIPE: Recipe = Recipe {
     engine: "mariadb",
     title: "MariaDB",
     about: "installs the system's packages with apt-get, as root; starts no service",
-    versions: &["of the system"],
+    versions: &["system"],
     get,
 };
 

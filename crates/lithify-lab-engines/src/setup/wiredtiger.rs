@@ -8,6 +8,7 @@ use std::process::Command;
 use lithify_lab::adapter::{EngineError, EngineResult};
 use lithify_lab::run::cell::EngineSettings;
 
+use super::source::Needs;
 use super::{Recipe, Workshop, failed};
 use crate::wiredtiger::{FLAT_SOURCE, try_library};
 
@@ -22,17 +23,14 @@ pub static RECIPE: Recipe = Recipe {
     get,
 };
 
-/// What makes all that is needed there.
-const PACKAGES: &str = "With Debian: apt-get install python3-pip cmake g++ make libsnappy-dev liblz4-dev zlib1g-dev \
-     libzstd-dev";
+const NEEDS: Needs = Needs {
+    headers: &["lz4.h", "snappy-c.h", "zlib.h", "zstd.h"],
+    packages: "python3-pip cmake g++ make libsnappy-dev liblz4-dev zlib1g-dev libzstd-dev",
+};
 
 /// Codecs that are built in. The library's compressors are extensions otherwise, which would have
 /// to be found when a database is opened.
 const CODECS: [&str; 4] = ["SNAPPY", "LZ4", "ZLIB", "ZSTD"];
-
-/// A file that compiles where the headers are that the build needs.
-const PROBE: &str = "#include <lz4.h>\n#include <snappy-c.h>\n#include <zlib.h>\n\
-                     #include <zstd.h>\nint main(void) { return 0; }\n";
 
 /// Switched off: what is not the library.
 const WITHOUT: [&str; 7] = [
@@ -46,9 +44,16 @@ const WITHOUT: [&str; 7] = [
 ];
 
 fn get(workshop: &Workshop<'_>) -> EngineResult<PathBuf> {
-    check_tools(workshop)?;
+    NEEDS.check(workshop)?;
     let source = fetch(workshop)?;
-    let build = build(workshop, &source)?;
+    let options: Vec<String> = ["-DENABLE_STATIC=ON", "-DWITH_PIC=ON"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(WITHOUT.map(|option| format!("-D{option}=OFF")))
+        .chain(CODECS.map(|codec| format!("-DENABLE_{codec}=OFF")))
+        .chain(CODECS.map(|codec| format!("-DHAVE_BUILTIN_EXTENSION_{codec}=ON")))
+        .collect();
+    let build = NEEDS.build(workshop, &source, &options, "wiredtiger_static")?;
     let fresh = link(workshop, &build)?;
     workshop.say("trying the library");
     let trial = workshop.path().join("trial");
@@ -63,25 +68,6 @@ fn get(workshop: &Workshop<'_>) -> EngineResult<PathBuf> {
     workshop.keep(&fresh, &super::library_name(RECIPE.engine))
 }
 
-fn missing(what: &str) -> String {
-    format!("{what} is not installed. {PACKAGES}")
-}
-
-/// Says what is missing before minutes are spent.
-fn check_tools(workshop: &Workshop<'_>) -> EngineResult<()> {
-    for tool in ["cmake", "make", "c++"] {
-        workshop.run(Command::new(tool).arg("--version"), &missing(tool))?;
-    }
-    let probe = workshop.path().join("probe.c");
-    fs::write(&probe, PROBE).map_err(|error| failed(&probe, error))?;
-    let mut compiler = Command::new("cc");
-    compiler.arg("-fsyntax-only").arg(&probe);
-    workshop.run(&mut compiler, &missing("cc")).map_err(|error| {
-        EngineError::fatal(format!("headers of the codecs are missing ({error}). {PACKAGES}"))
-    })?;
-    Ok(())
-}
-
 /// Fetches and unpacks the source; gives its directory.
 fn fetch(workshop: &Workshop<'_>) -> EngineResult<PathBuf> {
     let version = workshop.version();
@@ -90,40 +76,12 @@ fn fetch(workshop: &Workshop<'_>) -> EngineResult<PathBuf> {
     pip.args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps"])
         .args(["--no-binary", ":all:"])
         .arg(format!("wiredtiger=={version}"));
-    workshop.run(&mut pip, &missing("python3"))?;
+    workshop.run(&mut pip, &NEEDS.missing("python3"))?;
     let mut tar = Command::new("tar");
     tar.arg("-xzf").arg(workshop.the_file("gz")?);
-    workshop.run(&mut tar, &missing("tar"))?;
+    workshop.run(&mut tar, &NEEDS.missing("tar"))?;
     let source = workshop.path().join(format!("wiredtiger-{version}"));
     if source.is_dir() { Ok(source) } else { Err(failed(&source, "is not in the package")) }
-}
-
-/// Builds the static library; gives the build's directory.
-fn build(workshop: &Workshop<'_>, source: &Path) -> EngineResult<PathBuf> {
-    let build = workshop.path().join("build");
-    let mut configure = Command::new("cmake");
-    configure
-        .arg("-S")
-        .arg(source)
-        .arg("-B")
-        .arg(&build)
-        .args(["-G", "Unix Makefiles", "-DCMAKE_BUILD_TYPE=Release"])
-        .args(["-DENABLE_STATIC=ON", "-DWITH_PIC=ON"])
-        .args(WITHOUT.map(|option| format!("-D{option}=OFF")))
-        .args(CODECS.map(|codec| format!("-DENABLE_{codec}=OFF")))
-        .args(CODECS.map(|codec| format!("-DHAVE_BUILTIN_EXTENSION_{codec}=ON")));
-    workshop.run(&mut configure, &missing("cmake"))?;
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    workshop.say(&format!("building it, {jobs} at a time; this takes a few minutes"));
-    let mut make = Command::new("nice");
-    make.args(["-n", "10", "cmake", "--build"]).arg(&build).args([
-        "--target",
-        "wiredtiger_static",
-        "--parallel",
-        &jobs.to_string(),
-    ]);
-    workshop.run(&mut make, &missing("nice"))?;
-    Ok(build)
 }
 
 /// Links the static library and the plain functions into the library that is loaded. Only the
@@ -143,6 +101,6 @@ fn link(workshop: &Workshop<'_>, build: &Path) -> EngineResult<PathBuf> {
         .arg(build.join("libwiredtiger.a"))
         .args(["-lsnappy", "-llz4", "-lz", "-lzstd", "-lpthread", "-ldl", "-lrt"])
         .args(["-Wl,--exclude-libs,ALL", "-Wl,-z,defs"]);
-    workshop.run(&mut compiler, &missing("cc"))?;
+    workshop.run(&mut compiler, &NEEDS.missing("cc"))?;
     Ok(fresh)
 }

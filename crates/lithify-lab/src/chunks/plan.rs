@@ -11,7 +11,8 @@ use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
 use crate::run::cells::{Entries, RunPlan};
 use crate::run::plan::{
-    ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
+    ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
+    rotated,
 };
 
 /// What the command line chose.
@@ -144,7 +145,7 @@ impl ChunkPlan {
         let text_bytes = text
             .available_bytes(sizes.text_kib << 10)
             .map_err(|error| ChoiceError(error.to_string()))?;
-        let mut cells = Vec::new();
+        let (mut cells, mut left_out) = (Vec::new(), LeftOut::default());
         for repeat in 0..sizes.repeats {
             for arm in rotated(&arms, repeat as usize) {
                 for engine in rotated(&engines, repeat as usize) {
@@ -152,10 +153,7 @@ impl ChunkPlan {
                         one_codec(arm.codec, arm.chunk_kib, &sizes.sizes(), workload.durability);
                     let is_first = arms.iter().find(|a| a.codec == arm.codec) == Some(arm);
                     if let Some(why) = cannot_run(engine, &settings, is_first) {
-                        let line = format!("{arm} on {engine} is skipped: {why}");
-                        if !skipped.contains(&line) {
-                            skipped.push(line);
-                        }
+                        left_out.note(engine, arm.to_string(), why);
                         continue;
                     }
                     cells.push(ChunkCell {
@@ -178,6 +176,7 @@ impl ChunkPlan {
                 }
             }
         }
+        skipped.extend(left_out.lines());
         if cells.is_empty() {
             return Err(ChoiceError(skipped.join("; ")));
         }

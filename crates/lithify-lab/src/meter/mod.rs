@@ -55,6 +55,22 @@ pub struct OwnFileSystem {
     pub empty_bytes: u64,
     /// The process that serves it, if it is one in user space: it is watched, too.
     pub process_id: Option<u32>,
+    /// The pool of ZFS that it is, if it is one.
+    pub pool: Option<String>,
+}
+
+impl OwnFileSystem {
+    /// Writes out what is dirty, so that the file system's own account has it. Returns whether it
+    /// worked.
+    pub fn sync(&self) -> bool {
+        let synced = space::sync_file_system(&self.directory);
+        self.pool.as_deref().is_none_or(space::commit_pool) && synced
+    }
+
+    /// Bytes that the data take, by the file system's own account.
+    pub fn used_bytes(&self) -> u64 {
+        space::occupied_bytes(&self.directory).saturating_sub(self.empty_bytes)
+    }
 }
 
 /// All counters at one moment.
@@ -206,10 +222,7 @@ impl Meter {
 
     /// The directory now, and what it takes by the account of a file system of its own.
     pub fn sizes(&self) -> (DirectorySize, Option<u64>) {
-        let used = self
-            .file_system
-            .as_ref()
-            .map(|own| space::occupied_bytes(&own.directory).saturating_sub(own.empty_bytes));
+        let used = self.file_system.as_ref().map(OwnFileSystem::used_bytes);
         (space::directory_size(&self.directory), used)
     }
 
@@ -234,7 +247,10 @@ impl Meter {
     /// Hands the directory's file system to the device, so that what comes later is not charged
     /// for what came before. Failure shows in the device counters only, so it is not an error.
     pub fn sync(&self) -> bool {
-        space::sync_file_system(&self.directory)
+        match &self.file_system {
+            Some(own) => own.sync(),
+            None => space::sync_file_system(&self.directory),
+        }
     }
 
     /// Reads all counters.
@@ -349,6 +365,7 @@ mod tests {
             directory: directory.path().to_owned(),
             empty_bytes: occupied / 2,
             process_id: Some(std::process::id()),
+            pool: None,
         };
         meter.own_file_system(own.clone());
         assert!(meter.sizes().1.is_some_and(|bytes| bytes > 0));

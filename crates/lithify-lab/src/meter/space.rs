@@ -97,6 +97,16 @@ pub fn sync_file_system(directory: &Path) -> bool {
     File::open(directory).is_ok_and(|directory| nix::unistd::syncfs(directory).is_ok())
 }
 
+/// Has ZFS commit what was written to a pool. A sync leaves it in a group of transactions that is
+/// open for seconds, and neither the pool's account nor its file has it yet; a change of a property
+/// waits for the group. Returns whether it worked.
+pub fn commit_pool(pool: &str) -> bool {
+    let mut change = Command::new("zfs");
+    // The value alone makes no difference; a property of one's own has a colon in its name.
+    change.args(["set", "lithify:committed=yes", pool]);
+    change.output().is_ok_and(|output| output.status.success())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::RunError;
 use super::ownership;
 use super::progress::Announcer;
-use crate::meter::space::{occupied_bytes, sync_file_system};
+use crate::meter::space::occupied_bytes;
 use crate::meter::{Meter, OwnFileSystem};
 
 /// Which file system, and how it compresses.
@@ -207,17 +207,25 @@ impl CellFileSystem {
     /// Bytes that its content takes after compression, by the file system's own account. Everything
     /// is written out first.
     pub fn used_bytes(&self) -> u64 {
-        sync_file_system(&self.directory);
-        occupied_bytes(&self.directory).saturating_sub(self.empty_bytes)
+        let own = self.own();
+        own.sync();
+        own.used_bytes()
     }
 
     /// Tells a meter that the data have it for themselves.
     pub fn tell(&self, meter: &mut Meter) {
-        meter.own_file_system(OwnFileSystem {
+        meter.own_file_system(self.own());
+    }
+
+    fn own(&self) -> OwnFileSystem {
+        // A pool has the name of its directory.
+        let name = || self.directory.file_name().map(|name| name.to_string_lossy().into_owned());
+        OwnFileSystem {
             directory: self.directory.clone(),
             empty_bytes: self.empty_bytes,
             process_id: self.process_id,
-        });
+            pool: name().filter(|_| matches!(self.spec, FileSystemSpec::Zfs { .. })),
+        }
     }
 
     /// What it is, in words.
@@ -483,6 +491,16 @@ mod tests {
         }
     }
 
+    /// Bytes that do not compress.
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 56) as u8
+        };
+        (0..bytes).map(|_| next()).collect()
+    }
+
     /// Files that compress, on every file system that can be made here.
     #[test]
     fn what_is_mounted_compresses_and_goes_away() {
@@ -492,6 +510,7 @@ mod tests {
         let alias = aliases.path().join("alias");
         std::os::unix::fs::symlink(place.path(), &alias).expect("is linked");
         let bytes = b"quartz feldspar mica ".repeat(400_000);
+        let noise = noise(4 << 20);
         for text in ["ext4", "xfs", "btrfs:zstd-3", "btrfs:zlib-9", "btrfs:lzo", "zfs:gzip-6"] {
             let spec: FileSystemSpec = text.parse().expect("is known");
             let request = FileSystemRequest::new(&spec, 0);
@@ -512,6 +531,10 @@ mod tests {
             let compresses = !matches!(spec, FileSystemSpec::Ext4 | FileSystemSpec::Xfs);
             let most = if compresses { bytes.len() / 4 } else { 2 * bytes.len() };
             assert!(used > 0 && used < most as u64, "{text}: {used} bytes");
+            // All of it is in the account at once, that of a pool of ZFS too.
+            fs::write(mounted.directory().join("noise"), &noise).expect("is written");
+            let more = seen.used_bytes() - used;
+            assert!(more >= noise.len() as u64, "{text}: {more} bytes of noise");
             drop(mounted);
             let left = fs::read_dir(place.path()).expect("is there").count();
             assert_eq!(left, 0, "{text} left something behind");

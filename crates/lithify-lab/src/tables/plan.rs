@@ -11,7 +11,8 @@ use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
 use crate::run::file_system::FileSystemRequest;
 use crate::run::plan::{
-    ChoiceError, cannot_run, engines_on_disk, find_scale, one_codec, override_with, rotated,
+    ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
+    rotated,
 };
 
 /// What the command line chose.
@@ -172,7 +173,7 @@ impl TablePlan {
         let (engines, mut skipped) = engines_on_disk(&workload.engines, choice.engine.as_ref())?;
         let (tables, missing) = tables_here(experiment, &sizes)?;
         skipped.extend(missing);
-        let mut cells = Vec::new();
+        let (mut cells, mut left_out) = (Vec::new(), LeftOut::default());
         for repeat in 0..sizes.repeats {
             for (table, arm) in tables
                 .iter()
@@ -184,10 +185,7 @@ impl TablePlan {
                     let is_first = is_first(&arms, arm, engine);
                     let lacking = cannot_run(engine, &settings, is_first);
                     if let Some(why) = lacking.or_else(|| has_no_place(arm)) {
-                        let line = format!("arm {} on {engine} is skipped: {why}", arm.name);
-                        if !skipped.contains(&line) {
-                            skipped.push(line);
-                        }
+                        left_out.note(engine, arm.name.clone(), why);
                         continue;
                     }
                     let mut cell = TableCell {
@@ -216,6 +214,7 @@ impl TablePlan {
                 }
             }
         }
+        skipped.extend(left_out.lines());
         if cells.is_empty() {
             return Err(ChoiceError(skipped.join("; ")));
         }

@@ -1,5 +1,6 @@
 //! From an experiment and the command line to the cells, in the order in which they run.
 
+mod left_out;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use crate::adapter::EngineName;
 use crate::experiment::{
     Arm, Claim, Codec, DeviceSpeed, DurabilityMode, EngineSizes, Experiment, Scale, SharedSettings,
 };
+pub(crate) use left_out::LeftOut;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
