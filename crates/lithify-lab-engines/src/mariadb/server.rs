@@ -36,6 +36,9 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 /// directory, and the server, which works in it, is told the name alone.
 const SOCKET: &str = "server.sock";
 
+/// The directory of temporary files, beside that of the data.
+const TEMPORARY: &str = "temporary";
+
 /// Where programs are looked for behind those of the environment.
 const PROGRAM_DIRECTORIES: [&str; 5] =
     ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec"];
@@ -197,10 +200,10 @@ impl Server {
         let directory =
             std::path::absolute(directory).map_err(|error| failed(directory, &error))?;
         let (data, log) = (directory.join("data"), directory.join("server.log"));
-        let temporary = directory.join("temporary");
+        let temporary = directory.join(TEMPORARY);
         fs::create_dir_all(&temporary).map_err(|error| failed(&temporary, &error))?;
         if !data.join("mysql").is_dir() {
-            make(installation, &data, &temporary, &log, made)?;
+            make(installation, &data, &log, made)?;
         }
         let output = File::options().create(true).append(true).open(&log);
         let output = output.map_err(|error| failed(&log, &error))?;
@@ -271,12 +274,11 @@ impl Server {
     }
 }
 
-/// Makes the tables that every server has. It is done from within the directory of the data, for the
-/// script that does it leaves out the quotes around that directory's name.
+/// Makes the tables that every server has. It is done from within the directory of the data, and no
+/// path is named: the script that does it takes spaces and quotes in one for its own.
 fn make(
     installation: &Installation,
     data: &Path,
-    temporary: &Path,
     log: &Path,
     arguments: &[String],
 ) -> EngineResult<()> {
@@ -286,8 +288,7 @@ fn make(
     let mut command = installation.guarded_server(&installation.install);
     command
         .current_dir(data)
-        .arg("--datadir=./")
-        .arg(format!("--tmpdir={}", temporary.display()))
+        .args(["--datadir=./", &format!("--tmpdir=../{TEMPORARY}")])
         .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
         .args(arguments)
         .stdout(output)

@@ -106,19 +106,24 @@ impl<'a> Page<'a> {
         let verdicts = || grid.rows.iter().filter_map(|row| Some((row, row.last()?)));
         let held = verdicts().filter(|(_, verdict)| *verdict == "held").count();
         let fallen: Vec<String> = verdicts()
-            .filter_map(|(row, verdict)| Some((row, verdict.strip_prefix("did not, because ")?)))
+            .filter_map(|(row, verdict)| Some((row, verdict.strip_prefix(report::FALLEN)?)))
             .map(|(row, figures)| format!("{} {} ({figures} KB)", row[0], row[1]))
             .collect();
-        let (outcome, tag) = match (held, fallen.len()) {
-            (0, 0) => return None,
-            (_, 0) => (Outcome::Held, "Held"),
+        let alike = verdicts().filter(|(_, verdict)| verdict.starts_with(report::ALIKE)).count();
+        let (outcome, tag) = match (held, alike, fallen.len()) {
+            (0, 0, 0) => return None,
+            (0, _, 0) => (Outcome::Undecided, "Undecided"),
+            (_, _, 0) => (Outcome::Held, "Held"),
             _ => (Outcome::Missed, "Did not hold"),
         };
         let mut text = format!(
             "{data}: an update writes most in a transaction of its own and least in one \
              transaction without gaps, in {held} of {} arms",
-            held + fallen.len()
+            held + alike + fallen.len()
         );
+        if alike > 0 {
+            text.push_str(&format!("; in {alike} two of the modes are not told apart"));
+        }
         if !fallen.is_empty() {
             text.push_str(&format!("; not in {}", fallen.join("; ")));
         }

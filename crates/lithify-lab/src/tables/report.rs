@@ -252,7 +252,11 @@ pub(crate) fn published_modes(run: &Run<TablePlan>) -> String {
 
 /// Modes of which one writes at most so much more than the next are not told apart: a page more or
 /// less of the log is as much.
-const ALIKE: f64 = 1.02;
+const ALIKE_RATIO: f64 = 1.02;
+
+/// How a verdict on the order of modes begins that is none, and one that is against it.
+pub(crate) const ALIKE: &str = "not told apart in ";
+pub(crate) const FALLEN: &str = "did not, because ";
 
 /// Whether figures fall from mode to mode, as published.
 pub(super) fn order(written: &[f64]) -> String {
@@ -260,13 +264,13 @@ pub(super) fn order(written: &[f64]) -> String {
         return "not measured".to_owned();
     }
     let mut pairs = written.windows(2).map(|pair| (pair[0], pair[1]));
-    if pairs.clone().all(|(earlier, later)| earlier > later * ALIKE) {
+    if pairs.clone().all(|(earlier, later)| earlier > later * ALIKE_RATIO) {
         return "held".to_owned();
     }
-    let rises = pairs.any(|(earlier, later)| later > earlier * ALIKE);
-    let verdict = if rises { "did not, because" } else { "not told apart in" };
+    let rises = pairs.any(|(earlier, later)| later > earlier * ALIKE_RATIO);
+    let verdict = if rises { FALLEN } else { ALIKE };
     let told: Vec<String> = written.iter().map(|kb| figure(*kb)).collect();
-    format!("{verdict} {}", told.join(" : "))
+    format!("{verdict}{}", told.join(" : "))
 }
 
 /// The largest share of the CPUs that other processes took while a step ran, percent.

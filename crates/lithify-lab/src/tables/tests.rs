@@ -246,7 +246,7 @@ fn rows_that_are_not_the_tables_are_errors() {
 fn modes_that_write_alike_are_not_told_apart() {
     assert_eq!(report::order(&[3.0, 2.0, 1.0]), "held");
     assert_eq!(report::order(&[3.0, 2.0]), "not measured");
-    assert_eq!(report::order(&[135.0, 57.3, 57.25]), "not told apart in 135 : 57.3 : 57.3");
+    assert_eq!(report::order(&[135.0, 57.3, 57.26]), "not told apart in 135 : 57.3 : 57.3");
     assert_eq!(report::order(&[135.0, 57.3, 58.0]), "not told apart in 135 : 57.3 : 58.0");
     assert_eq!(report::order(&[135.0, 57.3, 60.0]), "did not, because 135 : 57.3 : 60.0");
     assert_eq!(report::order(&[1.0, 1.2, 0.9]), "did not, because 1.00 : 1.20 : 0.900");
