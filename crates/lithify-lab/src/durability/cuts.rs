@@ -26,6 +26,9 @@ const CUTS_PER_LIFE: u64 = 10;
 /// Time between two cuts, milliseconds, at most.
 const BETWEEN_MS_MAX: u64 = 12;
 
+/// How often the first commit of a life is looked for.
+const BEFORE_THE_FIRST_COMMIT: Duration = Duration::from_micros(100);
+
 fn world(files: &MemoryFileSystem) -> World {
     World { files: Arc::new(files.clone()), environment: Arc::new(PosixEnvironment) }
 }
@@ -69,6 +72,11 @@ fn live(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let work = scope.spawn(|| writers::run(&family, &witness, spec.value_bytes, true, &stop));
+        // A cut before the first commit tells nothing, and a busy machine may be so late.
+        let has_begun = || witness.counts().iter().any(|counts| counts.acknowledged > 0);
+        while !has_begun() && !work.is_finished() {
+            thread::sleep(BEFORE_THE_FIRST_COMMIT);
+        }
         let outcome = (0..cuts).try_for_each(|cut| {
             thread::sleep(Duration::from_micros(random.below(BETWEEN_MS_MAX * 1000)));
             let keep = if cut % 2 == 0 { CrashKeep::Nothing } else { CrashKeep::Random };
