@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::cross_count::CrossCounts;
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::datasets::schema::{Answer, Query, Row, Value};
 use lithify_lab::datasets::{PageCounts, Table, TableData, Wide, answer};
@@ -142,9 +143,24 @@ fn agrees_with_the_model(name: &str, settings: &EngineSettings, label: Option<&s
     }
     let statistics = opened.below().statistics().expect("tells");
     assert!(statistics.live_bytes > 100_000, "{name}: {statistics:?}");
+    let counts = &statistics.cross_counts;
+    assert_counted_by_both(name, counts, &["selects", "inserts", "updates", "rows updated"]);
+    let rows = counts.get("rows written").or(counts.get("rows inserted")).expect("are counted");
+    let loaded = 1500 + graph.expected_links() + graph.expected_counts();
+    assert!(rows.counted > loaded, "{name}: {rows:?} of {loaded} and what requests added");
     let pids = opened.below().process_ids();
     opened.close().expect("closes");
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+/// What was asked for is what the server counts; of `some` it has more than none.
+fn assert_counted_by_both(name: &str, counts: &CrossCounts, some: &[&str]) {
+    for (what, count) in counts {
+        assert_eq!(count.asked, count.counted, "{name}: {what} in {counts:?}");
+    }
+    for what in some {
+        assert!(counts.get(*what).is_some_and(|count| count.counted > 0), "{name}: {counts:?}");
+    }
 }
 
 fn is_alive(pid: u32) -> bool {
@@ -587,6 +603,10 @@ fn a_table_cell_tells_for_what_its_server_wrote() {
     let own = cell.table.open(cell.rows, cell.seed).expect("is generated");
     assert_eq!(outcome.scan_checksum, answer(&*own, &own.query()).checksum());
     let (load, update) = (&outcome.load, outcome.update.as_ref().expect("is done"));
+    assert_counted_by_both("load", &load.cross_counts, &["inserts", "rows written"]);
+    assert_eq!(load.cross_counts["rows written"].asked, cell.rows);
+    assert_counted_by_both("update", &update.cross_counts, &["updates", "rows updated"]);
+    assert_eq!(update.cross_counts["updates"].asked, cell.updates);
     for step in [load, update] {
         let pages = step.pages.expect("are counted");
         assert!(pages.written > 0 && pages.doublewritten > 0, "{pages:?}");

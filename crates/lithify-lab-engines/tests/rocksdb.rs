@@ -16,7 +16,8 @@ use lithify_lab::run::engine::{Transactions, open_spaces};
 /// version, so the others are tested by processes of their own.
 const VERSION: &str = "LITHIFY_TEST_ROCKSDB";
 
-const VERSIONS: [&str; 4] = ["rocksdb", "rocksdb-no-yield", "rocksdb-10.4.2", "rocksdb-system"];
+const VERSIONS: [&str; 5] =
+    ["rocksdb", "rocksdb-no-yield", "rocksdb-native", "rocksdb-10.4.2", "rocksdb-system"];
 
 /// The version that has no transactions by its C interface.
 const WITHOUT_TRANSACTIONS: &str = "rocksdb-system";

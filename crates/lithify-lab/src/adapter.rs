@@ -13,6 +13,7 @@
 //!
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
 
+pub mod cross_count;
 pub mod layer;
 pub mod plain;
 pub mod window;
@@ -22,6 +23,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
+
+use cross_count::CrossCounts;
 
 /// What the driver does about an engine's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +251,10 @@ pub struct EngineStatistics {
     pub cpu_us_by_cause: BTreeMap<String, u64>,
     /// Writers held back.
     pub stalls: StallStatistics,
+    /// What was asked of it since open beside what it counts of the same; empty where only one side
+    /// counts.
+    #[serde(default, skip_serializing_if = "CrossCounts::is_empty")]
+    pub cross_counts: CrossCounts,
     /// Everything else the engine wants in the raw results.
     pub raw: serde_json::Value,
 }

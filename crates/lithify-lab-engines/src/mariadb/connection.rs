@@ -12,9 +12,11 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
+use super::tally::{Tally, Verb};
 use super::wire::{Fields, Wire, put_length};
 
 /// Capabilities of this client.
@@ -79,6 +81,7 @@ const RETRYABLE: [u64; 3] = [1020, 1205, 1213];
 #[derive(Debug)]
 pub struct Connection {
     wire: Wire,
+    tally: Arc<Tally>,
     /// True while rows of an answer are still to be received.
     unread: bool,
 }
@@ -89,6 +92,7 @@ pub struct Statement {
     id: u32,
     parameters: usize,
     columns: Vec<u8>,
+    verb: Verb,
     /// The server knows the types of the arguments since they were sent first.
     types_known: bool,
 }
@@ -164,13 +168,14 @@ fn is_end(payload: &[u8]) -> bool {
 }
 
 impl Connection {
-    /// Connects to the server at `socket` as its first user, who has no password.
+    /// Connects to the server at `socket` as its first user, who has no password. What it asks for
+    /// counts in `tally`.
     ///
     /// # Errors
     /// There is no server, or it does not let this client in.
-    pub fn open(socket: &Path) -> EngineResult<Connection> {
+    pub fn open(socket: &Path, tally: Arc<Tally>) -> EngineResult<Connection> {
         let stream = UnixStream::connect(socket).map_err(|error| broken(&error))?;
-        let mut connection = Connection { wire: Wire::new(stream), unread: false };
+        let mut connection = Connection { wire: Wire::new(stream), tally, unread: false };
         connection.shake_hands()?;
         Ok(connection)
     }
@@ -250,14 +255,22 @@ impl Connection {
         Ok(types)
     }
 
+    fn text(&mut self, sql: &str) -> EngineResult<()> {
+        self.tally.sent(Verb::of(sql));
+        self.command(&[&[command::QUERY], sql.as_bytes()])
+    }
+
     /// Does a statement that has no rows.
     ///
     /// # Errors
     /// The server's own.
     pub fn run(&mut self, sql: &str) -> EngineResult<Changes> {
-        self.command(&[&[command::QUERY], sql.as_bytes()])?;
+        self.text(sql)?;
         match self.head()? {
-            Head::Done(changes) => Ok(changes),
+            Head::Done(changes) => {
+                self.tally.done(Verb::of(sql), changes);
+                Ok(changes)
+            }
             Head::Rows(columns) => {
                 self.descriptions(columns)?;
                 self.text_rows(columns, &mut |_| ())?;
@@ -271,7 +284,7 @@ impl Connection {
     /// # Errors
     /// The server's own.
     pub fn query(&mut self, sql: &str) -> EngineResult<Vec<Vec<String>>> {
-        self.command(&[&[command::QUERY], sql.as_bytes()])?;
+        self.text(sql)?;
         let Head::Rows(columns) = self.head()? else { return Ok(Vec::new()) };
         self.descriptions(columns)?;
         let mut rows = Vec::new();
@@ -324,7 +337,8 @@ impl Connection {
             numbers.ok_or_else(|| unexpected("no prepared statement"))?;
         self.descriptions(parameters)?;
         let columns = self.descriptions(columns)?;
-        Ok(Statement { id: id as u32, parameters, columns, types_known: false })
+        let verb = Verb::of(sql);
+        Ok(Statement { id: id as u32, parameters, columns, verb, types_known: false })
     }
 
     /// Forgets a statement.
@@ -346,7 +360,10 @@ impl Connection {
     ) -> EngineResult<Changes> {
         self.begin(statement, arguments)?;
         match self.head()? {
-            Head::Done(changes) => Ok(changes),
+            Head::Done(changes) => {
+                self.tally.done(statement.verb, changes);
+                Ok(changes)
+            }
             Head::Rows(_) => Err(unexpected("rows where there are none")),
         }
     }
@@ -423,6 +440,7 @@ impl Connection {
                 arguments.types.len() / 2
             )));
         }
+        self.tally.sent(statement.verb);
         let mut head = [0; 10];
         head[0] = command::EXECUTE;
         head[1..5].copy_from_slice(&statement.id.to_le_bytes());

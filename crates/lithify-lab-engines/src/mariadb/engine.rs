@@ -432,8 +432,12 @@ impl Engine for MariaEngine {
     fn statistics(&self) -> EngineResult<EngineStatistics> {
         let database = self.data.join(DATABASE);
         let sizes = FileSizes::read(self.setup.kind, &self.data, &database);
-        let (counters, levels) = (self.counters()?, self.levels()?);
-        Ok(statistics::statistics(&self.setup, &counters, sizes, levels, self.details()?))
+        // Nothing is asked for between the two but the counters.
+        let (asked, counters) = (self.server.asked(), self.counters()?);
+        let (levels, details) = (self.levels()?, self.details()?);
+        let cross_counts = counters.beside(&self.setup, &asked);
+        let statistics = statistics::statistics(&self.setup, &counters, sizes, levels, details);
+        Ok(EngineStatistics { cross_counts, ..statistics })
     }
 
     fn process_ids(&self) -> Vec<u32> {

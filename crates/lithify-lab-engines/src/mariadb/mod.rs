@@ -8,6 +8,7 @@
 //! | `options` | settings as arguments and table options; what is refused |
 //! | `engine` | a server as an engine: figures, background work |
 //! | `statistics` | counters and texts of the server |
+//! | `tally` | what the server was asked for, to hold its counters against |
 //! | `graph`, `rows` | LinkBench's graph in tables |
 //! | `keys` | ordered keys in tables |
 //! | `tables` | tables of an experiment as they are |
@@ -26,6 +27,7 @@ mod rows;
 mod server;
 mod statistics;
 mod tables;
+mod tally;
 mod wire;
 
 use std::path::{Path, PathBuf};

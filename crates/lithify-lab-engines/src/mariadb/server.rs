@@ -15,12 +15,14 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
 use super::connection::{CONNECTION_LOST, Connection};
+use super::tally::{Asked, Tally};
 use crate::server_process::{
     Guard, POLL, ServerProcess, find_program, last_joined, last_lines, program_directories,
 };
@@ -183,6 +185,7 @@ pub struct Server {
     process: ServerProcess,
     /// The data directory, by which the socket is found.
     data: File,
+    tally: Arc<Tally>,
 }
 
 impl Server {
@@ -222,7 +225,7 @@ impl Server {
         command.args(made).args(started).stdout(output).stderr(errors).current_dir(&data);
         let data = File::open(&data).map_err(|error| failed(&data, &error))?;
         let (process, _) = ServerProcess::start("the MariaDB server", command, &log)?;
-        let server = Server { process, data };
+        let server = Server { process, data, tally: Arc::default() };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -232,13 +235,18 @@ impl Server {
         self.process.pid()
     }
 
+    /// What its connections have asked for.
+    pub fn asked(&self) -> Asked {
+        self.tally.now()
+    }
+
     /// A connection to it.
     ///
     /// # Errors
     /// It is not there any more, or lets nobody in.
     pub fn connect(&self) -> EngineResult<Connection> {
         let socket = format!("/proc/self/fd/{}/{SOCKET}", self.data.as_raw_fd());
-        Connection::open(Path::new(&socket))
+        Connection::open(Path::new(&socket), Arc::clone(&self.tally))
     }
 
     /// An error of a connection, with the reason when it is that the server has ended.

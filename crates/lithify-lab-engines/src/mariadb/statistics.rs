@@ -5,11 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use lithify_lab::adapter::cross_count::{CrossCount, CrossCounts};
 use lithify_lab::adapter::{EngineStatistics, LevelStatistics};
 use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::options::{Kind, Setup};
+use super::tally::Asked;
 use crate::rocksdb::statistics::parse_levels;
 
 /// The server's counters by their names in lower case.
@@ -79,6 +81,37 @@ impl Counters {
         account.compressed = self.value("innodb_num_pages_page_compressed");
         account.failed = self.value("innodb_num_pages_page_compression_error");
         account.decompressed = self.value("innodb_num_pages_page_decompressed");
+    }
+
+    /// What the server counts of what it was asked for. MyRocks counts rows itself; those of the
+    /// others are counted where the server calls them, twice for a table in partitions, which is
+    /// an engine over engines.
+    pub fn beside(&self, setup: &Setup, asked: &Asked) -> CrossCounts {
+        let calls = |name: &str| self.value(name) / if setup.partitions > 1 { 2 } else { 1 };
+        let mut counts = vec![
+            ("selects", asked.selects, self.value("com_select")),
+            ("inserts", asked.inserts, self.value("com_insert")),
+            ("updates", asked.updates, self.value("com_update")),
+            ("deletes", asked.deletes, self.value("com_delete")),
+        ];
+        let of_rows = |name: &str| match setup.kind {
+            Kind::MyRocks => self.value(&format!("rocksdb_rows_{name}d")),
+            Kind::InnoDb | Kind::MyIsam | Kind::Aria => calls(&format!("handler_{name}")),
+        };
+        if let Some([inserted, updated]) = asked.inserted_and_updated_rows {
+            if setup.kind == Kind::MyRocks {
+                counts.push(("rows inserted", inserted, self.value("rocksdb_rows_inserted")));
+            }
+            counts.push(("rows updated", updated, of_rows("update")));
+        }
+        if setup.kind != Kind::MyRocks {
+            counts.push(("rows written", asked.written_rows, calls("handler_write")));
+        }
+        counts.push(("rows deleted", asked.deleted_rows, of_rows("delete")));
+        let count = |(what, asked, counted): (&str, u64, u64)| {
+            (what.to_owned(), CrossCount { asked, counted })
+        };
+        counts.into_iter().map(count).collect()
     }
 
     /// Bytes that an engine has read, by cause.
@@ -226,6 +259,8 @@ fn memory(kind: Kind, counters: &Counters) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lithify_lab::experiment::Codec;
+    use lithify_lab::run::cell::EngineSettings;
 
     fn row(name: &str, value: &str) -> Vec<String> {
         vec![name.to_owned(), value.to_owned()]
@@ -264,6 +299,47 @@ mod tests {
         let sizes = FileSizes::read(Kind::InnoDb, root.path(), &database);
         assert_eq!(sizes.length_bytes, 10_500);
         assert_eq!(FileSizes::read(Kind::MyIsam, root.path(), &database).length_bytes, 10_000);
+    }
+
+    #[test]
+    fn what_was_asked_for_stands_beside_what_was_counted() {
+        let setup = |kind, options: &[(&str, &str)]| {
+            let mut settings =
+                EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+            let owned = options.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            settings.options = owned.collect();
+            Setup::new(kind, "e", &settings).expect("is possible")
+        };
+        let counters = Counters::of(&[
+            row("Com_insert", "3"),
+            row("Handler_write", "8"),
+            row("Handler_update", "2"),
+            row("Rocksdb_rows_inserted", "4"),
+            row("Rocksdb_rows_updated", "1"),
+        ]);
+        let asked = Asked {
+            inserts: 3,
+            written_rows: 4,
+            inserted_and_updated_rows: Some([4, 1]),
+            ..Asked::default()
+        };
+        let seen = |setup: &Setup, asked: &Asked| -> Vec<(String, u64, u64)> {
+            let counts = counters.beside(setup, asked).into_iter();
+            let counts = counts.filter(|(_, count)| count.asked + count.counted > 0);
+            counts.map(|(what, count)| (what, count.asked, count.counted)).collect()
+        };
+        let told = |what: &str, asked, counted| (what.to_owned(), asked, counted);
+        let partitioned = setup(Kind::InnoDb, &[("partitions", "4")]);
+        let wanted =
+            [told("inserts", 3, 3), told("rows updated", 1, 1), told("rows written", 4, 4)];
+        assert_eq!(seen(&partitioned, &asked), wanted);
+        let rocks = setup(Kind::MyRocks, &[("partitions", "4")]);
+        let wanted =
+            [told("inserts", 3, 3), told("rows inserted", 4, 4), told("rows updated", 1, 1)];
+        assert_eq!(seen(&rocks, &asked), wanted);
+        let vague = Asked { inserted_and_updated_rows: None, ..asked };
+        let wanted = [told("inserts", 3, 3), told("rows written", 4, 8)];
+        assert_eq!(seen(&setup(Kind::InnoDb, &[]), &vague), wanted);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lithify_lab::adapter::cross_count::CrossCounts;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
     SpaceId, SpaceSpec, StallStatistics,
@@ -361,6 +362,7 @@ impl Engine for RocksEngine {
                 ("compaction", counters.sum("rocksdb.compaction.times.cpu_micros")),
             ]),
             stalls: self.stalls(&counters),
+            cross_counts: CrossCounts::new(),
             raw: self.raw(&counters, wal_bytes),
             levels,
         })

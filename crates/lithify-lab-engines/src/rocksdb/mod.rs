@@ -53,12 +53,14 @@ pub struct RocksDb {
 enum Source {
     /// Put into the cache by the setup.
     Cache(&'static str),
+    /// Built by the setup for this processor, and put into the cache.
+    Native(&'static str),
     /// Installed by the system.
     System,
 }
 
 /// The versions, the one to compare with first.
-pub static PROVIDERS: [RocksDb; 4] = [
+pub static PROVIDERS: [RocksDb; 5] = [
     RocksDb {
         name: "rocksdb",
         about: "RocksDB 11.8.1 from its Java package",
@@ -70,6 +72,12 @@ pub static PROVIDERS: [RocksDb; 4] = [
         about: "the same; writers that wait for each other sleep at once",
         source: Source::Cache("11.8.1"),
         adaptive_yield: false,
+    },
+    RocksDb {
+        name: "rocksdb-native",
+        about: "RocksDB 11.8.1 built for this processor, with the system's codecs",
+        source: Source::Native("11.8.1"),
+        adaptive_yield: true,
     },
     RocksDb {
         name: "rocksdb-10.4.2",
@@ -93,6 +101,9 @@ impl RocksDb {
     fn library(&self) -> EngineResult<PathBuf> {
         match self.source {
             Source::Cache(version) => setup::recipe("rocksdb")?.library(version),
+            Source::Native(version) => {
+                setup::recipe("rocksdb")?.library(&format!("{version}{}", setup::NATIVE))
+            }
             Source::System => library::system_library(SYSTEM_LIBRARY, "librocksdb7.8"),
         }
     }
@@ -162,7 +173,7 @@ impl Provider for RocksDb {
 
     fn version(&self) -> String {
         match self.source {
-            Source::Cache(version) => version,
+            Source::Cache(version) | Source::Native(version) => version,
             Source::System => SYSTEM_VERSION,
         }
         .to_owned()
@@ -170,7 +181,7 @@ impl Provider for RocksDb {
 
     fn capabilities(&self) -> Capabilities {
         // The C interface of the system's version has no transactions.
-        engine::capabilities(matches!(self.source, Source::Cache(_)))
+        engine::capabilities(!matches!(self.source, Source::System))
     }
 
     fn available(&self) -> EngineResult<()> {
@@ -199,7 +210,7 @@ impl Provider for RocksDb {
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
         let place = match self.source {
             Source::Cache(version) => format!("the one built into RocksDB {version}"),
-            Source::System => "the system's".to_owned(),
+            Source::Native(_) | Source::System => "the system's".to_owned(),
         };
         Ok(if codec == Codec::None { "none".to_owned() } else { place })
     }

@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
+pub use rocksdb::NATIVE;
 pub use workshop::Workshop;
 
 /// How to get one engine.
@@ -171,7 +172,7 @@ mod tests {
         let error = recipe.follow(directory.path(), "1.0", &interrupt, &|_| ());
         assert_eq!(
             error.expect_err("is unknown").to_string(),
-            "version 1.0 of RocksDB is not known here; there are: 11.8.1, 10.4.2"
+            "version 1.0 of RocksDB is not known here; there are: 11.8.1, 10.4.2, 11.8.1-native"
         );
         assert_eq!(std::fs::read_dir(directory.path()).expect("is there").count(), 0);
     }

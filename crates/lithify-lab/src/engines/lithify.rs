@@ -1,5 +1,6 @@
 //! Lithify through its public API, like any other engine here.
 
+use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::window::Window;
 use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
@@ -132,6 +133,7 @@ impl Engine for LithifyEngine {
             }),
             cpu_us_by_cause: by_cause(|cause| snapshot.figures.cpu_ns_of_cause(cause) / 1000),
             stalls: stall_statistics(&snapshot),
+            cross_counts: CrossCounts::new(),
             raw,
         })
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::figures::{Figures, Spread, cpu_us_per_operation, figure};
-use super::workload;
+use super::{cross_counts, workload};
 use crate::adapter::EngineStatistics;
+use crate::adapter::cross_count::{self, CrossCounts};
 use crate::experiment::Phase;
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
@@ -36,6 +37,7 @@ pub fn lines(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
         lines.extend(oracle(arm, results));
         for phase in [Phase::Load, Phase::Query] {
             lines.extend(ledger(arm, figures, phase));
+            lines.extend(counted_by_both(arm, results, phase));
         }
     }
     lines.extend(workload::lines(record));
@@ -85,6 +87,21 @@ fn ledger(arm: &str, figures: &Figures<'_>, phase: Phase) -> Option<String> {
         percent(written),
         percent(cpu)
     ))
+}
+
+/// What an arm's engine counted of what it was asked for, over all repeats.
+fn counted_by_both(arm: &str, results: &[&CellResult], phase: Phase) -> Option<String> {
+    let mut sum = CrossCounts::new();
+    for result in results {
+        let phase = result.phase(phase);
+        let (before, after) = (&phase.statistics_before, &phase.statistics);
+        cross_count::add(
+            &mut sum,
+            &cross_count::between(&before.cross_counts, &after.cross_counts),
+        );
+    }
+    let line = cross_counts::line(&sum)?;
+    Some(format!("  {arm}: the engine's own counters of the {phase}: {line}"))
 }
 
 /// Booked between the beginning and the end of a phase; `None` for an engine that books nothing.

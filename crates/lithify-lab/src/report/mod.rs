@@ -21,6 +21,7 @@ pub mod checks;
 pub mod clients;
 pub mod compare;
 pub mod conditions;
+pub(crate) mod cross_counts;
 pub mod csv;
 pub mod dropping;
 pub mod engines;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::engine::{PageAccount, TableEngine, TableSession, Update};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
+use crate::adapter::cross_count::{self, CrossCounts};
 use crate::adapter::{EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
@@ -171,6 +172,11 @@ impl Counted {
         written.map(|(cause, bytes)| (cause.clone(), less(cause, bytes))).collect()
     }
 
+    fn cross_counts_since(&self, before: &Counted) -> CrossCounts {
+        let (before, now) = (&before.statistics.cross_counts, &self.statistics.cross_counts);
+        cross_count::between(before, now)
+    }
+
     /// Stored bytes of the live tables, where the engine tells.
     fn table_bytes(&self) -> Option<u64> {
         let levels = &self.statistics.levels;
@@ -250,6 +256,7 @@ impl Bench<'_> {
             rest,
             written_by_cause: now.written_since(&counted),
             pages: pages.map(|(before, after)| PageWork::between(&before, &after)),
+            cross_counts: now.cross_counts_since(&counted),
         };
         let codec = step_failed("codec", engine.codec_in_force())?;
         let stored = Stored { table_bytes: now.table_bytes(), codec };

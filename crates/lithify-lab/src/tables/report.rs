@@ -1,11 +1,14 @@
 //! The report: a table of figures per data set, the three ways to update, and the published figures
 //! and ratios beside ours.
 
+use std::collections::BTreeMap;
+
 use super::causes;
 use super::figures::{mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
 use crate::adapter::EngineName;
+use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
 use crate::report::card::{machine_lines, text as text_of, tree};
@@ -14,7 +17,7 @@ use crate::report::compare::{
 };
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
-use crate::report::{opening, repeats};
+use crate::report::{cross_counts, opening, repeats};
 use crate::run::cells::Run;
 
 use super::engine::Rest;
@@ -129,10 +132,7 @@ pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
 
 /// How the waits for maintenance ended.
 fn maintenance(run: &Run<TablePlan>) -> String {
-    let steps = run.entries.results().flat_map(|outcome| {
-        let modes = outcome.modes.iter().map(|mode| &mode.step);
-        [&outcome.load, &outcome.scan].into_iter().chain(&outcome.update).chain(modes)
-    });
+    let steps = run.entries.results().flat_map(TableOutcome::steps);
     let (mut waits, mut timed_out, mut longest) = (0, 0, 0.0_f64);
     for step in steps {
         waits += 1;
@@ -288,10 +288,24 @@ pub(crate) fn checks(run: &Run<TablePlan>) -> Vec<String> {
     )];
     lines.extend(run.plan.skipped.iter().cloned());
     lines.extend(run.problems());
+    lines.extend(counted_by_both(run));
     let foreign = foreign_percent(run);
     let doubt = if foreign > FOREIGN_PERCENT_MAX { ": THE MACHINE WAS NOT QUIET" } else { "" };
     lines.push(format!("other processes took at most {} % of the CPUs{doubt}", figure(foreign)));
     lines
+}
+
+/// What each engine counted of what it was asked for, over all of its cells.
+fn counted_by_both(run: &Run<TablePlan>) -> Vec<String> {
+    let mut sums: BTreeMap<&str, CrossCounts> = BTreeMap::new();
+    for outcome in run.entries.results() {
+        let sum = sums.entry(outcome.cell.engine.name()).or_default();
+        outcome.steps().for_each(|step| cross_count::add(sum, &step.cross_counts));
+    }
+    let told = |(engine, sum): (&str, CrossCounts)| {
+        Some(format!("{engine}'s own counters: {}", cross_counts::line(&sum)?))
+    };
+    sums.into_iter().filter_map(told).collect()
 }
 
 /// A published ratio on an engine, with what was measured of it.

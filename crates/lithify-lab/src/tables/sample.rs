@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::engine::Rest;
 use super::plan::{TableChoice, TablePlan};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
+use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::tables::UpdateMode;
 use crate::experiment::{BUILT_IN, Codec, TableExperiment};
@@ -55,6 +56,7 @@ fn step(seconds: f64, written: u64) -> StepUsage {
         rest: Rest::Idle,
         written_by_cause: BTreeMap::new(),
         pages: None,
+        cross_counts: CrossCounts::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{PageAccount, Rest};
+use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
 use crate::experiment::tables::{Access, UpdateMode};
@@ -74,6 +75,9 @@ pub struct StepUsage {
     /// What became of its pages; `None` for an engine that does not count any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageWork>,
+    /// What was asked of the engine and what it counted of that; empty where only one side counts.
+    #[serde(default, skip_serializing_if = "CrossCounts::is_empty")]
+    pub cross_counts: CrossCounts,
 }
 
 /// What an engine did with pages in a step, maintenance included.
@@ -203,6 +207,12 @@ pub struct TableOutcome {
 }
 
 impl TableOutcome {
+    /// All steps that were taken.
+    pub fn steps(&self) -> impl Iterator<Item = &StepUsage> {
+        let modes = self.modes.iter().map(|mode| &mode.step);
+        [&self.load, &self.scan].into_iter().chain(&self.update).chain(modes)
+    }
+
     /// What the database took on disk after the load, bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.file_system_bytes.unwrap_or(self.size.allocated_bytes)
