@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
+use lithify_lab::engines::external_lock::{self, ExternalLock};
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
@@ -87,7 +88,7 @@ pub static PROVIDERS: [RocksDb; 5] = [
     },
     RocksDb {
         name: "rocksdb-system",
-        about: "RocksDB 7.8 as Debian 12 installs it (librocksdb7.8); no transactions",
+        about: "RocksDB 7.8 as Debian 12 installs it (librocksdb7.8); external lock",
         source: Source::System,
         adaptive_yield: true,
     },
@@ -97,6 +98,11 @@ const SYSTEM_LIBRARY: &str = "librocksdb.so.7.8";
 const SYSTEM_VERSION: &str = "7.8";
 
 impl RocksDb {
+    /// The C interface of the system's version has none.
+    fn has_transactions(&self) -> bool {
+        !matches!(self.source, Source::System)
+    }
+
     /// The library, or one line that says how to get it.
     fn library(&self) -> EngineResult<PathBuf> {
         match self.source {
@@ -180,8 +186,8 @@ impl Provider for RocksDb {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // The C interface of the system's version has no transactions.
-        engine::capabilities(!matches!(self.source, Source::System))
+        let own = engine::capabilities(self.has_transactions());
+        if self.has_transactions() { own } else { external_lock::capabilities(own) }
     }
 
     fn available(&self) -> EngineResult<()> {
@@ -200,11 +206,16 @@ impl Provider for RocksDb {
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
         let functions = functions(&self.library()?)?;
+        let needed = transactions == Transactions::Needed;
         let mode = Mode {
-            transactions: transactions == Transactions::Needed,
+            transactions: needed && self.has_transactions(),
             adaptive_yield: self.adaptive_yield,
         };
-        Ok(Box::new(RocksEngine::open(functions, directory, settings, spaces, mode)?))
+        let engine = RocksEngine::open(functions, directory, settings, spaces, mode)?;
+        Ok(match needed && !self.has_transactions() {
+            true => Box::new(ExternalLock::new(engine)),
+            false => Box::new(engine),
+        })
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {

@@ -112,11 +112,12 @@ fn linkbench(record: &RunRecord) -> ResultSet {
     for arm in &plan.arms {
         let again = figures.control(arm);
         for result in figures.results(arm).iter().chain(&again) {
-            set.machine = machine(&result.machine);
+            set.measured_on(machine(&result.machine), result.file_system.is_some());
             set.subject(Subject {
                 name: arm.clone(),
                 engine: result.engine_name.clone(),
                 settings: settings(&result.spec),
+                ..Subject::default()
             });
             let is_control = result.spec.purpose == Purpose::Control;
             for measure in pairs::measures(&figures, result) {
@@ -141,6 +142,7 @@ fn add_steps(
         name: subject.to_owned(),
         engine: result.engine_name.clone(),
         settings: settings(&result.cell.spec),
+        ..Subject::default()
     });
     let is_control = result.cell.role == Role::Control;
     for (index, measured) in measured(result, driver).enumerate() {
@@ -217,6 +219,7 @@ fn overwrites(record: &OverwriteRecord) -> ResultSet {
             name: name.clone(),
             engine: result.engine_name.clone(),
             settings: settings(spec),
+            ..Subject::default()
         }],
         series: Vec::new(),
     };
@@ -256,7 +259,7 @@ fn of_digest(digest: &Digest) -> ResultSet {
         set.subject(Subject {
             name: name.clone(),
             engine: digest::text(row, "engine").to_owned(),
-            settings: BTreeMap::new(),
+            ..Subject::default()
         });
         for (column, value) in row {
             let found = figure_of_column(column).zip(value.as_f64());

@@ -150,16 +150,28 @@ pub fn compare(
     })
 }
 
-/// Subjects of one name; the only two when each run has one.
+/// Subjects of one name; the only two when each run has one; those of one arm when each run has one
+/// engine.
 fn matched<'a>(first: &'a ResultSet, second: &'a ResultSet) -> Vec<[&'a Subject; 2]> {
     if let ([one], [other]) = (&first.subjects[..], &second.subjects[..]) {
         return vec![[one, other]];
     }
-    let twin = |one: &'a Subject| {
-        let other = second.subjects.iter().find(|other| other.name == one.name)?;
-        Some([one, other])
+    let pairs = |same: fn(&Subject, &Subject) -> bool| -> Vec<[&'a Subject; 2]> {
+        let twin = |one: &'a Subject| {
+            let other = second.subjects.iter().find(|other| same(one, other))?;
+            Some([one, other])
+        };
+        first.subjects.iter().filter_map(twin).collect()
     };
-    first.subjects.iter().filter_map(twin).collect()
+    let of_one_name = pairs(|one, other| one.name == other.name);
+    let has_one_engine = |set: &ResultSet| {
+        let mut engines = set.subjects.iter().map(|subject| &subject.engine);
+        engines.next().is_some_and(|first| engines.all(|engine| engine == first))
+    };
+    if of_one_name.is_empty() && has_one_engine(first) && has_one_engine(second) {
+        return pairs(|one, other| !one.arm.is_empty() && one.arm == other.arm);
+    }
+    of_one_name
 }
 
 /// What differs in machine and settings, each difference once.

@@ -24,6 +24,9 @@ pub struct ResultSet {
 pub struct Subject {
     /// By which it is found in another run.
     pub name: String,
+    /// The name without the engine, by which it is found where each run has one engine alone; empty
+    /// where the name has no engine in it.
+    pub arm: String,
     /// Name and version of the engine, as it says.
     pub engine: String,
     /// Workload, scale and settings, by name: what has to be the same to be compared.
@@ -51,6 +54,15 @@ impl ResultSet {
     /// The names of the subjects.
     pub fn names(&self) -> Vec<String> {
         self.subjects.iter().map(|subject| subject.name.clone()).collect()
+    }
+
+    /// What has to be the same about the machine of a cell; one on a file system of its own says
+    /// that in its settings.
+    pub fn measured_on(&mut self, mut facts: BTreeMap<String, String>, own_file_system: bool) {
+        if own_file_system {
+            facts.remove("file system");
+        }
+        self.machine.extend(facts);
     }
 
     /// Adds a subject unless it is there.

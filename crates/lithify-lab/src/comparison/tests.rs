@@ -9,7 +9,8 @@ use crate::run::sample;
 
 fn subject(name: &str, settings: &[(&str, &str)]) -> Subject {
     let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    Subject { name: name.to_owned(), engine: format!("{name} 1.0"), settings }
+    let engine = format!("{name} 1.0");
+    Subject { name: name.to_owned(), engine, settings, ..Subject::default() }
 }
 
 /// One subject with one figure, its repeats and those of its control.
@@ -58,6 +59,37 @@ fn without_a_control_ranges_must_not_overlap() {
     // No ratio to nothing, but a winner all the same.
     assert_eq!(lower(&[0.0, 0.0], &[3.0, 4.0]), Verdict::Worse);
     assert_eq!(lower(&[0.0, 0.0], &[0.0, 0.0]), Verdict::RangesOverlap);
+}
+
+#[test]
+fn arms_of_two_engines_are_compared_where_each_run_has_one() {
+    let run = |engines: &[&str]| {
+        let mut set = ResultSet::default();
+        for (engine, arm) in engines.iter().flat_map(|e| [(*e, "lz4-4k"), (*e, "none-4k")]) {
+            let name = format!("{engine} {arm}");
+            let subject = Subject { engine: engine.to_owned(), ..subject(&name, &[]) };
+            set.subject(Subject { arm: arm.to_owned(), ..subject });
+            set.add([&name, "text", "flush ms"], Better::Lower, (0, 1.0), false);
+        }
+        set
+    };
+    let comparison = compare(&run(&["lithify"]), &run(&["rocksdb"]), false).expect("compares");
+    let subjects: Vec<_> = comparison.lines.iter().map(|line| line.subject.as_str()).collect();
+    assert_eq!(subjects, ["lithify lz4-4k", "lithify none-4k"]);
+    assert_eq!(comparison.subjects[1][1].name, "rocksdb none-4k");
+    let several = compare(&run(&["lithify"]), &run(&["rocksdb", "leveldb"]), false);
+    assert!(matches!(several, Err(Refusal::NothingInCommon(_))), "{several:?}");
+}
+
+#[test]
+fn file_systems_of_cells_alone_are_no_difference_of_machines() {
+    let facts = |file_system: &str| -> BTreeMap<String, String> {
+        [("file system".to_owned(), file_system.to_owned()), ("kernel".into(), "6".into())].into()
+    };
+    let mut set = ResultSet::default();
+    set.measured_on(facts("ext4"), false);
+    set.measured_on(facts("btrfs"), true);
+    assert_eq!(set.machine, facts("ext4"));
 }
 
 #[test]

@@ -22,12 +22,12 @@ pub(super) fn tables(run: &Run<TablePlan>) -> ResultSet {
     for outcome in run.entries.results() {
         let cell = &outcome.cell;
         let name = format!("{} {}", cell.engine, cell.arm);
-        set.machine = machine(&outcome.machine);
+        set.measured_on(machine(&outcome.machine), outcome.file_system.is_some());
         let engine = outcome.engine_name.clone();
         // The number of rows belongs to the table, the arm to the name.
         let mut settings = settings(cell);
         ["rows", "table", "block_bytes"].iter().for_each(|key| drop(settings.remove(*key)));
-        set.subject(Subject { name: name.clone(), engine, settings });
+        set.subject(Subject { name: name.clone(), arm: cell.arm.clone(), engine, settings });
         for column in TableColumn::MAIN {
             if let Some(value) = column_value(outcome, *column) {
                 let test = format!("{}, {} rows", cell.table, cell.rows);
@@ -47,7 +47,8 @@ pub(super) fn chunks(run: &Run<ChunkPlan>) -> ResultSet {
         let name = format!("{} {}", cell.engine, cell.arm());
         set.machine = machine(&outcome.machine);
         let engine = outcome.engine_name.clone();
-        set.subject(Subject { name: name.clone(), engine, settings: settings(cell) });
+        let (arm, settings) = (cell.arm().to_string(), settings(cell));
+        set.subject(Subject { name: name.clone(), arm, engine, settings });
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len().max(1) as f64;
         let stored = outcome.stored_bytes() as f64 / outcome.text_bytes.max(1) as f64;
         let figures = [
@@ -74,7 +75,7 @@ pub(super) fn amplification(record: &AmplificationRecord) -> ResultSet {
         let mut settings = settings(&result.spec);
         ["workload", "rows"].iter().for_each(|key| drop(settings.remove(*key)));
         let engine = result.engine_name.clone();
-        set.subject(Subject { name: name.to_owned(), engine, settings });
+        set.subject(Subject { name: name.to_owned(), engine, settings, ..Subject::default() });
         let figures = [
             ("written by the process", Some(measured.write_process)),
             ("written to the device", measured.write_device),
@@ -102,6 +103,7 @@ pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
             name: mode.to_owned(),
             engine: record.engine_name.clone(),
             settings: settings(&record.spec),
+            ..Subject::default()
         });
         for (figure, better, value) in figures {
             set.add([mode, test, figure], *better, (0, *value), false);
@@ -147,7 +149,8 @@ pub(super) fn pages(record: &PagesRecord) -> ResultSet {
         let Some(figures) = &cell.figures else { continue };
         let mut settings = settings(&record.spec);
         ["file_systems", "layouts"].iter().for_each(|key| drop(settings.remove(*key)));
-        set.subject(Subject { name: name.to_owned(), engine: name.to_owned(), settings });
+        let engine = name.to_owned();
+        set.subject(Subject { name: name.to_owned(), engine, settings, ..Subject::default() });
         for (figure, of) in columns() {
             let better = if *figure == "writes/s" { Better::Higher } else { Better::Lower };
             if let Some(value) = of(figures) {

@@ -110,8 +110,10 @@ impl<'a> Page<'a> {
             .map(|(row, figures)| format!("{} {} ({figures} KB)", row[0], row[1]))
             .collect();
         let alike = verdicts().filter(|(_, verdict)| verdict.starts_with(report::ALIKE)).count();
+        let is_one_run = self.run.plan.sizes.repeats == 1;
         let (outcome, tag) = match (held, alike, fallen.len()) {
             (0, 0, 0) => return None,
+            _ if is_one_run => (Outcome::Undecided, "Undecided"),
             (0, _, 0) => (Outcome::Undecided, "Undecided"),
             (_, _, 0) => (Outcome::Held, "Held"),
             _ => (Outcome::Missed, "Did not hold"),
@@ -126,6 +128,9 @@ impl<'a> Page<'a> {
         }
         if !fallen.is_empty() {
             text.push_str(&format!("; not in {}", fallen.join("; ")));
+        }
+        if is_one_run {
+            text.push_str(": one run does not decide it");
         }
         Some(Finding::new(outcome, tag, format!("{text}.")))
     }
