@@ -107,7 +107,7 @@ fn a_page_is_made_beside_the_results_or_where_it_is_asked_for() {
     assert_eq!(fs::read_to_string(place.path().join("other.html")).expect("a page"), page);
     refused(place.path(), &["report", "absent.json"], 2, "there is no such file");
     refused(place.path(), &["report", "run.json", "--out", "."], 2, "--out . is a directory");
-    refused(place.path(), &["report", "run.json", "--out", "no/dir/x.html"], 1, "no/dir");
+    refused(place.path(), &["report", "run.json", "--out", "no/dir/x.html"], 2, "no/dir");
     fs::write(place.path().join("list.json"), "[]").expect("writes");
     refused(place.path(), &["report", "list.json"], 1, "is no record of a run");
 }

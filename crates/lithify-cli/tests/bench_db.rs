@@ -133,7 +133,7 @@ fn pairs_are_compared_and_a_stopped_run_goes_on() {
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is there");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest:?}");
-    let kept = "stopped; 2 of 7 runs are measured and kept, the same command goes on";
+    let kept = "stopped; 2 of 7 cells are measured and kept, the same command goes on";
     assert!(rest.iter().any(|line| line.contains(kept)), "{rest:?}");
 
     let run = output(place.path(), &arguments);

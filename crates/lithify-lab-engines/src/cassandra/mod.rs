@@ -25,7 +25,7 @@ use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, Spac
 use lithify_lab::chunks::engine::TextEngine;
 use lithify_lab::experiment::Codec;
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
+use lithify_lab::run::engine::{Content, Provider, Transactions};
 
 use crate::setup;
 
@@ -102,6 +102,12 @@ fn capabilities() -> Capabilities {
     }
 }
 
+fn text_only() -> EngineError {
+    EngineError::fatal(
+        "cassandra is measured on text in chunks only (lithify bench run chunk-length)",
+    )
+}
+
 impl Provider for Cassandra {
     fn name(&self) -> &'static str {
         NAME
@@ -124,6 +130,10 @@ impl Provider for Cassandra {
         find_java().map(|_| ())
     }
 
+    fn can_hold(&self, content: Content) -> EngineResult<()> {
+        if content == Content::Text { Ok(()) } else { Err(text_only()) }
+    }
+
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
         Configuration::new(settings).map(|_| ())
     }
@@ -135,9 +145,7 @@ impl Provider for Cassandra {
         _spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        Err(EngineError::fatal(
-            "cassandra is measured on text in chunks only (lithify bench run chunk-length)",
-        ))
+        Err(text_only())
     }
 
     fn open_text(

@@ -10,6 +10,7 @@ use crate::datasets::TextData;
 use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
 use crate::run::cells::{Entries, RunPlan};
+use crate::run::engine::Content;
 use crate::run::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
     rotated,
@@ -140,7 +141,8 @@ impl ChunkPlan {
         override_with("--repeats", choice.repeats, 1..=100, &mut sizes.repeats)?;
         let workload = &experiment.workload;
         let arms = choose(experiment, choice.arms.as_deref())?;
-        let (engines, mut skipped) = engines_on_disk(&workload.engines, choice.engine.as_ref())?;
+        let (engines, mut skipped) =
+            engines_on_disk(&workload.engines, choice.engine.as_ref(), Content::Text)?;
         let text = choice.text.clone().unwrap_or_else(|| workload.text.clone());
         let text_bytes = text
             .available_bytes(sizes.text_kib << 10)
@@ -152,7 +154,7 @@ impl ChunkPlan {
                     let settings =
                         one_codec(arm.codec, arm.chunk_kib, &sizes.sizes(), workload.durability);
                     let is_first = arms.iter().find(|a| a.codec == arm.codec) == Some(arm);
-                    if let Some(why) = cannot_run(engine, &settings, is_first) {
+                    if let Some(why) = cannot_run(engine, &settings, Content::Text, is_first) {
                         left_out.note(engine, arm.to_string(), why);
                         continue;
                     }

@@ -1,8 +1,8 @@
 //! From records to figures in one form.
 //!
-//! A subject's settings are the description of its cells without what names them, what is random
-//! and what subjects are told apart by (engine and codecs): all else has to be the same in two
-//! runs that are compared.
+//! A subject's settings are the description of its cells without what names them and what is
+//! random. All have to be the same in two runs that are compared but for what tells the arms of a
+//! run apart (engine, codecs, options of an engine's own).
 
 use std::collections::BTreeMap;
 
@@ -43,8 +43,12 @@ pub fn results(record: &AnyRecord) -> ResultSet {
     }
 }
 
-/// What is no setting: names, randomness, and what tells subjects apart.
-const NO_SETTINGS: [&str; 17] = [
+/// What tells the arms of a run apart. Two runs may differ in it, and say so.
+const OF_ARM: [&str; 6] =
+    ["codec_level0", "codec_small", "codec_middle", "codec_bottom", "options", "allocator"];
+
+/// What is no setting: names and randomness.
+const NO_SETTINGS: [&str; 11] = [
     "schema",
     "id",
     "purpose",
@@ -56,27 +60,35 @@ const NO_SETTINGS: [&str; 17] = [
     "build",
     "benchmarks",
     "use_existing",
-    "codec_level0",
-    "codec_small",
-    "codec_middle",
-    "codec_bottom",
-    "options",
-    "allocator",
 ];
 
-/// The settings in a description, by their names; nested ones by their own names alone.
-pub(super) fn settings(spec: &impl Serialize) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+/// A subject with the settings in a description of its cells.
+pub(super) fn subject(name: &str, engine: &str, spec: &impl Serialize) -> Subject {
+    let mut settings = BTreeMap::new();
     if let Ok(value) = serde_json::to_value(spec) {
-        flatten(&value, &mut found);
+        flatten(&value, &mut settings);
     }
-    found
+    let of_arm = OF_ARM.iter().filter_map(|name| settings.remove_entry(*name)).collect();
+    Subject {
+        name: name.to_owned(),
+        arm: String::new(),
+        engine: engine.to_owned(),
+        settings,
+        of_arm,
+    }
 }
 
+/// The settings by their names; nested ones by their own names alone, those of an engine's own as
+/// one.
 fn flatten(value: &Value, found: &mut BTreeMap<String, String>) {
     let Value::Object(fields) = value else { return };
     for (name, field) in fields.iter().filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str())) {
         match field {
+            Value::Object(options) if name == "options" => {
+                let said = options.iter().map(|(name, value)| format!("{name}={value}"));
+                let said: Vec<String> = said.collect();
+                found.extend((!said.is_empty()).then(|| (name.clone(), said.join(", "))));
+            }
             Value::Object(_) => flatten(field, found),
             Value::Null => {}
             Value::String(text) => {
@@ -113,12 +125,7 @@ fn linkbench(record: &RunRecord) -> ResultSet {
         let again = figures.control(arm);
         for result in figures.results(arm).iter().chain(&again) {
             set.measured_on(machine(&result.machine), result.file_system.is_some());
-            set.subject(Subject {
-                name: arm.clone(),
-                engine: result.engine_name.clone(),
-                settings: settings(&result.spec),
-                ..Subject::default()
-            });
+            set.subject(subject(arm, &result.engine_name, &result.spec));
             let is_control = result.spec.purpose == Purpose::Control;
             for measure in pairs::measures(&figures, result) {
                 let name = [arm.as_str(), measure.phase.name(), &measure.name];
@@ -132,25 +139,20 @@ fn linkbench(record: &RunRecord) -> ResultSet {
 /// Adds every figure of every step of one result.
 fn add_steps(
     set: &mut ResultSet,
-    subject: &str,
+    name: &str,
     result: &DbResult,
     driver: Option<&DbResult>,
     test: impl Fn(usize, &str) -> String,
 ) {
     set.machine = machine(&result.machine);
-    set.subject(Subject {
-        name: subject.to_owned(),
-        engine: result.engine_name.clone(),
-        settings: settings(&result.cell.spec),
-        ..Subject::default()
-    });
+    set.subject(subject(name, &result.engine_name, &result.cell.spec));
     let is_control = result.cell.role == Role::Control;
     for (index, measured) in measured(result, driver).enumerate() {
         let test = test(index, &measured.step.spec.to_string());
         for metric in &METRICS {
             if let Some(value) = (metric.value)(&measured) {
-                let name = [subject, &test, &metric.heading()];
-                set.add(name, metric.better, (result.cell.repeat, value), is_control);
+                let figure = [name, &test, &metric.heading()];
+                set.add(figure, metric.better, (result.cell.repeat, value), is_control);
             }
         }
     }
@@ -215,12 +217,7 @@ fn overwrites(record: &OverwriteRecord) -> ResultSet {
     let mut set = ResultSet {
         title: format!("overwrites on {}", result.engine_name),
         machine: machine(&result.machine),
-        subjects: vec![Subject {
-            name: name.clone(),
-            engine: result.engine_name.clone(),
-            settings: settings(spec),
-            ..Subject::default()
-        }],
+        subjects: vec![subject(&name, &result.engine_name, spec)],
         series: Vec::new(),
     };
     for figure in overwrite::figures::of(result, &record.driver) {

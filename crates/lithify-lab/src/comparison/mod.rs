@@ -77,6 +77,10 @@ pub struct Comparison {
     pub subjects: Vec<[Subject; 2]>,
     /// Settings that differ though they should not.
     pub differences: Vec<String>,
+    /// Codecs and options in which two arms of one name differ, with the name before them.
+    pub arm_differences: Vec<String>,
+    /// The arms or engines that one run alone has, of each.
+    pub unmatched: [Vec<String>; 2],
     /// The figures that both have.
     pub lines: Vec<Line>,
 }
@@ -142,8 +146,14 @@ pub fn compare(
     if !differences.is_empty() && !ignore_settings {
         return Err(Refusal::Different(differences));
     }
+    let unmatched = [(first, 0), (second, 1)].map(|(set, side)| {
+        let is_matched = |name: &String| subjects.iter().any(|pair| pair[side].name == *name);
+        set.names().into_iter().filter(|name| !is_matched(name)).collect()
+    });
     Ok(Comparison {
         titles: [first, second].map(|set| set.title.clone()),
+        arm_differences: arm_differences(&subjects),
+        unmatched,
         subjects: subjects.into_iter().map(|pair| pair.map(Clone::clone)).collect(),
         differences,
         lines,
@@ -185,6 +195,17 @@ fn differences(first: &ResultSet, second: &ResultSet, subjects: &[[&Subject; 2]]
         }
     }
     found
+}
+
+/// What differs in the codecs and options of arms of one name; arms of two names differ in them by
+/// what they are.
+fn arm_differences(subjects: &[[&Subject; 2]]) -> Vec<String> {
+    let of_one_name = subjects.iter().filter(|[one, other]| one.name == other.name);
+    let said = of_one_name.flat_map(|[one, other]| {
+        let found = differing(&one.of_arm, &other.of_arm).into_iter();
+        found.map(|difference| format!("{}: {difference}", one.name))
+    });
+    said.collect()
 }
 
 fn differing(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>) -> Vec<String> {

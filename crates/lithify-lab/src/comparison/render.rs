@@ -38,6 +38,14 @@ pub fn text(comparison: &Comparison) -> String {
     for difference in &comparison.differences {
         let _ = writeln!(text, "NOT MEASURED ALIKE: {difference}");
     }
+    for difference in &comparison.arm_differences {
+        let _ = writeln!(text, "ARMS DIFFER, {difference}");
+    }
+    for (name, left) in ["first", "second"].iter().zip(&comparison.unmatched) {
+        if !left.is_empty() {
+            let _ = writeln!(text, "in the {name} run alone: {}", left.join(", "));
+        }
+    }
     let _ = writeln!(
         text,
         "\n{}\n{}\n\n{}",
@@ -189,6 +197,8 @@ pub fn json(comparison: &Comparison) -> serde_json::Value {
             json!({"subject": pair[0].name, "first": pair[0].engine, "second": pair[1].engine})
         }).collect::<Vec<_>>(),
         "differences": comparison.differences,
+        "arm_differences": comparison.arm_differences,
+        "unmatched": comparison.unmatched,
         "lines": lines,
     })
 }

@@ -31,6 +31,8 @@ pub struct Subject {
     pub engine: String,
     /// Workload, scale and settings, by name: what has to be the same to be compared.
     pub settings: BTreeMap<String, String>,
+    /// What tells it from other arms, by name: codecs and options. It may differ.
+    pub of_arm: BTreeMap<String, String>,
 }
 
 /// One figure over the repeats.
@@ -48,6 +50,13 @@ pub struct Series {
     pub values: Vec<(u64, f64)>,
     /// The same once more, where the run has a control.
     pub again: Vec<(u64, f64)>,
+}
+
+impl Subject {
+    /// Leaves out settings that belong to the name or the test.
+    pub fn without(&mut self, settings: &[&str]) {
+        settings.iter().for_each(|name| drop(self.settings.remove(*name)));
+    }
 }
 
 impl ResultSet {

@@ -132,6 +132,24 @@ fn subjects_are_matched_by_name_and_alone_in_any_case() {
 }
 
 #[test]
+fn what_arms_of_one_name_differ_in_and_what_one_run_alone_has_is_told() {
+    let arm = |codec: &str, others: &[&str]| {
+        let mut set = set("lz4", Better::Lower, &[1.0, 2.0], &[]);
+        set.subjects[0].of_arm = [("codec_small".to_owned(), codec.to_owned())].into();
+        others.iter().for_each(|name| set.subject(subject(name, &[])));
+        set
+    };
+    let (one, other) = (arm("lz4", &["zlib-1"]), arm("none", &["zstd-1", "zstd-3"]));
+    let comparison = compare(&one, &other, false).expect("compares");
+    let text = render::text(&comparison);
+    assert!(text.contains("ARMS DIFFER, lz4: codec_small lz4 and none\n"), "{text}");
+    assert!(text.contains("in the first run alone: zlib-1\n"), "{text}");
+    assert!(text.contains("in the second run alone: zstd-1, zstd-3\n"), "{text}");
+    let alike = render::text(&compare(&one, &one, false).expect("compares"));
+    assert!(!alike.contains("DIFFER") && !alike.contains("alone"), "{alike}");
+}
+
+#[test]
 fn a_run_against_itself_has_no_winner() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
     let set = collect::results(&AnyRecord::LinkBench(Box::new(record)));

@@ -1,7 +1,7 @@
 //! Figures of the kinds of runs that know no pairs and controls: tables, chunks, amplification,
 //! durability, pages with holes.
 
-use super::collect::{machine, settings};
+use super::collect::{machine, subject};
 use super::results::{ResultSet, Subject};
 use crate::amplification::report::Row;
 use crate::amplification::{AmplificationRecord, QueryKind};
@@ -23,11 +23,10 @@ pub(super) fn tables(run: &Run<TablePlan>) -> ResultSet {
         let cell = &outcome.cell;
         let name = format!("{} {}", cell.engine, cell.arm);
         set.measured_on(machine(&outcome.machine), outcome.file_system.is_some());
-        let engine = outcome.engine_name.clone();
+        let mut subject = subject(&name, &outcome.engine_name, cell);
         // The number of rows belongs to the table, the arm to the name.
-        let mut settings = settings(cell);
-        ["rows", "table", "block_bytes"].iter().for_each(|key| drop(settings.remove(*key)));
-        set.subject(Subject { name: name.clone(), arm: cell.arm.clone(), engine, settings });
+        subject.without(&["rows", "table", "block_bytes"]);
+        set.subject(Subject { arm: cell.arm.clone(), ..subject });
         for column in TableColumn::MAIN {
             if let Some(value) = column_value(outcome, *column) {
                 let test = format!("{}, {} rows", cell.table, cell.rows);
@@ -46,9 +45,8 @@ pub(super) fn chunks(run: &Run<ChunkPlan>) -> ResultSet {
         let cell = &outcome.cell;
         let name = format!("{} {}", cell.engine, cell.arm());
         set.machine = machine(&outcome.machine);
-        let engine = outcome.engine_name.clone();
-        let (arm, settings) = (cell.arm().to_string(), settings(cell));
-        set.subject(Subject { name: name.clone(), arm, engine, settings });
+        let subject = subject(&name, &outcome.engine_name, cell);
+        set.subject(Subject { arm: cell.arm().to_string(), ..subject });
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len().max(1) as f64;
         let stored = outcome.stored_bytes() as f64 / outcome.text_bytes.max(1) as f64;
         let figures = [
@@ -72,10 +70,9 @@ pub(super) fn amplification(record: &AmplificationRecord) -> ResultSet {
         let (result, measured) = (row.result, &row.measured);
         let (name, test) = (result.spec.engine.name(), result.spec.workload.name());
         set.machine = machine(&result.machine);
-        let mut settings = settings(&result.spec);
-        ["workload", "rows"].iter().for_each(|key| drop(settings.remove(*key)));
-        let engine = result.engine_name.clone();
-        set.subject(Subject { name: name.to_owned(), engine, settings, ..Subject::default() });
+        let mut subject = subject(name, &result.engine_name, &result.spec);
+        subject.without(&["workload", "rows"]);
+        set.subject(subject);
         let figures = [
             ("written by the process", Some(measured.write_process)),
             ("written to the device", measured.write_device),
@@ -99,19 +96,14 @@ pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
         ..ResultSet::default()
     };
     let mut add = |mode: &str, test: &str, figures: &[(&str, Better, f64)]| {
-        set.subject(Subject {
-            name: mode.to_owned(),
-            engine: record.engine_name.clone(),
-            settings: settings(&record.spec),
-            ..Subject::default()
-        });
+        set.subject(subject(mode, &record.engine_name, &record.spec));
         for (figure, better, value) in figures {
             set.add([mode, test, figure], *better, (0, *value), false);
         }
     };
     for figures in &record.commits {
         let CommitFigures { mode, writers, latency, .. } = figures;
-        let test = format!("{writers} writers");
+        let test = format!("{writers} writer{}", if *writers == 1 { "" } else { "s" });
         add(
             mode.name(),
             &test,
@@ -147,10 +139,9 @@ pub(super) fn pages(record: &PagesRecord) -> ResultSet {
     for cell in &record.cells {
         let (name, test) = (cell.layout.name(), cell.file_system.to_string());
         let Some(figures) = &cell.figures else { continue };
-        let mut settings = settings(&record.spec);
-        ["file_systems", "layouts"].iter().for_each(|key| drop(settings.remove(*key)));
-        let engine = name.to_owned();
-        set.subject(Subject { name: name.to_owned(), engine, settings, ..Subject::default() });
+        let mut subject = subject(name, name, &record.spec);
+        subject.without(&["file_systems", "layouts"]);
+        set.subject(subject);
         for (figure, of) in columns() {
             let better = if *figure == "writes/s" { Better::Higher } else { Better::Lower };
             if let Some(value) = of(figures) {

@@ -108,6 +108,22 @@ impl AnyExperiment {
         self.id()?.trim_start_matches('E').parse().ok()
     }
 
+    /// The engines that it names; an arm that names none runs on Lithify or what is chosen.
+    pub fn engines(&self) -> Vec<&EngineName> {
+        match self {
+            AnyExperiment::LinkBench(experiment) => {
+                experiment.arms.iter().filter_map(|arm| arm.engine.as_ref()).collect()
+            }
+            AnyExperiment::Loops(experiment) => experiment.workload.engines.iter().collect(),
+            AnyExperiment::Tables(experiment) => {
+                let of_arms = experiment.arms.iter().flat_map(|arm| &arm.engines);
+                experiment.workload.engines.iter().chain(of_arms).collect()
+            }
+            AnyExperiment::Chunks(experiment) => experiment.workload.engines.iter().collect(),
+            AnyExperiment::Command(experiment) => experiment.workload.engines.iter().collect(),
+        }
+    }
+
     /// Reads and checks the text of an experiment file; `file` names it in errors. The key
     /// `workload.kind` says which kind it is.
     ///

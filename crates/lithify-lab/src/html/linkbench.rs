@@ -95,7 +95,7 @@ impl Page<'_> {
         }
         let sentences = compare::sentences(self.record, &self.figures);
         let outcomes = compare::headlines(self.record)
-            .map(|item| outcome(item.published, compare::headline(&self.figures, item).as_ref()));
+            .map(|item| outcome(compare::headline(&self.figures, item).as_ref()));
         findings.extend(claims(outcomes.zip(sentences).collect()));
         findings.extend(clients::findings(self.record, &self.figures));
         let failed = |arm: &String| {

@@ -106,9 +106,11 @@ impl<'a> Page<'a> {
         let mut outcomes = Vec::new();
         for engine in &self.record.plan.engines {
             let headlines = &self.record.plan.experiment.headlines;
-            outcomes.extend(headlines.iter().map(|item| {
-                outcome(item.published, report::headline(&self.figures, engine, item).as_ref())
-            }));
+            outcomes.extend(
+                headlines
+                    .iter()
+                    .map(|item| outcome(report::headline(&self.figures, engine, item).as_ref())),
+            );
         }
         let sentences = report::sentences(self.record, &self.figures);
         let mut findings = claims(outcomes.into_iter().zip(sentences).collect());

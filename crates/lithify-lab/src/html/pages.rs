@@ -68,7 +68,7 @@ fn summary(record: &PagesRecord) -> Vec<Finding> {
             ratio.file_system,
             figure(ratio.published)
         );
-        (outcome(ratio.published, ratio.measured.as_ref()), text)
+        (outcome(ratio.measured.as_ref()), text)
     };
     let mut findings = claims(drop_ratios(record).iter().map(judge).collect());
     let measured = record.cells.iter().filter(|cell| cell.figures.is_some()).count();

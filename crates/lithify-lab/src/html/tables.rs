@@ -85,8 +85,7 @@ impl<'a> Page<'a> {
 
     fn summary(&self) -> Vec<Finding> {
         let told = report::told(self.run).into_iter();
-        let judged =
-            told.map(|(held, text)| (outcome(held.item.published, held.comparison.as_ref()), text));
+        let judged = told.map(|(held, text)| (outcome(held.comparison.as_ref()), text));
         let mut findings = claims(judged.collect());
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
         findings.extend(self.run.plan.skipped.iter().map(|line| {

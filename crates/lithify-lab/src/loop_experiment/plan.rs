@@ -166,6 +166,7 @@ mod tests {
     use super::super::sample;
     use super::*;
     use crate::experiment::Codec;
+    use crate::run::engine::Content;
     use crate::run::plan::engines_here;
 
     fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {
@@ -258,11 +259,12 @@ mod tests {
     fn engines_that_are_missing_are_left_out() {
         // The lab alone knows no other engines; who links their adapters does.
         let experiment = sample::experiment();
-        let (here, skipped) = engines_here(&experiment.workload.engines, None).expect("is one");
+        let (here, skipped) =
+            engines_here(&experiment.workload.engines, None, Content::Keys).expect("is one");
         assert_eq!(here, [EngineName::lithify()]);
         assert!(skipped[0].contains("there is no engine \"rocksdb\""), "{skipped:?}");
         let model = EngineName::model();
-        let here = engines_here(&experiment.workload.engines, Some(&model));
+        let here = engines_here(&experiment.workload.engines, Some(&model), Content::Keys);
         assert_eq!(here, Ok((vec![model.clone()], vec![])));
         let choice = LoopChoice { engine: Some(model), ..LoopChoice::default() };
         let plan = expand(&["model"], &choice).expect("expands");

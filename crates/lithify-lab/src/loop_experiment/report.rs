@@ -14,7 +14,7 @@ use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
 use crate::report::card::{text as card_text, tree};
 use crate::report::compare::{
-    Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, Verdict, compare, direction, sentence,
+    Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, compare, direction, sentence,
 };
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
@@ -543,23 +543,13 @@ fn comparison_row(
         Some(comparison) => row.extend([
             format!("{:.3}", comparison.ratio),
             format!("[{:.3}, {:.3}]", comparison.min, comparison.max),
-            same_direction(item.published, comparison.verdict).to_owned(),
+            direction(comparison.verdict).to_owned(),
             format!("{:.3}", comparison.ratio / item.published),
         ]),
         None => row.extend(["-", "-", "no ratio", "-"].map(str::to_owned)),
     }
     row.push(engine.to_string());
     row
-}
-
-/// A published ratio of 1 has no direction: it says that the arms do not differ.
-fn same_direction(published: f64, verdict: Verdict) -> &'static str {
-    match verdict {
-        verdict if published != 1.0 => direction(verdict),
-        Verdict::NoDifference => "yes, no difference",
-        Verdict::SingleRun(_) => "one run",
-        Verdict::Same | Verdict::Opposite => "NO, they differ",
-    }
 }
 
 /// A line for every published figure that was zero in all arms: a ratio says nothing about it.

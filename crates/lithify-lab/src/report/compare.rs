@@ -1,7 +1,9 @@
 //! Published ratios beside measured ones.
 //!
 //! A difference between two arms is called real only when the ranges over their repeats do not
-//! overlap; then it points in the published direction or in the opposite one.
+//! overlap; then it points in the published direction or in the opposite one. A published ratio
+//! near to 1 has no direction: it says that the two are about equal, and holds where ours is near to
+//! 1 too.
 
 use super::figures::{
     Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation,
@@ -22,16 +24,23 @@ pub(crate) const REPEATS_WANTED: u64 = 3;
 pub(crate) const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A published ratio this near to 1 says that the two are about equal.
-pub(crate) const ABOUT_EQUAL: f64 = 0.03;
+const ABOUT_EQUAL: f64 = 0.03;
+
+/// A measured ratio this near to 1 bears it out: runs of one arm differ by as much.
+const ABOUT_EQUAL_HERE: f64 = 0.06;
+
+/// A ratio with less than half of the published one's logarithm is far weaker, one with more than
+/// twice far stronger.
+const FAR: f64 = 2.0;
 
 /// What the measured ratio says about the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A real difference in the published direction.
+    /// A real difference in the published direction, or about equal as published.
     Same,
-    /// A real difference in the other direction.
+    /// A real difference in the other direction, or where none was published.
     Opposite,
-    /// The ranges of the arms overlap.
+    /// The ranges of the arms overlap, where a difference was published or ours is not small.
     NoDifference,
     /// One repeat has no range; true when it lies on the published side.
     SingleRun(bool),
@@ -56,17 +65,26 @@ pub fn compare(arm: &Spread, base: &Spread, published: f64) -> Option<Comparison
         return None;
     }
     let ratio = arm.median / base.median;
-    let same_side = (ratio > 1.0) == (published > 1.0);
+    let says_equal = says_equal(published);
+    let as_published = match says_equal {
+        true => (ratio - 1.0).abs() < ABOUT_EQUAL_HERE,
+        false => (ratio > 1.0) == (published > 1.0),
+    };
     let verdict = if arm.count < REPEATS_MIN || base.count < REPEATS_MIN {
-        Verdict::SingleRun(same_side)
-    } else if arm.overlaps(base) {
+        Verdict::SingleRun(as_published)
+    } else if arm.overlaps(base) && !(says_equal && as_published) {
         Verdict::NoDifference
-    } else if same_side {
+    } else if as_published {
         Verdict::Same
     } else {
         Verdict::Opposite
     };
     Some(Comparison { ratio, min: arm.min / base.max, max: arm.max / base.min, verdict })
+}
+
+/// Whether a published ratio says that the two are about equal.
+fn says_equal(published: f64) -> bool {
+    (published - 1.0).abs() < ABOUT_EQUAL
 }
 
 /// The comparison of one headline, if both of its arms were measured.
@@ -154,6 +172,7 @@ pub fn headlines(record: &RunRecord) -> impl Iterator<Item = &Headline> {
 /// Of which figure a headline is, with the number of clients where there are several.
 fn name_of(item: &Headline) -> String {
     match item.clients {
+        Some(1) => format!("{} at 1 client", item.column),
         Some(clients) => format!("{} at {clients} clients", item.column),
         None => item.column.name().to_owned(),
     }
@@ -282,27 +301,23 @@ pub(crate) fn sentence(
     };
     let (of_theirs, of_ours) = (percent(published), percent(comparison.ratio));
     let figures = format!("{column} {of_theirs} published, {of_ours} here");
-    if (published - 1.0).abs() < ABOUT_EQUAL {
-        return match comparison.verdict {
-            Verdict::NoDifference => {
-                format!("\"{claim}\": the repeats do not tell the two apart here ({figures}).")
-            }
-            Verdict::SingleRun(_) => {
-                format!("\"{claim}\": one run does not decide it ({figures}).")
-            }
-            Verdict::Same | Verdict::Opposite => {
-                format!("\"{claim}\": the repeats tell the two apart here ({figures}).")
-            }
-        };
-    }
-    match comparison.verdict {
-        Verdict::Same => format!("\"{claim}\": so it is here ({figures})."),
-        Verdict::Opposite => format!("\"{claim}\": the opposite here ({figures})."),
-        Verdict::NoDifference => {
-            format!("\"{claim}\": the repeats do not tell the two apart here ({figures}).")
-        }
-        Verdict::SingleRun(_) => {
-            format!("\"{claim}\": one run does not decide it ({figures}).")
-        }
+    let says = match comparison.verdict {
+        Verdict::Same => so_it_is(published, comparison.ratio),
+        Verdict::Opposite if says_equal(published) => "the two differ here",
+        Verdict::Opposite => "the opposite here",
+        Verdict::NoDifference => "the repeats do not tell the two apart here",
+        Verdict::SingleRun(true) => "so it is in one run, which does not decide it",
+        Verdict::SingleRun(false) => "not so in one run, which does not decide it",
+    };
+    format!("\"{claim}\": {says} ({figures}).")
+}
+
+/// What a ratio in the published direction comes to beside the published one.
+fn so_it_is(published: f64, measured: f64) -> &'static str {
+    let times = measured.ln() / published.ln();
+    match says_equal(published) {
+        false if times < 1.0 / FAR => "so it is here, but far weaker",
+        false if times > FAR => "so it is here, and far stronger",
+        _ => "so it is here",
     }
 }

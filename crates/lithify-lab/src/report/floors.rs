@@ -28,7 +28,6 @@ pub enum Judgement {
 /// no ratios, that the ranges of two repeats or more overlap.
 pub fn against_other(better: Better, comparison: &Comparison) -> Judgement {
     let Comparison { first, other, ratio, control, .. } = comparison;
-    // A repeat in which the other side is zero has no ratio: the rest alone would be a choice.
     let paired = ratio.filter(|ratio| ratio.count == first.count.min(other.count));
     let quotient = match paired {
         Some(ratio) => ratio.median,

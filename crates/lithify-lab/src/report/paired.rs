@@ -23,7 +23,7 @@ pub struct Comparison {
     pub first: Spread,
     /// Of the other.
     pub other: Spread,
-    /// First by other, repeat by repeat; `None` where the other is 0.
+    /// First by other, repeat by repeat; `None` where the other alone is 0 in a repeat.
     pub ratio: Option<Spread>,
     /// The 95 % interval of the median of those ratios.
     pub interval: Option<Interval>,
@@ -53,7 +53,9 @@ impl Comparison {
         again: &[(u64, f64)],
     ) -> Option<Comparison> {
         let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
-        let ratios = ratios_by_repeat(first, other);
+        // A repeat in which the other side is 0 has no ratio: the rest alone would be a choice.
+        let ratios =
+            if has_no_ratio(first, other) { vec![] } else { ratios_by_repeat(first, other) };
         Some(Comparison {
             first: spread(first)?,
             other: spread(other)?,
@@ -91,6 +93,12 @@ impl Comparison {
             _ => Verdict::Worse,
         }
     }
+}
+
+/// Whether the divisor alone is zero in a repeat.
+fn has_no_ratio(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> bool {
+    let is_zero = |repeat: u64| divisors.contains(&(repeat, 0.0));
+    dividends.iter().any(|(repeat, dividend)| *dividend != 0.0 && is_zero(*repeat))
 }
 
 /// Ratios of the values of the same repeats; zero by zero is equal.
@@ -146,6 +154,17 @@ mod tests {
         assert_eq!(ratios_by_repeat(&first, &second), [2.0, 3.0]);
         assert_eq!(ratios_by_repeat(&[(0, 0.0)], &[(0, 0.0)]), [1.0]);
         assert!(ratios_by_repeat(&[(0, 1.0)], &[(0, 0.0)]).is_empty());
+    }
+
+    #[test]
+    fn repeats_without_a_ratio_leave_none() {
+        let first = [(0, 0.0), (1, 3.0), (2, 0.0)];
+        let other = [(0, 0.0), (1, 0.0), (2, 0.0)];
+        let comparison = Comparison::of(&first, &other, &[]).expect("both");
+        assert_eq!((comparison.ratio, comparison.interval), (None, None), "3 by 0 is not 1");
+        assert_eq!(comparison.judged(Better::Lower), Verdict::WithinBand);
+        let zeros = Comparison::of(&other, &other, &[]).expect("both");
+        assert_eq!(zeros.ratio.map(|ratio| ratio.median), Some(1.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Figures, verdicts, and the whole text of a report from a fixed record.
 
-use super::compare::{Verdict, compare};
+use super::compare::{Verdict, compare, sentence};
 use super::figures::{Spread, column_value, figure};
 use super::*;
 use crate::adapter::EngineName;
@@ -65,6 +65,35 @@ fn a_difference_is_real_only_when_ranges_do_not_overlap() {
     let comparison = compare(&spread(&[1.0, 3.0]), &spread(&[4.0, 6.0]), 0.5).expect("compares");
     assert_eq!((comparison.ratio, comparison.min, comparison.max), (0.4, 1.0 / 6.0, 0.75));
     assert_eq!(compare(&spread(&[1.0]), &spread(&[0.0]), 0.5), None);
+}
+
+#[test]
+fn a_published_ratio_near_to_1_says_about_equal() {
+    let verdict = |arm: &[f64], base: &[f64], published| {
+        compare(&spread(arm), &spread(base), published).expect("compares").verdict
+    };
+    for published in [0.98, 1.0, 1.02] {
+        assert_eq!(verdict(&[1.00, 1.01], &[1.02, 1.03], published), Verdict::Same);
+        assert_eq!(verdict(&[0.90, 1.11], &[0.95, 1.05], published), Verdict::Same);
+        assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], published), Verdict::Opposite);
+        assert_eq!(verdict(&[1.0, 2.0], &[1.9, 2.1], published), Verdict::NoDifference);
+        assert_eq!(verdict(&[1.0], &[1.01], published), Verdict::SingleRun(true));
+        assert_eq!(verdict(&[1.0], &[2.0], published), Verdict::SingleRun(false));
+    }
+}
+
+#[test]
+fn a_sentence_says_how_far_a_held_claim_is_from_the_published_size() {
+    let says = |arm: f64, published| {
+        let comparison = compare(&spread(&[arm, arm]), &spread(&[1.0, 1.0]), published);
+        sentence("it is so", "tps", published, comparison.as_ref())
+    };
+    assert!(says(4.0, 5.0).contains(": so it is here ("), "{}", says(4.0, 5.0));
+    assert!(says(1.1, 5.0).contains("but far weaker"), "{}", says(1.1, 5.0));
+    assert!(says(0.95, 0.2).contains("but far weaker"), "{}", says(0.95, 0.2));
+    assert!(says(5.0, 1.1).contains("and far stronger"), "{}", says(5.0, 1.1));
+    assert!(says(1.01, 1.02).contains(": so it is here ("), "{}", says(1.01, 1.02));
+    assert!(says(2.0, 1.02).contains("the two differ here"), "{}", says(2.0, 1.02));
 }
 
 #[test]

@@ -34,6 +34,19 @@ pub enum Transactions {
     Unneeded,
 }
 
+/// What a database is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Ordered keys with values.
+    Keys,
+    /// The graph of LinkBench.
+    Graph,
+    /// A table with columns.
+    Table,
+    /// Rows of text.
+    Text,
+}
+
 /// One who can open an engine.
 pub trait Provider: Send + Sync {
     /// The engine's name on the command line, in experiment files and in results.
@@ -59,6 +72,14 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// The engine is not there.
     fn available(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    /// Refuses what is never kept in this engine here.
+    ///
+    /// # Errors
+    /// What it is measured with instead.
+    fn can_hold(&self, _content: Content) -> EngineResult<()> {
         Ok(())
     }
 
@@ -206,7 +227,7 @@ pub fn open_graph(
     directory: &Path,
     settings: &EngineSettings,
 ) -> EngineResult<Box<dyn GraphEngine>> {
-    require(engine, settings)?.open_graph(directory, settings)
+    require(engine, settings, Content::Graph)?.open_graph(directory, settings)
 }
 
 /// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
@@ -221,21 +242,31 @@ pub fn open_spaces(
     spaces: &[SpaceSpec],
     transactions: Transactions,
 ) -> EngineResult<Box<dyn Engine>> {
-    require(engine, settings)?.open(directory, settings, spaces, transactions)
+    require(engine, settings, Content::Keys)?.open(directory, settings, spaces, transactions)
 }
 
-/// The provider of an engine that is there and can follow `settings`, as far as that can be told
-/// before it is opened.
+/// The provider of an engine that is there and can hold `content`.
 ///
 /// # Errors
-/// An unknown name, an engine that is not there, a codec, a durability or an option that it does not
-/// have.
+/// An unknown name, an engine that is not there or is not measured with such content.
+pub fn available_for(engine: &EngineName, content: Content) -> EngineResult<&'static dyn Provider> {
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.can_hold(content)?;
+    Ok(provider)
+}
+
+/// The provider of an engine that is there, can hold `content` and can follow `settings`, as far as
+/// that can be told before it is opened.
+///
+/// # Errors
+/// As of [`available_for`]; a codec, a durability or an option that it does not have.
 pub fn require(
     engine: &EngineName,
     settings: &EngineSettings,
+    content: Content,
 ) -> EngineResult<&'static dyn Provider> {
-    let provider = find(engine)?;
-    provider.available()?;
+    let provider = available_for(engine, content)?;
     settings.expect_within(provider.name(), &provider.capabilities())?;
     provider.can_follow(settings)?;
     Ok(provider)
@@ -251,7 +282,7 @@ pub fn open_table(
     settings: &EngineSettings,
     schema: &Arc<Schema>,
 ) -> EngineResult<Box<dyn TableEngine>> {
-    require(engine, settings)?.open_table(directory, settings, schema)
+    require(engine, settings, Content::Table)?.open_table(directory, settings, schema)
 }
 
 /// Opens an engine on a directory with rows of text.
@@ -263,7 +294,7 @@ pub fn open_text(
     directory: &Path,
     settings: &EngineSettings,
 ) -> EngineResult<Box<dyn TextEngine>> {
-    require(engine, settings)?.open_text(directory, settings)
+    require(engine, settings, Content::Text)?.open_text(directory, settings)
 }
 
 /// Name and version of the library behind each codec that `settings` names.

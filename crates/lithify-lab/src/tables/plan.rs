@@ -9,6 +9,7 @@ use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
 use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
 use crate::run::cell::EngineSettings;
 use crate::run::cells::RunPlan;
+use crate::run::engine::Content;
 use crate::run::file_system::FileSystemRequest;
 use crate::run::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
@@ -170,7 +171,8 @@ impl TablePlan {
         override_with("--repeats", choice.repeats, 1..=100, &mut sizes.repeats)?;
         let workload = &experiment.workload;
         let arms = choose(experiment, choice.arms.as_deref())?;
-        let (engines, mut skipped) = engines_on_disk(&workload.engines, choice.engine.as_ref())?;
+        let (engines, mut skipped) =
+            engines_on_disk(&workload.engines, choice.engine.as_ref(), Content::Table)?;
         let (tables, missing) = tables_here(experiment, &sizes)?;
         skipped.extend(missing);
         let (mut cells, mut left_out) = (Vec::new(), LeftOut::default());
@@ -183,7 +185,7 @@ impl TablePlan {
                 for engine in rotated(&engines, repeat as usize).filter(is_of) {
                     let settings = settings(arm, &sizes.sizes(), workload.durability);
                     let is_first = is_first(&arms, arm, engine);
-                    let lacking = cannot_run(engine, &settings, is_first);
+                    let lacking = cannot_run(engine, &settings, Content::Table, is_first);
                     if let Some(why) = lacking.or_else(|| has_no_place(arm)) {
                         left_out.note(engine, arm.name.clone(), why);
                         continue;

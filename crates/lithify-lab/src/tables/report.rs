@@ -12,9 +12,7 @@ use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
 use crate::report::card::{machine_lines, text as text_of, tree};
-use crate::report::compare::{
-    Comparison, FOREIGN_PERCENT_MAX, Verdict, compare, direction, sentence,
-};
+use crate::report::compare::{Comparison, FOREIGN_PERCENT_MAX, compare, direction, sentence};
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use crate::report::{cross_counts, opening, repeats};
@@ -371,19 +369,11 @@ pub(crate) fn headlines(run: &Run<TablePlan>) -> Grid {
 
 /// What each published ratio came to, in words.
 pub(crate) fn told(run: &Run<TablePlan>) -> Vec<(Held<'_>, String)> {
-    let came_to = |comparison: &Option<Comparison>| match comparison.map(|of| of.verdict) {
-        Some(Verdict::Same) => "held",
-        Some(Verdict::Opposite) => "did not",
-        Some(Verdict::SingleRun(true)) => "held, in one run",
-        Some(Verdict::SingleRun(false)) => "did not, in one run",
-        Some(Verdict::NoDifference) => "cannot be told",
-        None => "not measured",
-    };
     let mut told = Vec::new();
     for held in held(run) {
         let Held { item, engine, comparison } = &held;
         let says = sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
-        let text = format!("{engine}, {}: {}: {says}", item.table, came_to(comparison));
+        let text = format!("{engine}, {}: {says}", item.table);
         told.push((held, text));
     }
     told

@@ -7,13 +7,14 @@ use lithify_lab::adapter::EngineName;
 use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
 use lithify_lab::experiment::{AnyExperiment, Ladder};
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine;
+use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
 use super::arguments::{engine_name, range, require_engine};
-use super::process::{incomplete, refuse_files, this_program};
+use super::places::refuse_files;
+use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 
@@ -106,7 +107,11 @@ impl AmplificationArguments {
     /// The engines, and a line for each that is not here.
     fn engines(&self) -> Result<(Vec<EngineName>, Vec<String>), Fault> {
         if let Some(engines) = &self.engines {
-            engines.iter().try_for_each(require_engine)?;
+            let settings = self.settings();
+            for name in engines {
+                require_engine(name)?;
+                engine::require(name, &settings, Content::Keys).map_err(Fault::usage)?;
+            }
             return Ok((engines.clone(), Vec::new()));
         }
         let (experiment, _) = super::find("amplification", super::EXPERIMENTS.as_ref())?;
@@ -115,8 +120,8 @@ impl AmplificationArguments {
         };
         let (mut engines, mut skipped) = (Vec::new(), Vec::new());
         for name in experiment.workload.engines {
-            match engine::available(&name) {
-                Ok(()) => engines.push(name),
+            match engine::available_for(&name, Content::Keys) {
+                Ok(_) => engines.push(name),
                 Err(missing) => skipped.push(format!("{name} is skipped: {missing}")),
             }
         }

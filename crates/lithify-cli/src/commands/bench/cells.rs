@@ -12,8 +12,8 @@ use lithify_lab::run::progress::Announcer;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
 use lithify_lab::{chunks, html, tables};
 
-use super::process::{incomplete, stopped, this_program};
-use super::ready::{How, Measured, Planned, Ready};
+use super::process::{incomplete, this_program};
+use super::ready::{How, Measured, Planned, Ready, stopped};
 use super::run::RunArguments;
 use crate::fault::Fault;
 
@@ -122,7 +122,7 @@ impl<P: RunPlan> Ready for CellRun<P> {
         let run = runner.run(announcer).map_err(Fault::failure)?;
         let (valid, cells) = (run.valid_cells(), self.plan.cells().len());
         if run.entries.interrupted || how.is_stopped() {
-            return Err(stopped(valid, cells));
+            return Err(stopped(self, how.results));
         }
         let [text, csv, page] = (self.render)(&run);
         let tables = [(".csv", csv), (".html", page)];

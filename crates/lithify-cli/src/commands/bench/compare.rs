@@ -47,6 +47,9 @@ pub fn run(arguments: &CompareArguments) -> Result<(), Fault> {
             return Err(Fault::usage(format!("{path}: there is no such file or directory")));
         }
     }
+    if is_one_place(&arguments.first, &arguments.second) {
+        say("both are the same: no figure differs");
+    }
     let pairs = pairs(&arguments.first, &arguments.second)?;
     let several = pairs.len() > 1;
     let mut compared = Vec::new();
@@ -62,6 +65,11 @@ pub fn run(arguments: &CompareArguments) -> Result<(), Fault> {
         return Err(Fault::usage("no two runs can be compared"));
     }
     print(&rendered(&compared, arguments)?)
+}
+
+fn is_one_place(first: &Path, second: &Path) -> bool {
+    let [first, second] = [first, second].map(|path| path.canonicalize().ok());
+    first.is_some() && first == second
 }
 
 fn rendered(compared: &[Comparison], arguments: &CompareArguments) -> Result<String, Fault> {

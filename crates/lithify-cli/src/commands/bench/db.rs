@@ -14,15 +14,16 @@ use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::cells::is_measured;
-use lithify_lab::run::engine;
+use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
 use super::arguments::{engine_name, range, require_engine};
-use super::process::{refuse_files, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone};
+use super::places::refuse_files;
+use super::process::this_program;
+use super::ready::{How, Measured, Planned, Ready, alone, stopped};
 use crate::fault::Fault;
 
 /// `bench db`
@@ -332,7 +333,7 @@ impl DbArguments {
             for ladder in &self.tuning.compression {
                 for step in &spec.benchmarks {
                     let settings = step.of(spec).settings.with_ladder(*ladder);
-                    engine::require(&spec.engine, &settings)
+                    engine::require(&spec.engine, &settings, Content::Keys)
                         .map_err(|error| Fault::usage(format!("{step}: {error}")))?;
                 }
             }
@@ -433,7 +434,8 @@ pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
 
 /// Makes it ready for the engines that are here.
 pub fn prepare_here(mut arguments: DbArguments) -> Result<DbRun, Fault> {
-    let (engines, skipped) = engines_here(&arguments.engine, None).map_err(Fault::usage)?;
+    let (engines, skipped) =
+        engines_here(&arguments.engine, None, Content::Keys).map_err(Fault::usage)?;
     arguments.engine = engines;
     Ok(DbRun { skipped, ..prepare(&arguments)? })
 }
@@ -482,11 +484,7 @@ impl Ready for DbRun {
         };
         let record = runner.run(announcer).map_err(Fault::failure)?;
         if record.interrupted || how.is_stopped() {
-            return Err(Fault::interrupted(format!(
-                "stopped; {} of {} runs are measured and kept, the same command goes on",
-                record.results().count(),
-                self.plan.cells.len()
-            )));
+            return Err(stopped(self, how.results));
         }
         let files = write_report(how.results, &record).map_err(Fault::failure)?;
         let mut text = report::render(&record);

@@ -9,7 +9,8 @@ use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
 use super::arguments::range;
-use super::process::{refuse_files, this_program};
+use super::places::refuse_files;
+use super::process::this_program;
 use super::ready::{How, Measured, Planned, Ready, alone};
 use crate::fault::Fault;
 

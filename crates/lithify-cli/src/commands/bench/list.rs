@@ -26,13 +26,17 @@ pub struct ListArguments {
 const PUBLISHED: u64 = 13;
 
 /// Lists files of the directory and what is part of the program; a file goes before. Published
-/// experiments come first, by their numbers.
+/// experiments come first, by their numbers. A file that cannot be read hides no other.
 pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
-    let mut entries = Vec::new();
+    let (mut entries, mut broken) = (Vec::new(), Vec::new());
     for name in super::names(&arguments.experiments) {
-        let (experiment, place) = super::find(&name, &arguments.experiments)?;
-        let number = experiment.number().unwrap_or(u64::MAX);
-        entries.push((number, name, described(&experiment), place));
+        match super::find(&name, &arguments.experiments) {
+            Ok((experiment, place)) => {
+                let number = experiment.number().unwrap_or(u64::MAX);
+                entries.push((number, name, described(&experiment), place));
+            }
+            Err(fault) => broken.push(fault.text().to_owned()),
+        }
     }
     entries.sort();
     let mut text = String::new();
@@ -48,7 +52,11 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
     if !missing.is_empty() {
         let _ = writeln!(text, "no file here for: {}", missing.join(", "));
     }
-    print(&text)
+    print(&text)?;
+    match broken.is_empty() {
+        true => Ok(()),
+        false => Err(Fault::usage(broken.join("; "))),
+    }
 }
 
 /// One experiment of the list.

@@ -6,12 +6,13 @@ use lithify_lab::dbbench::runner::{Runner, needed_bytes};
 use lithify_lab::experiment::LoopExperiment;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
+use lithify_lab::run::engine::Content;
 use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
-use super::process::{incomplete, stopped, this_program};
-use super::ready::{How, Measured, Planned, Ready};
+use super::process::{incomplete, this_program};
+use super::ready::{How, Measured, Planned, Ready, stopped};
 use super::run::RunArguments;
 use crate::fault::Fault;
 
@@ -35,7 +36,8 @@ pub fn prepare(
         keys: arguments.keys,
     };
     let (engines, skipped) =
-        engines_here(&experiment.workload.engines, choice.engine.as_ref()).map_err(Fault::usage)?;
+        engines_here(&experiment.workload.engines, choice.engine.as_ref(), Content::Keys)
+            .map_err(Fault::usage)?;
     let program = this_program("db-process")?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
@@ -84,7 +86,7 @@ impl Ready for LoopRun {
         let record = LoopRecord { plan: self.plan.clone(), run };
         let (valid, cells) = (record.valid_cells(), self.plan.cells.cells.len());
         if record.run.interrupted || how.is_stopped() {
-            return Err(stopped(valid, cells));
+            return Err(stopped(self, how.results));
         }
         let files = write_report(how.results, &record).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));

@@ -18,6 +18,7 @@ use lithify_lab::run::estimate::{Estimate, Outlook};
 use lithify_lab::run::progress::{Announcer, Terminal, duration};
 
 use super::BenchCommand;
+use super::places::Places;
 use super::process::watch_signals;
 use super::ready::{How, Measured, Ready, outlook};
 use super::run::{RunArguments, prepare};
@@ -105,6 +106,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
         };
     }
     let interrupt = watch_signals()?;
+    let _places = Places::make(&arguments.results, arguments.data.as_deref())?;
     let how = How {
         results: &arguments.results,
         data: arguments.data.as_deref(),
@@ -163,7 +165,10 @@ fn entries(arguments: &RunArguments) -> Vec<Entry> {
                 experiment.number().unwrap_or(u64::MAX),
                 ready(arguments, &experiment),
             ),
-            Err(fault) => (String::new(), u64::MAX, What::Broken(fault.text().to_owned())),
+            Err(fault) => {
+                let (id, number) = super::number_of_built_in(&name);
+                (id, number, What::Broken(fault.text().to_owned()))
+            }
         };
         let is_wanted = |glob: &glob::Pattern| glob.matches(&name) || glob.matches(&id);
         if arguments.only.as_ref().is_none_or(is_wanted) {

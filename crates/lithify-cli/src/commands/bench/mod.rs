@@ -14,6 +14,7 @@ mod matrix;
 mod overwrite;
 mod page;
 mod pages;
+mod places;
 pub mod process;
 mod ready;
 mod run;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
+use lithify_lab::run::engine;
 
 use crate::fault::Fault;
 
@@ -138,6 +140,9 @@ fn names(directory: &Path) -> BTreeSet<String> {
 
 /// Finds an experiment: a path to a file, or a name, looked for in `directory` and then among
 /// those that are part of the program. Returns where it was found too.
+///
+/// A file in a directory has the name of its experiment, so that no two there have one name, by
+/// which results are kept.
 fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> {
     let is_path = name.ends_with(".toml") || name.contains('/');
     let path = if is_path { name.into() } else { directory.join(format!("{name}.toml")) };
@@ -145,7 +150,15 @@ fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> 
         let file = path.display().to_string();
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Fault::usage(format!("{file}: {error}")))?;
-        return Ok((AnyExperiment::parse(&file, &text).map_err(Fault::usage)?, file));
+        let experiment = parse(&file, &text)?;
+        if !is_path && experiment.name() != name {
+            return Err(Fault::usage(format!(
+                "{file}: name \"{}\": a file in a directory of experiments has the name of its \
+                 experiment",
+                experiment.name()
+            )));
+        }
+        return Ok((experiment, file));
     }
     let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
         let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
@@ -155,5 +168,23 @@ fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> 
         )));
     };
     let place = format!("the program's own {name}");
-    Ok((AnyExperiment::parse(&place, text).map_err(Fault::usage)?, place))
+    Ok((parse(&place, text)?, place))
+}
+
+/// The number that the program's own experiment of that name has: a file that takes its place and
+/// cannot be read is wanted by the same number.
+fn number_of_built_in(name: &str) -> (String, u64) {
+    let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+    let parsed = built_in.and_then(|(name, text)| AnyExperiment::parse(name, text).ok());
+    let id = parsed.as_ref().and_then(AnyExperiment::id).unwrap_or_default().to_owned();
+    (id, parsed.and_then(|experiment| experiment.number()).unwrap_or(u64::MAX))
+}
+
+/// Reads an experiment all of whose engines are known here, though they need not be installed.
+fn parse(place: &str, text: &str) -> Result<AnyExperiment, Fault> {
+    let experiment = AnyExperiment::parse(place, text).map_err(Fault::usage)?;
+    for name in experiment.engines() {
+        engine::find(name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+    }
+    Ok(experiment)
 }

@@ -10,10 +10,12 @@ use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
 use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::progress::Terminal;
 
 use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
-use super::process::{print_report, refuse_files, this_program, watch_signals};
+use super::places::{Places, refuse_files};
+use super::process::{print_report, this_program, watch_signals};
 use crate::fault::Fault;
 
 /// `bench overwrite`
@@ -92,7 +94,7 @@ impl OverwriteArguments {
                 self.memtable_mib, self.memory_budget_mib
             )));
         }
-        Ok(OverwriteSpec {
+        let spec = OverwriteSpec {
             engine: self.engine.clone(),
             settings: EngineSettings {
                 memory_budget_bytes: self.memory_budget_mib * MIB,
@@ -118,7 +120,9 @@ impl OverwriteArguments {
             seconds: self.seconds,
             seed: SEED,
             build,
-        })
+        };
+        engine::require(&spec.engine, &spec.settings, Content::Keys).map_err(Fault::usage)?;
+        Ok(spec)
     }
 }
 
@@ -130,6 +134,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
     let interrupt = watch_signals()?;
+    let _places = Places::make(&arguments.results, arguments.data.as_deref())?;
     let runner = Runner {
         spec: &spec,
         program,

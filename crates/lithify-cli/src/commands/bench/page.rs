@@ -7,6 +7,7 @@ use lithify_lab::html;
 use lithify_lab::records::{self, AnyRecord};
 use lithify_lab::run::store::write_atomically;
 
+use super::places::require_file_place;
 use crate::fault::{Fault, say};
 
 /// `bench report`
@@ -66,9 +67,7 @@ fn page(arguments: &ReportArguments, record: &AnyRecord) -> Result<(), Fault> {
         false => results.with_extension("html"),
     };
     let out = arguments.out.clone().unwrap_or(beside);
-    if out.is_dir() {
-        return Err(Fault::usage(format!("--out {} is a directory", out.display())));
-    }
+    require_file_place("--out", &out)?;
     write_atomically(&out, html::render(record).as_bytes()).map_err(Fault::failure)?;
     say(&format!("page: {}", out.display()));
     Ok(())

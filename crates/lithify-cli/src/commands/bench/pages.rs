@@ -11,8 +11,9 @@ use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
 
 use super::arguments::range;
-use super::process::{incomplete, refuse_files, stopped, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone};
+use super::places::refuse_files;
+use super::process::{incomplete, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone, stopped};
 use crate::fault::Fault;
 
 /// `bench pages`
@@ -132,7 +133,7 @@ impl Ready for PagesRun {
         let record = runner.run(announcer).map_err(Fault::failure)?;
         let cells = record.cells.len();
         if record.interrupted {
-            return Err(stopped(cells, self.spec.places().len()));
+            return Err(stopped(self, how.results));
         }
         let files = write_report(how.results, &record).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();

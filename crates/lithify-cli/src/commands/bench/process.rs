@@ -23,14 +23,6 @@ pub fn this_program(command: &str) -> Result<Program, Fault> {
     Ok(Program { path, arguments: ["bench", command].map(Into::into).into(), environment: vec![] })
 }
 
-/// Refuses directories for results and data that are something else.
-pub fn refuse_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Fault> {
-    match paths.into_iter().find(|path| path.exists() && !path.is_dir()) {
-        Some(path) => Err(Fault::usage(format!("{} is no directory", path.display()))),
-        None => Ok(()),
-    }
-}
-
 /// A flag that Ctrl-C and SIGTERM set; the second one ends this process at once.
 pub fn watch_signals() -> Result<Arc<AtomicBool>, Fault> {
     let interrupt = Arc::new(AtomicBool::new(false));
@@ -52,13 +44,6 @@ pub fn announcement(
 ) -> String {
     let results = results.display();
     format!("{experiment} from {place}, scale {scale}, {cells} cells, results in {results}")
-}
-
-/// The end of a run that was stopped with `valid` of its cells measured.
-pub fn stopped(valid: usize, cells: usize) -> Fault {
-    Fault::interrupted(format!(
-        "stopped; {valid} of {cells} cells are measured and kept, the same command goes on"
-    ))
 }
 
 /// The end of a run of which some cells did not come to a figure.

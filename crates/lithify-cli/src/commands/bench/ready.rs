@@ -10,6 +10,7 @@ use lithify_lab::run::estimate::{Outlook, PlannedCell};
 use lithify_lab::run::progress::{Announcer, Terminal};
 use lithify_lab::run::store::read_seconds;
 
+use super::places::Places;
 use super::process::{print_report, watch_signals};
 use crate::fault::Fault;
 
@@ -76,6 +77,16 @@ pub fn outlook(ready: &dyn Ready, results: &Path, fresh: bool) -> Outlook {
     Outlook::new(cells, done, read_seconds(&results.join("runs").join(ready.name())))
 }
 
+/// The end of a run that was stopped; all that was measured is kept, in this run or before.
+pub fn stopped(ready: &dyn Ready, results: &Path) -> Fault {
+    let cells = ready.cells(results);
+    let measured = cells.iter().filter(|cell| cell.is_measured).count();
+    Fault::interrupted(format!(
+        "stopped; {measured} of {} cells are measured and kept, the same command goes on",
+        cells.len()
+    ))
+}
+
 /// Measures one run by itself and prints its report. `lines` are said before it begins.
 pub fn alone(
     ready: &dyn Ready,
@@ -85,6 +96,7 @@ pub fn alone(
     lines: &[String],
 ) -> Result<(), Fault> {
     let interrupt = watch_signals()?;
+    let _places = Places::make(results, data)?;
     let how = How { results, data, fresh, interrupt: &interrupt };
     let mut terminal = Terminal::new(stderr().is_terminal());
     ready.skipped().iter().chain(lines).for_each(|line| terminal.say(line));

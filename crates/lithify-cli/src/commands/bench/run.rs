@@ -16,8 +16,9 @@ use lithify_lab::run::store::{Stored, read_result};
 use lithify_lab::run::{Runner, store};
 
 use super::arguments::{engine_name, require_engine};
-use super::process::{announcement, incomplete, refuse_files, stopped, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone};
+use super::places::refuse_files;
+use super::process::{announcement, incomplete, this_program};
+use super::ready::{How, Measured, Planned, Ready, alone, stopped};
 use crate::fault::Fault;
 
 /// `bench run`
@@ -231,7 +232,7 @@ impl Ready for LinkBenchRun {
         let record = runner.run(announcer).map_err(Fault::failure)?;
         let (valid, cells) = (record.valid_cells(), record.plan.cells.len());
         if record.interrupted || how.is_stopped() {
-            return Err(stopped(valid, cells));
+            return Err(stopped(self, how.results));
         }
         let files = store::write_report(how.results, &record).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));

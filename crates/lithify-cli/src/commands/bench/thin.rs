@@ -8,6 +8,7 @@ use lithify_lab::records::thin::thin;
 use lithify_lab::run::store::write_atomically;
 use serde_json::Value;
 
+use super::places::require_file_place;
 use super::show;
 use crate::fault::{Fault, say};
 
@@ -37,9 +38,7 @@ pub struct ThinArguments {
 pub fn run(arguments: &ThinArguments) -> Result<(), Fault> {
     let (from, to) = (arguments.record.as_path(), arguments.to.as_path());
     let text = text_of(from)?;
-    if to.is_dir() {
-        return Err(Fault::usage(format!("--to {} is a directory", to.display())));
-    }
+    require_file_place("--to", to)?;
     let wanted = report(from, &text)?;
     let mut record: Value = serde_json::from_str(&text).map_err(Fault::failure)?;
     thin(&mut record, arguments.samples as usize);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allocator::Allocator;
 use super::cell::{CellSpec, EngineSettings, Purpose, SCHEMA};
-use super::engine;
+use super::engine::{self, Content};
 use super::file_system::FileSystemRequest;
 use crate::adapter::EngineName;
 use crate::experiment::{
@@ -203,19 +203,20 @@ pub(crate) fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> 
     items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
 }
 
-/// The engines that are there, of `chosen` when it names one and else of `declared`, and a line for
-/// each that is left out, because it is not there or nobody here knows it.
+/// The engines that are there and can hold `content`, of `chosen` when it names one and else of
+/// `declared`, and a line for each that is left out.
 ///
 /// # Errors
 /// None is left.
 pub fn engines_here(
     declared: &[EngineName],
     chosen: Option<&EngineName>,
+    content: Content,
 ) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
     let (mut present, mut skipped) = (Vec::new(), Vec::new());
     for name in chosen.map_or(declared, std::slice::from_ref) {
-        match engine::available(name) {
-            Ok(()) => present.push(name.clone()),
+        match engine::available_for(name, content) {
+            Ok(_) => present.push(name.clone()),
             Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
         }
     }
@@ -232,8 +233,9 @@ pub fn engines_here(
 pub(crate) fn engines_on_disk(
     declared: &[EngineName],
     chosen: Option<&EngineName>,
+    content: Content,
 ) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
-    let (present, skipped) = engines_here(declared, chosen)?;
+    let (present, skipped) = engines_here(declared, chosen, content)?;
     match present.iter().find(|name| !engine::uses_disk(name)) {
         None => Ok((present, skipped)),
         Some(name) => Err(ChoiceError(format!(
@@ -248,9 +250,10 @@ pub(crate) fn engines_on_disk(
 pub(crate) fn cannot_run(
     engine: &EngineName,
     settings: &EngineSettings,
+    content: Content,
     first: bool,
 ) -> Option<String> {
-    match engine::require(engine, settings) {
+    match engine::require(engine, settings, content) {
         Err(lacking) => Some(lacking.to_string()),
         Ok(provider) if !first && !provider.capabilities().block_size => {
             Some(format!("{engine} does not follow sizes of blocks; one of them was enough"))
@@ -415,7 +418,7 @@ pub fn leave_out_missing(
     let mut skipped = Vec::new();
     for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
         let settings = settings(&experiment.engine, &scale.sizes(), arm);
-        match engine::require(engine_of(engine, arm), &settings) {
+        match engine::require(engine_of(engine, arm), &settings, Content::Graph) {
             Ok(_) => present.push(arm.name.clone()),
             Err(lacking) => skipped.push(format!("arm {} is skipped: {lacking}", arm.name)),
         }
