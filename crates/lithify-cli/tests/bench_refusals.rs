@@ -109,3 +109,17 @@ fn directories_that_were_made_for_data_go_again() {
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
     assert_eq!(text(&same.stderr), "both are the same: no figure differs\n");
 }
+
+#[test]
+fn a_file_that_was_cut_is_named_where_its_run_is_shown() {
+    let place = tempfile::tempdir().expect("a directory");
+    let run = bench(place.path(), &SHORT);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let directory = place.path().join("results/runs/chunk-length-smoke-lithify");
+    let cells = names(&directory).into_iter().filter(|name| name.starts_with("lithify-"));
+    let cell = cells.last().expect("a cell");
+    fs::write(directory.join(&cell), "{\"schema\": 1").expect("writes");
+    let shown = text(&bench(place.path(), &["show", &directory.to_string_lossy()]).stdout);
+    let part = format!("{cell} is no result of this plan");
+    assert!(shown.contains(&part), "{part} is missing in:\n{shown}");
+}

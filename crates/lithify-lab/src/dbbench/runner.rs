@@ -15,7 +15,7 @@ use super::{oracle, report};
 use crate::adapter::EngineName;
 use crate::experiment::Ladder;
 use crate::html;
-use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, find};
+use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
@@ -264,9 +264,8 @@ pub fn needed_bytes(spec: &DbSpec) -> u64 {
 
 /// The run in a directory that holds `plan` and the results of some of its cells.
 pub(crate) fn collect(directory: &Path, plan: DbPlan) -> DbRecord {
-    let found = |cell: &DbCell| find(&directory.join(format!("{}.json", cell.id)), cell);
-    let results = plan.cells.iter().filter_map(|cell| Some(Entry::new(cell, Ok(found(cell)?))));
-    let cells: Vec<Entry<DbCell>> = results.collect();
+    let cells: Vec<Entry<DbCell>> =
+        plan.cells.iter().filter_map(|cell| kept(directory, cell)).collect();
     let interrupted = cells.len() < plan.cells.len();
     DbRecord { schema: SCHEMA, plan, interrupted, cells }
 }

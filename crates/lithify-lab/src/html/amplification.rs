@@ -2,7 +2,7 @@
 
 use super::model::{
     Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row as Mark, Rows,
-    Section, Table, Triangle, Unit,
+    Section, Table, Triangle, Unit, filled,
 };
 use super::parts::{self, Amplification, claims};
 use crate::amplification::report::{Row, Tree, read_table, space_table, write_table};
@@ -30,7 +30,7 @@ pub(super) fn model(record: &AmplificationRecord) -> ReportModel {
     ReportModel {
         kicker: page.kicker(),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt.",
             name = amplification::NAME

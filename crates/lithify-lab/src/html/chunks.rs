@@ -3,7 +3,7 @@
 use super::bars::heat;
 use super::frontier::{self, Cost};
 use super::linkbench::caveats;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, claims};
 use crate::adapter::EngineName;
 use crate::chunks::figures::{ArmFigures, of_engine};
@@ -43,17 +43,20 @@ pub(super) fn model(run: &Run<ChunkPlan>) -> ReportModel {
         caveats(&experiment.caveats),
     ];
     ReportModel {
-        title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: experiment.question.clone(),
-        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Each engine is judged by itself; \
              absolute figures belong to this machine.",
             name = plan.name
         ),
+        ..parts::head(
+            &experiment.title,
+            &experiment.question,
+            &experiment.hypothesis,
+            experiment.source.as_ref(),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use super::digest::{ratios_of_steps, tallies};
 use super::frontier;
 use super::loops::stall_line;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{self, Amplification, Course, LatencyRow};
 use crate::adapter::EngineName;
 use crate::comparison::collect;
@@ -48,7 +48,7 @@ pub(super) fn model(record: &DbRecord) -> ReportModel {
         question: page.settings().lines().next().unwrap_or_default().to_owned(),
         source: String::new(),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
             name = record.plan.name

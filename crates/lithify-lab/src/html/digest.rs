@@ -2,7 +2,7 @@
 //! that it shares with the page of whole records.
 
 use super::frontier;
-use super::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table};
+use super::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table, filled};
 use super::parts::{self, LatencyRow, Ratio};
 use crate::comparison::collect;
 use crate::comparison::results::ResultSet;
@@ -60,7 +60,7 @@ pub(super) fn model(digest: &Digest) -> ReportModel {
         question: format!("{}.", digest.about.trim_end_matches('.')),
         source: String::new(),
         summary,
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: "Absolute figures belong to this machine.".to_owned(),
     }
 }

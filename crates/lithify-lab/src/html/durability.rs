@@ -3,7 +3,7 @@
 use super::bars::{Bar, bars};
 use super::model::{
     Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
-    Table, Unit,
+    Table, Unit, filled,
 };
 use super::parts::{self, LatencyRow, claims};
 use crate::durability::report::{commits, crash_name, loss, losses, promise};
@@ -25,7 +25,7 @@ pub(super) fn model(record: &DurabilityRecord) -> ReportModel {
     ReportModel {
         kicker: page.kicker(),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {NAME}.json, {NAME}.txt. Rates and latencies belong to this machine and \
              its device."

@@ -2,7 +2,7 @@
 
 use super::clients;
 use super::frontier;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{
     self, Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
 };
@@ -43,17 +43,20 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
         page.caveats(),
     ];
     ReportModel {
-        title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: experiment.question.clone(),
-        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Ratios of one session on one machine \
              are compared; absolute figures belong to this machine.",
             name = record.plan.name()
         ),
+        ..parts::head(
+            &experiment.title,
+            &experiment.question,
+            &experiment.hypothesis,
+            experiment.source.as_ref(),
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::frontier;
 use super::linkbench::caveats;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{self, Amplification, Course, LatencyRow, Published, Stalls, claims, outcome};
 use crate::adapter::EngineName;
 use crate::dbbench::figures::Measured;
@@ -25,17 +25,20 @@ pub(super) fn model(record: &LoopRecord) -> ReportModel {
     sections.extend([page.tables(), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
     ReportModel {
-        title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: experiment.question.clone(),
-        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}-jobs.csv, {name}.txt. Each engine is \
              judged by itself; absolute figures belong to this machine.",
             name = record.plan.cells.name
         ),
+        ..parts::head(
+            &experiment.title,
+            &experiment.question,
+            &experiment.hypothesis,
+            experiment.source.as_ref(),
+        )
     }
 }
 

@@ -24,6 +24,11 @@ pub struct ReportModel {
     pub footer: String,
 }
 
+/// The sections that have something in them.
+pub fn filled(sections: impl IntoIterator<Item = Section>) -> Vec<Section> {
+    sections.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+}
+
 /// How something came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -1,6 +1,6 @@
 //! The page of overwrites as fast as they go.
 
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{self, Course, LatencyRow, Stalls};
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Evenness;
@@ -32,7 +32,7 @@ pub(super) fn model(record: &OverwriteRecord) -> ReportModel {
             .to_owned(),
         source: String::new(),
         summary: summary(result, record),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!("All figures: overwrite-{name}.json, .csv, .txt.", name = spec.engine),
     }
 }

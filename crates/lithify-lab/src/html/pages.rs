@@ -1,7 +1,7 @@
 //! The page of compressed pages with holes in files.
 
 use super::bars::{Bar, bars};
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, Published, claims, outcome};
 use crate::page_store::report::{
     DropRatio, NOTES, columns, drop_ratios, drops, published, spread, writes,
@@ -41,7 +41,7 @@ pub(super) fn model(record: &PagesRecord) -> ReportModel {
                  2015-10-02."
                 .to_owned(),
         summary: summary(record),
-        sections: sections.filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!("All figures: {NAME}.json, {NAME}.csv, {NAME}.txt."),
     }
 }

@@ -653,20 +653,28 @@ pub(super) fn head_of(name: &str) -> (ReportModel, Section) {
     let found = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = found.and_then(|(name, text)| CommandExperiment::parse(name, text).ok());
     let Some(experiment) = parsed else { return (ReportModel::default(), Section::default()) };
-    let head = ReportModel {
-        title: experiment.title,
-        question: experiment.question,
-        source: source(&experiment.hypothesis, experiment.source.as_ref()),
-        ..ReportModel::default()
-    };
+    let CommandExperiment { title, question, hypothesis, source, .. } = &experiment;
+    let head = head(title, question, hypothesis, source.as_ref());
     (head, super::linkbench::caveats(&experiment.caveats))
 }
 
-/// What was expected, and where published figures come from.
-pub(super) fn source(hypothesis: &str, source: Option<&Source>) -> String {
+/// A page of an experiment with nothing but its title, its question, what was expected, and where
+/// published figures come from.
+pub(super) fn head(
+    title: &str,
+    question: &str,
+    hypothesis: &str,
+    source: Option<&Source>,
+) -> ReportModel {
     let expected = format!("Expected: {}", hypothesis.trim());
-    let Some(Source { author, title, date, setup }) = source else { return expected };
-    format!("{expected} Published: {author}, {title}, {date}: {setup}.")
+    let source = match source {
+        None => expected,
+        Some(Source { author, title, date, setup }) => {
+            format!("{expected} Published: {author}, {title}, {date}: {setup}.")
+        }
+    };
+    let (title, question) = (title.to_owned(), question.to_owned());
+    ReportModel { title, question, source, ..ReportModel::default() }
 }
 
 /// Names and values of a card for a list of facts.

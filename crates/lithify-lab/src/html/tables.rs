@@ -3,7 +3,7 @@
 use super::bars::{Bar, bars};
 use super::frontier::{self, Cost};
 use super::linkbench::caveats;
-use super::model::{Block, Finding, Outcome, ReportModel, Section, Table};
+use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, Published, claims, outcome};
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
@@ -34,17 +34,20 @@ pub(super) fn model(run: &Run<TablePlan>) -> ReportModel {
     sections.extend([page.figures(), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
     ReportModel {
-        title: experiment.title.clone(),
         kicker: page.kicker(),
-        question: experiment.question.clone(),
-        source: parts::source(&experiment.hypothesis, experiment.source.as_ref()),
         summary: page.summary(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+        sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Each engine is judged by itself; \
              absolute figures belong to this machine.",
             name = run.plan.name
         ),
+        ..parts::head(
+            &experiment.title,
+            &experiment.question,
+            &experiment.hypothesis,
+            experiment.source.as_ref(),
+        )
     }
 }
 

@@ -153,7 +153,8 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
     let doubts = doubts(record);
     if grid.rows.is_empty() && doubts.is_empty() {
         let (repeats, foreign) = (super::repeats(record.plan.repeats), foreign_percent_max(record));
-        text = format!("  {repeats}; other processes took at most {} % of the CPUs", figure(foreign));
+        text =
+            format!("  {repeats}; other processes took at most {} % of the CPUs", figure(foreign));
     }
     doubts.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
     text.trim_start_matches('\n').to_owned()

@@ -252,6 +252,18 @@ pub(crate) fn find<C: Cell>(path: &Path, cell: &C) -> Option<C::Outcome> {
     (C::of(&result) == cell).then_some(result)
 }
 
+/// What the directory of a run keeps of a cell: its result, or why the file there is none; nothing
+/// where there is no file.
+pub(crate) fn kept<C: Cell>(directory: &Path, cell: &C) -> Option<Entry<C>> {
+    let path = result_path(directory, cell);
+    let outcome = match find(&path, cell) {
+        Some(result) => Ok(result),
+        None if path.exists() => Err(format!("{} is no result of this plan", path.display())),
+        None => return None,
+    };
+    Some(Entry::new(cell, outcome))
+}
+
 /// The plan of a run of one kind: what tells it from others, and its cells.
 pub trait RunPlan: Clone + Debug + Serialize + DeserializeOwned {
     /// What it measures.
@@ -395,11 +407,7 @@ pub fn read_run<P: RunPlan>(path: &Path) -> Result<Option<Run<P>>, RunError> {
         RunError::new(format!("{} is no record of a run: {error}", file.display()))
     })?;
     if path.is_dir() {
-        let cells = run.plan.cells().iter();
-        let measured = cells.filter_map(|cell| {
-            find(&result_path(path, cell), cell).map(|result| Entry::new(cell, Ok(result)))
-        });
-        run.entries.cells = measured.collect();
+        run.entries.cells = run.plan.cells().iter().filter_map(|cell| kept(path, cell)).collect();
         run.entries.interrupted = run.entries.cells.len() < run.plan.cells().len();
     }
     Ok(Some(run))

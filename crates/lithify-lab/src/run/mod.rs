@@ -325,9 +325,12 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
     let mut cells = Vec::new();
     for spec in &plan.cells {
         let file = path.join(format!("{}.json", spec.id));
-        if let Stored::Finished(result) = store::read_result(&file, &spec.hash()) {
-            cells.push(CellRecord { spec: spec.clone(), result: Some(*result), failure: None });
-        }
+        let (result, failure) = match store::read_result(&file, &spec.hash()) {
+            Stored::Finished(result) => (Some(*result), None),
+            Stored::Unusable(why) => (None, Some(why)),
+            Stored::Absent => continue,
+        };
+        cells.push(CellRecord { spec: spec.clone(), result, failure });
     }
     let interrupted = cells.len() < plan.cells.len();
     Ok(RunRecord { schema: cell::SCHEMA, plan, interrupted, cells })
