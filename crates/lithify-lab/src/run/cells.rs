@@ -38,6 +38,12 @@ pub trait Cell: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
         None
     }
 
+    /// How much there is to do beside other cells of its run, in any unit: for the estimate of what
+    /// is left.
+    fn work(&self) -> f64 {
+        1.0
+    }
+
     /// The cell that an outcome is of.
     fn of(outcome: &Self::Outcome) -> &Self;
 
@@ -152,7 +158,7 @@ impl CellLoop<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Entries<C>, RunError> {
         let mut entries = Entries { interrupted: false, cells: Vec::new() };
-        let mut pace = Pace::new(cells.len());
+        let mut pace = Pace::new(cells.iter().map(C::work));
         for cell in cells {
             let done = match self.interrupt.load(Ordering::Relaxed) {
                 true => None,
@@ -180,7 +186,7 @@ impl CellLoop<'_> {
         let id = cell.id();
         let result_path = absolute(&result_path(self.store.directory(), cell))?;
         if let Some(result) = find(&result_path, cell).filter(|_| !self.fresh) {
-            pace.skip();
+            pace.skip(cell.work());
             announcer.say(&format!("{id}: measured already, kept"));
             announcer.done(id, None);
             return Ok(Some(Entry::new(cell, Ok(result))));
@@ -189,7 +195,7 @@ impl CellLoop<'_> {
         let began = Instant::now();
         let Place { mut directory, mut database, environment } = place(cell)?;
         if let Err(why) = directory.mount(cell.file_system().as_ref()) {
-            pace.skip();
+            pace.skip(cell.work());
             announcer.end(&format!("{id}: failed: {why}"));
             return Ok(Some(Entry::new(cell, Err(why.to_string()))));
         }
@@ -212,7 +218,7 @@ impl CellLoop<'_> {
         let answer = run_for_result(&program, &job, &files, self.interrupt, &mut progress)?;
         drop(directory);
         let seconds = began.elapsed().as_secs_f64();
-        pace.measured(seconds);
+        pace.measured(cell.work(), seconds);
         let outcome = match answer {
             Answer::Interrupted => {
                 announcer.end(&format!("{id}: stopped"));

@@ -161,7 +161,7 @@ impl Runner<'_> {
             interrupted: false,
             cells: Vec::new(),
         };
-        let mut pace = Pace::new(self.plan.cells.len());
+        let mut pace = Pace::new(self.plan.cells.iter().map(|_| CELL_WORK));
         for spec in &self.plan.cells {
             if self.interrupt.load(Ordering::Relaxed) {
                 record.interrupted = true;
@@ -208,7 +208,7 @@ impl Runner<'_> {
     ) -> Result<Option<CellRecord>, RunError> {
         match store.find(spec) {
             Stored::Finished(result) => {
-                pace.skip();
+                pace.skip(CELL_WORK);
                 announcer.say(&format!("{}: measured already, kept", spec.id));
                 announcer.done(&spec.id, None);
                 return Ok(Some(CellRecord {
@@ -233,7 +233,7 @@ impl Runner<'_> {
             &mut |line| announcer.progress(line),
         )?;
         let seconds = began.elapsed().as_secs_f64();
-        pace.measured(seconds);
+        pace.measured(CELL_WORK, seconds);
         let (result, failure) = match end {
             CellEnd::Interrupted => {
                 announcer.end(&format!("{}: stopped", spec.id));
@@ -336,26 +336,39 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
     Ok(RunRecord { schema: cell::SCHEMA, plan, interrupted, cells })
 }
 
-/// How far a run is, and how long the rest will take by the cells measured so far.
+/// Cells of LinkBench count alike: how long its phases take beside each other is not known before.
+const CELL_WORK: f64 = 1.0;
+
+/// How far a run is, and how long the rest will take by the cells measured so far: as long for
+/// the same work, in any unit.
 pub(crate) struct Pace {
     cells: usize,
     done: usize,
-    measured: usize,
+    work_left: f64,
+    work_measured: f64,
     measured_seconds: f64,
 }
 
 impl Pace {
-    pub(crate) fn new(cells: usize) -> Pace {
-        Pace { cells, done: 0, measured: 0, measured_seconds: 0.0 }
+    /// Of cells with that much work each.
+    pub(crate) fn new(work: impl ExactSizeIterator<Item = f64>) -> Pace {
+        Pace {
+            cells: work.len(),
+            done: 0,
+            work_left: work.sum(),
+            work_measured: 0.0,
+            measured_seconds: 0.0,
+        }
     }
 
-    pub(crate) fn skip(&mut self) {
+    pub(crate) fn skip(&mut self, work: f64) {
         self.done += 1;
+        self.work_left -= work;
     }
 
-    pub(crate) fn measured(&mut self, seconds: f64) {
-        self.done += 1;
-        self.measured += 1;
+    pub(crate) fn measured(&mut self, work: f64, seconds: f64) {
+        self.skip(work);
+        self.work_measured += work;
         self.measured_seconds += seconds;
     }
 
@@ -364,11 +377,10 @@ impl Pace {
     }
 
     pub(crate) fn rest(&self) -> String {
-        if self.measured == 0 {
+        if self.work_measured <= 0.0 {
             return String::new();
         }
-        let mean = self.measured_seconds / self.measured as f64;
-        let seconds = mean * (self.cells - self.done) as f64;
+        let seconds = self.measured_seconds / self.work_measured * self.work_left;
         format!(", about {} left of this run", progress::duration(seconds))
     }
 }

@@ -12,7 +12,7 @@ use crate::run::cells::RunPlan;
 use crate::run::engine::Content;
 use crate::run::file_system::FileSystemRequest;
 use crate::run::plan::{
-    ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
+    ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
     rotated,
 };
 
@@ -23,6 +23,8 @@ pub struct TableChoice {
     pub scale: Option<String>,
     /// Names of arms; all when not given.
     pub arms: Option<Vec<String>>,
+    /// Tables; all of the scale whose data are here when not given.
+    pub tables: Option<Vec<TableData>>,
     /// The one engine; those of the experiment that are there when not given.
     pub engine: Option<EngineName>,
     /// Instead of the scale's repeats.
@@ -114,13 +116,21 @@ fn choose<'a>(
     Ok(arms)
 }
 
-/// The tables of a scale whose data are here, and a line for each that is left out.
-fn tables_here(
-    experiment: &TableExperiment,
-    sizes: &TableScale,
+/// The tables of a scale: those asked for by name, in the order of the experiment, of which none is
+/// left out; else those whose data are here, and a line for each other.
+fn choose_tables(
+    of_scale: &[TableData],
+    choice: &TableChoice,
 ) -> Result<(Vec<TableData>, Vec<String>), ChoiceError> {
+    match &choice.tables {
+        Some(chosen) => Ok((named_tables(of_scale, chosen)?, Vec::new())),
+        None => tables_here(of_scale),
+    }
+}
+
+fn tables_here(of_scale: &[TableData]) -> Result<(Vec<TableData>, Vec<String>), ChoiceError> {
     let (mut present, mut skipped) = (Vec::new(), Vec::new());
-    for table in experiment.workload.tables.iter().filter(|table| sizes.rows.contains_key(table)) {
+    for table in of_scale {
         match table.available() {
             Ok(()) => present.push(*table),
             Err(missing) => skipped.push(format!("table {table} is skipped: {missing}")),
@@ -131,6 +141,22 @@ fn tables_here(
         return Err(ChoiceError(skipped.join("; ")));
     }
     Ok((present, skipped))
+}
+
+fn named_tables(
+    of_scale: &[TableData],
+    chosen: &[TableData],
+) -> Result<Vec<TableData>, ChoiceError> {
+    for table in chosen {
+        if !of_scale.contains(table) {
+            let known = names(of_scale.iter().map(|table| table.name()));
+            return Err(ChoiceError(format!(
+                "--tables: the scale has no rows of {table}; it has: {known}"
+            )));
+        }
+        table.available().map_err(|missing| ChoiceError(missing.to_string()))?;
+    }
+    Ok(of_scale.iter().filter(|table| chosen.contains(table)).copied().collect())
 }
 
 /// Of the tables of page counts, whose rows are small, updates are compared in all modes.
@@ -161,7 +187,8 @@ impl TablePlan {
     /// engine, so that a machine that drifts hurts all alike.
     ///
     /// # Errors
-    /// An unknown scale, arm or engine, no engine or table left, an impossible number.
+    /// An unknown scale, arm or engine, a chosen table that is not here or not of the scale, no
+    /// engine or table left, an impossible number.
     pub fn expand(
         experiment: &TableExperiment,
         choice: &TableChoice,
@@ -173,7 +200,8 @@ impl TablePlan {
         let arms = choose(experiment, choice.arms.as_deref())?;
         let (engines, mut skipped) =
             engines_on_disk(&workload.engines, choice.engine.as_ref(), Content::Table)?;
-        let (tables, missing) = tables_here(experiment, &sizes)?;
+        let of_scale = workload.tables.iter().filter(|table| sizes.rows.contains_key(table));
+        let (tables, missing) = choose_tables(&of_scale.copied().collect::<Vec<_>>(), choice)?;
         skipped.extend(missing);
         let (mut cells, mut left_out) = (Vec::new(), LeftOut::default());
         for repeat in 0..sizes.repeats {

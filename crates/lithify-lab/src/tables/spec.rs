@@ -230,6 +230,11 @@ impl Cell for TableCell {
         self.file_system.clone()
     }
 
+    /// In rows of page counts. Loading a wide row takes 2.6 to 4.5 of them, measured on five engines.
+    fn work(&self) -> f64 {
+        self.rows as f64 * if self.table.is_wide() { 4.0 } else { 1.0 }
+    }
+
     fn of(outcome: &TableOutcome) -> &TableCell {
         &outcome.cell
     }

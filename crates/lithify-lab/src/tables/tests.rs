@@ -57,6 +57,18 @@ fn impossible_choices_say_what_is_possible() {
 }
 
 #[test]
+fn tables_can_be_chosen_of_those_that_the_scale_has() {
+    let tables = |chosen: &[TableData]| {
+        expand(TableChoice { tables: Some(chosen.to_vec()), ..arms(&["none-16k"]) })
+    };
+    let plan = tables(&[TableData::Wide]).expect("expands");
+    assert!(plan.cells.iter().all(|cell| cell.table == TableData::Wide), "{:?}", plan.tables);
+    assert_eq!(plan.skipped, Vec::<String>::new());
+    let text = tables(&[TableData::Wide, TableData::WikiEdits]).expect_err("has none").0;
+    assert_eq!(text, "--tables: the scale has no rows of wiki-edits; it has: page-counts, wide");
+}
+
+#[test]
 fn figures_are_those_of_the_step_and_its_maintenance() {
     let run = run(&expand(arms(&["none-16k"])).expect("expands"));
     let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");

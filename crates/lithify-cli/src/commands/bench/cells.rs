@@ -49,6 +49,7 @@ pub fn prepare_tables(
     let choice = TableChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
+        tables: arguments.tables.clone(),
         engine: arguments.engine.clone(),
         repeats: arguments.repeats,
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use glob::Pattern;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::datasets::TableData;
 use lithify_lab::experiment::{AnyExperiment, Experiment};
 use lithify_lab::report;
 use lithify_lab::run::cell::CellSpec;
@@ -15,7 +16,7 @@ use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::{Stored, read_result};
 use lithify_lab::run::{Runner, store};
 
-use super::arguments::{engine_name, require_engine};
+use super::arguments::{engine_name, require_engine, table_name};
 use super::places::refuse_files;
 use super::process::{announcement, incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
@@ -48,7 +49,7 @@ Examples:
   lithify bench run io-bound-lsm-vs-btree --scale io-s --clients 1,4,16 --seconds 30
   lithify bench run compress-or-not --scale cached
   lithify bench run compress-or-not --engine rocksdb --arms none-upper,lz4 --keys 100000
-  lithify bench run compression-options --scale standard
+  lithify bench run compression-options --scale standard --tables wiki-edits,grid-load
   lithify bench run chunk-length --arms lz4,zstd-1-64k --text ./actors.list")]
 pub struct RunArguments {
     /// Name of an experiment (see `bench list`), or a .toml file
@@ -57,7 +58,7 @@ pub struct RunArguments {
     /// All experiments, those with commands of their own too, one after the other; one that has no
     /// such scale or no engine here is left out with a line
     #[arg(long, conflicts_with_all = ["experiment", "arms", "seconds", "nodes", "clients", "keys",
-        "text", "engine"])]
+        "tables", "text", "engine"])]
     pub(super) all: bool,
     /// Of all, those whose names or numbers match: `*` stands for any text, `?` for one character
     #[arg(long, value_name = "GLOB")]
@@ -88,6 +89,10 @@ pub struct RunArguments {
     /// Keys of the database of dbbench, instead of the scale's [1000 to 10000000000]
     #[arg(long, value_name = "N")]
     pub(super) keys: Option<u64>,
+    /// Which tables of `compression-options`, instead of all of the scale whose data are here:
+    /// `page-counts`, `wide`, or a data set of `bench data`
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = table_name)]
+    pub(super) tables: Option<Vec<TableData>>,
     /// Text of chunks, instead of the experiment's: `actors`, a data set of `bench data`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) text: Option<String>,
@@ -140,9 +145,11 @@ pub fn prepare(
     arguments: &RunArguments,
     experiment: &AnyExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
-    let is_chunks = matches!(experiment, AnyExperiment::Chunks(_));
-    if arguments.text.is_some() && !is_chunks {
+    if arguments.text.is_some() && !matches!(experiment, AnyExperiment::Chunks(_)) {
         return Err(Fault::usage("--text is of chunks"));
+    }
+    if arguments.tables.is_some() && !matches!(experiment, AnyExperiment::Tables(_)) {
+        return Err(Fault::usage("--tables is of tables"));
     }
     match experiment {
         AnyExperiment::LinkBench(experiment) => {

@@ -127,7 +127,8 @@ impl Plan {
     }
 }
 
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+/// Names with commas between them.
+pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
