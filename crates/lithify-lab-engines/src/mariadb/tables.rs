@@ -385,6 +385,10 @@ impl TableSession for SqlSession<'_> {
     fn commit(&mut self) -> EngineResult<()> {
         self.run("COMMIT")
     }
+
+    fn rollback(&mut self) -> EngineResult<()> {
+        self.run("ROLLBACK")
+    }
 }
 
 #[cfg(test)]

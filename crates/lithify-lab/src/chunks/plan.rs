@@ -81,10 +81,6 @@ impl RunPlan for ChunkPlan {
         &cell.engine
     }
 
-    fn declared_s(_cell: &ChunkCell) -> Option<f64> {
-        None
-    }
-
     /// All engines read the same rows, each in its own way.
     fn disagreements(entries: &Entries<ChunkCell>) -> Vec<String> {
         let mut hashes: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();

@@ -16,6 +16,7 @@ use crate::adapter::EngineName;
 use crate::experiment::Ladder;
 use crate::html;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
+use crate::run::estimate::Effort;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
@@ -106,6 +107,14 @@ impl Cell for DbCell {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Steps with a time of their own; what the driver takes alone says nothing of engines.
+    fn effort(&self) -> Effort {
+        let steps = self.spec.benchmarks.iter();
+        let seconds: u64 = steps.map(|step| step.of(&self.spec).duration_seconds).sum();
+        let work = if self.role == Role::Driver { 0.0 } else { 1.0 };
+        Effort { work, ..Effort::declared(seconds as f64) }
     }
 
     fn of(outcome: &DbResult) -> &DbCell {

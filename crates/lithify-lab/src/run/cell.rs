@@ -20,6 +20,7 @@ use crate::meter::{IoUsage, PhaseUsage};
 use crate::run::allocator::Allocator;
 use crate::run::device_limit::DeviceLimit;
 use crate::run::dropping::DropResult;
+use crate::run::estimate::Effort;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};
 use crate::run::second_log::SecondLogUsage;
@@ -260,6 +261,14 @@ impl CellSpec {
             _ if self.clients.is_empty() => std::slice::from_ref(&self.requesters),
             _ => &self.clients,
         }
+    }
+
+    /// What is known of its time: the phases; loads and waits come beyond them.
+    pub fn effort(&self) -> Effort {
+        let phases = self.client_counts().len() as u64;
+        let closed_s = phases * (self.warmup_seconds + self.query_seconds);
+        let open_s = self.open_loop_percent.len() as u64 * self.query_seconds;
+        Effort::declared(if phases > 0 { (closed_s + open_s) as f64 } else { 0.0 })
     }
 
     /// The name of this measurement: a hash of the whole description.

@@ -17,11 +17,12 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::RunError;
+use super::estimate::{Effort, Pace};
 use super::file_system::{self, CellFileSystem, FileSystemRequest};
 use super::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use super::progress::Announcer;
 use super::store::{Store, note_seconds, write_atomically};
-use super::{Pace, RunError};
 use crate::adapter::EngineName;
 use crate::experiment::WorkloadKind;
 
@@ -38,10 +39,9 @@ pub trait Cell: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
         None
     }
 
-    /// How much there is to do beside other cells of its run, in any unit: for the estimate of what
-    /// is left.
-    fn work(&self) -> f64 {
-        1.0
+    /// What is known of its time before it is measured.
+    fn effort(&self) -> Effort {
+        Effort::UNKNOWN
     }
 
     /// The cell that an outcome is of.
@@ -158,7 +158,7 @@ impl CellLoop<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Entries<C>, RunError> {
         let mut entries = Entries { interrupted: false, cells: Vec::new() };
-        let mut pace = Pace::new(cells.iter().map(C::work));
+        let mut pace = Pace::new(cells.iter().map(C::effort));
         for cell in cells {
             let done = match self.interrupt.load(Ordering::Relaxed) {
                 true => None,
@@ -186,7 +186,7 @@ impl CellLoop<'_> {
         let id = cell.id();
         let result_path = absolute(&result_path(self.store.directory(), cell))?;
         if let Some(result) = find(&result_path, cell).filter(|_| !self.fresh) {
-            pace.skip(cell.work());
+            pace.skip(&cell.effort());
             announcer.say(&format!("{id}: measured already, kept"));
             announcer.done(id, None);
             return Ok(Some(Entry::new(cell, Ok(result))));
@@ -195,7 +195,7 @@ impl CellLoop<'_> {
         let began = Instant::now();
         let Place { mut directory, mut database, environment } = place(cell)?;
         if let Err(why) = directory.mount(cell.file_system().as_ref()) {
-            pace.skip(cell.work());
+            pace.skip(&cell.effort());
             announcer.end(&format!("{id}: failed: {why}"));
             return Ok(Some(Entry::new(cell, Err(why.to_string()))));
         }
@@ -218,7 +218,7 @@ impl CellLoop<'_> {
         let answer = run_for_result(&program, &job, &files, self.interrupt, &mut progress)?;
         drop(directory);
         let seconds = began.elapsed().as_secs_f64();
-        pace.measured(cell.work(), seconds);
+        pace.measured(&cell.effort(), seconds);
         let outcome = match answer {
             Answer::Interrupted => {
                 announcer.end(&format!("{id}: stopped"));
@@ -294,9 +294,6 @@ pub trait RunPlan: Clone + Debug + Serialize + DeserializeOwned {
 
     /// The engine of a cell.
     fn engine(cell: &Self::Cell) -> &EngineName;
-
-    /// Seconds of a cell that are fixed beforehand, if there are any.
-    fn declared_s(cell: &Self::Cell) -> Option<f64>;
 
     /// What is wrong between cells that each count by themselves, line by line.
     fn disagreements(_entries: &Entries<Self::Cell>) -> Vec<String> {

@@ -1,6 +1,8 @@
-//! How long the rest of several runs takes: by cells that were measured, else by what is declared.
+//! How long the rest of a run or of several takes: by cells that were measured, else by what is
+//! declared.
 //!
-//! Owns: the arithmetic and its words. An estimate never hides what it rests on: so many cells by
+//! Owns: the arithmetic and its words. A cell takes its declared seconds, and beyond them as long for
+//! its work as measured cells took for theirs. An estimate never hides what it rests on: so many cells by
 //! cells of the same kind, so many by the declared seconds of their phases, which loads and waits
 //! come on top of, so many of which nothing is known.
 //!
@@ -14,6 +16,96 @@ use super::progress::duration;
 /// The engine of a cell that measures the driver alone: its time says nothing of others'.
 const DRIVER: &str = "null";
 
+/// What is known of a cell's time before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Seconds of its phases and pauses that are fixed beforehand, if there are any.
+    pub declared_s: Option<f64>,
+    /// What it has to do beyond them beside other cells of its run, in any unit.
+    pub work: f64,
+}
+
+impl Effort {
+    /// Nothing is known but that it is like other cells.
+    pub const UNKNOWN: Effort = Effort { declared_s: None, work: 1.0 };
+
+    /// As long as that, and what other cells take beyond theirs.
+    pub fn declared(seconds: f64) -> Effort {
+        Effort { declared_s: (seconds > 0.0).then_some(seconds), ..Effort::UNKNOWN }
+    }
+
+    /// Seconds, when a unit of work takes `per_work`.
+    fn seconds(&self, per_work: f64) -> f64 {
+        self.declared_s.unwrap_or(0.0) + per_work * self.work
+    }
+}
+
+/// What cells took beyond their declared seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    seconds: f64,
+    work: f64,
+}
+
+impl Measured {
+    fn plus(self, effort: &Effort, seconds: f64) -> Measured {
+        let beyond = (seconds - effort.declared_s.unwrap_or(0.0)).max(0.0);
+        Measured { seconds: self.seconds + beyond, work: self.work + effort.work }
+    }
+
+    /// Seconds of a unit of work; `None` before anything was measured.
+    fn per_work(&self) -> Option<f64> {
+        (self.work > 0.0).then(|| self.seconds / self.work)
+    }
+}
+
+/// How far a run is, and how long the rest will take by its cells measured so far.
+pub(crate) struct Pace {
+    cells: usize,
+    done: usize,
+    declared_left_s: f64,
+    work_left: f64,
+    measured: Measured,
+}
+
+impl Pace {
+    /// Before the first of these cells.
+    pub(crate) fn new(cells: impl ExactSizeIterator<Item = Effort> + Clone) -> Pace {
+        Pace {
+            cells: cells.len(),
+            done: 0,
+            declared_left_s: cells.clone().filter_map(|cell| cell.declared_s).sum(),
+            work_left: cells.map(|cell| cell.work).sum(),
+            measured: Measured::default(),
+        }
+    }
+
+    /// A cell need not be measured, or cannot be.
+    pub(crate) fn skip(&mut self, cell: &Effort) {
+        self.done += 1;
+        self.declared_left_s -= cell.declared_s.unwrap_or(0.0);
+        self.work_left -= cell.work;
+    }
+
+    /// A cell took so long.
+    pub(crate) fn measured(&mut self, cell: &Effort, seconds: f64) {
+        self.skip(cell);
+        self.measured = self.measured.plus(cell, seconds);
+    }
+
+    /// Which cell comes next: `3/16`.
+    pub(crate) fn position(&self) -> String {
+        format!("{}/{}", self.done + 1, self.cells)
+    }
+
+    /// What is left, as the end of a line; nothing before anything was measured.
+    pub(crate) fn rest(&self) -> String {
+        let Some(per_work) = self.measured.per_work() else { return String::new() };
+        let seconds = self.declared_left_s + per_work * self.work_left;
+        format!(", about {} left of this run", duration(seconds))
+    }
+}
+
 /// A cell before it is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCell {
@@ -21,8 +113,8 @@ pub struct PlannedCell {
     pub id: String,
     /// On which engine.
     pub engine: String,
-    /// Seconds of its phases that are fixed beforehand, if there are any.
-    pub declared_s: Option<f64>,
+    /// What is known of its time.
+    pub effort: Effort,
 }
 
 /// The cells of one run with what is known of their times.
@@ -149,17 +241,15 @@ impl Outlook {
         if let Some(seconds) = self.seconds.get(&cell.id) {
             return Known::Measured(*seconds);
         }
-        let mean = |is: &dyn Fn(&PlannedCell) -> bool| {
-            let times = self.cells.iter().filter(|other| is(other));
-            let times: Vec<f64> =
-                times.filter_map(|other| self.seconds.get(&other.id).copied()).collect();
-            let count = times.len() as f64;
-            (count > 0.0).then(|| times.iter().sum::<f64>() / count)
+        let per_work = |is: &dyn Fn(&PlannedCell) -> bool| {
+            let cells = self.cells.iter().filter(|other| is(other));
+            let timed = cells.filter_map(|other| Some((other, *self.seconds.get(&other.id)?)));
+            timed.fold(Measured::default(), |sum, (other, s)| sum.plus(&other.effort, s)).per_work()
         };
-        let of_engine = mean(&|other| other.engine == cell.engine);
-        let of_others = || mean(&|other| other.engine != DRIVER && cell.engine != DRIVER);
-        match (of_engine.or_else(of_others), cell.declared_s) {
-            (Some(seconds), _) => Known::Measured(seconds),
+        let of_engine = per_work(&|other| other.engine == cell.engine);
+        let of_others = || per_work(&|other| other.engine != DRIVER && cell.engine != DRIVER);
+        match (of_engine.or_else(of_others), cell.effort.declared_s) {
+            (Some(per_work), _) => Known::Measured(cell.effort.seconds(per_work)),
             (None, Some(seconds)) => Known::Declared(seconds),
             (None, None) => Known::Nothing,
         }
@@ -171,7 +261,8 @@ mod tests {
     use super::*;
 
     fn cell(id: &str, engine: &str, declared_s: Option<f64>) -> PlannedCell {
-        PlannedCell { id: id.to_owned(), engine: engine.to_owned(), declared_s }
+        let effort = Effort { declared_s, ..Effort::UNKNOWN };
+        PlannedCell { id: id.to_owned(), engine: engine.to_owned(), effort }
     }
 
     fn outlook() -> Outlook {
@@ -198,10 +289,10 @@ mod tests {
         assert_eq!(outlook.rest().unknown, 1, "the driver says nothing of engines");
         outlook.finish("a-0", Some(30.0));
         let later = outlook.rest();
-        assert_eq!((later.seconds, later.by_cells), (60.0, 2), "its own engine, then others");
-        assert_eq!(later.time(), "about 60 s");
+        assert_eq!((later.seconds, later.by_cells), (50.0, 2), "its own engine, then others");
+        assert_eq!(later.time(), "about 50 s");
         outlook.finish("b-0", Some(100.0));
-        assert_eq!(outlook.rest().seconds, 30.0, "the mean of the same engine");
+        assert_eq!(outlook.rest().seconds, 30.0, "its declared 10 s, and 20 as its engine before");
         outlook.finish("a-1", None);
         assert_eq!((outlook.rest().time(), outlook.counts()), ("nothing".to_owned(), [4, 4]));
     }
@@ -210,9 +301,20 @@ mod tests {
     fn times_of_other_builds_count() {
         let mut seconds = BTreeMap::from([("a-1".to_owned(), 40.0), ("gone".to_owned(), 9.0)]);
         let outlook = Outlook { seconds: seconds.clone(), ..outlook() };
-        assert_eq!(outlook.rest().seconds, 2.0 + 40.0 + 40.0 + 40.0);
+        assert_eq!(outlook.rest().seconds, 2.0 + 40.0 + 40.0 + 30.0);
         seconds.clear();
         let unknown = Outlook::new(vec![cell("x", "x", None)], BTreeSet::new(), seconds);
         assert_eq!(unknown.rest().to_string(), "not known");
+    }
+    #[test]
+    fn what_is_left_of_a_run_is_told_by_the_work_of_its_cells() {
+        let of_rows = |work| Effort { declared_s: Some(30.0), work };
+        let cells = [800.0, 800.0, 40.0, 40.0].map(of_rows);
+        let mut pace = Pace::new(cells.into_iter());
+        pace.skip(&cells[0]);
+        assert_eq!((pace.position().as_str(), pace.rest().as_str()), ("2/4", ""), "nothing known");
+        pace.measured(&cells[1], 830.0);
+        assert_eq!(pace.position(), "3/4");
+        assert_eq!(pace.rest(), ", about 2 min left of this run", "twice 30 s, and 1 s a row");
     }
 }

@@ -51,6 +51,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meter::space;
 use cell::{CellResult, CellSpec, Purpose};
+use estimate::Pace;
 use memory_limit::{Controller, MemoryLimit};
 use plan::Plan;
 use process::CellEnd;
@@ -161,7 +162,7 @@ impl Runner<'_> {
             interrupted: false,
             cells: Vec::new(),
         };
-        let mut pace = Pace::new(self.plan.cells.iter().map(|_| CELL_WORK));
+        let mut pace = Pace::new(self.plan.cells.iter().map(CellSpec::effort));
         for spec in &self.plan.cells {
             if self.interrupt.load(Ordering::Relaxed) {
                 record.interrupted = true;
@@ -208,7 +209,7 @@ impl Runner<'_> {
     ) -> Result<Option<CellRecord>, RunError> {
         match store.find(spec) {
             Stored::Finished(result) => {
-                pace.skip(CELL_WORK);
+                pace.skip(&spec.effort());
                 announcer.say(&format!("{}: measured already, kept", spec.id));
                 announcer.done(&spec.id, None);
                 return Ok(Some(CellRecord {
@@ -233,7 +234,7 @@ impl Runner<'_> {
             &mut |line| announcer.progress(line),
         )?;
         let seconds = began.elapsed().as_secs_f64();
-        pace.measured(CELL_WORK, seconds);
+        pace.measured(&spec.effort(), seconds);
         let (result, failure) = match end {
             CellEnd::Interrupted => {
                 announcer.end(&format!("{}: stopped", spec.id));
@@ -334,53 +335,4 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
     }
     let interrupted = cells.len() < plan.cells.len();
     Ok(RunRecord { schema: cell::SCHEMA, plan, interrupted, cells })
-}
-
-/// Cells of LinkBench count alike: how long its phases take beside each other is not known before.
-const CELL_WORK: f64 = 1.0;
-
-/// How far a run is, and how long the rest will take by the cells measured so far: as long for
-/// the same work, in any unit.
-pub(crate) struct Pace {
-    cells: usize,
-    done: usize,
-    work_left: f64,
-    work_measured: f64,
-    measured_seconds: f64,
-}
-
-impl Pace {
-    /// Of cells with that much work each.
-    pub(crate) fn new(work: impl ExactSizeIterator<Item = f64>) -> Pace {
-        Pace {
-            cells: work.len(),
-            done: 0,
-            work_left: work.sum(),
-            work_measured: 0.0,
-            measured_seconds: 0.0,
-        }
-    }
-
-    pub(crate) fn skip(&mut self, work: f64) {
-        self.done += 1;
-        self.work_left -= work;
-    }
-
-    pub(crate) fn measured(&mut self, work: f64, seconds: f64) {
-        self.skip(work);
-        self.work_measured += work;
-        self.measured_seconds += seconds;
-    }
-
-    pub(crate) fn position(&self) -> String {
-        format!("{}/{}", self.done + 1, self.cells)
-    }
-
-    pub(crate) fn rest(&self) -> String {
-        if self.work_measured <= 0.0 {
-            return String::new();
-        }
-        let seconds = self.measured_seconds / self.work_measured * self.work_left;
-        format!(", about {} left of this run", progress::duration(seconds))
-    }
 }

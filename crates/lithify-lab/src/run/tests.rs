@@ -516,13 +516,3 @@ fn a_cell_lies_on_a_file_system_of_its_own_that_goes_with_it() {
     assert!(record.cells[2].failure.as_deref().is_some_and(|why| why.starts_with("exit code 3")));
     assert_eq!(world.data_directories(), 0, "nothing is mounted or left");
 }
-
-#[test]
-fn what_is_left_of_a_run_is_told_by_the_work_of_its_cells() {
-    let mut pace = Pace::new([800.0, 800.0, 40.0, 40.0].into_iter());
-    pace.skip(800.0);
-    assert_eq!((pace.position().as_str(), pace.rest().as_str()), ("2/4", ""), "nothing is known");
-    pace.measured(800.0, 2000.0);
-    assert_eq!(pace.position(), "3/4");
-    assert_eq!(pace.rest(), ", about 3 min left of this run", "two small cells of 100 s each");
-}

@@ -153,6 +153,12 @@ pub trait TableSession {
     /// Ends the transaction; all of its updates are applied.
     ///
     /// # Errors
-    /// The engine's.
+    /// The engine's; of one that can be retried none was applied.
     fn commit(&mut self) -> EngineResult<()>;
+
+    /// Drops the open transaction; none of its updates is applied.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn rollback(&mut self) -> EngineResult<()>;
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::engine::{PageAccount, TableEngine, TableSession, Update};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::cross_count::{self, CrossCounts};
-use crate::adapter::{EngineResult, EngineStatistics};
+use crate::adapter::{EngineError, EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
 use crate::experiment::tables::UpdateMode;
@@ -70,7 +70,7 @@ pub fn measure(
     let bench = Bench { cell, table: &*table, schema, directory, meter, listener };
     let engine = bench.open()?;
     let (engine_name, capabilities) = (engine.name(), engine.capabilities());
-    let updates_refused = engine.refuses_updates();
+    let mut updates_refused = engine.refuses_updates();
     let (load, stored, loaded) = bench.load(engine)?;
     bench.meter.sync();
     let (size, file_system_bytes) = bench.meter.sizes();
@@ -79,10 +79,15 @@ pub fn measure(
     faults.extend(wrong_answer(&answer, &loaded.answer));
     let (mut update, mut modes) = (None, Vec::new());
     if updates_refused.is_none() {
-        update = Some(bench.updates()?);
+        match bench.updates()? {
+            Ok(done) => update = Some(done),
+            Err(given_up) => updates_refused = Some(given_up),
+        }
         modes = bench.modes()?;
     }
-    bench.check(&loaded, update.is_some(), &mut faults)?;
+    let updates = if update.is_some() { bench.updates_of(cell.updates) } else { 0 };
+    let in_modes: u64 = modes.iter().map(|mode| mode.updates).sum();
+    bench.check(&loaded, updates + in_modes, &mut faults)?;
     let machine = Machine::describe(directory);
     let of_modes = modes.iter().map(|mode| &mode.step);
     let steps = [&load, &scan].into_iter().chain(&update).chain(of_modes);
@@ -328,8 +333,8 @@ impl Bench<'_> {
     }
 
     /// As published: single rows in random order where an index leads to them, spaced rows in one
-    /// statement where the table is wide.
-    fn updates(&self) -> Result<StepUsage, RunError> {
+    /// statement where the table is wide; or why the engine gave that up.
+    fn updates(&self) -> Result<Result<StepUsage, String>, RunError> {
         let (rows, count) = (self.table.rows(), self.updates_of(self.cell.updates));
         let one_transaction = self.cell.table.is_wide();
         let indexes: Vec<u64> = match one_transaction {
@@ -337,18 +342,15 @@ impl Bench<'_> {
             false => distinct(rows, count, self.cell.seed),
         };
         let changes = self.changes(&indexes);
-        let (step, _, ()) = self.step("update", self.open()?, |session| {
+        let (step, _, done) = self.step("update", self.open()?, |session| {
             let began = Instant::now();
-            if one_transaction {
-                step_failed("update", session.begin())?;
-            }
-            changes.iter().try_for_each(|change| update(session, change))?;
-            if one_transaction {
-                step_failed("update", session.commit())?;
-            }
-            Ok(((), began.elapsed().as_secs_f64()))
+            let done = match one_transaction {
+                true => in_one_transaction(session, &changes)?,
+                false => changes.iter().try_for_each(|change| update(session, change)).map(Ok)?,
+            };
+            Ok((done, began.elapsed().as_secs_f64()))
         })?;
-        Ok(step)
+        Ok(done.map(|()| step))
     }
 
     /// At most every row.
@@ -386,11 +388,11 @@ impl Bench<'_> {
         Ok(modes)
     }
 
-    /// Counts rows and entries of the index, and sums up what was updated, if anything was.
+    /// Counts rows and entries of the index, and sums up what so many updates changed.
     fn check(
         &self,
         loaded: &Loaded,
-        updated: bool,
+        updates: u64,
         faults: &mut Vec<String>,
     ) -> Result<(), RunError> {
         let totals = self.totals();
@@ -400,8 +402,6 @@ impl Bench<'_> {
             let found = step_failed("check", session.aggregate(&totals, access))?;
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))
         })?;
-        let in_modes = UpdateMode::ALL.len() as u64 * self.updates_of(self.cell.mode_updates);
-        let updates = if updated { self.updates_of(self.cell.updates) + in_modes } else { 0 };
         let rows = self.table.rows();
         if found.rows() != rows {
             faults.push(format!("{} rows are there, {rows} were loaded", found.rows()));
@@ -424,8 +424,42 @@ impl Bench<'_> {
 fn update(session: &mut dyn TableSession, change: &Update) -> Result<(), RunError> {
     match step_failed("update", session.update(change))? {
         true => Ok(()),
-        false => Err(RunError::new(format!("update: there is no row {:?}", change.key))),
+        false => Err(no_row(change)),
     }
+}
+
+fn no_row(change: &Update) -> RunError {
+    RunError::new(format!("update: there is no row {:?}", change.key))
+}
+
+/// All changes or none; or why the engine gave the transaction up. With no other client that is its
+/// size: WiredTiger's changes must fit its cache until they are committed.
+pub(crate) fn in_one_transaction(
+    session: &mut dyn TableSession,
+    changes: &[Update],
+) -> Result<Result<(), String>, RunError> {
+    step_failed("update", session.begin())?;
+    for (done, change) in changes.iter().enumerate() {
+        match session.update(change) {
+            Ok(true) => {}
+            Ok(false) => return Err(no_row(change)),
+            Err(error) if error.is_retryable() => {
+                step_failed("update", session.rollback())?;
+                return Ok(Err(gave_up(done, changes.len(), &error)));
+            }
+            Err(error) => return Err(failed("update", &error)),
+        }
+    }
+    match session.commit() {
+        Err(error) if error.is_retryable() => {
+            Ok(Err(gave_up(changes.len(), changes.len(), &error)))
+        }
+        done => step_failed("update", done).map(Ok),
+    }
+}
+
+fn gave_up(done: usize, all: usize, error: &EngineError) -> String {
+    format!("given up after {done} of {all} in one transaction, with no other client: {error}")
 }
 
 /// So many different numbers below `rows`, in random order.

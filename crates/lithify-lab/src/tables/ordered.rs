@@ -245,4 +245,9 @@ impl TableSession for OrderedSession<'_> {
         self.in_transaction = false;
         self.session.commit()
     }
+
+    fn rollback(&mut self) -> EngineResult<()> {
+        self.in_transaction = false;
+        self.session.rollback()
+    }
 }

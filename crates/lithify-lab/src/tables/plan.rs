@@ -84,12 +84,6 @@ impl RunPlan for TablePlan {
     fn engine(cell: &TableCell) -> &EngineName {
         &cell.engine
     }
-
-    /// The gaps between updates; how long loads and queries take is not known.
-    fn declared_s(cell: &TableCell) -> Option<f64> {
-        let gaps = 2 * cell.mode_updates * cell.mode_gap_ms;
-        (gaps > 0).then_some(gaps as f64 / 1e3)
-    }
 }
 
 /// The settings of an arm.

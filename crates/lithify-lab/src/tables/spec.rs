@@ -14,6 +14,7 @@ use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
 use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
+use crate::run::estimate::Effort;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 
 /// Version of the JSON of cells and results.
@@ -193,7 +194,7 @@ pub struct TableOutcome {
     pub scan_rows: u64,
     /// Checksum of its answer.
     pub scan_checksum: u64,
-    /// The updates; `None` where the engine refuses them.
+    /// The updates; `None` where the engine refuses them or gives them up.
     pub update: Option<StepUsage>,
     /// Why it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,9 +231,12 @@ impl Cell for TableCell {
         self.file_system.clone()
     }
 
-    /// In rows of page counts. Loading a wide row takes 2.6 to 4.5 of them, measured on five engines.
-    fn work(&self) -> f64 {
-        self.rows as f64 * if self.table.is_wide() { 4.0 } else { 1.0 }
+    /// The gaps between updates; and work in rows of page counts, of which loading a wide row takes
+    /// 2.6 to 4.5, measured on five engines.
+    fn effort(&self) -> Effort {
+        let gaps_ms = 2 * self.mode_updates * self.mode_gap_ms;
+        let work = self.rows as f64 * if self.table.is_wide() { 4.0 } else { 1.0 };
+        Effort { work, ..Effort::declared(gaps_ms as f64 / 1e3) }
     }
 
     fn of(outcome: &TableOutcome) -> &TableCell {

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::{Rest, TableEngine, Update};
+use super::engine::{Rest, TableEngine, TableSession, Update};
 use super::figures::{column_value, mode_log_bytes, mode_pages, mode_process_kb, results, spread};
+use super::measure::in_one_transaction;
 use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
 use super::sample::{expand, experiment, run, with_pages};
 use super::{csv, report};
-use crate::adapter::{Engine, EngineName, SpaceId, WriteBatch};
-use crate::datasets::schema::{Query, Range, Row};
+use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceId, WriteBatch};
+use crate::datasets::schema::{Answer, Query, Range, Row};
 use crate::datasets::{PageCounts, Table, TableData, Wide, answer};
 use crate::engines::model::ModelEngine;
 use crate::experiment::tables::{Access, TableColumn};
@@ -262,4 +263,63 @@ fn modes_that_write_alike_are_not_told_apart() {
     assert_eq!(report::order(&[135.0, 57.3, 58.0]), "not told apart in 135 : 57.3 : 58.0");
     assert_eq!(report::order(&[135.0, 57.3, 60.0]), "did not, because 135 : 57.3 : 60.0");
     assert_eq!(report::order(&[1.0, 1.2, 0.9]), "did not, because 1.00 : 1.20 : 0.900");
+}
+
+/// Holds so many updates until they are committed.
+struct Cramped {
+    room: usize,
+    pending: usize,
+    applied: usize,
+}
+
+impl TableSession for Cramped {
+    fn insert(&mut self, _rows: &[Row]) -> EngineResult<()> {
+        Err(EngineError::fatal("takes no rows"))
+    }
+
+    fn aggregate(&mut self, _query: &Query, _access: Access) -> EngineResult<Answer> {
+        Err(EngineError::fatal("answers nothing"))
+    }
+
+    fn index_entries(&mut self) -> EngineResult<u64> {
+        Ok(0)
+    }
+
+    fn begin(&mut self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn update(&mut self, update: &Update) -> EngineResult<bool> {
+        self.pending += 1;
+        match self.pending > self.room {
+            true => Err(EngineError::retryable("the cache is full")),
+            false => Ok(update.amount > 0),
+        }
+    }
+
+    fn commit(&mut self) -> EngineResult<()> {
+        self.applied += std::mem::take(&mut self.pending);
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> EngineResult<()> {
+        self.pending = 0;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_transaction_that_an_engine_cannot_hold_is_given_up_whole() {
+    let change = |amount| Update { key: vec![1], column: 1, amount };
+    let changes: Vec<Update> = (0..5).map(|_| change(1)).collect();
+    let mut roomy = Cramped { room: 5, pending: 0, applied: 0 };
+    assert_eq!(in_one_transaction(&mut roomy, &changes).expect("runs"), Ok(()));
+    assert_eq!(roomy.applied, 5);
+    let mut cramped = Cramped { room: 3, pending: 0, applied: 0 };
+    let why = in_one_transaction(&mut cramped, &changes).expect("is no failure").expect_err("is");
+    assert_eq!((cramped.applied, cramped.pending), (0, 0), "nothing is left of it");
+    assert!(why.contains("given up after 3 of 5 in one transaction"), "{why}");
+    assert!(why.contains("the cache is full"), "{why}");
+    let missing = in_one_transaction(&mut roomy, &[change(0)]).expect_err("has no such row");
+    assert!(missing.to_string().contains("there is no row [1]"), "{missing}");
 }

@@ -8,7 +8,7 @@ use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, repo
 use lithify_lab::experiment::{AnyExperiment, Ladder};
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Content};
-use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
@@ -194,7 +194,11 @@ impl Ready for AmplificationRun {
     fn cells(&self, results: &Path) -> Vec<Planned> {
         let planned = |spec: &AmplificationSpec| Planned {
             is_measured: amplification::find(results, spec).is_some(),
-            cell: PlannedCell { id: spec.id(), engine: spec.engine.to_string(), declared_s: None },
+            cell: PlannedCell {
+                id: spec.id(),
+                engine: spec.engine.to_string(),
+                effort: Effort::UNKNOWN,
+            },
         };
         self.specs.iter().map(planned).collect()
     }

@@ -101,7 +101,7 @@ impl<P: RunPlan> Ready for CellRun<P> {
             cell: PlannedCell {
                 id: cell.id().to_owned(),
                 engine: P::engine(cell).to_string(),
-                declared_s: P::declared_s(cell),
+                effort: cell.effort(),
             },
         };
         self.plan.cells().iter().map(planned).collect()

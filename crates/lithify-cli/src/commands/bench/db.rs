@@ -13,7 +13,7 @@ use lithify_lab::dbbench::{original, report};
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::cells::is_measured;
+use lithify_lab::run::cells::{Cell, is_measured};
 use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::plan::engines_here;
@@ -505,18 +505,13 @@ impl Ready for DbRun {
     }
 }
 
-/// The cells of loops with whether they were measured, and the seconds of steps with a time of
-/// their own.
+/// The cells of loops with whether they were measured.
 pub fn planned(plan: &DbPlan, results: &Path) -> Vec<Planned> {
     let planned = |cell: &DbCell| {
-        let spec = &cell.spec;
-        let steps = spec.benchmarks.iter();
-        let seconds: u64 = steps.map(|step| step.of(spec).duration_seconds).sum();
-        let declared_s = (seconds > 0).then_some(seconds as f64);
-        let engine = spec.engine.to_string();
+        let engine = cell.spec.engine.to_string();
         Planned {
             is_measured: is_measured(results, &plan.name, cell),
-            cell: PlannedCell { id: cell.id.clone(), engine, declared_s },
+            cell: PlannedCell { id: cell.id.clone(), engine, effort: cell.effort() },
         }
     };
     plan.cells.iter().map(planned).collect()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner, report};
-use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 
@@ -114,7 +114,7 @@ impl Ready for DurabilityRun {
             cell: PlannedCell {
                 id: mode.name().to_owned(),
                 engine: "lithify".to_owned(),
-                declared_s: Some(commits_s),
+                effort: Effort::declared(commits_s),
             },
         };
         Mode::ALL.iter().map(planned).collect()

@@ -6,7 +6,7 @@ use clap::Args;
 use lithify_lab::experiment::Codec;
 use lithify_lab::page_store::store::Layout;
 use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report, write_report};
-use lithify_lab::run::estimate::PlannedCell;
+use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
 
@@ -112,7 +112,7 @@ impl Ready for PagesRun {
             cell: PlannedCell {
                 id: place.id(),
                 engine: place.file_system.to_string(),
-                declared_s: Some(self.spec.seconds as f64),
+                effort: Effort::declared(self.spec.seconds as f64),
             },
         };
         self.spec.places().iter().map(planned).collect()

@@ -191,14 +191,6 @@ impl LinkBenchRun {
     }
 }
 
-/// Seconds of the phases of a cell that are fixed beforehand; `None` for one that only loads.
-fn declared_s(cell: &CellSpec) -> Option<f64> {
-    let phases = cell.client_counts().len() as u64;
-    let closed = phases * (cell.warmup_seconds + cell.query_seconds);
-    let open = cell.open_loop_percent.len() as u64 * cell.query_seconds;
-    (phases > 0).then_some((closed + open) as f64)
-}
-
 impl Ready for LinkBenchRun {
     fn name(&self) -> String {
         self.plan.name()
@@ -217,7 +209,7 @@ impl Ready for LinkBenchRun {
         let planned = |cell: &CellSpec| {
             let stored = read_result(&directory.join(format!("{}.json", cell.id)), &cell.hash());
             let engine = cell.engine.to_string();
-            let cell = PlannedCell { id: cell.id.clone(), engine, declared_s: declared_s(cell) };
+            let cell = PlannedCell { id: cell.id.clone(), engine, effort: cell.effort() };
             Planned { cell, is_measured: matches!(stored, Stored::Finished(_)) }
         };
         self.plan.cells.iter().map(planned).collect()
