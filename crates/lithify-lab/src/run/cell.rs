@@ -263,12 +263,14 @@ impl CellSpec {
         }
     }
 
-    /// What is known of its time: the phases; loads and waits come beyond them.
+    /// What is known of its time: the phases that end by time; loads and waits come beyond them.
     pub fn effort(&self) -> Effort {
         let phases = self.client_counts().len() as u64;
-        let closed_s = phases * (self.warmup_seconds + self.query_seconds);
-        let open_s = self.open_loop_percent.len() as u64 * self.query_seconds;
-        Effort::declared(if phases > 0 { (closed_s + open_s) as f64 } else { 0.0 })
+        let query_s = if self.turnovers.is_empty() { self.query_seconds } else { 0 };
+        // A cell that only loads is described like others.
+        let open_loops = if phases > 0 { self.open_loop_percent.len() as u64 } else { 0 };
+        let seconds = phases * (self.warmup_seconds + query_s) + open_loops * self.query_seconds;
+        Effort::declared(seconds as f64)
     }
 
     /// The name of this measurement: a hash of the whole description.

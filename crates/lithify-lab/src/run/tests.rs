@@ -516,3 +516,15 @@ fn a_cell_lies_on_a_file_system_of_its_own_that_goes_with_it() {
     assert!(record.cells[2].failure.as_deref().is_some_and(|why| why.starts_with("exit code 3")));
     assert_eq!(world.data_directories(), 0, "nothing is mounted or left");
 }
+
+#[test]
+fn phases_that_end_by_time_are_known_beforehand() {
+    let mut spec = sample::plan(&EngineName::model(), 1).cells[1].clone();
+    (spec.warmup_seconds, spec.query_seconds, spec.clients) = (5, 20, vec![1, 4]);
+    spec.open_loop_percent = vec![70];
+    assert_eq!(spec.effort().declared_s, Some(70.0));
+    spec.turnovers = vec![0.5, 1.0];
+    assert_eq!(spec.effort().declared_s, Some(30.0), "when queries end is not known");
+    spec.purpose = Purpose::Load;
+    assert_eq!(spec.effort().declared_s, None, "a load takes as long as it takes");
+}
