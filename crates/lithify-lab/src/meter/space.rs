@@ -1,6 +1,7 @@
 //! Space on disk: the size of a directory, extents of files, what a file system uses and has free,
 //! and its sync.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,32 @@ pub fn directory_size(directory: &Path) -> DirectorySize {
         }
     }
     size
+}
+
+/// Files by their paths with their allocated blocks, bytes.
+pub type FileSizes = HashMap<PathBuf, u64>;
+
+/// The files below `directory`; those that vanish meanwhile are left out.
+pub fn file_sizes(directory: &Path) -> FileSizes {
+    let mut sizes = FileSizes::new();
+    let Ok(entries) = fs::read_dir(directory) else { return sizes };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        match metadata.is_dir() {
+            true => sizes.extend(file_sizes(&entry.path())),
+            false => drop(sizes.insert(entry.path(), metadata.blocks() * 512)),
+        }
+    }
+    sizes
+}
+
+/// Bytes that the files below `directory` have beyond those of `before`: of new ones all.
+pub fn grown_bytes(directory: &Path, before: &FileSizes) -> u64 {
+    let now = file_sizes(directory);
+    let beyond = |(path, bytes): (&PathBuf, &u64)| {
+        bytes.saturating_sub(before.get(path).copied().unwrap_or(0))
+    };
+    now.iter().map(beyond).sum()
 }
 
 /// Bytes that may still be written under `directory`, which must exist.
@@ -127,6 +154,13 @@ mod tests {
         assert_eq!((size.files, size.apparent_bytes), (3, 5300 + (1 << 30)));
         assert!(size.allocated_bytes < 1 << 20, "a hole is not allocated: {size:?}");
         assert_eq!(directory_size(Path::new("/no such directory")), DirectorySize::default());
+        let before = file_sizes(root.path());
+        assert_eq!((before.len(), grown_bytes(root.path(), &before)), (3, 0));
+        fs::remove_file(root.path().join("a")).expect("removes");
+        fs::write(root.path().join("below/c"), vec![1u8; 9000]).expect("writes");
+        assert!(sync_file_system(root.path()));
+        let grown = grown_bytes(root.path(), &before);
+        assert!((9000..=16_384).contains(&grown), "what went does not count: {grown}");
         assert!(free_bytes(root.path()).expect("tells") > 0);
         assert!(occupied_bytes(root.path()) > 0);
         assert_eq!(occupied_bytes(Path::new("/no such directory")), 0);

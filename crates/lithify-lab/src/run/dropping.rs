@@ -29,7 +29,7 @@ use crate::adapter::{EngineError, EngineResult, EngineStatistics, Neighbour};
 use crate::latency::Latencies;
 use crate::linkbench::engine::GraphEngine;
 use crate::meter::process::thread_cpu_us;
-use crate::meter::space::{self, DirectorySize};
+use crate::meter::space::{self, DirectorySize, FileSizes};
 
 /// How long the neighbour works alone.
 const ALONE: Duration = Duration::from_millis(500);
@@ -90,7 +90,7 @@ pub struct DropFigures {
 
 /// The space that is to come back.
 pub struct Space<'a> {
-    /// Bytes that are used now.
+    /// Bytes that are used now, without what was written since.
     pub used: &'a dyn Fn() -> u64,
     /// Bytes that are used before the call.
     pub before_bytes: u64,
@@ -268,11 +268,14 @@ pub(super) fn drop_database(
 }
 
 impl End<'_> {
-    fn used_bytes(&self) -> u64 {
-        match self.file_system {
+    /// Bytes that are used, without those that files have beyond `before`: the neighbour goes on
+    /// writing, and its log is not what is waited for.
+    fn used_bytes(&self, before: &FileSizes) -> u64 {
+        let used_bytes = match self.file_system {
             Some(own) => own.used_bytes(),
             None => space::directory_size(self.directory).allocated_bytes,
-        }
+        };
+        used_bytes.saturating_sub(space::grown_bytes(self.directory, before))
     }
 
     fn look(&self) -> SpaceUse {
@@ -302,7 +305,8 @@ impl End<'_> {
         neighbour: &mut dyn Neighbour,
     ) -> Result<DropResult, RunError> {
         let before = self.look();
-        let used = || self.used_bytes();
+        let files = space::file_sizes(self.directory);
+        let used = || self.used_bytes(&files);
         let dropped_bytes = table_bytes(&super::measure::statistics(engine.below())?);
         let space = Space { used: &used, before_bytes: used(), dropped_bytes };
         let mut how = String::new();
@@ -317,7 +321,8 @@ impl End<'_> {
     /// The engine is closed, and its files are removed.
     fn remove_files(&self, opened: Opened) -> Result<DropResult, RunError> {
         let before = self.look();
-        let used = || self.used_bytes();
+        let files = space::file_sizes(self.directory);
+        let used = || self.used_bytes(&files);
         let dropped_bytes = before.directory.allocated_bytes;
         let space = Space { used: &used, before_bytes: used(), dropped_bytes };
         // Beside the engine's directory: it stays when that one goes.
