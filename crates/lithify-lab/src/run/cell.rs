@@ -270,7 +270,9 @@ impl CellSpec {
         // A cell that only loads is described like others.
         let open_loops = if phases > 0 { self.open_loop_percent.len() as u64 } else { 0 };
         let seconds = phases * (self.warmup_seconds + query_s) + open_loops * self.query_seconds;
-        Effort::declared(seconds as f64)
+        // What the driver takes alone says nothing of engines.
+        let work = if self.purpose == Purpose::Calibrate { 0.0 } else { 1.0 };
+        Effort { work, ..Effort::declared(seconds as f64) }
     }
 
     /// The name of this measurement: a hash of the whole description.

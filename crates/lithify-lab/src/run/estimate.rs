@@ -235,15 +235,21 @@ impl Outlook {
         })
     }
 
+    /// How long a cell took; what is shorter than its declared phases was a smaller run's.
+    fn measured_s(&self, cell: &PlannedCell) -> Option<f64> {
+        let declared_s = cell.effort.declared_s.unwrap_or(0.0);
+        self.seconds.get(&cell.id).copied().filter(|seconds| *seconds >= declared_s)
+    }
+
     /// By the cell itself, else by those of its engine, else by those of other engines, else by what
     /// is declared.
     fn known(&self, cell: &PlannedCell) -> Known {
-        if let Some(seconds) = self.seconds.get(&cell.id) {
-            return Known::Measured(*seconds);
+        if let Some(seconds) = self.measured_s(cell) {
+            return Known::Measured(seconds);
         }
         let per_work = |is: &dyn Fn(&PlannedCell) -> bool| {
             let cells = self.cells.iter().filter(|other| is(other));
-            let timed = cells.filter_map(|other| Some((other, *self.seconds.get(&other.id)?)));
+            let timed = cells.filter_map(|other| Some((other, self.measured_s(other)?)));
             timed.fold(Measured::default(), |sum, (other, s)| sum.plus(&other.effort, s)).per_work()
         };
         let of_engine = per_work(&|other| other.engine == cell.engine);
@@ -285,6 +291,9 @@ mod tests {
             "at least 22 s (3 by the declared seconds of their phases, loads and waits on top; 1 \
              not known)"
         );
+        outlook.finish("a-0", Some(4.0));
+        outlook.done.clear();
+        assert_eq!(outlook.rest(), first, "a smaller run says nothing");
         outlook.finish("driver", Some(3.0));
         assert_eq!(outlook.rest().unknown, 1, "the driver says nothing of engines");
         outlook.finish("a-0", Some(30.0));

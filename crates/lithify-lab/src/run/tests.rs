@@ -527,4 +527,7 @@ fn phases_that_end_by_time_are_known_beforehand() {
     assert_eq!(spec.effort().declared_s, Some(30.0), "when queries end is not known");
     spec.purpose = Purpose::Load;
     assert_eq!(spec.effort().declared_s, None, "a load takes as long as it takes");
+    assert_eq!(spec.effort().work, 1.0);
+    spec.purpose = Purpose::Calibrate;
+    assert_eq!(spec.effort().work, 0.0, "the driver says nothing of engines");
 }

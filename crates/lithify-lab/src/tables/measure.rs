@@ -445,17 +445,24 @@ pub(crate) fn in_one_transaction(
             Ok(false) => return Err(no_row(change)),
             Err(error) if error.is_retryable() => {
                 step_failed("update", session.rollback())?;
+                if !holds_half(session, &changes[..done / 2])? {
+                    return Err(failed("update", &error));
+                }
                 return Ok(Err(gave_up(done, changes.len(), &error)));
             }
             Err(error) => return Err(failed("update", &error)),
         }
     }
-    match session.commit() {
-        Err(error) if error.is_retryable() => {
-            Ok(Err(gave_up(changes.len(), changes.len(), &error)))
-        }
-        done => step_failed("update", done).map(Ok),
-    }
+    step_failed("update", session.commit()).map(Ok)
+}
+
+/// Whether a transaction of these few goes well, and is then dropped: it was the size, and no
+/// conflict with somebody who is not there.
+fn holds_half(session: &mut dyn TableSession, few: &[Update]) -> Result<bool, RunError> {
+    step_failed("update", session.begin())?;
+    let holds = few.iter().all(|change| matches!(session.update(change), Ok(true)));
+    step_failed("update", session.rollback())?;
+    Ok(holds && !few.is_empty())
 }
 
 fn gave_up(done: usize, all: usize, error: &EngineError) -> String {

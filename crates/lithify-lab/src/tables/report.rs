@@ -171,7 +171,12 @@ fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
     let own = outcomes.iter().find_map(|outcome| outcome.file_system.as_ref());
     parts.extend(own.map(|own| format!("on {}", own.describe())));
     let refused = outcomes.iter().find_map(|outcome| outcome.updates_refused.as_ref());
-    parts.extend(refused.map(|why| format!("no updates: {why}")));
+    let of =
+        match outcomes.iter().filter(|outcome| outcome.updates_refused.is_some()).count() as u64 {
+            count if count < valid => format!(" in {count} of {valid}"),
+            _ => String::new(),
+        };
+    parts.extend(refused.map(|why| format!("no updates{of}: {why}")));
     parts.join(", ")
 }
 

@@ -320,6 +320,9 @@ fn a_transaction_that_an_engine_cannot_hold_is_given_up_whole() {
     assert_eq!((cramped.applied, cramped.pending), (0, 0), "nothing is left of it");
     assert!(why.contains("given up after 3 of 5 in one transaction"), "{why}");
     assert!(why.contains("the cache is full"), "{why}");
+    let mut broken = Cramped { room: 1, pending: 0, applied: 0 };
+    let error = in_one_transaction(&mut broken, &changes).expect_err("half of one is nothing");
+    assert!(error.to_string().contains("the cache is full"), "{error}");
     let missing = in_one_transaction(&mut roomy, &[change(0)]).expect_err("has no such row");
     assert!(missing.to_string().contains("there is no row [1]"), "{missing}");
 }

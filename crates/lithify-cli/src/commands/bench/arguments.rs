@@ -21,7 +21,7 @@ pub fn engine_name(text: &str) -> Result<EngineName, String> {
 
 /// A table of rows, generated or real.
 pub fn table_name(text: &str) -> Result<TableData, String> {
-    let found = TableData::ALL.into_iter().find(|table| table.name() == text);
+    let found = TableData::ALL.into_iter().find(|table| table.name() == text.trim());
     found.ok_or_else(|| {
         let names = TableData::ALL.map(TableData::name).join(", ");
         format!("there is no table of that name; there are: {names}")

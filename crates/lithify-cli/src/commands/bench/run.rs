@@ -149,7 +149,9 @@ pub fn prepare(
         return Err(Fault::usage("--text is of chunks"));
     }
     if arguments.tables.is_some() && !matches!(experiment, AnyExperiment::Tables(_)) {
-        return Err(Fault::usage("--tables is of tables"));
+        return Err(Fault::usage(
+            "--tables is for experiments over tables of rows, as compression-options",
+        ));
     }
     match experiment {
         AnyExperiment::LinkBench(experiment) => {
