@@ -4,6 +4,7 @@
 //! base level, which moves up as the tree grows, and one codec for the bottom. So the list that
 //! gives a physical level its codec depends on where the base level is: [`Policy::per_level`]
 //! makes it for a base level, and who runs the engine sets it again when the base level moves.
+//! Until it is set, the new base level takes what the list holds for the old one.
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 use lithify_lab::experiment::Codec;
@@ -90,17 +91,18 @@ impl Policy {
         self.level0.effort.or(self.small.effort).or(self.middle.effort)
     }
 
-    /// True when the list is the same for every base level.
+    /// True when the list says the same for every base level.
     pub fn is_uniform(&self) -> bool {
         self.small == self.middle
     }
 
     /// The list for a tree with this base level: level 0, then the base level and those below it.
-    /// The bottom's entry is never used, because the bottom has an option of its own.
+    ///
+    /// The bottom has an option of its own. Its entry here is for the level above it, which is
+    /// read from this place from when it becomes the base level until the list is set again.
     pub fn per_level(&self, base_level: usize) -> Vec<NativeCodec> {
         let codec = |level: usize| match LEVELS - 1 - level {
-            0 => self.bottom,
-            1 => self.middle,
+            0 | 1 => self.middle,
             _ => self.small,
         };
         let base_level = base_level.clamp(1, LEVELS - 1);
@@ -123,14 +125,37 @@ mod tests {
     #[test]
     fn a_level_keeps_its_codec_when_the_base_level_moves() {
         let policy = Policy::new(&settings("none,lz4,zstd-1")).expect("is possible");
-        assert_eq!(policy.per_level_text(6), "kNoCompression:kZSTD");
-        assert_eq!(policy.per_level_text(5), "kNoCompression:kLZ4Compression:kZSTD");
+        assert_eq!(policy.per_level_text(6), "kNoCompression:kLZ4Compression");
+        assert_eq!(policy.per_level_text(5), "kNoCompression:kLZ4Compression:kLZ4Compression");
         assert_eq!(
             policy.per_level_text(3),
-            "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression:kZSTD"
+            "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression:kLZ4Compression"
         );
         assert_eq!(policy.per_level(0), policy.per_level(1));
         assert!(!policy.is_uniform());
+    }
+
+    /// What the library gives a level above the bottom by a list.
+    fn taken(list: &[NativeCodec], base_level: usize, level: usize) -> NativeCodec {
+        list[(level - base_level + 1).min(list.len() - 1)]
+    }
+
+    #[test]
+    fn a_list_that_is_late_gives_no_upper_level_the_codec_of_the_bottom() {
+        let policy = Policy::new(&settings("none,lz4,zstd-1")).expect("is possible");
+        let uniform = Policy::new(&settings("none,none,zstd-1")).expect("is possible");
+        assert!(uniform.is_uniform());
+        for set_for in 1..LEVELS {
+            for base_level in 1..LEVELS {
+                for level in base_level..LEVELS - 1 {
+                    let late = taken(&policy.per_level(set_for), base_level, level);
+                    assert_ne!(late, policy.bottom, "L{level} of {base_level} by {set_for}");
+                    let late = taken(&uniform.per_level(set_for), base_level, level);
+                    assert_eq!(late, uniform.small, "L{level} of {base_level} by {set_for}");
+                }
+            }
+        }
+        assert_eq!(taken(&policy.per_level(6), 5, 5), policy.middle);
     }
 
     #[test]
