@@ -338,7 +338,7 @@ impl TableSession for SqlSession<'_> {
         self.begin()?;
         if let Err(error) = self.put(rows, rows_max) {
             // The first error is the one to report.
-            let _ = self.connection.run("ROLLBACK");
+            let _ = self.rollback();
             return Err(self.table.engine.explain(error));
         }
         self.commit()

@@ -21,6 +21,7 @@ mod wide;
 mod words;
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +165,18 @@ impl TableData {
             TableData::WikiEdits => recorded(recorded::wiki_edits),
             TableData::GridLoad | TableData::GridPlants => recorded(recorded::grid),
         }
+    }
+}
+
+impl FromStr for TableData {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = TableData::ALL.into_iter().find(|table| table.name() == text.trim());
+        found.ok_or_else(|| {
+            let names = TableData::ALL.map(TableData::name).join(", ");
+            format!("there is no table of that name; there are: {names}")
+        })
     }
 }
 

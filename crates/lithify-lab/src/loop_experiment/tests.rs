@@ -4,9 +4,18 @@ use super::figures::{Figures, column_value};
 use super::*;
 use crate::dbbench::spec::Benchmark;
 use crate::experiment::loops::LoopColumn;
+use crate::run::cells::Cell;
 
 fn close(left: Option<f64>, right: f64) -> bool {
     left.is_some_and(|left| (left / right - 1.0).abs() < 1e-9)
+}
+
+#[test]
+fn the_driver_alone_is_no_work() {
+    let cells = sample::plan(1).cells.cells;
+    let work: Vec<f64> = cells.iter().map(|cell| cell.effort().work).collect();
+    assert_eq!((work[0], cells[0].id.as_str()), (0.0, "driver"));
+    assert!(work[1..].iter().all(|work| *work == 1.0), "{work:?}");
 }
 
 #[test]

@@ -46,16 +46,13 @@ pub type FileSizes = HashMap<PathBuf, u64>;
 
 /// The files below `directory`; those that vanish meanwhile are left out.
 pub fn file_sizes(directory: &Path) -> FileSizes {
-    let mut sizes = FileSizes::new();
-    let Ok(entries) = fs::read_dir(directory) else { return sizes };
-    for entry in entries.flatten() {
-        let Ok(metadata) = entry.metadata() else { continue };
-        match metadata.is_dir() {
-            true => sizes.extend(file_sizes(&entry.path())),
-            false => drop(sizes.insert(entry.path(), metadata.blocks() * 512)),
-        }
-    }
-    sizes
+    let mut paths = Vec::new();
+    list_files(directory, &mut paths);
+    let size = |path: PathBuf| {
+        let allocated_bytes = fs::symlink_metadata(&path).ok()?.blocks() * 512;
+        Some((path, allocated_bytes))
+    };
+    paths.into_iter().filter_map(size).collect()
 }
 
 /// Bytes that the files below `directory` have beyond those of `before`: of new ones all.

@@ -383,6 +383,29 @@ mod tests {
     }
 
     #[test]
+    fn what_files_grew_by_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name| directory.path().join(name);
+        let write = |name, bytes: usize| {
+            fs::write(path(name), vec![1u8; bytes]).expect("writes");
+            assert!(space::sync_file_system(directory.path()));
+        };
+        for name in ["table", "log"] {
+            write(name, 1 << 20);
+        }
+        let end = End { directory: directory.path(), file_system: None };
+        let files = space::file_sizes(directory.path());
+        let before = end.used_bytes(&files);
+        assert!(before >= 2 << 20, "{before}");
+        fs::remove_file(path("table")).expect("removes");
+        write("log", 4 << 20);
+        write("another log", 1 << 20);
+        let after = end.used_bytes(&files);
+        let freed = before - after;
+        assert!((1 << 20..(1 << 20) + (64 << 10)).contains(&freed), "{before} then {after}");
+    }
+
+    #[test]
     fn a_writer_leaves_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut writer = FileWriter::new(directory.path()).expect("is made");

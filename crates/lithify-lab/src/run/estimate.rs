@@ -1,10 +1,10 @@
 //! How long the rest of a run or of several takes: by cells that were measured, else by what is
 //! declared.
 //!
-//! Owns: the arithmetic and its words. A cell takes its declared seconds, and beyond them as long for
-//! its work as measured cells took for theirs. An estimate never hides what it rests on: so many cells by
-//! cells of the same kind, so many by the declared seconds of their phases, which loads and waits
-//! come on top of, so many of which nothing is known.
+//! Owns: the arithmetic and its words. A cell takes its declared seconds, and beyond them as long
+//! for its work as measured cells took for theirs. An estimate never hides what it rests on: so many
+//! cells by cells of the same kind, so many by the declared seconds of their phases, which loads and
+//! waits come on top of, so many of which nothing is known.
 //!
 //! Pure: does not read files or clocks.
 
@@ -13,15 +13,13 @@ use std::fmt;
 
 use super::progress::duration;
 
-/// The engine of a cell that measures the driver alone: its time says nothing of others'.
-const DRIVER: &str = "null";
-
 /// What is known of a cell's time before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Seconds of its phases and pauses that are fixed beforehand, if there are any.
     pub declared_s: Option<f64>,
-    /// What it has to do beyond them beside other cells of its run, in any unit.
+    /// What it has to do beyond them beside other cells of its run, in any unit; 0 for a cell whose
+    /// time says nothing of others', as the driver's alone.
     pub work: f64,
 }
 
@@ -49,6 +47,9 @@ struct Measured {
 
 impl Measured {
     fn plus(self, effort: &Effort, seconds: f64) -> Measured {
+        if effort.work == 0.0 {
+            return self;
+        }
         let beyond = (seconds - effort.declared_s.unwrap_or(0.0)).max(0.0);
         Measured { seconds: self.seconds + beyond, work: self.work + effort.work }
     }
@@ -252,9 +253,12 @@ impl Outlook {
             let timed = cells.filter_map(|other| Some((other, self.measured_s(other)?)));
             timed.fold(Measured::default(), |sum, (other, s)| sum.plus(&other.effort, s)).per_work()
         };
-        let of_engine = per_work(&|other| other.engine == cell.engine);
-        let of_others = || per_work(&|other| other.engine != DRIVER && cell.engine != DRIVER);
-        match (of_engine.or_else(of_others), cell.effort.declared_s) {
+        let of_engine = || per_work(&|other| other.engine == cell.engine);
+        let rate = match cell.effort.work > 0.0 {
+            true => of_engine().or_else(|| per_work(&|_| true)),
+            false => None,
+        };
+        match (rate, cell.effort.declared_s) {
             (Some(per_work), _) => Known::Measured(cell.effort.seconds(per_work)),
             (None, Some(seconds)) => Known::Declared(seconds),
             (None, None) => Known::Nothing,
@@ -272,8 +276,9 @@ mod tests {
     }
 
     fn outlook() -> Outlook {
+        let driver = Effort { work: 0.0, ..Effort::declared(2.0) };
         let cells = vec![
-            cell("driver", "null", Some(2.0)),
+            PlannedCell { effort: driver, ..cell("driver", "null", None) },
             cell("a-0", "a", Some(10.0)),
             cell("a-1", "a", Some(10.0)),
             cell("b-0", "b", None),
@@ -315,6 +320,7 @@ mod tests {
         let unknown = Outlook::new(vec![cell("x", "x", None)], BTreeSet::new(), seconds);
         assert_eq!(unknown.rest().to_string(), "not known");
     }
+
     #[test]
     fn what_is_left_of_a_run_is_told_by_the_work_of_its_cells() {
         let of_rows = |work| Effort { declared_s: Some(30.0), work };
@@ -325,5 +331,16 @@ mod tests {
         pace.measured(&cells[1], 830.0);
         assert_eq!(pace.position(), "3/4");
         assert_eq!(pace.rest(), ", about 2 min left of this run", "twice 30 s, and 1 s a row");
+    }
+
+    #[test]
+    fn the_driver_says_nothing_of_what_is_left_of_a_run() {
+        let driver = Effort { work: 0.0, ..Effort::declared(10.0) };
+        let cells = [driver, Effort::declared(10.0), Effort::declared(10.0)];
+        let mut pace = Pace::new(cells.into_iter());
+        pace.measured(&cells[0], 600.0);
+        assert_eq!(pace.rest(), "", "nothing known");
+        pace.measured(&cells[1], 30.0);
+        assert_eq!(pace.rest(), ", about 30 s left of this run");
     }
 }

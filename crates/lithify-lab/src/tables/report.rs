@@ -170,13 +170,15 @@ fn remark(run: &Run<TablePlan>, outcomes: &[&TableOutcome]) -> String {
     }
     let own = outcomes.iter().find_map(|outcome| outcome.file_system.as_ref());
     parts.extend(own.map(|own| format!("on {}", own.describe())));
-    let refused = outcomes.iter().find_map(|outcome| outcome.updates_refused.as_ref());
-    let of =
-        match outcomes.iter().filter(|outcome| outcome.updates_refused.is_some()).count() as u64 {
-            count if count < valid => format!(" in {count} of {valid}"),
-            _ => String::new(),
+    let refused: Vec<&String> =
+        outcomes.iter().filter_map(|outcome| outcome.updates_refused.as_ref()).collect();
+    if let Some(why) = refused.first() {
+        let of = match refused.len() as u64 {
+            all if all == valid => String::new(),
+            some => format!(" in {some} of {valid}"),
         };
-    parts.extend(refused.map(|why| format!("no updates{of}: {why}")));
+        parts.push(format!("no updates{of}: {why}"));
+    }
     parts.join(", ")
 }
 

@@ -15,6 +15,7 @@ use crate::datasets::schema::{Answer, Query, Range, Row};
 use crate::datasets::{PageCounts, Table, TableData, Wide, answer};
 use crate::engines::model::ModelEngine;
 use crate::experiment::tables::{Access, TableColumn};
+use crate::run::cells::Cell;
 
 fn arms(names: &[&str]) -> TableChoice {
     let arms = Some(names.iter().map(|name| (*name).to_owned()).collect());
@@ -42,6 +43,16 @@ fn every_arm_runs_over_every_table_that_is_here() {
     assert_eq!((plan.cells[1].settings.block_bytes, plan.cells[4].seed), (4096, 2019));
     assert!(plan.cells.iter().all(|cell| (cell.mode_updates > 0) != cell.table.is_wide()));
     assert_eq!(plan.name, "compression-options-smoke-lithify");
+}
+
+#[test]
+fn the_work_of_a_cell_goes_by_its_rows_and_their_width() {
+    let plan = expand(arms(&["none-16k"])).expect("expands");
+    let per_row = |table| {
+        let cell = plan.cells.iter().find(|cell| cell.table == table).expect("is planned");
+        cell.effort().work / cell.rows as f64
+    };
+    assert_eq!([TableData::PageCounts, TableData::Wide].map(per_row), [1.0, 4.0]);
 }
 
 #[test]
@@ -137,6 +148,13 @@ fn an_engine_that_refuses_updates_keeps_its_other_figures() {
     let text = report::render(&run);
     assert!(text.contains("no updates: it is packed"), "{text}");
     assert!(!text.contains("as published, per update"), "no modes were run:\n{text}");
+
+    let mut other = run.entries.cells[0].clone();
+    other.result.as_mut().expect("is measured").updates_refused = None;
+    run.entries.cells.push(other);
+    run.plan.sizes.repeats = 2;
+    let both = report::render(&run);
+    assert!(both.contains("no updates in 1 of 2: it is packed"), "{both}");
     let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
 }

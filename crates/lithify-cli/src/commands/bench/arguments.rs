@@ -2,7 +2,6 @@
 
 use clap::{builder::ValueParser, value_parser};
 use lithify_lab::adapter::EngineName;
-use lithify_lab::datasets::TableData;
 use lithify_lab::run::engine;
 
 use crate::fault::Fault;
@@ -17,15 +16,6 @@ pub fn engine_name(text: &str) -> Result<EngineName, String> {
     let name = EngineName::new(text);
     engine::find(&name).map_err(|error| error.to_string())?;
     Ok(name)
-}
-
-/// A table of rows, generated or real.
-pub fn table_name(text: &str) -> Result<TableData, String> {
-    let found = TableData::ALL.into_iter().find(|table| table.name() == text.trim());
-    found.ok_or_else(|| {
-        let names = TableData::ALL.map(TableData::name).join(", ");
-        format!("there is no table of that name; there are: {names}")
-    })
 }
 
 /// One line of what `--engine` takes, for the help.

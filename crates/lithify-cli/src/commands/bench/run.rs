@@ -16,7 +16,7 @@ use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::{Stored, read_result};
 use lithify_lab::run::{Runner, store};
 
-use super::arguments::{engine_name, require_engine, table_name};
+use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
 use super::process::{announcement, incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
@@ -91,7 +91,7 @@ pub struct RunArguments {
     pub(super) keys: Option<u64>,
     /// Which tables of `compression-options`, instead of all of the scale whose data are here:
     /// `page-counts`, `wide`, or a data set of `bench data`
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = table_name)]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) tables: Option<Vec<TableData>>,
     /// Text of chunks, instead of the experiment's: `actors`, a data set of `bench data`, or a file
     #[arg(long, value_name = "NAME|FILE")]
