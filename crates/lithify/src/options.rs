@@ -163,7 +163,7 @@ pub const FAMILY_OPTIONS: &[OptionInfo] = &[
         "bytes",
         512,
         4 * MIB,
-        "Data blocks are cut at this size before compression."
+        "Data blocks are cut at this size before compression; those of rows larger than a tenth of it where they are nearest to it."
     ),
     option!(
         "table_bytes",
@@ -267,7 +267,8 @@ impl Default for Options {
 pub struct CfOptions {
     /// Codec by distance from the bottom.
     pub compression: CodecPolicy,
-    /// Data blocks are cut at this size before compression.
+    /// Data blocks are cut at this size before compression; those of rows larger than a tenth of it
+    /// where they are nearest to it.
     pub block_size_bytes: usize,
     /// Tables written by compactions are cut at about this size.
     pub table_bytes: u64,

@@ -57,7 +57,10 @@ pub fn render(run: &Run<TablePlan>) -> String {
     checks(run).iter().for_each(|check| line(&format!("  {check}")));
     if !experiment.headlines.is_empty() {
         line("\nPublished against measured");
-        line(&headlines(run).text());
+        match headlines(run) {
+            grid if grid.rows.is_empty() => line("  no published ratio is of these arms"),
+            grid => line(&grid.text()),
+        }
         told(run).iter().for_each(|(_, text)| line(&format!("  - {text}")));
     }
     line("\nTo be read with");

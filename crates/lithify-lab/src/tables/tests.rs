@@ -154,6 +154,7 @@ fn an_engine_that_refuses_updates_keeps_its_other_figures() {
     run.entries.cells.push(other);
     run.plan.sizes.repeats = 2;
     let both = report::render(&run);
+    assert!(both.contains("no published ratio is of these arms"), "{both}");
     assert!(both.contains("no updates in 1 of 2: it is packed"), "{both}");
     let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));

@@ -241,6 +241,39 @@ fn blocks_are_about_as_large_as_asked_for() {
     }
 }
 
+/// Entries of each block of a table of values of these sizes.
+fn entries_of_blocks(block_size_bytes: usize, values: &[usize]) -> Vec<u64> {
+    let entry = |(index, size): (usize, &usize)| {
+        let key = (index as u64).to_be_bytes().to_vec();
+        (key, Trailer::new(1, ValueKind::Put), vec![7; *size])
+    };
+    let entries: Vec<Entry> = values.iter().enumerate().map(entry).collect();
+    let options = TableOptions { block_size_bytes, ..TableOptions::default() };
+    let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
+    let mut table = builder(options, Compression::NONE);
+    let mut blocks = vec![0];
+    for (key, trailer, value) in &entries {
+        let before = table.data_blocks();
+        table.add(key, *trailer, value, &mut meter, &clock).unwrap();
+        if table.data_blocks() > before {
+            blocks.push(0);
+        }
+        *blocks.last_mut().unwrap() += 1;
+    }
+    blocks
+}
+
+#[test]
+fn blocks_of_large_rows_end_where_they_are_nearest_to_their_size() {
+    assert_eq!(entries_of_blocks(4096, &[2600; 6]), [2, 2, 2], "5.2 KB are nearer than 2.6");
+    assert_eq!(entries_of_blocks(4096, &[1800; 6]), [2, 2, 2], "3.6 KB are nearer than 5.4");
+    assert_eq!(entries_of_blocks(4096, &[3600; 3]), [1, 1, 1], "7.2 KB are too far");
+    assert_eq!(entries_of_blocks(4096, &[3800, 400, 100]), [1, 2], "9/10 are enough");
+    // A small row does not share its block with one far over the size.
+    assert_eq!(entries_of_blocks(4096, &[10, 100_000, 10]), [1, 1, 1]);
+    assert_eq!(entries_of_blocks(1, &[0; 3]), [1, 1, 1]);
+}
+
 #[test]
 fn entries_must_ascend_and_keep_their_limits() {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
