@@ -381,8 +381,8 @@ impl TableBuilder {
         if size <= target_size {
             return false;
         }
-        let shortage = target_size.saturating_sub(self.pending_size());
-        shortage <= target_size / 10 || size - target_size >= shortage
+        let (excess, shortage) = ((size - target_size) as u64, self.shortage());
+        shortage <= target_size as u64 / 10 || excess >= shortage
     }
 
     fn append_block(
