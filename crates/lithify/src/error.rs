@@ -45,6 +45,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// A failed sync left the state on disk unknown; nothing is written any more: reopen.
     Poisoned,
+    /// What was to be read changed faster than it could be read: call again.
+    TryAgain,
     /// The caller stopped it before its end; nothing of it is left.
     Cancelled,
 }
@@ -53,7 +55,8 @@ impl ErrorKind {
     /// True when the same work may succeed if it is simply tried again: a plain write as it is, a
     /// transaction from its start.
     pub fn is_retryable(self) -> bool {
-        matches!(self, ErrorKind::LockTimeout | ErrorKind::Deadlock | ErrorKind::Conflict)
+        use ErrorKind as K;
+        matches!(self, K::LockTimeout | K::Deadlock | K::Conflict | K::TryAgain)
     }
 }
 
@@ -210,6 +213,7 @@ impl fmt::Display for Error {
             ErrorKind::Closed => "closed",
             ErrorKind::ReadOnly => "read-only",
             ErrorKind::Poisoned => "poisoned",
+            ErrorKind::TryAgain => "try again",
             ErrorKind::Cancelled => "cancelled",
         };
         write!(f, "{kind}: {}", self.0.what)?;

@@ -202,12 +202,30 @@ mod list {
         LogErrorSwallowed,
         /// A failure does not stop writing.
         PoisonNotSet,
-        /// A flush or compaction that a full disk refused is reported as done.
+        /// A flush or compaction that was refused is reported as done.
         RefusalNotReported,
+        /// A flush or compaction that failed and touched nothing stops all writing.
+        RefusalStopsWriting,
+        /// Commits go on when all sequence numbers are used.
+        SequencesRunOver,
+        /// The leader of a commit group panics now and then, and nobody catches it.
+        LeaderPanicUncaught,
         /// The name of a new database's directory is not made durable.
         NewDirectoryUnsynced,
         /// A database without a log is closed without a flush.
         CloseWithoutFlush,
+        /// A database without a log takes writes between its last flush and its close.
+        ClosedAfterFlush,
+        /// A close does not wait for calls that touch files.
+        CloseLeavesCallsIn,
+        /// A close leaves tables that nothing refers to.
+        CloseLeavesTables,
+        /// An ingest goes live in a database that is being closed.
+        IngestIntoClosing,
+        /// An orphan that is gone when it is to be removed fails the opening.
+        GoneOrphanIsError,
+        /// A flush that finds nothing to write makes nothing durable.
+        EmptyFlushSyncsNothing,
         /// Opening accepts a table that is not the one the manifest names.
         ForeignTableAccepted,
         /// Of a batch that writes to several families, only the first one's part is replayed.
@@ -224,6 +242,10 @@ mod list {
         TableNameUnsynced,
         /// A flush claims the writes of families that it did not take.
         FlushClaimsAllFamilies,
+        /// A range delete in a memtable keeps all older ones of its keys, whoever may read them.
+        TombstoneKeptForNobody,
+        /// A reader without a snapshot trusts range deletes that have forgotten what it sees.
+        StaleReadTrusted,
         /// A flush leaves out range tombstones.
         RangeTombstonesLostInFlush,
         /// Without a log, the families are flushed by one edit each instead of one for all.
@@ -275,10 +297,14 @@ mod list {
         CopiedBesideOthers,
         /// A compaction leaves out the newest run of level 0 and removes it.
         RunLeftOut,
+        /// A compaction from level 0 grows into one that lacks some of its sources.
+        GrownWithoutSources,
         /// A table is not synced before the manifest names it.
         TableUnsynced,
         /// The manifest has the smallest key of a table as its largest.
         LargestKeyTooSmall,
+        /// A table whose index or filter is full goes on until its blocks have no room.
+        FullTableGoesOn,
         /// A job that fails leaves the files it wrote.
         FailedJobLeavesFiles,
 

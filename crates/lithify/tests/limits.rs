@@ -3,7 +3,12 @@
 
 mod support;
 
+use lithify::base::SEQUENCE_MAX;
+use lithify::fs::FileSystem;
+use lithify::manifest::{Change, Manifest};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options};
+use std::path::Path;
+use std::sync::Arc;
 use support::{PATH, Parts, Random, rows, small_options, watched};
 
 const KEY_BYTES_MAX: usize = 65_535;
@@ -218,4 +223,99 @@ fn durabilities_of_a_database_are_not_to_be_had_per_batch() {
     let db = Db::open_in(PATH, small_options(), crashed.world()).unwrap();
     let family = db.existing_column_family("rows").unwrap().unwrap();
     assert_eq!(family.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// Keys so long that the index of one table could not hold them: the flush writes several tables.
+#[test]
+fn a_memtable_with_more_keys_than_an_index_holds_is_flushed() {
+    let parts = Parts::new(7);
+    let options = Options {
+        memory_budget_bytes: 4 << 30,
+        memtable_bytes: 1 << 30,
+        wal_bytes_max: 2 << 30,
+        durability: Durability::None,
+        background_threads: 0,
+        ..Options::default()
+    };
+    let db = Db::open_in(PATH, options.clone(), parts.world()).unwrap();
+    let plain = CfOptions { compression: "none".parse().unwrap(), ..CfOptions::default() };
+    let family = db.column_family("rows", plain).unwrap();
+    let key = |number: u64| {
+        let mut key = vec![b'k'; KEY_BYTES_MAX];
+        key[KEY_BYTES_MAX - 8..].copy_from_slice(&number.to_be_bytes());
+        key
+    };
+    // The index of a table is at most 256 MiB; every key is a separator.
+    let count = (256 << 20) / KEY_BYTES_MAX as u64 + 200;
+    for number in 0..count {
+        family.put(&key(number), &number.to_be_bytes()).unwrap();
+    }
+    family.flush().unwrap();
+    assert!(parts.names_ending(".sst").len() > 1);
+    for number in [0, 1, count / 2, count - 1] {
+        assert_eq!(family.get(&key(number)).unwrap().as_deref(), Some(&number.to_be_bytes()[..]));
+    }
+    db.close().unwrap();
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    let family = db.existing_column_family("rows").unwrap().unwrap();
+    let mut cursor = family.cursor(..).unwrap();
+    let mut seen = 0;
+    while cursor.next().unwrap() {
+        seen += 1;
+    }
+    assert_eq!(seen, count);
+}
+
+/// Leaves a database that has so many sequence numbers left.
+fn database_with_sequences_left(parts: &Parts, options: &Options, left: u64) {
+    let db = Db::open_in(PATH, options.clone(), parts.world()).unwrap();
+    db.column_family("rows", CfOptions::default()).unwrap().put(b"first", b"1").unwrap();
+    db.close().unwrap();
+    let files: Arc<dyn FileSystem> = Arc::new(parts.files.clone());
+    let mut manifest = Manifest::open(files, Path::new(PATH)).unwrap().manifest;
+    let last = Change::LastSequence(SEQUENCE_MAX - left);
+    manifest.append(vec![last].into()).unwrap();
+}
+
+#[test]
+fn when_sequence_numbers_are_used_up_writes_are_refused_and_nothing_is_lost() {
+    for durability in [Durability::Buffered, Durability::None] {
+        let parts = Parts::new(8);
+        let options = Options { durability, ..small_options() };
+        database_with_sequences_left(&parts, &options, 5);
+        let open = || {
+            let db = Db::open_in(PATH, options.clone(), parts.world()).unwrap();
+            let family = db.existing_column_family("rows").unwrap().unwrap();
+            (db, family)
+        };
+        let (db, family) = open();
+        family.put(b"a", b"1").unwrap();
+        family.delete_range(b"b", b"c").unwrap();
+        let mut batch = db.batch();
+        for row in 0..4_u8 {
+            batch.put(&family, &[row], b"too many");
+        }
+        assert_eq!(kind(batch.commit()), Some(ErrorKind::LimitExceeded));
+        family.put(b"d", b"2").unwrap();
+        let mut ingest = family.ingest().unwrap();
+        ingest.put(b"e", b"3").unwrap();
+        ingest.commit().unwrap();
+        family.put(b"f", b"4").unwrap();
+        let expected = rows(&family);
+        assert_eq!(expected.len(), 5);
+        for _ in 0..2 {
+            assert_eq!(kind(family.put(b"g", b"5")), Some(ErrorKind::LimitExceeded));
+            assert_eq!(kind(family.delete_range(b"a", b"z")), Some(ErrorKind::LimitExceeded));
+        }
+        let mut ingest = family.ingest().unwrap();
+        ingest.put(b"g", b"5").unwrap();
+        assert_eq!(kind(ingest.commit()), Some(ErrorKind::LimitExceeded));
+        assert_eq!(rows(&family), expected);
+        family.compact_range(None, None).unwrap();
+        assert_eq!(rows(&family), expected);
+        db.close().unwrap();
+        let (_db, family) = open();
+        assert_eq!(rows(&family), expected);
+        assert_eq!(kind(family.put(b"g", b"5")), Some(ErrorKind::LimitExceeded));
+    }
 }

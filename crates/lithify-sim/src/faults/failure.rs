@@ -80,12 +80,16 @@ impl Failure {
         }
     }
 
-    /// Whether the database has to go on without being opened again: a full disk changes nothing.
-    /// A sync that fails is another matter, whatever it says.
-    pub fn must_go_on(self, kind: FileCallKind) -> bool {
+    /// Whether the database has to go on without being opened again: a full disk changes nothing,
+    /// and of a table nothing is live before the manifest names it. A sync of log, manifest or names
+    /// that fails is another matter, whatever it says.
+    pub fn must_go_on(self, call: NotedCall) -> bool {
         match self {
-            Failure::FullOnce | Failure::FullForever | Failure::ShortWriteFull => !is_sync(kind),
-            Failure::IoOnce | Failure::IoForever | Failure::ShortWrite => false,
+            Failure::FullOnce | Failure::FullForever | Failure::ShortWriteFull => {
+                call.is_of_table || !is_sync(call.kind)
+            }
+            Failure::IoOnce | Failure::ShortWrite => call.is_of_table,
+            Failure::IoForever => false,
         }
     }
 
@@ -145,28 +149,44 @@ impl Drop for Fault {
     }
 }
 
-/// The kinds of the calls of a run, in order.
+/// A call of a run without a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotedCall {
+    /// What it does.
+    pub kind: FileCallKind,
+    /// Whether it is made to a table, not to the log, the manifest or the directory.
+    pub is_of_table: bool,
+}
+
+impl NotedCall {
+    fn of(call: &FileCall<'_>) -> NotedCall {
+        let is_of_table = call.path.extension().is_some_and(|extension| extension == "sst");
+        NotedCall { kind: call.kind, is_of_table }
+    }
+}
+
+/// The calls of a run, in order.
 pub struct Calls {
     files: MemoryFileSystem,
-    kinds: Arc<Mutex<Vec<FileCallKind>>>,
+    noted: Arc<Mutex<Vec<NotedCall>>>,
 }
 
 impl Calls {
     /// Begins to note them.
     pub fn note(files: &MemoryFileSystem) -> Calls {
-        let kinds: Arc<Mutex<Vec<FileCallKind>>> = Arc::default();
-        let shared = Arc::clone(&kinds);
+        let noted: Arc<Mutex<Vec<NotedCall>>> = Arc::default();
+        let shared = Arc::clone(&noted);
         files.set_fault(Box::new(move |call| {
-            let mut kinds = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            kinds.push(call.kind);
+            let mut noted = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.push(NotedCall::of(call));
             None
         }));
-        Calls { files: files.clone(), kinds }
+        Calls { files: files.clone(), noted }
     }
 
     /// Ends, and gives them.
-    pub fn finish(self) -> Vec<FileCallKind> {
+    pub fn finish(self) -> Vec<NotedCall> {
         self.files.clear_fault();
-        std::mem::take(&mut self.kinds.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

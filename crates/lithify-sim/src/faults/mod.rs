@@ -5,8 +5,8 @@
 //! 2. It is run again with call *i* failing. Every operation succeeds or fails with an error of the
 //!    kind that the failure explains; what is read is what was acknowledged; no wait and no loop is
 //!    without an end (a count of waits and of calls sees to that).
-//! 3. After a full disk the database goes on when there is space, without being opened again; after
-//!    an input/output error in writing it stops, and says so.
+//! 3. After a full disk, and after an input/output error of a table, the database goes on without
+//!    being opened again; after one of the log, the manifest or a directory it stops, and says so.
 //! 4. In the end it is crashed and closed; it opens, shows what was promised, and no file is there
 //!    that nothing names. One that went on has left none when it is closed.
 
@@ -59,7 +59,7 @@ impl Case {
         let options = self.script.options(self.durability);
         let failing = (0..calls.len() as u64).filter(|at| at % PARTS == self.part);
         for at in failing {
-            let call = calls[at as usize];
+            let call = calls[at as usize].kind;
             if !self.failure.is_of(call) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! One run in which one call fails: what the database says of it, what it shows afterwards, and
 //! what a crash leaves of it.
 
-use super::failure::{Calls, Failure, Fault};
+use super::failure::{Calls, Failure, Fault, NotedCall};
 use super::figures::Outcome;
 use crate::crash::actor::Actor;
 use crate::crash::history::{CrashKind, Digests, History};
@@ -23,7 +23,7 @@ const WORKED_ON_PART: u64 = 16;
 ///
 /// # Errors
 /// What the engine refuses.
-pub fn calls(script: &Script, durability: Durability) -> Result<Vec<FileCallKind>, String> {
+pub fn calls(script: &Script, durability: Durability) -> Result<Vec<NotedCall>, String> {
     let failed = |error: Error| format!("without a failure: {error}");
     let files = MemoryFileSystem::new();
     let calls = Calls::note(&files);
@@ -48,7 +48,7 @@ pub struct Run {
     environment: MemoryEnvironment,
     fault: Fault,
     failure: Failure,
-    call: FileCallKind,
+    call: NotedCall,
     at: u64,
     outcome: Outcome,
     /// Operations that have failed.
@@ -59,7 +59,7 @@ pub struct Run {
 
 impl Run {
     /// Prepares the failure of the call of that number, among those of a run without one.
-    pub fn new(options: &Options, calls: &[FileCallKind], at: u64, failure: Failure) -> Run {
+    pub fn new(options: &Options, calls: &[NotedCall], at: u64, failure: Failure) -> Run {
         let files = MemoryFileSystem::new();
         let environment = watched_environment(1);
         let fault = Fault::set(&files, failure, at, calls.len() as u64);
@@ -159,7 +159,7 @@ impl Run {
         let Some(db) = self.actor.db() else { return Ok(()) };
         let is_stopped = db.batch().commit().is_err();
         if is_stopped && self.failure.must_go_on(self.call) {
-            return Err("writing has stopped because of a full disk".to_string());
+            return Err("writing has stopped although nothing was touched".to_string());
         }
         if has_event && (self.is_stopped || !is_stopped) {
             self.actor.witness().history().retract();
@@ -250,7 +250,7 @@ impl Run {
         let excused = self.is_stopped
             || self.outcome == Outcome::NotOpened
             || self.failure == Failure::IoForever
-            || self.call == FileCallKind::Remove;
+            || self.call.kind == FileCallKind::Remove;
         let mut left = unnamed_files(&self.files)?;
         left.retain(|name| !matches!(name, FileName::Wal(_)));
         match &left[..] {

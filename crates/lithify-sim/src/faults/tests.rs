@@ -21,7 +21,7 @@ fn every_kind_of_call_may_fail_in_every_way() {
 fn an_error_that_says_something_else_than_what_failed_is_found() {
     let script = scripts::with_reads().swap_remove(0);
     let calls = sweep::calls(&script, Durability::Sync).unwrap();
-    let at = calls.iter().position(|call| *call == FileCallKind::Exists).unwrap() as u64;
+    let at = calls.iter().position(|call| call.kind == FileCallKind::Exists).unwrap() as u64;
     let options = script.options(Durability::Sync);
     let run = |claimed: Failure| {
         let mut run = sweep::Run::new(&options, &calls, at, Failure::IoOnce);

@@ -11,10 +11,11 @@
 
 use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, Copied, NewTable, OutputPlan, TableSink, Workshop};
-use super::rules::{RangeTombstoneSpan, Rules, Verdict};
+use super::rules::{Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
+use super::survivors::Survivors;
 use crate::base::{Charge, Clock, Level, MemoryUse, SequenceNumber, Trailer};
-use crate::manifest::Version;
+use crate::manifest::{KeyRange, Version};
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, Result};
@@ -22,6 +23,18 @@ use std::sync::Arc;
 
 /// A merge step ends after so many bytes of entries.
 const STEP_BYTES: usize = 128 << 10;
+
+/// Range tombstones of a table take at most about so many bytes: they are read as a whole.
+const TOMBSTONE_BYTES_MAX: usize = 16 << 20;
+
+/// A table of any size takes so many.
+const TOMBSTONE_BYTES_MIN: usize = 64 << 10;
+
+/// How many bytes of range tombstones a table of that size takes.
+fn tombstone_bytes_max(table_bytes: u64) -> usize {
+    let half = usize::try_from(table_bytes / 2).unwrap_or(usize::MAX);
+    half.clamp(TOMBSTONE_BYTES_MIN, TOMBSTONE_BYTES_MAX)
+}
 
 /// What an entry counts beside its key and value when work is measured in bytes.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 16;
@@ -79,10 +92,8 @@ impl Deeper {
         if planted!(RangeTombstoneDroppedEarly) {
             return true;
         }
-        (*first_level..version.level_count()).flat_map(|level| version.level(level)).all(|table| {
-            let range = &table.metadata.range;
-            range.ends_before(start) || range.smallest[..] >= *end
-        })
+        let deleted = KeyRange { largest_exclusive: true, ..KeyRange::inclusive(start, end) };
+        (*first_level..version.level_count()).all(|level| !version.has_overlap(level, &deleted))
     }
 }
 
@@ -122,7 +133,9 @@ pub(crate) struct MergePlan {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Merge,
-    Close { is_last: bool },
+    /// The table at hand is being closed; range tombstones before `upper` (all, if the merge has
+    /// ended) go into it and, if they are too many, into tables behind it.
+    Close,
     HandOver,
 }
 
@@ -138,7 +151,9 @@ pub(crate) struct MergeJob {
     rules: Rules,
     sink: TableSink,
     tombstones: FragmentedTombstones,
-    surviving: Vec<RangeTombstoneSpan>,
+    survivors: Survivors,
+    /// Where the table that is being closed ends; `None` for the last one.
+    upper: Option<Vec<u8>>,
     deeper: Deeper,
     key: Vec<u8>,
     has_key: bool,
@@ -162,8 +177,11 @@ impl MergeJob {
         let charge = workshop.budget.charge(MemoryUse::Compaction, 0);
         let rules = Rules::new(plan.snapshots);
         let deeper = plan.deeper;
-        let surviving = rules
-            .surviving_tombstones(&plan.tombstones, |start, end| deeper.nothing_in(start, end));
+        let limit_bytes = tombstone_bytes_max(plan.output.table_bytes);
+        let survivors =
+            Survivors::new(&rules, plan.tombstones.clone(), limit_bytes, |start, end| {
+                deeper.nothing_in(start, end)
+            });
         MergeJob {
             name: plan.name,
             urgency: plan.urgency,
@@ -175,7 +193,8 @@ impl MergeJob {
             merge: plan.merge,
             rules,
             tombstones: plan.tombstones,
-            surviving,
+            survivors,
+            upper: None,
             deeper,
             key: Vec::new(),
             has_key: false,
@@ -191,13 +210,10 @@ impl MergeJob {
     fn advance(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
         match self.phase {
             Phase::Merge => self.merge_some(context),
-            Phase::Close { is_last } => match self.sink.poll_close(context.meter)? {
+            Phase::Close => match self.sink.poll_close(context.meter)? {
                 CloseProgress::More => Ok(Step::Progress),
                 CloseProgress::Waiting(ticket) => Ok(Step::Waiting(ticket)),
-                CloseProgress::Closed => {
-                    self.phase = if is_last { Phase::HandOver } else { Phase::Merge };
-                    Ok(Step::Progress)
-                }
+                CloseProgress::Closed => self.closed(context),
             },
             Phase::HandOver => self.hand_over(context.spent).map(|()| Step::Done(Ok(()))),
         }
@@ -205,7 +221,8 @@ impl MergeJob {
 
     /// Brings the charge up to what the buffers hold; the cache makes room for what they grew.
     fn recharge(&mut self) {
-        let bytes = self.merge.memory_bytes() + self.sink.memory_bytes();
+        let bytes =
+            self.merge.memory_bytes() + self.sink.memory_bytes() + self.survivors.memory_bytes();
         let grows = bytes > self.charge.bytes();
         self.charge.resize(bytes);
         if grows {
@@ -234,20 +251,18 @@ impl MergeJob {
                 MergePoll::Waiting(ticket) => return Ok(Step::Waiting(ticket)),
                 MergePoll::End => {
                     self.end_key(context.meter)?;
-                    self.begin_close(None, context)?;
-                    self.phase = Phase::Close { is_last: true };
-                    return Ok(Step::Progress);
+                    self.upper = None;
+                    return self.begin_close(context);
                 }
                 MergePoll::Ready => {}
             }
             let is_same_key = self.has_key && self.merge.key() == &self.key[..];
             if !is_same_key || planted!(KeyEndsAtEveryEntry) {
                 self.end_key(context.meter)?;
-                if self.sink.should_cut(self.merge.key()) {
-                    let upper = self.merge.key().to_vec();
-                    self.begin_close(Some(&upper), context)?;
-                    self.phase = Phase::Close { is_last: false };
-                    return Ok(Step::Progress);
+                let key = self.merge.key();
+                if self.sink.should_cut(key) || self.survivors.fill_a_table(key) {
+                    self.upper = Some(key.to_vec());
+                    return self.begin_close(context);
                 }
                 if self.merge.offers_block() && self.copy_block(bytes, context, clock)? {
                     if let Some(ticket) = self.sink.poll_write(context.meter)? {
@@ -340,29 +355,25 @@ impl MergeJob {
         Ok(bytes)
     }
 
-    /// Ends the table at hand before the key `upper`, or for good. The range tombstones that
-    /// start before `upper` go into it; what reaches further is left for the next table.
-    fn begin_close(&mut self, upper: Option<&[u8]>, context: &mut StepContext<'_>) -> Result<()> {
-        let mut inside = Vec::new();
-        match upper {
-            None => inside = std::mem::take(&mut self.surviving),
-            Some(upper) => {
-                let mut outside = Vec::new();
-                for span in std::mem::take(&mut self.surviving) {
-                    if span.start[..] >= *upper {
-                        outside.push(span);
-                    } else if span.end[..] <= *upper {
-                        inside.push(span);
-                    } else {
-                        outside.push(RangeTombstoneSpan { start: upper.into(), ..span.clone() });
-                        inside.push(RangeTombstoneSpan { end: upper.into(), ..span });
-                    }
-                }
-                self.surviving = outside;
-            }
-        }
+    /// Ends the table at hand before the key `upper`, or for good. The range tombstones that start
+    /// before it go into it, but no more than a table takes; what reaches further is left.
+    fn begin_close(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
+        let last_key = self.sink.last_key();
+        let inside = self.survivors.take_before(self.upper.as_deref(), last_key);
         let obsolete = self.rules.take_newest_obsolete_sequence();
-        self.sink.begin_close(&inside, obsolete, context.spent.cpu_ns, context.meter)
+        self.sink.begin_close(&inside, obsolete, context.spent.cpu_ns, context.meter)?;
+        self.phase = Phase::Close;
+        Ok(Step::Progress)
+    }
+
+    /// Goes on behind a table that is closed: with the next one, of range tombstones alone, if there
+    /// were too many for one; else with the merge, or with the end.
+    fn closed(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
+        if self.survivors.has_more_before(self.upper.as_deref()) {
+            return self.begin_close(context);
+        }
+        self.phase = if self.upper.is_some() { Phase::Merge } else { Phase::HandOver };
+        Ok(Step::Progress)
     }
 
     fn hand_over(&mut self, spent: Spent) -> Result<()> {
@@ -420,11 +431,13 @@ impl Job for MergeJob {
     }
 }
 
-/// Collects the range tombstones of the inputs of a job, cut to a key range.
+/// Collects the range tombstones of the inputs of a job, cut to a key range: of each fragment those
+/// that readers at `snapshots` can tell apart.
 pub(crate) fn clipped_tombstones<'a>(
     runs: impl Iterator<Item = &'a FragmentedTombstones>,
-    start: Option<&[u8]>,
-    end: Option<&[u8]>,
+    start: Option<&'a [u8]>,
+    end: Option<&'a [u8]>,
+    snapshots: &[SequenceNumber],
 ) -> FragmentedTombstones {
     let mut fragmenter = TombstoneFragmenter::new();
     for run in runs {
@@ -438,5 +451,5 @@ pub(crate) fn clipped_tombstones<'a>(
             }
         }
     }
-    fragmenter.finish()
+    fragmenter.finish_for(snapshots)
 }

@@ -18,6 +18,7 @@ pub mod placement;
 mod policy;
 mod rules;
 pub mod scheduler;
+mod survivors;
 
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,

@@ -134,6 +134,9 @@ impl TableSink {
         if std::mem::replace(&mut open.judged_blocks, blocks) == blocks && !crossed {
             return false;
         }
+        if open.builder.is_full() && !planted!(FullTableGoesOn) {
+            return true;
+        }
         let size = open.builder.estimated_size_bytes();
         let limit = if self.plan.boundaries.is_empty() {
             self.plan.table_bytes
@@ -141,6 +144,12 @@ impl TableSink {
             self.plan.table_bytes.saturating_mul(2)
         };
         size >= limit || (crossed && size >= self.plan.table_bytes / 2)
+    }
+
+    /// The last key of the table at hand; `None` if it has no entries.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        let builder = &self.open.as_ref()?.builder;
+        (builder.entries() > 0).then(|| builder.last_key())
     }
 
     /// Bytes of its buffers, those of a write in flight among them.

@@ -22,7 +22,8 @@
 use super::levels::LevelTargets;
 use crate::base::{FileNumber, Level, SequenceNumber};
 use crate::manifest::{KeyRange, TableFile, Version};
-use std::collections::BTreeSet;
+use crate::{Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -75,6 +76,9 @@ pub struct PickOptions {
     pub grandparent_bytes_max: u64,
     /// Nothing else is going on: codec debt may be repaid.
     pub idle: bool,
+    /// Neighbours that come for free are added. Off after a compaction was refused: the next try
+    /// takes what is necessary and no more.
+    pub grows: bool,
 }
 
 /// A place where an output table may well end: a table of the level after the target begins here.
@@ -139,6 +143,49 @@ impl Compaction {
             .flat_map(|(level, tables)| tables.iter().map(move |table| (*level, table)))
     }
 
+    /// Checks what installing the outcome relies on, before any work is done: nothing that stays in
+    /// the target level lies within the range, and no older run of level 0 stays above a source.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidArgument`] for a wrong pick; it must not run.
+    pub fn check(&self, version: &Version) -> Result<()> {
+        let is_input = |table: &Arc<TableFile>| {
+            self.input_tables().any(|(_, input)| Arc::ptr_eq(input, table))
+        };
+        let stays_inside = overlapping(version, self.target_level, &self.range)
+            .iter()
+            .find(|table| !is_input(table));
+        if let Some(table) = stays_inside {
+            let range = &table.metadata.range;
+            return Err(self.wrong("would overlap", table.metadata.number, range));
+        }
+        let sources = self.input_tables().filter(|(level, _)| *level == 0);
+        for source in sources.map(|(_, table)| &table.metadata) {
+            let older = version.level(0).iter().rev().find(|table| {
+                let metadata = &table.metadata;
+                let is_older = (metadata.largest_sequence, metadata.number)
+                    < (source.largest_sequence, source.number);
+                is_older && metadata.range.overlaps(&source.range) && !is_input(table)
+            });
+            if let Some(table) = older {
+                return Err(self.wrong("would overtake", table.metadata.number, &source.range));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong(&self, what: &str, number: FileNumber, range: &KeyRange) -> Error {
+        Error::invalid(format!(
+            "a compaction from level {} into level {} {what} table {number}, which is not part of \
+             it, in \"{}\" to \"{}\"",
+            self.source_level,
+            self.target_level,
+            range.smallest.escape_ascii(),
+            range.largest.escape_ascii()
+        ))
+    }
+
     /// Stored bytes of the inputs.
     pub fn input_bytes(&self) -> u64 {
         self.input_tables().map(|(_, table)| table.metadata.size_bytes).sum()
@@ -177,11 +224,27 @@ impl Compaction {
     }
 }
 
-/// What running compactions hold: their inputs, and where they write.
+/// A refused compaction's tables rest so long at first, and twice as long each time again.
+const REST_US_MIN: u64 = 100_000;
+
+/// At most this long.
+const REST_US_MAX: u64 = 60_000_000;
+
+/// What running compactions hold: their inputs, and where they write. Tables whose compaction was
+/// refused rest for a while, so that others get their turn and the next try finds another tree.
 #[derive(Debug, Default)]
 pub struct BusySet {
     tables: BTreeSet<FileNumber>,
     outputs: Vec<BusyOutput>,
+    refused: BTreeMap<FileNumber, Rest>,
+}
+
+/// A table after its compaction was refused.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    times: u32,
+    until_us: u64,
+    is_over: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -226,9 +289,50 @@ impl BusySet {
         self.end(&BusyOutput::of(compaction));
     }
 
+    /// A compaction was installed: what was refused of its tables is forgotten.
+    pub fn forget_refusals(&mut self, compaction: &Compaction) {
+        for (_, table) in compaction.input_tables() {
+            self.refused.remove(&table.metadata.number);
+        }
+    }
+
+    /// A compaction was refused: its tables rest.
+    pub fn rest(&mut self, compaction: &Compaction, now_us: u64) {
+        for (_, table) in compaction.input_tables() {
+            let before = self.refused.get(&table.metadata.number).map_or(0, |rest| rest.times);
+            let rest_us = REST_US_MIN.saturating_mul(1 << before.min(16)).min(REST_US_MAX);
+            let until_us = now_us.saturating_add(rest_us);
+            let rest = Rest { times: before.saturating_add(1), until_us, is_over: false };
+            self.refused.insert(table.metadata.number, rest);
+        }
+    }
+
+    /// Ends the rest of those whose time has come.
+    pub fn wake(&mut self, now_us: u64) {
+        for rest in self.refused.values_mut() {
+            rest.is_over |= rest.until_us <= now_us;
+        }
+    }
+
+    /// Ends the rest of all: a user asks for them.
+    pub fn wake_all(&mut self) {
+        self.refused.values_mut().for_each(|rest| rest.is_over = true);
+    }
+
+    /// Whether a compaction of tables that are still there was refused.
+    pub fn has_refusals(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
     /// Whether the table is an input of a running compaction.
-    pub fn is_busy(&self, table: &TableFile) -> bool {
+    pub fn is_running(&self, table: &TableFile) -> bool {
         self.tables.contains(&table.metadata.number)
+    }
+
+    /// Whether the table is an input of a running compaction, or rests.
+    pub fn is_busy(&self, table: &TableFile) -> bool {
+        let number = &table.metadata.number;
+        self.is_running(table) || self.refused.get(number).is_some_and(|rest| !rest.is_over)
     }
 
     /// Compactions that are running.
@@ -316,6 +420,10 @@ pub struct Picker<'a> {
 
 fn size_bytes(tables: &[Arc<TableFile>]) -> u64 {
     tables.iter().map(|table| table.metadata.size_bytes).sum()
+}
+
+fn contains(tables: &[Arc<TableFile>], table: &Arc<TableFile>) -> bool {
+    tables.iter().any(|other| Arc::ptr_eq(other, table))
 }
 
 /// The smallest range that covers all tables; `None` for none.
@@ -518,7 +626,7 @@ impl Picker<'_> {
         sources: &[Arc<TableFile>],
         targets: &[Arc<TableFile>],
     ) -> Option<Vec<Arc<TableFile>>> {
-        if targets.is_empty() {
+        if targets.is_empty() || !self.options.grows {
             return None;
         }
         let range = union_of(sources.iter().chain(targets))?;
@@ -526,12 +634,22 @@ impl Picker<'_> {
             0 => self.oldest_of(self.level0_closure(range)),
             _ => overlapping(self.version, source_level, &range).to_vec(),
         };
+        // Bounded to the oldest, the closure of level 0 may be without some of the sources, and
+        // then reach other targets, perhaps as many as before.
+        let has_sources = sources.iter().all(|source| contains(&grown, source));
         let grown_range = union_of(grown.iter())?;
         let grown_targets = overlapping(self.version, target_level, &grown_range);
+        let same_targets = grown_targets.len() == targets.len()
+            && grown_targets.iter().zip(targets).all(|(grown, target)| Arc::ptr_eq(grown, target));
+        let is_free = match planted!(GrownWithoutSources) {
+            true => grown_targets.len() == targets.len(),
+            false => has_sources && same_targets,
+        };
         let fits =
             size_bytes(&grown) + size_bytes(grown_targets) <= self.options.compaction_bytes_max;
-        let is_free = grown.len() > sources.len() && grown_targets.len() == targets.len();
-        (fits && is_free && !self.is_blocked(target_level, &grown, grown_targets)).then_some(grown)
+        let is_larger = grown.len() > sources.len();
+        let is_blocked = self.is_blocked(target_level, &grown, grown_targets);
+        (is_larger && is_free && fits && !is_blocked).then_some(grown)
     }
 
     /// Whether a table that overlaps nothing in the target level may go there as it is.

@@ -18,7 +18,6 @@
 //! became so: the table can be rewritten with profit once no snapshot is older.
 
 use crate::base::{SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
-use crate::table::FragmentedTombstones;
 use crate::{Error, Result};
 
 /// What happens to an entry.
@@ -174,32 +173,6 @@ impl Rules {
     /// How often a second put was found under a settled single delete.
     pub(crate) fn single_delete_misuses(&self) -> u64 {
         self.single_delete_misuses
-    }
-
-    /// The range tombstones of a merge that are still needed: of each fragment the newest of
-    /// each stripe, without those of the oldest stripe where `nothing_deeper` holds.
-    pub(crate) fn surviving_tombstones(
-        &self,
-        tombstones: &FragmentedTombstones,
-        nothing_deeper: impl Fn(&[u8], &[u8]) -> bool,
-    ) -> Vec<RangeTombstoneSpan> {
-        let mut survivors = Vec::new();
-        for fragment in tombstones.fragments() {
-            let (start, end) = (fragment.start, fragment.end);
-            let mut last_stripe = None;
-            for sequence in fragment.sequences() {
-                let stripe = self.stripe(sequence);
-                if last_stripe == Some(stripe) {
-                    continue;
-                }
-                last_stripe = Some(stripe);
-                if stripe > 0 || !nothing_deeper(start, end) {
-                    let (start, end) = (start.into(), end.into());
-                    survivors.push(RangeTombstoneSpan { start, end, sequence });
-                }
-            }
-        }
-        survivors
     }
 }
 

@@ -9,6 +9,7 @@
 use super::commit::Writer;
 use super::family::{Family, Memory, View, copy_of};
 use super::inner::{DbInner, lock};
+use super::refusal::{RefusalLog, Refusals, Work};
 use super::stall::DrainShare;
 use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
 use crate::compaction::flow::Drain;
@@ -29,6 +30,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+/// A log over its bound is judged anew whenever it has grown by this part of a segment.
+const LOG_JUDGED_PART: u64 = 16;
+
 /// What background work is under way.
 #[derive(Default)]
 pub(crate) struct Background {
@@ -46,9 +50,8 @@ pub(crate) struct Background {
     pub(crate) receivers: usize,
     /// Jobs under way that remove files.
     pub(crate) deletions: usize,
-    /// How often a full disk refused a flush or compaction, and what it said last.
-    pub(crate) refusals: u64,
-    pub(crate) refusal: Option<Error>,
+    /// Work that failed and left everything as it was.
+    pub(crate) refusals: RefusalLog,
 }
 
 /// The memtables of one family that a flush takes.
@@ -81,7 +84,7 @@ struct FlushReceiver {
     flushes: Vec<FamilyFlush>,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
-    /// The full disk that a part met.
+    /// What a part failed at.
     refusal: Mutex<Option<Error>>,
 }
 
@@ -158,7 +161,7 @@ impl FlushReceiver {
             // What skips level 0 makes no debt there, so it says nothing about that.
             let at_level0 = self.flushes.iter().filter(|flush| flush.place.is_none());
             let memories = at_level0.flat_map(|flush| &flush.memories);
-            let memory_bytes: usize = memories.map(|memory| memory.table.memory_bytes()).sum();
+            let memory_bytes: usize = memories.map(|memory| memory.memory_bytes()).sum();
             if let Some(level0) = records.iter().find(|record| record.target_level == 0) {
                 self.inner.flow.note_flush(memory_bytes as u64, level0);
             }
@@ -179,7 +182,7 @@ impl FlushReceiver {
         // Only now: whoever learns of a refusal must find that the families can be flushed again,
         // and whoever came while they could not must learn of it.
         if let Some(error) = lock(&self.refusal).take().as_ref().or(result.as_ref().err()) {
-            self.inner.background_failed(error);
+            self.inner.background_failed(Work::Flush, error);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
@@ -210,12 +213,8 @@ impl JobReceiver for FlushPart {
     }
 
     fn part_failed(&self, error: Option<Error>) {
-        match error {
-            Some(error) if error.kind() == ErrorKind::NoSpace => {
-                lock(&self.whole.refusal).get_or_insert(error);
-            }
-            Some(error) => self.whole.inner.background_failed(&error),
-            None => {}
+        if let Some(error) = error {
+            lock(&self.whole.refusal).get_or_insert(error);
         }
         if lock(&self.whole.gathered).fail() {
             // A failed flush installs nothing, so there is nothing to fail at.
@@ -225,78 +224,63 @@ impl JobReceiver for FlushPart {
 }
 
 impl DbInner {
-    /// Takes note that background work failed. A full disk leaves everything as it was: those who
-    /// wait are told, and the work is tried again at the next occasion. Anything else stops all
-    /// writing.
-    pub(crate) fn background_failed(&self, error: &Error) {
-        if error.kind() != ErrorKind::NoSpace {
-            return self.poison(error);
-        }
-        let mut background = self.background();
-        background.refusals += 1;
-        background.refusal = Some(error.clone());
-    }
-
-    /// How often a full disk has refused background work, to be compared later.
-    pub(crate) fn refusals(&self) -> u64 {
-        self.background().refusals
-    }
-
-    /// An error if a full disk has refused background work since `before`.
-    pub(crate) fn check_refusals(&self, before: u64) -> Result<()> {
-        let background = self.background();
-        match &background.refusal {
-            _ if planted!(RefusalNotReported) => Ok(()),
-            Some(refusal) if background.refusals != before => Err(refusal.clone()),
-            _ => Ok(()),
-        }
-    }
-
     /// Makes the active memtable of a family immutable, those of all families without a log, and
     /// starts the flush. The caller holds the writer.
-    pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &Writer, family: &Arc<Family>) {
+    pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &mut Writer, family: &Arc<Family>) {
         if self.options.durability == Durability::None {
             self.switch_all_memtables(writer);
         } else {
             family.switch_memtable(&self.chunks, writer.last_sequence);
+            writer.active.forget(family.id);
         }
         self.schedule_all_flushes();
         self.update_flow();
         self.cache.shrink_to_budget();
     }
 
-    fn switch_all_memtables(&self, writer: &Writer) {
+    pub(crate) fn switch_all_memtables(&self, writer: &mut Writer) {
         for family in self.families.load().values() {
             family.switch_memtable(&self.chunks, writer.last_sequence);
+            writer.active.forget(family.id);
         }
         self.switched_through.store(writer.last_sequence, Ordering::Release);
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
-    /// writer.
-    pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &Writer) {
-        let families = self.families.load();
-        let active_bytes = |family: &Arc<Family>| family.view().active.table.memory_bytes();
-        let memory_bytes: usize = families.values().map(active_bytes).sum();
-        if memory_bytes > self.options.memory_budget_bytes / 4
-            && let Some(largest) = families.values().max_by_key(|family| active_bytes(family))
+    /// writer. Where nothing is due, it costs the same with one family and with thousands.
+    pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &mut Writer) {
+        if writer.active.total_bytes() > self.options.memory_budget_bytes / 4
+            && let Some(largest) = writer.active.largest()
+            && let Some(family) = self.families.load().get(&largest).cloned()
         {
-            self.switch_memtables(writer, largest);
+            self.switch_memtables(writer, &family);
         }
-        if writer.wal.bytes() > self.options.wal_bytes_max {
-            let pinned = |family: &&Arc<Family>| family.view().active.oldest_segment();
-            if let Some(pinning) = families.values().min_by_key(pinned)
-                && pinned(&pinning) == pinning.oldest_segment()
-                && pinned(&pinning) < writer.wal.current_number()
-            {
-                self.switch_memtables(writer, pinning);
-            }
+        let log_bytes = writer.wal.bytes();
+        if log_bytes <= self.options.wal_bytes_max {
+            writer.log_judged_at_bytes = 0;
+        } else if log_bytes - writer.log_judged_at_bytes.min(log_bytes)
+            >= self.wal_segment_bytes() / LOG_JUDGED_PART
+        {
+            writer.log_judged_at_bytes = log_bytes;
+            self.release_oldest_segment(writer);
+        }
+    }
+
+    /// Flushes the family whose active memtable keeps the oldest log segment.
+    fn release_oldest_segment(self: &Arc<Self>, writer: &mut Writer) {
+        let families = self.families.load();
+        let pinned = |family: &&Arc<Family>| family.view().active.oldest_segment();
+        if let Some(pinning) = families.values().min_by_key(pinned)
+            && pinned(&pinning) == pinning.oldest_segment()
+            && pinned(&pinning) < writer.wal.current_number()
+        {
+            self.switch_memtables(writer, pinning);
         }
     }
 
     /// Starts a flush for every family that has immutable memtables and none under way.
     pub(crate) fn schedule_all_flushes(self: &Arc<Self>) {
-        if self.check_writable().is_err() {
+        if self.check_works().is_err() {
             return;
         }
         let mut due = Vec::new();
@@ -341,7 +325,7 @@ impl DbInner {
         }
         let gathered = Mutex::new(Gathered::new(flushes.len()));
         let memories = || flushes.iter().flat_map(|flush| &flush.memories);
-        let memory_bytes: usize = memories().map(|memory| memory.table.memory_bytes()).sum();
+        let memory_bytes: usize = memories().map(|memory| memory.memory_bytes()).sum();
         let entry_bytes: u64 = memories()
             .map(|m| m.table.data_bytes() as u64 + m.table.entries() * ENTRY_OVERHEAD_BYTES)
             .sum();
@@ -386,19 +370,20 @@ impl DbInner {
             cursor.seek_to_first();
             inputs.push(Input::Memory(cursor));
             if !planted!(RangeTombstonesLostInFlush) {
-                tombstones.push(memory.tombstones());
+                tombstones.extend(memory.tombstones().map(|map| map.to_fragments()));
             }
         }
         let version = Arc::clone(&flush.family.view().version);
         let level_count = version.level_count();
         let is_level0 = level == 0;
         let origin = flush.family.origin_of_tables(flush.complete_through());
+        let snapshots = self.snapshot_sequences();
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
             merge: Merge::new(inputs),
-            snapshots: self.snapshot_sequences(),
-            tombstones: clipped_tombstones(tombstones.iter().map(|run| &**run), None, None),
+            tombstones: clipped_tombstones(tombstones.iter(), None, None, &snapshots),
+            snapshots,
             deeper: match is_level0 {
                 true => Deeper::Unknown,
                 false => Deeper::levels(version, level + 1),
@@ -459,7 +444,7 @@ impl DbInner {
             }
         }
         if !planted!(TableNameUnsynced) {
-            self.world.files.sync_directory(&self.path)?;
+            self.sync_names()?;
         }
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
@@ -504,6 +489,8 @@ impl DbInner {
 
     /// Removes tables whose last reader has gone, in the background.
     pub(crate) fn collect_garbage(self: &Arc<Self>) {
+        // A close removes what is left.
+        let Ok(_call) = self.lifecycle.enter() else { return };
         if !self.background().garbage_is_held {
             return;
         }
@@ -524,26 +511,75 @@ impl DbInner {
         }
     }
 
-    /// Switches and flushes the memtable of one family and waits until it is in tables.
+    /// Switches and flushes the memtable of one family, without a log those of all, and waits until
+    /// they are in tables. Everything committed before is durable then.
     pub(crate) fn flush_family(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
-        self.check_writable()?;
-        family.check_alive()?;
+        if self.options.durability == Durability::None {
+            family.check_alive()?;
+            return self.flush_all();
+        }
         let refusals = self.refusals();
-        self.switch_memtables(&self.writer(), family);
-        self.wait_for_flush(std::slice::from_ref(family), refusals)
+        {
+            let mut writer = self.writer();
+            self.check_writable()?;
+            family.check_alive()?;
+            self.switch_memtables(&mut writer, family);
+        }
+        self.wait_for_flush(std::slice::from_ref(family), refusals)?;
+        self.sync_what_was_not_flushed()
     }
 
     /// Switches and flushes all memtables and waits until they are in tables.
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
-        self.check_writable()?;
-        let families: Vec<_> = self.families.load().values().cloned().collect();
         let refusals = self.refusals();
-        self.switch_all_memtables(&self.writer());
+        let families: Vec<_> = {
+            let mut writer = self.writer();
+            self.check_writable()?;
+            self.switch_all_memtables(&mut writer);
+            self.families.load().values().cloned().collect()
+        };
         self.schedule_all_flushes();
-        self.wait_for_flush(&families, refusals)
+        self.wait_for_flush(&families, refusals)?;
+        self.sync_what_was_not_flushed()
     }
 
-    pub(crate) fn wait_for_flush(&self, families: &[Arc<Family>], refusals: u64) -> Result<()> {
+    /// Makes durable what was committed before a flush that found nothing to write, or whose tables
+    /// another one had begun: other families, and writes of this one that came meanwhile.
+    fn sync_what_was_not_flushed(&self) -> Result<()> {
+        match self.options.durability {
+            Durability::None => Ok(()),
+            _ if planted!(EmptyFlushSyncsNothing) => Ok(()),
+            _ => self.sync_log_beside_appends(),
+        }
+    }
+
+    /// Makes everything committed so far durable.
+    pub(crate) fn make_all_durable(self: &Arc<Self>) -> Result<()> {
+        match self.options.durability {
+            Durability::None => self.flush_all(),
+            _ => {
+                self.check_writable()?;
+                self.sync_log_beside_appends()
+            }
+        }
+    }
+
+    pub(crate) fn wait_for_flush(
+        &self,
+        families: &[Arc<Family>],
+        refusals: Refusals,
+    ) -> Result<()> {
+        self.wait_until_flushed(families, refusals, || self.check_writable())
+    }
+
+    /// Waits until everything visible now of these families is in tables, or `check` fails, or
+    /// something that stands in the way was refused since `refusals`.
+    pub(crate) fn wait_until_flushed(
+        &self,
+        families: &[Arc<Family>],
+        refusals: Refusals,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         let target = self.visible.load(Ordering::Acquire);
         let waits_for = |family: &Arc<Family>| {
             let view = family.view();
@@ -553,12 +589,13 @@ impl DbInner {
                 })
         };
         self.wait(&self.state_changed, None, || {
-            self.check_writable().is_err()
-                || !families.iter().any(waits_for)
-                || self.refusals() != refusals
+            check().is_err() || !families.iter().any(waits_for) || self.is_blocked_since(refusals)
         });
-        self.check_writable()?;
-        if families.iter().any(waits_for) { self.check_refusals(refusals) } else { Ok(()) }
+        check()?;
+        match families.iter().any(waits_for) {
+            true => self.check_blocking_refusals(refusals),
+            false => Ok(()),
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl BatchData {
     /// The entry that starts at an offset.
     pub(crate) fn entry_at(&self, offset: usize) -> Result<Entry<'_>> {
         let bytes = self.bytes.get(offset..).unwrap_or_default();
-        Entries { decoder: Decoder::new(bytes) }.decode()
+        Entries::new(bytes).decode()
     }
 
     /// Forgets everything behind a mark, a refused write and families among it.
@@ -167,8 +167,8 @@ impl GroupHead {
         bytes
     }
 
-    /// Splits the payload of a log record. However many entries it turns out to hold, none has a
-    /// sequence number over the limit: an entry takes more than one byte.
+    /// Splits the payload of a log record. No more entries come of it than the head says, and none
+    /// has a sequence number over the limit.
     pub(crate) fn split(payload: &[u8]) -> Result<(GroupHead, Entries<'_>)> {
         let mut decoder = Decoder::new(payload);
         let (Ok(first_sequence), Ok(entry_count)) = (decoder.u64(), decoder.u32()) else {
@@ -176,7 +176,7 @@ impl GroupHead {
                 .expected(GroupHead::SIZE_BYTES, payload.len()));
         };
         let entries = decoder.remaining();
-        let limit = SEQUENCE_MAX - entries.len() as u64;
+        let limit = SEQUENCE_MAX - u64::from(entry_count.saturating_sub(1));
         if first_sequence > limit {
             return Err(Error::corruption("sequence number of a logged group")
                 .expected(format_args!("at most {limit}"), first_sequence));
@@ -187,7 +187,7 @@ impl GroupHead {
                 format_args!("{} bytes", entries.len()),
             ));
         }
-        Ok((GroupHead { first_sequence, entry_count }, Entries::new(entries)))
+        Ok((GroupHead { first_sequence, entry_count }, Entries::of_group(entries, entry_count)))
     }
 
     /// The error of a group that holds `found` entries, not what its head says.
@@ -202,11 +202,19 @@ impl GroupHead {
 #[derive(Clone)]
 pub(crate) struct Entries<'a> {
     decoder: Decoder<'a>,
+    /// How many may still come; what is behind them is an error.
+    left: u64,
+    count: u32,
 }
 
 impl<'a> Entries<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Entries { decoder: Decoder::new(bytes) }
+        Entries { decoder: Decoder::new(bytes), left: u64::MAX, count: u32::MAX }
+    }
+
+    /// Those of a logged group, whose head says how many there are.
+    fn of_group(bytes: &'a [u8], count: u32) -> Self {
+        Entries { decoder: Decoder::new(bytes), left: u64::from(count), count }
     }
 
     /// Where the next entry starts.
@@ -240,7 +248,11 @@ impl<'a> Iterator for Entries<'a> {
         if self.decoder.is_empty() {
             return None;
         }
-        let entry = self.decode();
+        let entry = match self.left {
+            0 => Err(GroupHead::miscounted(self.count, "more")),
+            _ => self.decode(),
+        };
+        self.left = self.left.saturating_sub(1);
         if entry.is_err() {
             self.decoder = Decoder::new(&[]);
         }
@@ -352,10 +364,16 @@ mod tests {
             let payload = [&head.encode()[..], &entries].concat();
             GroupHead::split(&payload).map(|(found, _)| assert_eq!(found, head))
         };
-        split(SEQUENCE_MAX - 4, 1).unwrap();
-        assert!(split(SEQUENCE_MAX - 3, 1).is_err());
+        split(SEQUENCE_MAX, 1).unwrap();
+        split(SEQUENCE_MAX - 1, 2).unwrap();
+        assert!(split(SEQUENCE_MAX, 2).is_err());
         assert!(split(u64::MAX, 1).is_err());
         assert!(split(1, 5).is_err());
+        let head = GroupHead { first_sequence: SEQUENCE_MAX, entry_count: 1 };
+        let payload = [&head.encode()[..], &entries, &entries].concat();
+        let (_, mut both) = GroupHead::split(&payload).unwrap();
+        assert!(both.next().is_some_and(|entry| entry.is_ok()));
+        assert!(both.next().is_some_and(|entry| entry.is_err()) && both.next().is_none());
         assert!(GroupHead::split(&[0; 11]).is_err());
     }
 }

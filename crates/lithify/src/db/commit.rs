@@ -15,12 +15,14 @@ use super::group::{Group, GroupQueue, Slot, Turn};
 use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
-use crate::base::{ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
-use crate::memtable::MemTableWriter;
+use crate::base::{ColumnFamilyId, SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
+use crate::compaction::scheduler::panic_message;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
 use std::io::IoSlice;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
@@ -40,9 +42,45 @@ pub(crate) struct Pending {
 pub(crate) type CommitQueue = GroupQueue<Pending>;
 
 /// What only the leader touches, or whoever stands in for it (a flush, a close).
+#[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) wal: WalSet,
     pub(crate) last_sequence: SequenceNumber,
+    pub(crate) active: ActiveBytes,
+    /// The log was this long when it was last looked for the family that keeps its oldest segment.
+    pub(crate) log_judged_at_bytes: u64,
+}
+
+/// What the active memtables hold, kept up to date commit by commit: a database may have thousands
+/// of families, and a commit writes to one or two.
+#[derive(Default)]
+pub(crate) struct ActiveBytes {
+    by_family: HashMap<ColumnFamilyId, usize>,
+    total_bytes: usize,
+}
+
+impl ActiveBytes {
+    /// The active memtable of a family holds so much now.
+    pub(crate) fn note(&mut self, family: ColumnFamilyId, bytes: usize) {
+        let before = self.by_family.insert(family, bytes).unwrap_or(0);
+        self.total_bytes = self.total_bytes + bytes - before;
+    }
+
+    /// A family has a new memtable, or is gone.
+    pub(crate) fn forget(&mut self, family: ColumnFamilyId) {
+        self.total_bytes -= self.by_family.remove(&family).unwrap_or(0);
+    }
+
+    /// Those of all families.
+    pub(crate) fn total_bytes(&self) -> usize {
+        self.total_bytes
+    }
+
+    /// The family whose memtable is the largest; of equals the first by id.
+    pub(crate) fn largest(&self) -> Option<ColumnFamilyId> {
+        let bytes = |(id, bytes): &(&ColumnFamilyId, &usize)| (**bytes, std::cmp::Reverse(**id));
+        self.by_family.iter().max_by_key(bytes).map(|(id, _)| *id)
+    }
 }
 
 /// Row locks that a plain write holds while it is committed.
@@ -190,18 +228,36 @@ impl DbInner {
     /// Leads one group, with `own` as its first batch, then hands over.
     fn lead(self: &Arc<Self>, own: Pending) -> Result<()> {
         let mut bytes = own.data.bytes().len();
-        let result_of_flow = self.hold_back(bytes);
-        self.pass_ingest_gate();
+        let result_of_flow = self.caught(|| {
+            self.hold_back(bytes)?;
+            self.pass_ingest_gate();
+            Ok(())
+        });
         let group = self.commits.group(own, |pending| {
             bytes += pending.data.bytes().len();
             bytes <= GROUP_BYTES_MAX
         });
         let result = result_of_flow.and_then(|()| {
-            let mut writer = self.writer();
-            self.apply_group(&mut writer, &group)
+            self.caught(|| {
+                let mut writer = self.writer();
+                self.apply_group(&mut writer, &group)
+            })
         });
         self.commits.finish(group, &result);
         result
+    }
+
+    /// A leader's work. A panic, which is a bug, must not leave the writers waiting that wait for
+    /// the leader: it stops writing, as one in a job does, and all of them are told.
+    fn caught(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        if planted!(LeaderPanicUncaught) {
+            return work();
+        }
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            let message = panic_message(&*panic);
+            self.poison(&Error::invalid(format!("a commit panicked: {message}")));
+            self.check_usable()
+        })
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -213,7 +269,10 @@ impl DbInner {
         let clock = &*self.world.environment;
         let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
-        let last_sequence = writer.last_sequence + count;
+        let last_sequence = sequence_behind(writer.last_sequence, count)?;
+        if planted!(LeaderPanicUncaught) && last_sequence.is_multiple_of(97) {
+            std::panic::panic_any("planted");
+        }
         let sync = group.items().any(|pending| pending.sync);
         let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
         if planted!(PublishedBeforeMemtable) {
@@ -283,6 +342,8 @@ impl DbInner {
         flushed: &dyn Fn(&ColumnFamilyId) -> SequenceNumber,
     ) -> Result<SequenceNumber> {
         let mut tally = Tally::default();
+        // Who may read while this is not visible yet.
+        let mut readers: Option<Vec<SequenceNumber>> = None;
         let mut entries = entries.peekable();
         while let Some(first) = entries.next().transpose()? {
             let family = self.families.load().get(&first.family).cloned();
@@ -292,11 +353,21 @@ impl DbInner {
             };
             let flushed_through = flushed(&family.id);
             let view = family.view();
-            let mut memtable = view.active.table.writer();
+            let memory = &view.active;
+            let mut memtable = memory.table.writer();
             let mut next = Some(first);
             while let Some(entry) = next {
                 if sequence > flushed_through {
-                    insert(&mut memtable, &entry, sequence);
+                    match entry.kind {
+                        ValueKind::RangeDelete => {
+                            let readers = readers.get_or_insert_with(|| self.snapshot_sequences());
+                            let range = (entry.key, entry.value);
+                            memory.delete_range(&mut memtable, range, sequence, readers);
+                        }
+                        kind => {
+                            memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value);
+                        }
+                    }
                     tally.add(&entry);
                 }
                 sequence += 1;
@@ -320,6 +391,7 @@ impl DbInner {
         for id in touched {
             let Some(family) = self.families.load().get(id).cloned() else { continue };
             let bytes = family.view().active.recharge();
+            writer.active.note(*id, bytes);
             if bytes >= self.options.memtable_bytes {
                 self.switch_memtables(writer, &family);
             }
@@ -331,11 +403,16 @@ impl DbInner {
     }
 }
 
-fn insert(memtable: &mut MemTableWriter<'_>, entry: &Entry<'_>, sequence: SequenceNumber) {
-    match entry.kind {
-        ValueKind::RangeDelete => memtable.delete_range(entry.key, entry.value, sequence),
-        kind => memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value),
-    }
+/// The last sequence number of `count` more behind `last`.
+///
+/// # Errors
+/// [`ErrorKind::LimitExceeded`] if so many are not left; nothing was written.
+pub(crate) fn sequence_behind(last: SequenceNumber, count: u64) -> Result<SequenceNumber> {
+    let next = last.checked_add(count);
+    next.filter(|next| *next <= SEQUENCE_MAX || planted!(SequencesRunOver)).ok_or_else(|| {
+        Error::limit("all sequence numbers are used up: copy the rows into a new database")
+            .expected(format_args!("at most {SEQUENCE_MAX}"), u128::from(last) + u128::from(count))
+    })
 }
 
 /// Counts of the entries of a group, booked together.

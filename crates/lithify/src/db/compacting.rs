@@ -3,6 +3,7 @@
 use super::background::{Gathered, adopt_readers, table_options};
 use super::family::Family;
 use super::inner::{DbInner, lock};
+use super::refusal::Work;
 use super::stall::{DrainShare, LEVEL0_TRIGGER};
 use crate::base::Level;
 use crate::compaction::flow::Drain;
@@ -32,6 +33,8 @@ struct CompactionReceiver {
     compaction: Compaction,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
+    /// What a part failed at.
+    refusal: Mutex<Option<Error>>,
     /// Behind the compaction: dropped once its input tables are let go.
     _end: CompactionEnd,
 }
@@ -74,8 +77,11 @@ impl CompactionReceiver {
             self.inner.book_compaction(&self.compaction, &mut record);
         }
         self.inner.compaction_ended(&self.family, &self.compaction);
-        if let Err(error) = &result {
-            self.inner.background_failed(error);
+        // Only now: whoever learns of a refusal may ask for the compaction again.
+        if let Some(error) = lock(&self.refusal).take().as_ref().or(result.as_ref().err()) {
+            self.inner.compaction_refused(self.family.id, &self.compaction, error);
+        } else if !is_failed {
+            self.inner.compaction_installed(&self.family, &self.compaction);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
@@ -98,8 +104,8 @@ impl JobReceiver for CompactionReceiver {
     }
 
     fn part_failed(&self, error: Option<Error>) {
-        if let Some(error) = &error {
-            self.inner.background_failed(error);
+        if let Some(error) = error {
+            lock(&self.refusal).get_or_insert(error);
         }
         if lock(&self.gathered).fail() {
             // A failed compaction installs nothing, so there is nothing to fail at.
@@ -113,11 +119,12 @@ impl DbInner {
     /// first: taken family by family, one that is always due would leave nothing to the others.
     pub(crate) fn schedule_all_compactions(self: &Arc<Self>) {
         loop {
-            // A move that failed has changed nothing: picked again it would fail again, for ever.
             if self.check_writable().is_err() {
                 return;
             }
             let Some((family, compaction)) = self.take_most_urgent() else { return };
+            // One that was refused is not picked again at once: its tables rest. But where the disk
+            // is full they don't.
             if !self.run_compaction(&family, compaction) {
                 return;
             }
@@ -132,21 +139,41 @@ impl DbInner {
             return None;
         }
         let idle = background.compaction_count == 0 && background.flushing.is_empty();
-        let mut most_urgent: Option<(Arc<Family>, Compaction)> = None;
+        let now_us = self.world.environment.now_us();
+        let (mut most_urgent, mut wrong): (Option<(Arc<Family>, Compaction)>, _) = (None, None);
         for family in self.families.load().values() {
             if background.manual.contains(&family.id) || family.is_dropped() {
                 continue;
             }
             let busy = background.compacting.entry(family.id).or_default();
+            busy.wake(now_us);
             let Some(compaction) = self.pick(family, busy, idle) else { continue };
+            if let Err(error) = self.check_pick(family, &compaction) {
+                busy.rest(&compaction, now_us);
+                wrong.get_or_insert(error);
+                continue;
+            }
             if most_urgent.as_ref().is_none_or(|(_, most)| compaction.priority > most.priority) {
                 most_urgent = Some((Arc::clone(family), compaction));
             }
         }
-        let (family, compaction) = most_urgent?;
-        background.compacting.entry(family.id).or_default().add(&compaction);
-        background.compaction_count += 1;
-        Some((family, compaction))
+        let taken = most_urgent.inspect(|(family, compaction)| {
+            background.compacting.entry(family.id).or_default().add(compaction);
+            background.compaction_count += 1;
+        });
+        drop(background);
+        if let Some(error) = wrong {
+            self.background_failed(Work::Compaction, &error);
+        }
+        taken
+    }
+
+    /// Refuses a wrong pick before it has done any work.
+    fn check_pick(&self, family: &Family, compaction: &Compaction) -> Result<()> {
+        if planted!(GrownWithoutSources) {
+            return Ok(());
+        }
+        compaction.check(&family.view().version)
     }
 
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
@@ -180,6 +207,7 @@ impl DbInner {
             level0_bytes_max: base_level_bytes_max.saturating_mul(2),
             grandparent_bytes_max: table_bytes.saturating_mul(10),
             idle,
+            grows: !busy.has_refusals(),
         };
         Picker { version, targets, busy, cursors, oldest_snapshot, options }
     }
@@ -188,10 +216,11 @@ impl DbInner {
     fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> bool {
         if compaction.kind == CompactionKind::TrivialMove {
             let moved = self.move_table(family, &compaction);
-            if let Err(error) = &moved {
-                self.background_failed(error);
-            }
             self.compaction_ended(family, &compaction);
+            match &moved {
+                Ok(()) => self.compaction_installed(family, &compaction),
+                Err(error) => self.compaction_refused(family.id, &compaction, error),
+            }
             self.update_flow();
             self.state_changed.notify_all();
             return moved.is_ok();
@@ -208,8 +237,8 @@ impl DbInner {
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
-                self.background_failed(&error);
                 self.compaction_ended(family, &compaction);
+                self.compaction_refused(family.id, &compaction, &error);
                 self.state_changed.notify_all();
                 return false;
             }
@@ -221,6 +250,7 @@ impl DbInner {
             compaction,
             gathered: Mutex::new(Gathered::new(plans.len())),
             drain,
+            refusal: Mutex::default(),
             _end: CompactionEnd::new(self),
         });
         for plan in plans {
@@ -277,16 +307,18 @@ impl DbInner {
             flushed_through = flushed_through.max(table.reader()?.properties().flushed_through);
         }
         let origin = family.origin_of_tables(flushed_through);
+        let snapshots = self.snapshot_sequences();
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
             range.end.as_deref(),
+            &snapshots,
         );
         Ok(MergePlan {
             name: format!("compaction of {} into level {target}", family.name),
             urgency: urgency_of(compaction),
             merge: Merge::new(inputs),
-            snapshots: self.snapshot_sequences(),
+            snapshots,
             tombstones: clipped,
             output: OutputPlan {
                 cause: Cause::Compaction,
@@ -350,7 +382,7 @@ impl DbInner {
     ) -> Result<()> {
         let (family, compaction) = (&receiver.family, &receiver.compaction);
         if !planted!(TableNameUnsynced) {
-            self.world.files.sync_directory(&self.path)?;
+            self.sync_names()?;
         }
         let mut manifest = self.manifest();
         if family.is_dropped() {
@@ -394,6 +426,12 @@ impl DbInner {
         }
         self.ledger.book_job(record);
         self.ledger.count(counter_of(compaction.reason), 1);
+    }
+
+    fn compaction_installed(&self, family: &Family, compaction: &Compaction) {
+        if let Some(busy) = self.background().compacting.get_mut(&family.id) {
+            busy.forget_refusals(compaction);
+        }
     }
 
     fn compaction_ended(&self, family: &Family, compaction: &Compaction) {
@@ -445,9 +483,10 @@ impl DbInner {
                 let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
                     break;
                 };
-                match self.begin_manual(family, level, &range) {
+                let seen = self.state_changed.generation();
+                match self.begin_manual(family, level, &range)? {
                     ManualPick::Nothing => break,
-                    ManualPick::Busy => self.wait_for_change(family),
+                    ManualPick::Busy => self.wait_for_change(family, seen),
                     ManualPick::Compact(compaction) => {
                         let done = compaction.range.largest.to_vec();
                         self.run_and_wait(family, compaction)?;
@@ -462,9 +501,10 @@ impl DbInner {
         Ok(())
     }
 
-    fn begin_manual(&self, family: &Family, level: Level, range: &KeyRange) -> ManualPick {
+    fn begin_manual(&self, family: &Family, level: Level, range: &KeyRange) -> Result<ManualPick> {
         let mut background = self.background();
         let busy = background.compacting.entry(family.id).or_default();
+        busy.wake_all();
         let view = family.view();
         let targets = self.level_targets(family, &view.version);
         let pick = {
@@ -473,20 +513,21 @@ impl DbInner {
                 .pick_manual(level, range)
         };
         if let ManualPick::Compact(compaction) = &pick {
+            self.check_pick(family, compaction)?;
             busy.add(compaction);
             background.compaction_count += 1;
         }
-        pick
+        Ok(pick)
     }
 
-    fn wait_for_change(&self, family: &Family) {
-        let before = Arc::as_ptr(&family.view().version) as usize;
+    /// Waits until something has changed since the event was at `seen`, or nothing runs.
+    fn wait_for_change(&self, family: &Family, seen: u64) {
         self.wait(&self.state_changed, None, || {
             let background = self.background();
             let running = background.compacting.get(&family.id).map_or(0, BusySet::running);
-            self.has_failed()
+            self.check_writable().is_err()
                 || running == 0
-                || Arc::as_ptr(&family.view().version) as usize != before
+                || self.state_changed.generation() != seen
         });
     }
 
@@ -498,7 +539,7 @@ impl DbInner {
             let background = self.background();
             let busy = background.compacting.get(&family.id);
             let is_running = match (&probe, busy) {
-                (Some(table), Some(busy)) => busy.is_busy(table),
+                (Some(table), Some(busy)) => busy.is_running(table),
                 _ => false,
             };
             !is_running || self.has_failed()

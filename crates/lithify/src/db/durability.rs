@@ -9,7 +9,6 @@ use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::options::Durability;
 use crate::stats::Counter;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 impl DbInner {
@@ -59,7 +58,7 @@ impl DbInner {
 
     /// Syncs what is in the log now; false once there is nothing more to do.
     fn sync_at_interval(&self) -> bool {
-        !self.closed.load(Ordering::Acquire)
+        self.check_open().is_ok()
             && !self.has_failed()
             && (planted!(IntervalThreadIdle) || self.sync_log_beside_appends().is_ok())
     }

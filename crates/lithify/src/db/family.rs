@@ -8,20 +8,20 @@ use crate::base::{Charge, ColumnFamilyId, MemoryUse, SequenceNumber, Slice, Trai
 use crate::compaction::picker::Cursors;
 use crate::manifest::{KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
-use crate::memtable::{MemTable, RangeTombstone};
+use crate::memtable::{MemTable, MemTableWriter};
 use crate::options::CfOptions;
-use crate::table::{FragmentedTombstones, TableOrigin, TombstoneFragmenter};
+use crate::table::{TableOrigin, TombstoneMap};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A memtable with what the engine keeps beside it.
 pub(crate) struct Memory {
     pub(crate) table: Arc<MemTable>,
     charge: Mutex<Charge>,
-    /// The fragments of so many range tombstones.
-    fragments: Mutex<(usize, Arc<FragmentedTombstones>)>,
+    /// The range tombstones as reads and flushes want them.
+    tombstones: RwLock<TombstoneMap>,
     /// The WAL segment that holds its first write; `u64::MAX` while it is empty.
     oldest_segment: AtomicU64,
     /// All writes of the family up to here are in this memtable or in older ones. Set when it
@@ -34,7 +34,7 @@ impl Memory {
         Arc::new(Memory {
             table: Arc::new(MemTable::in_pool(chunks)),
             charge: Mutex::new(chunks.budget().charge(MemoryUse::Memtable, 0)),
-            fragments: Mutex::default(),
+            tombstones: RwLock::default(),
             oldest_segment: AtomicU64::new(u64::MAX),
             complete_through: AtomicU64::new(0),
         })
@@ -42,23 +42,53 @@ impl Memory {
 
     /// Brings the charge up to what the memtable holds, and gives it.
     pub(crate) fn recharge(&self) -> usize {
-        let bytes = self.table.memory_bytes();
+        let bytes = self.memory_bytes();
         lock(&self.charge).resize(bytes);
         bytes
     }
 
-    /// The range tombstones, cut into fragments once after each range delete.
-    pub(crate) fn tombstones(&self) -> Arc<FragmentedTombstones> {
-        let raw = self.table.range_tombstones();
-        let mut cached = lock(&self.fragments);
-        if cached.0 != raw.len() {
-            let mut fragmenter = TombstoneFragmenter::new();
-            for tombstone in raw.iter() {
-                fragmenter.add(&tombstone.start, &tombstone.end, tombstone.sequence);
-            }
-            *cached = (raw.len(), Arc::new(fragmenter.finish()));
+    /// Everything that it takes from the memory budget.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let of_tombstones = match self.table.has_range_tombstones() {
+            true => self.read_tombstones(TombstoneMap::memory_bytes),
+            false => 0,
+        };
+        self.table.memory_bytes() + of_tombstones
+    }
+
+    /// Deletes the older entries from `start` to before `end`. `readers` are the sequence numbers
+    /// of live snapshots, ascending, and the last commit.
+    pub(crate) fn delete_range(
+        &self,
+        writer: &mut MemTableWriter<'_>,
+        (start, end): (&[u8], &[u8]),
+        sequence: SequenceNumber,
+        readers: &[SequenceNumber],
+    ) {
+        writer.delete_range(start, end, sequence);
+        let mut tombstones = self.tombstones.write().unwrap_or_else(PoisonError::into_inner);
+        tombstones.insert(start, end, sequence, readers);
+    }
+
+    fn read_tombstones<R>(&self, read: impl FnOnce(&TombstoneMap) -> R) -> R {
+        read(&self.tombstones.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The range tombstones as they are now; `None` if there are none.
+    pub(crate) fn tombstones(&self) -> Option<TombstoneMap> {
+        self.table.has_range_tombstones().then(|| self.read_tombstones(TombstoneMap::clone))
+    }
+
+    /// The range tombstones that a reader at `sequence` sees, whoever it is: made from all of them,
+    /// so it takes as long as there are many.
+    pub(crate) fn tombstones_at(&self, sequence: SequenceNumber) -> TombstoneMap {
+        let mut seen: Vec<_> = self.table.range_tombstones().collect();
+        seen.retain(|tombstone| tombstone.sequence <= sequence);
+        let mut map = TombstoneMap::default();
+        for tombstone in seen.iter().rev() {
+            map.insert(tombstone.start, tombstone.end, tombstone.sequence, &[]);
         }
-        Arc::clone(&cached.1)
+        map
     }
 
     /// The keys that it holds, and those that it deletes by range.
@@ -70,8 +100,11 @@ impl Memory {
         if first.valid() {
             ranges.push(KeyRange::inclusive(first.key(), last.key()));
         }
-        let tombstones = self.table.range_tombstones();
-        ranges.extend(tombstones.iter().map(keys_of));
+        let deleted = |tombstones: &TombstoneMap| {
+            let (start, end) = tombstones.bounds()?;
+            Some(KeyRange { largest_exclusive: true, ..KeyRange::inclusive(start, end) })
+        };
+        ranges.extend(self.read_tombstones(deleted));
         ranges
     }
 
@@ -80,8 +113,8 @@ impl Memory {
         let mut cursor = self.table.cursor();
         cursor.seek(&range.smallest, Trailer(u64::MAX));
         let has_entry = cursor.valid() && range.contains(cursor.key());
-        let tombstones = self.table.range_tombstones();
-        has_entry || tombstones.iter().any(|tombstone| keys_of(tombstone).overlaps(range))
+        let KeyRange { smallest, largest, largest_exclusive } = range;
+        has_entry || self.read_tombstones(|t| t.overlaps(smallest, largest, *largest_exclusive))
     }
 
     pub(crate) fn note_segment(&self, segment: u64) {
@@ -99,11 +132,6 @@ impl Memory {
     pub(crate) fn complete_through(&self) -> SequenceNumber {
         self.complete_through.load(Ordering::Acquire)
     }
-}
-
-/// The keys that a range delete removes.
-fn keys_of(tombstone: &RangeTombstone) -> KeyRange {
-    KeyRange { largest_exclusive: true, ..KeyRange::inclusive(&tombstone.start, &tombstone.end) }
 }
 
 /// Everything that a read of one family looks at.

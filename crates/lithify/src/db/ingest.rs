@@ -10,7 +10,7 @@
 
 use super::background::table_options;
 use super::family::{ColumnFamily, Family};
-use super::inner::{DbInner, closed_error, lock};
+use super::inner::DbInner;
 use crate::base::{
     Charge, KEY_SIZE_MAX, Level, MemoryUse, SequenceNumber, Trailer, VALUE_SIZE_MAX, ValueKind,
 };
@@ -184,10 +184,13 @@ impl Ingest {
     /// As [`Ingest::put`]. The rows are not there then, unless the error is of kind
     /// [`crate::ErrorKind::Poisoned`]: reopening tells.
     pub fn commit(mut self) -> Result<Ingested> {
+        let inner = Arc::clone(&self.inner);
+        let _call = inner.lifecycle.enter()?;
         self.check_usable()?;
         self.step(Self::finish_rows)?;
         let written = std::mem::take(&mut self.written);
         if written.tables.is_empty() {
+            inner.make_all_durable()?;
             return Ok(Ingested::default());
         }
         let table_bytes = written.tables.iter().map(|table| table.metadata.size_bytes).sum();
@@ -217,6 +220,7 @@ impl Ingest {
     /// Does a piece of work, books it, and ends the ingest if it failed.
     fn step(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let inner = Arc::clone(&self.inner);
+        let _call = inner.lifecycle.enter()?;
         let clock = &*inner.world.environment;
         let mut step = StepClock::start(clock);
         let result = work(self);
@@ -264,14 +268,6 @@ impl Ingest {
             let open = self.begin_table(key);
             self.level = open.level;
             self.open = Some(open);
-            let inner = Arc::clone(&self.inner);
-            // The directory is ours only while the database is open: no close gives it up before
-            // the file is made.
-            let ours = lock(&inner.lock);
-            if ours.is_none() {
-                return Err(closed_error());
-            }
-            return self.add_to_table(kind, key, value);
         }
         self.add_to_table(kind, key, value)
     }
@@ -344,7 +340,11 @@ impl Ingest {
 
 impl Drop for Ingest {
     fn drop(&mut self) {
-        self.abandon();
+        let inner = Arc::clone(&self.inner);
+        // A close has removed its files, or left them to the next opening.
+        if let Ok(_call) = inner.lifecycle.enter() {
+            self.abandon();
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! an ingest cannot starve.
 
 use super::background::adopt_readers;
-use super::commit::Writer;
+use super::commit::{Writer, sequence_behind};
 use super::family::Family;
 use super::inner::DbInner;
 use crate::base::{Level, SequenceNumber};
@@ -97,7 +97,7 @@ impl DbInner {
         tables: Vec<NewTable>,
     ) -> Result<(SequenceNumber, Vec<Level>)> {
         self.check_writable()?;
-        self.world.files.sync_directory(&self.path)?;
+        self.sync_names()?;
         let mut gate = None;
         loop {
             self.check_writable()?;
@@ -110,7 +110,7 @@ impl DbInner {
                 if !self.has_older_in_memory(family, &tables) {
                     return self.make_live(&mut writer, family, tables);
                 }
-                self.switch_memtables(&writer, family);
+                self.switch_memtables(&mut writer, family);
             }
             let families: Vec<_> = match self.options.durability {
                 Durability::None => self.families.load().values().cloned().collect(),
@@ -143,10 +143,14 @@ impl DbInner {
         family: &Arc<Family>,
         mut tables: Vec<NewTable>,
     ) -> Result<(SequenceNumber, Vec<Level>)> {
+        // With the writer held: a close that has begun has seen all there was.
+        if !planted!(IngestIntoClosing) {
+            self.check_writable()?;
+        }
         self.sync_log(writer)?;
         let mut manifest = self.manifest();
         family.check_alive()?;
-        let sequence = writer.last_sequence + 1;
+        let sequence = sequence_behind(writer.last_sequence, 1)?;
         let reserved = self.reserve_places(family, &tables);
         let levels: Vec<Level> = reserved.places.iter().map(|(level, _)| *level).collect();
         self.describe(family, &mut tables, &levels, sequence);

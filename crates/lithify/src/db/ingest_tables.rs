@@ -6,7 +6,7 @@
 
 use super::family::{ColumnFamily, Family};
 use super::ingest::Ingested;
-use super::inner::{DbInner, closed_error, lock};
+use super::inner::DbInner;
 use crate::base::FileNumber;
 use crate::codec::{CodecId, Compression, Encoder};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
@@ -51,6 +51,7 @@ impl ColumnFamily {
         paths: &[P],
         transfer: TableTransfer,
     ) -> Result<Ingested> {
+        let _call = self.inner.lifecycle.enter()?;
         self.inner.check_writable()?;
         self.family.check_alive()?;
         let mut incoming =
@@ -117,6 +118,7 @@ impl Incoming<'_> {
         }
         let tables = std::mem::take(&mut self.tables);
         if tables.is_empty() {
+            self.inner.make_all_durable()?;
             return Ok(Ingested::default());
         }
         let rows = tables.iter().map(|table| table.metadata.entries).sum();
@@ -156,16 +158,9 @@ impl DbInner {
         let files = &self.world.files;
         let target = self.workshop.table_path(number);
         let source = files.open(path, OpenMode::Read)?;
-        let copy = {
-            // Nobody else may have the directory before the name is made.
-            let ours = lock(&self.lock);
-            if ours.is_none() {
-                return Err(closed_error());
-            }
-            match transfer {
-                TableTransfer::Link if files.link(path, &target).is_ok() => None,
-                _ => Some(files.open(&target, OpenMode::CreateNew)?),
-            }
+        let copy = match transfer {
+            TableTransfer::Link if files.link(path, &target).is_ok() => None,
+            _ => Some(files.open(&target, OpenMode::CreateNew)?),
         };
         match copy {
             Some(copy) => self.copy(&*source, &*copy).map(|()| true),
@@ -183,6 +178,8 @@ impl DbInner {
             if count == 0 {
                 return target.sync_data();
             }
+            // A close waits for this call.
+            self.check_open()?;
             target.write_at(&[IoSlice::new(&buffer[..count])], offset)?;
             self.ledger.book_written(Cause::Ingest, 0, CodecId::None as u8, count as u64);
             offset += count as u64;

@@ -4,6 +4,8 @@ use super::background::Background;
 use super::commit::{CommitQueue, Writer};
 use super::departing::Departing;
 use super::family::Family;
+use super::lifecycle::Lifecycle;
+use super::lifecycle::closed_error;
 use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use super::snapshot::{Snapshot, SnapshotList};
 use super::stall::Flow;
@@ -108,7 +110,7 @@ pub(crate) struct DbInner {
     pub(crate) state_changed: Arc<dyn Event>,
     /// What opening found in the log.
     pub(crate) recovery: OnceLock<Vec<RecoveryReport>>,
-    pub(crate) closed: AtomicBool,
+    pub(crate) lifecycle: Lifecycle,
     /// Whether it was opened for reading only: nothing is written to the directory then.
     pub(crate) is_read_only: bool,
     /// As a reader: what keeps the files of its state where they are.
@@ -127,16 +129,25 @@ pub(crate) struct DbInner {
 
 impl DbInner {
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(closed_error());
-        }
-        Ok(())
+        self.lifecycle.check_open()
     }
 
     /// Whether writes are still possible: not after a close, nor after a failure that left the
     /// state on disk unknown.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
+        self.check_usable()
+    }
+
+    /// Whether background work goes on: [`DbInner::check_writable`] until a close has ended.
+    pub(crate) fn check_works(&self) -> Result<()> {
+        match self.lifecycle.has_ended() {
+            true => Err(closed_error()),
+            false => self.check_usable(),
+        }
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<()> {
         if self.is_read_only {
             let what = "the database was opened for reading only";
             return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
@@ -335,8 +346,4 @@ impl DbInner {
         self.ledger.count(Counter::Nexts, rows);
         self.ledger.count(Counter::SkippedEntries, skipped_entries);
     }
-}
-
-pub(crate) fn closed_error() -> Error {
-    Error::new(ErrorKind::Closed, "the database is closed")
 }

@@ -11,6 +11,7 @@ mod activity;
 mod background;
 mod batch;
 mod checkpoint;
+mod close;
 mod commit;
 mod compacting;
 mod cursor;
@@ -23,11 +24,13 @@ mod ingest;
 mod ingest_install;
 mod ingest_tables;
 mod inner;
+mod lifecycle;
 mod locks;
 mod multi_get;
 mod open;
 mod read;
 mod reader;
+mod refusal;
 #[cfg(all(test, shuttle))]
 mod shuttle;
 mod snapshot;
@@ -241,8 +244,8 @@ impl DbInner {
         {
             return Ok(Arc::clone(family));
         }
-        self.check_writable()?;
         let mut writer = self.writer();
+        self.check_writable()?;
         let mut manifest = self.manifest();
         let families = self.families.load();
         if let Some(family) = families.values().find(|family| family.name == name) {
@@ -310,9 +313,9 @@ impl DbInner {
     }
 
     fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
-        self.check_writable()?;
         // No group is being applied while the writer is held.
         let mut writer = self.writer();
+        self.check_writable()?;
         let mut manifest = self.manifest();
         let families = self.families.load_full();
         let Some(family) = families.values().find(|family| family.name == name) else {
@@ -330,6 +333,7 @@ impl DbInner {
         next.remove(&family.id);
         self.families.store(Arc::new(next));
         family.forget_tables(&self.chunks);
+        writer.active.forget(family.id);
         drop(manifest);
         drop(writer);
         self.background().garbage_is_held = true;

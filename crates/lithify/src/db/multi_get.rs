@@ -9,14 +9,16 @@ use super::family::{Family, Memory, View};
 use super::inner::DbInner;
 use crate::Result;
 use crate::base::{SequenceNumber, Slice, ValueKind};
+use crate::iter::TombstoneSet;
 use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
-use std::sync::atomic::Ordering;
 
 /// The keys of one call and what is known of them so far.
 struct Batch<'k> {
     sequence: SequenceNumber,
+    /// The range tombstones of the memtables.
+    tombstones: TombstoneSet,
     /// Those that no run has decided, ascending, with their places in the answers.
     keys: Vec<HashedKey<'k>>,
     places: Vec<usize>,
@@ -42,8 +44,8 @@ impl DbInner {
         let mut meter = WorkMeter::default();
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
-        let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
-        let mut batch = Batch::new(keys, sequence);
+        let (sequence, tombstones) = self.read_point(&view, sequence);
+        let mut batch = Batch::new(keys, sequence, tombstones);
         let read = batch
             .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
@@ -52,7 +54,11 @@ impl DbInner {
 }
 
 impl<'k> Batch<'k> {
-    fn new(keys: impl ExactSizeIterator<Item = &'k [u8]>, sequence: SequenceNumber) -> Self {
+    fn new(
+        keys: impl ExactSizeIterator<Item = &'k [u8]>,
+        sequence: SequenceNumber,
+        tombstones: TombstoneSet,
+    ) -> Self {
         let count = keys.len();
         let mut sorted: Vec<_> = keys.map(HashedKey::new).zip(0..).collect();
         sorted.sort_unstable_by(|(a, _), (b, _)| a.bytes.cmp(b.bytes));
@@ -60,6 +66,7 @@ impl<'k> Batch<'k> {
         let places = if planted!(MultiGetMisplaced) { (0..count).collect() } else { places };
         Batch {
             sequence,
+            tombstones,
             keys,
             places,
             answers: vec![None; count],
@@ -73,6 +80,7 @@ impl<'k> Batch<'k> {
             self.read_memory(memory);
             self.drop_decided();
         }
+        self.read_deleted();
         for table in view.version.level(0) {
             let range = &table.metadata.range;
             let start = self.keys.partition_point(|key| key.bytes < &range.smallest[..]);
@@ -106,19 +114,27 @@ impl<'k> Batch<'k> {
     }
 
     fn read_memory(&mut self, memory: &Memory) {
-        let has_ranges = !memory.table.range_tombstones().is_empty();
-        let tombstones = has_ranges.then(|| memory.tombstones());
         for place in 0..self.keys.len() {
             let key = self.keys[place].bytes;
-            let covering =
-                tombstones.as_ref().map_or(0, |t| t.covering_sequence(key, self.sequence));
             if let Some((kind, trailer, value)) = memory.table.get(key, self.sequence) {
-                let live = kind == ValueKind::Put && trailer.sequence() >= covering;
+                let covered = self.tombstones.covers(key, trailer.sequence(), self.sequence);
+                let live = kind == ValueKind::Put && !covered;
                 self.decide(place, live.then(|| Slice::copy_from(value)));
-            } else if covering > 0 {
+            }
+        }
+    }
+
+    /// Decides what is in no memtable but deleted by one.
+    fn read_deleted(&mut self) {
+        if self.tombstones.is_empty() {
+            return;
+        }
+        for place in 0..self.keys.len() {
+            if self.tombstones.covers(self.keys[place].bytes, 0, self.sequence) {
                 self.decide(place, None);
             }
         }
+        self.drop_decided();
     }
 
     /// Asks a table for the keys from `start` to before `end`, all within its range or behind it.
@@ -138,7 +154,7 @@ impl<'k> Batch<'k> {
                 *covering = tombstones.covering_sequence(key.bytes, self.sequence);
             }
         }
-        let Batch { keys, places, answers, is_decided, covering, sequence } = self;
+        let Batch { keys, places, answers, is_decided, covering, sequence, .. } = self;
         reader.get_many(&keys[start..end], *sequence, context, &mut |place, trailer, value| {
             let live =
                 trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering[place];

@@ -1,4 +1,4 @@
-//! Opening: lock, manifest, tables, log; and closing.
+//! Opening: lock, manifest, tables, log.
 //!
 //! 1. The directory is made or found, and locked.
 //! 2. The manifest is read, or made for a new database. A directory with the engine's files but
@@ -11,7 +11,8 @@ use super::background::Background;
 use super::batch::{Entries, GroupHead};
 use super::commit::{CommitQueue, Writer};
 use super::family::Family;
-use super::inner::{DbInner, Families, lock};
+use super::inner::{DbInner, Families};
+use super::lifecycle::Lifecycle;
 use super::locks::LockTable;
 use super::snapshot::SnapshotList;
 use super::stall::Flow;
@@ -23,12 +24,9 @@ use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
 use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
-use crate::manifest::{
-    Change, CleanClose, DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState,
-    VersionEdit,
-};
+use crate::manifest::{DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState};
 use crate::memtable::chunk_pool::ChunkPool;
-use crate::options::{CfOptions, Durability, Options};
+use crate::options::{CfOptions, Options};
 use crate::stats::{Cause, Ledger, WorkMeter};
 use crate::table::TableReader;
 use crate::wal::{
@@ -62,7 +60,8 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
         inner.start_background()
     });
     if let Err(error) = started {
-        inner.closed.store(true, Ordering::Release);
+        inner.lifecycle.begin_close();
+        inner.lifecycle.end_close();
         inner.scheduler.shutdown(Shutdown::Abort);
         return Err(error);
     }
@@ -248,7 +247,7 @@ pub(super) fn assemble(
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
         commits: CommitQueue::default(),
-        writer: Mutex::new(Writer { wal: WalSet::default(), last_sequence: 0 }),
+        writer: Mutex::new(Writer::default()),
         visible: AtomicU64::new(0),
         switched_through: AtomicU64::new(0),
         next_cursor: AtomicU64::new(0),
@@ -259,7 +258,7 @@ pub(super) fn assemble(
         closed_gates: AtomicUsize::new(0),
         state_changed: environment.new_event(),
         recovery: OnceLock::new(),
-        closed: AtomicBool::new(false),
+        lifecycle: Lifecycle::new(environment.new_event()),
         is_read_only,
         registration: Mutex::new(None),
         departing: Mutex::default(),
@@ -391,6 +390,9 @@ pub(super) fn recover_log(
     }
     let mut writer = inner.writer();
     writer.last_sequence = last_sequence;
+    for family in inner.families.load().values() {
+        writer.active.note(family.id, family.view().active.recharge());
+    }
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
     inner.visible.store(last_sequence, Ordering::Release);
     Ok(recovery)
@@ -463,56 +465,4 @@ fn check_families_known(entries: Entries<'_>, state: &ManifestState) -> Result<(
         }
     }
     Ok(())
-}
-
-impl DbInner {
-    /// Stops taking calls, ends background work and makes the end of the log known. A database
-    /// without a log is flushed first.
-    pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let flushed = match self.options.durability {
-            _ if planted!(CloseWithoutFlush) => Ok(()),
-            Durability::None if self.check_writable().is_ok() => self.flush_all(),
-            _ => Ok(()),
-        };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        self.stop_syncing.notify_all();
-        if let Some(thread) = lock(&self.syncer).take() {
-            thread.join();
-        }
-        self.state_changed.notify_all();
-        self.let_go(Vec::new());
-        self.scheduler.shutdown(Shutdown::Abort);
-        let ended = self.end_log();
-        lock(&self.lock).take();
-        flushed.and(ended)
-    }
-
-    fn end_log(&self) -> Result<()> {
-        if self.is_read_only {
-            lock(&self.registration).take();
-            return Ok(());
-        }
-        if self.has_failed() {
-            return lock(&self.failure).clone().map_or(Ok(()), Err);
-        }
-        let mut writer = self.writer();
-        let last_sequence = writer.last_sequence;
-        let mut changes = Vec::new();
-        writer.wal.discard_next(self);
-        match writer.wal.finish(self)? {
-            Some(log_end) => {
-                changes.push(Change::CleanClose(CleanClose { log_end, last_sequence }));
-            }
-            None => changes.push(Change::LastSequence(last_sequence)),
-        }
-        let mut manifest = self.manifest();
-        manifest.append(VersionEdit { changes })?;
-        self.book_manifest(&manifest);
-        Ok(())
-    }
 }

@@ -23,6 +23,10 @@ enum Found {
     Value(Slice),
 }
 
+/// So often a read takes a new sequence number because range deletes have passed its old one by;
+/// then it looks at all of them.
+const READ_POINT_TRIES: u32 = 64;
+
 impl DbInner {
     pub(crate) fn get(
         &self,
@@ -41,8 +45,8 @@ impl DbInner {
         };
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
-        let sequence = sequence.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
-        let found = self.get_in(&view, key, sequence, &mut meter)?;
+        let (sequence, tombstones) = self.read_point(&view, sequence);
+        let found = self.get_in(&view, key, sequence, &tombstones, &mut meter)?;
         if let Some(value) = &found {
             let value_bytes = value.len() as u64;
             self.ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, value_bytes)]);
@@ -59,6 +63,36 @@ impl DbInner {
         sequence
     }
 
+    /// The sequence number that a read of the view reads at, and the range tombstones of its
+    /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
+    /// last commit's, taken again if what it sees was forgotten meanwhile.
+    pub(super) fn read_point(
+        &self,
+        view: &View,
+        given: Option<SequenceNumber>,
+    ) -> (SequenceNumber, TombstoneSet) {
+        let mut tries = 0;
+        loop {
+            let sequence = given.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+            let mut tombstones = TombstoneSet::default();
+            let mut is_answered = true;
+            for memory in view.memories() {
+                let Some(map) = memory.tombstones() else { continue };
+                let answers =
+                    given.is_some() || map.answers(sequence) || planted!(StaleReadTrusted);
+                match answers {
+                    true => tombstones.push_memory(map),
+                    false if tries < READ_POINT_TRIES => is_answered = false,
+                    false => tombstones.push_memory(memory.tombstones_at(sequence)),
+                }
+            }
+            if is_answered {
+                return (sequence, tombstones);
+            }
+            tries += 1;
+        }
+    }
+
     /// The value of a key in a view. Every entry of a key in a newer run is newer than those in
     /// older runs, so the first run with an entry or a covering range tombstone decides.
     fn get_in(
@@ -66,20 +100,21 @@ impl DbInner {
         view: &View,
         key: &[u8],
         sequence: SequenceNumber,
+        tombstones: &TombstoneSet,
         meter: &mut WorkMeter,
     ) -> Result<Option<Slice>> {
+        let covering = match tombstones.is_empty() {
+            true => 0,
+            false => tombstones.covering_sequence(key, sequence),
+        };
         for memory in view.memories() {
-            let covering = match memory.table.range_tombstones().is_empty() {
-                true => 0,
-                false => memory.tombstones().covering_sequence(key, sequence),
-            };
             if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
                 let live = kind == ValueKind::Put && trailer.sequence() >= covering;
                 return Ok(live.then(|| Slice::copy_from(value)));
             }
-            if covering > 0 {
-                return Ok(None);
-            }
+        }
+        if covering > 0 {
+            return Ok(None);
         }
         let mut context =
             ReadContext { clock: &*self.world.environment, meter: Some(meter), fill_cache: true };
@@ -121,7 +156,8 @@ impl DbInner {
     pub(crate) fn newest_sequence(&self, family: &Family, key: &[u8]) -> Result<SequenceNumber> {
         let view = family.view();
         for memory in view.memories() {
-            let covering = memory.tombstones().covering_sequence(key, SEQUENCE_MAX);
+            let tombstones = memory.tombstones();
+            let covering = tombstones.map_or(0, |map| map.covering_sequence(key, SEQUENCE_MAX));
             let entry = memory.table.get(key, SEQUENCE_MAX);
             let newest = entry.map_or(0, |(_, trailer, _)| trailer.sequence()).max(covering);
             if newest > 0 {
@@ -185,19 +221,18 @@ impl DbInner {
         self.check_open()?;
         family.check_alive()?;
         let view = family.view_full();
-        let snapshot = match sequence {
-            None if planted!(CursorSeesLaterWrites) => OWN_SEQUENCE_MIN - 1,
-            None => self.visible.load(Ordering::Acquire),
-            Some(sequence) => sequence,
+        let (snapshot, tombstones) = match sequence {
+            None if planted!(CursorSeesLaterWrites) => {
+                self.read_point(&view, Some(OWN_SEQUENCE_MIN - 1))
+            }
+            sequence => self.read_point(&view, sequence),
         };
         let bounds = Bounds { lower: range.lower, upper: range.upper };
-        let mut tombstones = TombstoneSet::default();
         let mut sources = overlay;
         let runs = view.version.level(0).len() + view.version.level_count();
         sources.reserve_exact(1 + view.immutable.len() + runs);
         for memory in view.memories() {
             if !memory.table.is_empty() {
-                tombstones.push(memory.tombstones());
                 sources.push(Source::Memory(memory.table.cursor()));
             }
         }

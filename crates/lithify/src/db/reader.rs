@@ -128,7 +128,8 @@ fn open_read_only(
 
 /// Whether an error may come of a writer at work.
 fn may_pass(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotFound)
+    use ErrorKind as K;
+    matches!(error.kind(), K::Corruption | K::NotFound | K::TryAgain)
 }
 
 /// Reads one state, and how far the manifest had been read.
@@ -185,7 +186,7 @@ fn check_still_a_prefix(path: &Path, world: &World, read: &LoadedManifest) -> Re
 
 fn moves_on(path: &Path) -> Error {
     let what = "the writer moves on faster than the state can be read: try again";
-    Error::new(ErrorKind::NotFound, what).in_file(path)
+    Error::new(ErrorKind::TryAgain, what).in_file(path)
 }
 
 fn changes_what_is_seen(edit: &VersionEdit) -> bool {

@@ -7,6 +7,7 @@
 use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions};
+use crate::compaction::picker::BusySet;
 use crate::options::Options;
 use crate::stats::JobRecord;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,10 +136,9 @@ impl DbInner {
         for family in self.families.load().values() {
             let view = family.view();
             // The active memtables of many families fill one after the other: one counts.
-            largest_active_bytes =
-                largest_active_bytes.max(view.active.table.memory_bytes() as u64);
+            largest_active_bytes = largest_active_bytes.max(view.active.memory_bytes() as u64);
             for memory in &view.immutable {
-                debt.memtable_bytes += memory.table.memory_bytes() as u64;
+                debt.memtable_bytes += memory.memory_bytes() as u64;
             }
             debt.add_tree(&view.version, &self.level_targets(family, &view.version));
         }
@@ -176,23 +176,23 @@ impl DbInner {
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_stop(cause, end_us - now_us);
-                    // A full disk: nothing will drain until there is space.
-                    self.check_refusals(refusals)?;
+                    // A full disk, or one that takes no flush: nothing will drain until it does.
+                    self.check_blocking_refusals(refusals)?;
                     if !goes_on {
                         return Ok(());
                     }
                 }
             }
             self.check_writable()?;
-            // What drains the debt met a full disk: better an error than a wait without an end.
-            self.check_refusals(refusals)?;
+            // What drains the debt was refused: better an error than a wait without an end.
+            self.check_blocking_refusals(refusals)?;
         }
     }
 
     /// Waits for the next flush or compaction to end; false if there is none to wait for, so that
     /// stopping would be for ever.
     fn wait_for_drain(self: &Arc<Self>) -> bool {
-        // What a full disk refused is tried once more for this writer.
+        // What was refused is tried once more for this writer.
         self.schedule_all_flushes();
         self.schedule_all_compactions();
         let seen = self.state_changed.generation();
@@ -206,6 +206,8 @@ impl DbInner {
     /// Waits until nothing is left to flush or compact, and the files that took are removed.
     pub(crate) fn wait_until_settled(self: &Arc<Self>) -> Result<()> {
         let refusals = self.refusals();
+        // Whoever asks for everything wants what was refused tried again now.
+        self.background().compacting.values_mut().for_each(BusySet::wake_all);
         self.collect_garbage();
         self.schedule_all_flushes();
         self.schedule_all_compactions();

@@ -29,6 +29,7 @@ impl DbInner {
             snapshot.readers = departing.readers;
             snapshot.files_held_for_readers = departing.len() as u64;
         }
+        snapshot.last_refusal = self.last_refusal();
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
@@ -52,7 +53,7 @@ impl DbInner {
             for (level, table) in view.version.tables() {
                 let Some(shape) = snapshot.levels.get_mut(level) else { continue };
                 shape.files += 1;
-                shape.files_busy += u64::from(busy.is_some_and(|busy| busy.is_busy(table)));
+                shape.files_busy += u64::from(busy.is_some_and(|busy| busy.is_running(table)));
                 shape.size_bytes += table.metadata.size_bytes;
                 shape.raw_bytes += table.metadata.raw_bytes;
                 let metadata = &table.metadata;

@@ -1,21 +1,42 @@
 //! The range tombstones of all runs that a read looks at.
 
 use crate::base::SequenceNumber;
-use crate::table::FragmentedTombstones;
+use crate::table::{FragmentedTombstones, TombstoneMap};
 use std::sync::Arc;
+
+/// The range tombstones of one run.
+#[derive(Clone)]
+enum Run {
+    Table(Arc<FragmentedTombstones>),
+    Memory(TombstoneMap),
+}
+
+impl Run {
+    fn covering_sequence(&self, key: &[u8], snapshot: SequenceNumber) -> SequenceNumber {
+        match self {
+            Run::Table(fragments) => fragments.covering_sequence(key, snapshot),
+            Run::Memory(map) => map.covering_sequence(key, snapshot),
+        }
+    }
+}
 
 /// Range tombstones by run. Empty in most databases: the check is then one branch.
 #[derive(Clone, Default)]
 pub(crate) struct TombstoneSet {
-    runs: Vec<Arc<FragmentedTombstones>>,
+    runs: Vec<Run>,
 }
 
 impl TombstoneSet {
-    /// Adds the tombstones of one run.
+    /// Adds the tombstones of a table.
     pub(crate) fn push(&mut self, run: Arc<FragmentedTombstones>) {
         if !run.is_empty() {
-            self.runs.push(run);
+            self.runs.push(Run::Table(run));
         }
+    }
+
+    /// Adds the tombstones of a memtable.
+    pub(crate) fn push_memory(&mut self, run: TombstoneMap) {
+        self.runs.push(Run::Memory(run));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -432,6 +432,8 @@ pub(super) fn check_metadata(metadata: &FileMetadata) -> std::result::Result<(),
         Err("table's key is too long")
     } else if metadata.smallest_sequence > metadata.largest_sequence {
         Err("table's smallest sequence is above its largest")
+    } else if metadata.largest_sequence > SEQUENCE_MAX {
+        Err("table's largest sequence is over 56 bits")
     } else if metadata.ingested
         && (metadata.smallest_sequence != metadata.largest_sequence
             || metadata.range_tombstones > 0)

@@ -328,6 +328,13 @@ impl Manifest {
         Ok(())
     }
 
+    /// Takes no more edits: the directory is about to be given up. Later ones are refused with
+    /// [`ErrorKind::Closed`].
+    pub fn seal(&mut self) {
+        let sealed = || Error::new(ErrorKind::Closed, "the manifest is closed");
+        self.poison.get_or_insert_with(sealed);
+    }
+
     fn check_usable(&self) -> Result<()> {
         self.poison.as_ref().map_or(Ok(()), |error| Err(error.clone()))
     }

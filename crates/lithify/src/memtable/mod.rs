@@ -160,7 +160,7 @@ impl MemTable {
     /// Everything allocated, in bytes: what the memtable takes from the memory budget.
     pub fn memory_bytes(&self) -> usize {
         let arena_bytes = self.totals.arena_bytes.load(Ordering::Relaxed);
-        size_of::<MemTable>() + arena_bytes + self.tombstones.snapshot_bytes()
+        size_of::<MemTable>() + arena_bytes
     }
 
     /// The bytes of all keys and values, and of the ends of range tombstones.
@@ -194,9 +194,14 @@ impl MemTable {
         MemCursor::new(Arc::clone(self))
     }
 
-    /// The range tombstones inserted so far, oldest first. One atomic load while there are none.
-    pub fn range_tombstones(&self) -> Arc<[RangeTombstone]> {
-        self.tombstones.snapshot()
+    /// Whether range tombstones were inserted: one atomic load.
+    pub fn has_range_tombstones(&self) -> bool {
+        !self.tombstones.is_empty()
+    }
+
+    /// The range tombstones inserted so far, newest first.
+    pub fn range_tombstones(&self) -> impl Iterator<Item = RangeTombstone<'_>> {
+        self.tombstones.iter()
     }
 }
 

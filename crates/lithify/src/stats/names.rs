@@ -158,6 +158,8 @@ named_list! {
         Steps = "steps", "count";
         /// Background jobs that ended with an error.
         JobsFailed = "jobs-failed", "count";
+        /// Flushes and compactions that failed, left everything as it was and are tried again.
+        BackgroundRefusals = "background-refusals", "count";
         /// Tables removed.
         TablesRemoved = "tables-removed", "count";
         /// Compactions and trivial moves because of the runs or bytes of level 0.

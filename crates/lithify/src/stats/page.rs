@@ -212,7 +212,16 @@ impl StatisticsSnapshot {
             f,
             "Held: {} snapshots; {} readers beside this writer, {} files kept for them",
             self.snapshots_held, self.readers, self.files_held_for_readers,
-        )
+        )?;
+        let refusals = self.figures.counter(Counter::BackgroundRefusals);
+        if refusals > 0 {
+            writeln!(
+                f,
+                "Refused: {refusals} flushes and compactions, to be tried again; the last one: {}",
+                self.last_refusal,
+            )?;
+        }
+        Ok(())
     }
 
     /// What was done in all, or since an earlier snapshot.

@@ -102,6 +102,8 @@ pub struct StatisticsSnapshot {
     pub readers: u64,
     /// Files that nothing here needs any more and that are kept for those readers.
     pub files_held_for_readers: u64,
+    /// What the last refused flush or compaction failed at; empty if none was refused.
+    pub last_refusal: String,
     /// An earlier snapshot: the page then shows the interval since it, too.
     pub previous: Option<Box<StatisticsSnapshot>>,
 }
@@ -130,6 +132,7 @@ impl StatisticsSnapshot {
             snapshots_held: 0,
             readers: 0,
             files_held_for_readers: 0,
+            last_refusal: String::new(),
             previous: None,
         }
     }
@@ -213,6 +216,7 @@ impl StatisticsSnapshot {
             json.key("snapshots_held").number(self.snapshots_held);
             json.key("readers").number(self.readers);
             json.key("files_held_for_readers").number(self.files_held_for_readers);
+            json.key("last_refusal").string(&self.last_refusal);
             json.key("counters").object(|json| {
                 for counter in Counter::ALL {
                     json.key(counter.name()).number(self.figures.counter(*counter));

@@ -434,7 +434,7 @@ impl TableBuilder {
         }
         check_sizes(start, &[])?;
         check_sizes(end, &[])?;
-        self.tombstones.add(start, end, sequence);
+        self.tombstones.add(start.to_vec(), end.to_vec(), sequence);
         if self.tombstone_end.as_deref().is_none_or(|furthest| furthest < end) {
             self.tombstone_end = Some(end.to_vec());
         }
@@ -470,6 +470,14 @@ impl TableBuilder {
         self.properties.entries
     }
 
+    /// Whether the table has to end soon, whatever its size: index or filter are half as large as
+    /// their blocks can be. Long keys and filters of many bits get there.
+    pub(crate) fn is_full(&self) -> bool {
+        let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::finished_bytes);
+        self.index.root_size() > Layout::TopIndex.raw_size_max() / 2
+            || filter_bytes > Layout::BlockedBloom.raw_size_max() / 2
+    }
+
     /// Data blocks finished so far.
     pub(crate) fn data_blocks(&self) -> u64 {
         self.properties.data_blocks
@@ -489,6 +497,7 @@ impl TableBuilder {
             + self.sink.spare.capacity()
             + self.index.memory_bytes()
             + self.survey.memory_bytes()
+            + self.tombstones.memory_bytes()
             + filter_bytes
     }
 

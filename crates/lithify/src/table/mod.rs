@@ -47,6 +47,7 @@ mod scanner;
 mod stored_block;
 #[cfg(test)]
 mod tests;
+mod tombstone_map;
 mod tombstones;
 mod verify;
 
@@ -62,6 +63,7 @@ pub(crate) use properties::Value as PropertyValue;
 pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use stored_block::StoredBlock;
+pub use tombstone_map::TombstoneMap;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 pub(crate) use verify::{TableExaminer, TableFinding, TablePart, examine_table};
 

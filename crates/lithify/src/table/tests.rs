@@ -409,7 +409,7 @@ fn tombstone_fragments_answer_as_the_list_does() {
             let (a, b) = (random.below(30) as u8, random.below(30) as u8);
             let (start, end) = (a.min(b), a.max(b) + 1);
             let sequence = 1 + random.below(8);
-            fragmenter.add(&[start], &[end], sequence);
+            fragmenter.add(vec![start], vec![end], sequence);
             list.push((start, end, sequence));
         }
         let fragments = fragmenter.finish();

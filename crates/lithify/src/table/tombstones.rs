@@ -17,21 +17,33 @@ use std::collections::BTreeMap;
 const RECORD_SIZE: usize = 12;
 
 /// Collects range tombstones in any order and cuts them into fragments.
-#[derive(Clone, Debug, Default)]
-pub struct TombstoneFragmenter {
-    tombstones: Vec<(Vec<u8>, Vec<u8>, SequenceNumber)>,
+#[derive(Clone, Debug)]
+pub struct TombstoneFragmenter<K = Vec<u8>> {
+    tombstones: Vec<(K, K, SequenceNumber)>,
+    bytes: usize,
 }
 
-impl TombstoneFragmenter {
+impl<K> Default for TombstoneFragmenter<K> {
+    fn default() -> Self {
+        TombstoneFragmenter { tombstones: Vec::new(), bytes: 0 }
+    }
+}
+
+/// A bound of a tombstone: its key, whether it is the start, and the tombstone's sequence.
+type Bound<'a> = (&'a [u8], bool, SequenceNumber);
+
+impl<K: AsRef<[u8]>> TombstoneFragmenter<K> {
     /// Nothing collected.
     pub fn new() -> Self {
         TombstoneFragmenter::default()
     }
 
     /// Adds the deletion of the keys from `start` to before `end`; an empty range is dropped.
-    pub fn add(&mut self, start: &[u8], end: &[u8], sequence: SequenceNumber) {
-        if start < end {
-            self.tombstones.push((start.to_vec(), end.to_vec(), sequence));
+    pub fn add(&mut self, start: K, end: K, sequence: SequenceNumber) {
+        if start.as_ref() < end.as_ref() {
+            self.bytes += size_of::<(K, K, SequenceNumber)>();
+            self.bytes += start.as_ref().len() + end.as_ref().len();
+            self.tombstones.push((start, end, sequence));
         }
     }
 
@@ -40,28 +52,92 @@ impl TombstoneFragmenter {
         self.tombstones.is_empty()
     }
 
-    /// The fragments of everything added.
+    /// What was collected, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The fragments of everything added, each with all its sequence numbers.
     pub fn finish(&self) -> FragmentedTombstones {
-        let mut bounds: BTreeMap<&[u8], Vec<(SequenceNumber, bool)>> = BTreeMap::new();
-        for (start, end, sequence) in &self.tombstones {
-            bounds.entry(start).or_default().push((*sequence, true));
-            bounds.entry(end).or_default().push((*sequence, false));
+        match self.is_fragmented() {
+            true => self.encode_as_it_is(),
+            false => self.sweep(|active, kept| kept.extend(active.keys().rev())),
         }
+    }
+
+    /// The fragments of everything added. Of each fragment's sequence numbers those stay that
+    /// someone who reads at one of `snapshots` (ascending), or behind them, can tell apart.
+    pub fn finish_for(&self, snapshots: &[SequenceNumber]) -> FragmentedTombstones {
+        self.sweep(|active, kept| {
+            let mut newest = active.keys().next_back().copied();
+            while let Some(sequence) = newest {
+                kept.push(sequence);
+                let below = snapshots.partition_point(|snapshot| *snapshot < sequence);
+                newest = match below.checked_sub(1).and_then(|index| snapshots.get(index)) {
+                    Some(snapshot) => active.range(..=*snapshot).next_back().map(|(s, _)| *s),
+                    None => None,
+                };
+            }
+        })
+    }
+
+    /// Whether they come as fragments already: ascending, and those of one range newest first.
+    fn is_fragmented(&self) -> bool {
+        self.tombstones.iter().zip(self.tombstones.iter().skip(1)).all(|(left, right)| {
+            let same = left.0.as_ref() == right.0.as_ref() && left.1.as_ref() == right.1.as_ref();
+            if same { left.2 > right.2 } else { left.1.as_ref() <= right.0.as_ref() }
+        })
+    }
+
+    fn encode_as_it_is(&self) -> FragmentedTombstones {
+        let mut encoder = FragmentEncoder::default();
+        let mut sequences = Vec::new();
+        let same_range = |left: &(K, K, SequenceNumber), right: &(K, K, SequenceNumber)| {
+            left.0.as_ref() == right.0.as_ref() && left.1.as_ref() == right.1.as_ref()
+        };
+        for fragment in self.tombstones.chunk_by(same_range) {
+            sequences.clear();
+            sequences.extend(fragment.iter().map(|(_, _, sequence)| *sequence));
+            encoder.add(fragment[0].0.as_ref(), fragment[0].1.as_ref(), &sequences);
+        }
+        encoder.finish()
+    }
+
+    /// Goes over the bounds in order; `keep` chooses among the sequence numbers that cover the keys
+    /// behind one, and gives them newest first.
+    fn sweep(
+        &self,
+        keep: impl Fn(&BTreeMap<SequenceNumber, usize>, &mut Vec<SequenceNumber>),
+    ) -> FragmentedTombstones {
+        let mut bounds: Vec<Bound<'_>> = Vec::with_capacity(2 * self.tombstones.len());
+        for (start, end, sequence) in &self.tombstones {
+            bounds.push((start.as_ref(), true, *sequence));
+            bounds.push((end.as_ref(), false, *sequence));
+        }
+        bounds.sort_unstable_by_key(|(key, _, _)| *key);
         // How many of the tombstones that cover the keys behind the bound have which sequence.
         let mut active: BTreeMap<SequenceNumber, usize> = BTreeMap::new();
         let mut encoder = FragmentEncoder::default();
+        let mut kept = Vec::new();
         let mut previous: &[u8] = &[];
-        for (bound, changes) in &bounds {
+        for same_key in bounds.chunk_by(|left, right| left.0 == right.0) {
+            let bound = same_key[0].0;
             if !active.is_empty() {
-                encoder.add(previous, bound, &active);
+                kept.clear();
+                keep(&active, &mut kept);
+                encoder.add(previous, bound, &kept);
             }
-            for (sequence, starts) in changes {
+            for (_, starts, sequence) in same_key {
                 let count = active.entry(*sequence).or_default();
                 // A tombstone's end may come before another's start of the same sequence number
                 // in this list, so the count may pass through "minus one".
                 *count = if *starts { count.wrapping_add(1) } else { count.wrapping_sub(1) };
             }
-            active.retain(|_, count| *count != 0);
+            for (_, _, sequence) in same_key {
+                if active.get(sequence) == Some(&0) {
+                    active.remove(sequence);
+                }
+            }
             previous = bound;
         }
         encoder.finish()
@@ -69,7 +145,7 @@ impl TombstoneFragmenter {
 }
 
 #[derive(Default)]
-struct FragmentEncoder {
+pub(super) struct FragmentEncoder {
     records: Vec<[u32; 3]>,
     sequences: Vec<SequenceNumber>,
     keys: Vec<u8>,
@@ -79,8 +155,9 @@ struct FragmentEncoder {
 }
 
 impl FragmentEncoder {
-    fn add(&mut self, start: &[u8], end: &[u8], active: &BTreeMap<SequenceNumber, usize>) {
-        let same = self.sequences[self.last_sequences..].iter().eq(active.keys().rev());
+    /// Adds a fragment behind all others, with its sequence numbers newest first.
+    pub(super) fn add(&mut self, start: &[u8], end: &[u8], sequences: &[SequenceNumber]) {
+        let same = self.sequences[self.last_sequences..] == *sequences;
         if let Some(last) = self.records.last_mut().filter(|_| same && self.last_end == start) {
             // The same tombstones go on: one longer fragment, not two.
             self.keys.truncate(last[0] as usize);
@@ -91,14 +168,14 @@ impl FragmentEncoder {
             let start_end = self.keys.len() as u32;
             self.keys.extend_from_slice(end);
             self.last_sequences = self.sequences.len();
-            self.sequences.extend(active.keys().rev());
+            self.sequences.extend(sequences);
             self.records.push([start_end, self.keys.len() as u32, self.sequences.len() as u32]);
         }
         self.last_end.clear();
         self.last_end.extend_from_slice(end);
     }
 
-    fn finish(self) -> FragmentedTombstones {
+    pub(super) fn finish(self) -> FragmentedTombstones {
         let mut target = Vec::new();
         put_u32(&mut target, self.records.len() as u32);
         put_u32(&mut target, self.sequences.len() as u32);
@@ -194,6 +271,11 @@ impl FragmentedTombstones {
         Ok(())
     }
 
+    /// What it takes, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The encoded block.
     pub(super) fn encoded(&self) -> &[u8] {
         &self.bytes
@@ -227,6 +309,12 @@ impl FragmentedTombstones {
             end: &keys[start_end..end_end],
             sequences: &sequences[sequences_start * 8..sequences_end * 8],
         }
+    }
+
+    /// What a fragment takes in the encoded block, in bytes.
+    pub fn fragment_bytes(&self, index: usize) -> usize {
+        let fragment = self.fragment(index);
+        RECORD_SIZE + fragment.start.len() + fragment.end.len() + fragment.sequences.len()
     }
 
     /// All fragments, ascending.

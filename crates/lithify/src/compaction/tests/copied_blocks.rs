@@ -123,7 +123,12 @@ impl Bench {
             urgency: Urgency::Idle,
             merge: Merge::new(runs.collect()),
             snapshots: case.snapshots.clone(),
-            tombstones: clipped_tombstones(tombstones.iter().map(|run| &**run), start, end),
+            tombstones: clipped_tombstones(
+                tombstones.iter().map(|run| &**run),
+                start,
+                end,
+                &case.snapshots,
+            ),
             deeper: Deeper::levels(case.deeper.clone(), 2),
             output: self.plan(case.table_bytes),
         };

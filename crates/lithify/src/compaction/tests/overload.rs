@@ -253,6 +253,7 @@ impl World {
                 cursors: &self.cursors,
                 oldest_snapshot: 0,
                 options: PickOptions {
+                    grows: true,
                     compaction_bytes_max: self.setting.memtable_bytes * 25,
                     level0_bytes_max: self.setting.shape().base_level_bytes_max * 2,
                     grandparent_bytes_max: self.setting.memtable_bytes * 10,

@@ -4,7 +4,8 @@
 //! `define` starts a new tree; a line is a level, then tables as `number:smallest-largest` with
 //! marks in parentheses (`4M` size, `s7` largest sequence, `o7` newest obsolete sequence, `t1`
 //! tombstones, `r1` range tombstones, `debt`). `pick` takes `idle`, `oldest=N`, `max=SIZE`,
-//! `runs=SIZE`, `grand=SIZE`; `start` (or the word behind `manual`) also makes the pick busy,
+//! `runs=SIZE`, `grand=SIZE`, `plain`
+//! (without what comes for free); `start` (or the word behind `manual`) also makes the pick busy,
 //! `end` ends the one started first.
 
 use crate::base::Level;
@@ -110,6 +111,7 @@ impl Tree {
                 level0_bytes_max: value("runs").map_or(64 * MIB, size),
                 grandparent_bytes_max: value("grand").map_or(8 * MIB, size),
                 idle: words.contains(&"idle"),
+                grows: !words.contains(&"plain"),
             },
         };
         let picked = match verb {

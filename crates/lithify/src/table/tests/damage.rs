@@ -252,7 +252,7 @@ fn no_bytes_make_a_decoder_panic() {
     let data = bytes[..record.raw_size as usize].to_vec();
     let mut fragmenter = TombstoneFragmenter::new();
     for index in 0..9_u8 {
-        fragmenter.add(&[index], &[index * 2 + 1], u64::from(index));
+        fragmenter.add(vec![index], vec![index * 2 + 1], u64::from(index));
     }
     let tombstones = fragmenter.finish().encoded().to_vec();
     let properties = reader.properties().encode();

@@ -1,0 +1,121 @@
+//! Closing.
+//!
+//! 1. With the writer held the database is closing: later calls are refused, earlier ones are in the
+//!    memtables and the log ([`super::lifecycle`]). Without a log the memtables are switched in the
+//!    same moment.
+//! 2. Without a log they are flushed.
+//! 3. Calls that touch files are waited for, background work ends where it stands.
+//! 4. The log is synced and its end made known by the last edit of the manifest.
+//! 5. Tables that nothing refers to are removed: outputs of jobs that were cut short, unfinished
+//!    ingests, tables that cursors held. What readers beside the database may need stays.
+//! 6. The lock is given up.
+
+use super::inner::{DbInner, lock};
+use crate::Result;
+use crate::compaction::scheduler::Shutdown;
+use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers, VersionEdit};
+use crate::options::Durability;
+use std::sync::Arc;
+
+impl DbInner {
+    /// See the module. A second call does nothing.
+    pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
+        let refusals = self.refusals();
+        if planted!(ClosedAfterFlush) && self.options.durability == Durability::None {
+            let _ = self.flush_all();
+            crate::planted::let_others_in();
+        }
+        {
+            let mut writer = self.writer();
+            if !self.lifecycle.begin_close() {
+                return Ok(());
+            }
+            if self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
+                self.switch_all_memtables(&mut writer);
+            }
+        }
+        self.state_changed.notify_all();
+        let flushed = match self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
+            true => self.flush_at_close(refusals),
+            false => Ok(()),
+        };
+        self.stop_syncing.notify_all();
+        if let Some(thread) = lock(&self.syncer).take() {
+            thread.join();
+        }
+        if !planted!(CloseLeavesCallsIn) {
+            self.wait(self.lifecycle.left(), None, || self.lifecycle.is_empty());
+        }
+        self.scheduler.shutdown(Shutdown::Abort);
+        let ended = self.end_log();
+        self.lifecycle.end_close();
+        if ended.is_ok() {
+            self.remove_unnamed_tables();
+        }
+        lock(&self.lock).take();
+        flushed.and(ended)
+    }
+
+    /// Without a log nothing is durable but what is in tables.
+    fn is_flushed_at_close(&self) -> bool {
+        self.options.durability == Durability::None
+            && self.check_works().is_ok()
+            && !planted!(CloseWithoutFlush)
+    }
+
+    fn flush_at_close(self: &Arc<Self>, refusals: super::refusal::Refusals) -> Result<()> {
+        let families: Vec<_> = self.families.load().values().cloned().collect();
+        self.schedule_all_flushes();
+        self.wait_until_flushed(&families, refusals, || self.check_works())
+    }
+
+    fn end_log(&self) -> Result<()> {
+        if self.is_read_only {
+            lock(&self.registration).take();
+            return Ok(());
+        }
+        let mut writer = self.writer();
+        let mut manifest = self.manifest();
+        if self.has_failed() {
+            manifest.seal();
+            return lock(&self.failure).clone().map_or(Ok(()), Err);
+        }
+        let last_sequence = writer.last_sequence;
+        writer.wal.discard_next(self);
+        let appended = writer.wal.finish(self).and_then(|log_end| {
+            let change = match log_end {
+                Some(log_end) => Change::CleanClose(CleanClose { log_end, last_sequence }),
+                None => Change::LastSequence(last_sequence),
+            };
+            manifest.append(VersionEdit { changes: vec![change] })
+        });
+        self.book_manifest(&manifest);
+        manifest.seal();
+        appended.map(drop)
+    }
+
+    /// Removes the tables that the last state does not name. One that cannot be removed goes at the
+    /// next opening.
+    fn remove_unnamed_tables(&self) {
+        if self.is_read_only || planted!(CloseLeavesTables) {
+            return;
+        }
+        let (state, number, position) = {
+            let manifest = self.manifest();
+            (Arc::clone(manifest.state()), manifest.number(), manifest.position())
+        };
+        let Ok(listing) = DirectoryListing::read(&*self.world.files, &self.path) else { return };
+        let mut unnamed = listing.orphans(&state, number);
+        unnamed.retain(|name| matches!(name, FileName::Table(_)));
+        if unnamed.is_empty() {
+            return;
+        }
+        let readers = Readers::look(&*self.world.files, &self.path);
+        if readers.map_or(true, |readers| readers.hold(position)) {
+            return;
+        }
+        for name in unnamed {
+            let _ = self.world.files.remove(&name.path(&self.path));
+        }
+    }
+}
