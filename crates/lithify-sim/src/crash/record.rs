@@ -34,10 +34,12 @@ pub fn changes_disk(kind: FileCallKind) -> bool {
             | K::CreateDirectory
             | K::RemoveDirectory
             | K::SyncDirectory
+            | K::SyncDirectoryEnd
             | K::Lock
             | K::Write
             | K::Append
             | K::SyncData
+            | K::SyncDataEnd
             | K::Truncate
     )
 }

@@ -106,7 +106,8 @@ impl Failure {
 
 /// Whether a call makes something durable.
 pub fn is_sync(kind: FileCallKind) -> bool {
-    matches!(kind, FileCallKind::SyncData | FileCallKind::SyncDirectory)
+    use FileCallKind as K;
+    matches!(kind, K::SyncData | K::SyncDataEnd | K::SyncDirectory | K::SyncDirectoryEnd)
 }
 
 /// A failure that waits for its call.

@@ -22,7 +22,7 @@ pub use counting::{CountingFileSystem, FileCounts};
 pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
 pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
-    Unsynced, UnsyncedChange, WaitWatch, short_write,
+    SyncPause, Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
 pub(crate) use rate::RateLimit;

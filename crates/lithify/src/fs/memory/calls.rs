@@ -54,9 +54,14 @@ pub enum FileCallKind {
     Truncate,
     /// Gives advice.
     Advise,
+    /// No call but the moment before a sync of a file ends that has something to do: a part of
+    /// what it covers is durable. Failing it fails the sync, which gives up the other part.
+    SyncDataEnd,
+    /// The same of a sync of a directory, which gives up nothing.
+    SyncDirectoryEnd,
 }
 
-const KIND_COUNT: usize = FileCallKind::Advise as usize + 1;
+const KIND_COUNT: usize = FileCallKind::SyncDirectoryEnd as usize + 1;
 
 impl FileCallKind {
     /// All kinds.
@@ -85,6 +90,8 @@ impl FileCallKind {
             K::Preallocate,
             K::Truncate,
             K::Advise,
+            K::SyncDataEnd,
+            K::SyncDirectoryEnd,
         ]
     };
 

@@ -4,6 +4,9 @@
 //! it replaced, so a sync only forgets the changes, an append keeps nothing extra, and a power
 //! cut rolls back and decides the fate of each change anew. A clean file is shared by reference
 //! between a file system and its crash clones.
+//!
+//! A sync has a begin and an end. It covers the changes that were made before it began; what is
+//! written until it ends stays unsynced. Between the two some of what it covers is durable already.
 
 use super::random::Random;
 use super::unsynced::{Survives, UnsyncedChange};
@@ -20,7 +23,7 @@ enum State {
     Unsynced,
     /// A sync failed while it was unsynced: no later sync makes it durable.
     Forfeited,
-    /// Durable, but follows a forfeited change and so cannot be forgotten.
+    /// Durable, but follows a change that is not, and so cannot be forgotten.
     Durable,
 }
 
@@ -37,7 +40,21 @@ struct Change {
     action: Action,
     length_before: usize,
     length_after: usize,
+    /// The number of changes to the file before this one.
+    number: u64,
     state: State,
+}
+
+/// The changes that a sync covers: those with smaller numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covered {
+    until: u64,
+}
+
+impl Change {
+    fn is_unsynced(&self, covered: Covered) -> bool {
+        self.number < covered.until && self.state == State::Unsynced
+    }
 }
 
 /// What becomes of the unsynced changes of one file in a power cut.
@@ -55,6 +72,8 @@ enum Fate<'a> {
 pub(super) struct Content {
     bytes: Arc<Vec<u8>>,
     changes: Vec<Change>,
+    /// The number of the next change.
+    next_change: u64,
     /// Space taken, which is more than the length after a preallocation.
     pub(super) allocated_bytes: usize,
 }
@@ -62,7 +81,7 @@ pub(super) struct Content {
 impl Content {
     /// A file as it was found on the medium.
     fn durable(bytes: Arc<Vec<u8>>) -> Self {
-        Content { allocated_bytes: bytes.len(), bytes, changes: Vec::new() }
+        Content { allocated_bytes: bytes.len(), bytes, changes: Vec::new(), next_change: 0 }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -106,29 +125,50 @@ impl Content {
 
     fn record(&mut self, action: Action, length_before: usize, length_after: usize) {
         self.allocated_bytes = self.allocated_bytes.max(length_after);
-        self.changes.push(Change { action, length_before, length_after, state: State::Unsynced });
+        let (number, state) = (self.next_change, State::Unsynced);
+        self.next_change += 1;
+        self.changes.push(Change { action, length_before, length_after, number, state });
     }
 
-    /// Makes all changes durable, except those that an earlier failed sync gave up.
-    pub(super) fn sync(&mut self) {
-        if self.changes.iter().any(|change| change.state == State::Forfeited) {
-            self.resolve(State::Durable);
-        } else {
-            self.changes.clear();
+    /// A sync begins: what it covers.
+    pub(super) fn begin_sync(&self) -> Covered {
+        Covered { until: self.next_change }
+    }
+
+    /// Whether a sync has anything to do.
+    pub(super) fn has_unsynced(&self, covered: Covered) -> bool {
+        self.changes.iter().any(|change| change.is_unsynced(covered))
+    }
+
+    /// A sync is under way: some of what it covers is durable already.
+    pub(super) fn sync_in_part(&mut self, covered: Covered, random: &mut Random) {
+        self.resolve(covered, |_| random.percent(50).then_some(State::Durable));
+        self.forget_durable();
+    }
+
+    /// A sync ends: what it covers is durable, except what an earlier failed sync gave up.
+    pub(super) fn end_sync(&mut self, covered: Covered) {
+        self.resolve(covered, |_| Some(State::Durable));
+        self.forget_durable();
+    }
+
+    /// A sync failed: the system forgets that what it covers is not on the medium.
+    pub(super) fn forfeit(&mut self, covered: Covered) {
+        self.resolve(covered, |_| Some(State::Forfeited));
+    }
+
+    /// Gives unsynced changes that a sync covers another state.
+    fn resolve(&mut self, covered: Covered, mut state: impl FnMut(&Change) -> Option<State>) {
+        for change in self.changes.iter_mut().filter(|change| change.is_unsynced(covered)) {
+            change.state = state(change).unwrap_or(State::Unsynced);
         }
     }
 
-    /// A sync failed: the system forgets that these changes are not on the medium.
-    pub(super) fn forfeit(&mut self) {
-        self.resolve(State::Forfeited);
-    }
-
-    fn resolve(&mut self, state: State) {
-        for change in &mut self.changes {
-            if change.state == State::Unsynced {
-                change.state = state;
-            }
-        }
+    /// A power cut rolls back to the first change that is not durable.
+    fn forget_durable(&mut self) {
+        let is_open = |change: &Change| change.state != State::Durable;
+        let durable = self.changes.iter().position(is_open).unwrap_or(self.changes.len());
+        self.changes.drain(..durable);
     }
 
     /// What a power cut leaves when nothing unsynced survives.

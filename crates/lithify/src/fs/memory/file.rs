@@ -54,6 +54,28 @@ impl MemoryFile {
         change()
     }
 
+    /// Syncs what was written before it began. Other calls get in until it ends.
+    fn sync(&self, begun: io::Result<()>) -> io::Result<()> {
+        let covered = self.inode.content().begin_sync();
+        let lasted = begun.and_then(|()| {
+            if !self.inode.content().has_unsynced(covered) {
+                return Ok(());
+            }
+            let mut random = self.disk.let_sync_last();
+            {
+                let _running = self.disk.between_crashes();
+                self.inode.content_mut().sync_in_part(covered, &mut random);
+            }
+            self.begin(FileCallKind::SyncDataEnd, 0, 0)
+        });
+        let _running = self.disk.between_crashes();
+        match &lasted {
+            Ok(()) => self.inode.content_mut().end_sync(covered),
+            Err(_) => self.inode.content_mut().forfeit(covered),
+        }
+        lasted
+    }
+
     /// Writes all of the buffers at `offset` or at the end; if the call has failed already, what
     /// is written before that.
     fn write(
@@ -113,15 +135,8 @@ impl File for MemoryFile {
 
     fn sync_data(&self) -> Result<()> {
         let begun = self.begin(FileCallKind::SyncData, 0, 0);
-        let _running = self.disk.between_crashes();
-        match begun {
-            Ok(()) => self.inode.content_mut().sync(),
-            Err(e) => {
-                self.inode.content_mut().forfeit();
-                return Err(Error::io("cannot sync", &self.path, e));
-            }
-        }
-        Ok(())
+        let synced = self.sync(begun);
+        synced.map_err(|e| Error::io("cannot sync", &self.path, e))
     }
 
     fn sync_range(&self, offset: u64, length: u64) -> Result<()> {

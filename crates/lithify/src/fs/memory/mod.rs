@@ -5,8 +5,9 @@
 //! virtual clock. The assumptions about the medium are in `docs/format/medium.md`.
 //!
 //! Promises: the same calls and the same seed give the same outcome. Calls are safe from any
-//! thread; a crash clone is a moment between calls, never inside one. It does not simulate
-//! delays, nor damage to synced bytes.
+//! thread; a crash clone is a moment between calls or within a sync. A sync covers what was there
+//! when it began, and lets other calls in until it ends; how long it takes is the user's to say. It
+//! does not simulate other delays, nor damage to synced bytes.
 
 mod calls;
 mod content;
@@ -15,6 +16,7 @@ mod file;
 mod inode;
 mod namespace;
 mod random;
+mod syncs;
 mod unsynced;
 
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod tests;
 
 pub use calls::{FileCall, FileCallKind, FileFault, short_write};
 pub use environment::{MemoryEnvironment, WaitWatch};
+pub use syncs::SyncPause;
 pub use unsynced::{Survives, Unsynced, UnsyncedChange};
 
 use super::{File, FileLock, FileSystem, OpenMode, World};
@@ -37,6 +40,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use syncs::Syncs;
 
 /// The capacity of a disk that nobody set, in bytes.
 const CAPACITY_BYTES_DEFAULT: u64 = 1 << 40;
@@ -60,6 +64,7 @@ struct Disk {
     next_inode: AtomicU64,
     space: Arc<Space>,
     calls: Calls,
+    syncs: Syncs,
     /// Every call that changes something holds it shared, the crash clone exclusively: a clone
     /// that saw a later write of one file but not an earlier one of another would be a state
     /// that no crash leaves.
@@ -105,6 +110,7 @@ impl MemoryFileSystem {
                 next_inode: AtomicU64::new(next_inode),
                 space,
                 calls: Calls::default(),
+                syncs: Syncs::default(),
                 crash_point: RwLock::new(()),
             }),
         }
@@ -220,6 +226,12 @@ impl MemoryFileSystem {
         self.disk.calls.set_fault(None);
     }
 
+    /// Calls `pause` within every sync from now on that has something to do, while other threads'
+    /// calls get in, with the number of the syncs before it. Without it a sync takes no time.
+    pub fn set_sync_pause(&self, pause: Box<SyncPause>) {
+        self.disk.syncs.set_pause(Arc::from(pause));
+    }
+
     /// The number of calls of one kind so far, failed ones included.
     pub fn calls(&self, kind: FileCallKind) -> u64 {
         self.disk.calls.count(kind)
@@ -294,6 +306,30 @@ impl Disk {
         self.calls.begin(kind, path, 0, 0)?;
         let _running = self.between_crashes();
         change(&mut self.names())
+    }
+
+    /// Syncs the names that were there when it began. Other calls get in until it ends.
+    fn sync_names(&self, path: &Path) -> io::Result<()> {
+        let covered =
+            self.change_names(FileCallKind::SyncDirectory, path, |names| names.begin_sync(path))?;
+        if !self.names().has_unsynced(&covered) {
+            return Ok(());
+        }
+        let mut random = self.let_sync_last();
+        {
+            let _running = self.between_crashes();
+            self.names().sync_in_part(&covered, &mut random);
+        }
+        self.change_names(FileCallKind::SyncDirectoryEnd, path, |names| {
+            names.end_sync(&covered);
+            Ok(())
+        })
+    }
+
+    /// Passes the time that a sync takes; gives what decides about what it has done by then. The
+    /// caller holds no lock.
+    fn let_sync_last(&self) -> Random {
+        self.syncs.pass()
     }
 
     /// A call that only looks.
@@ -387,9 +423,8 @@ impl FileSystem for MemoryFileSystem {
     }
 
     fn sync_directory(&self, path: &Path) -> Result<()> {
-        self.disk
-            .change_names(FileCallKind::SyncDirectory, path, |names| names.sync(path))
-            .map_err(|e| Error::io("cannot sync the directory", path, e))
+        let synced = self.disk.sync_names(path);
+        synced.map_err(|e| Error::io("cannot sync the directory", path, e))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {

@@ -3,6 +3,7 @@
 //! Each directory keeps its changes since its last sync with what they replaced. They reach the
 //! medium in order: a power cut rolls back a tail of them. A rename between two directories is
 //! one change of both: it survives in both or in none, and syncing one of them syncs the other.
+//! A sync covers the changes that were made before it began.
 
 use super::inode::Inode;
 use super::random::Random;
@@ -26,6 +27,8 @@ struct Change {
     before: Vec<(OsString, Option<Node>)>,
     /// Shared by the two halves of a rename between directories.
     pair: Option<u64>,
+    /// The number of changes to all directories before this one.
+    number: u64,
 }
 
 #[derive(Clone, Default)]
@@ -40,11 +43,19 @@ struct Directory {
 pub(super) struct Namespace {
     directories: Vec<Directory>,
     next_pair: u64,
+    next_change: u64,
+}
+
+/// What a sync covers: in these directories the changes with smaller numbers.
+#[derive(Debug)]
+pub(super) struct CoveredNames {
+    directories: Vec<usize>,
+    until: u64,
 }
 
 impl Default for Namespace {
     fn default() -> Self {
-        Namespace { directories: vec![Directory::default()], next_pair: 0 }
+        Namespace { directories: vec![Directory::default()], next_pair: 0, next_change: 0 }
     }
 }
 
@@ -61,6 +72,13 @@ fn names(path: &Path) -> Vec<&OsStr> {
         }
     }
     names
+}
+
+impl Directory {
+    /// How many changes a sync covers and has not made durable yet.
+    fn covered_count(&self, covered: &CoveredNames) -> usize {
+        self.changes.partition_point(|change| change.number < covered.until)
+    }
 }
 
 impl Namespace {
@@ -111,6 +129,8 @@ impl Namespace {
     /// Sets or clears names of one directory as one change.
     fn change(&mut self, id: usize, names: Vec<(OsString, Option<Node>)>, pair: Option<u64>) {
         let directory = &mut self.directories[id];
+        let number = self.next_change;
+        self.next_change += 1;
         let mut before = Vec::with_capacity(names.len());
         for (name, node) in names {
             if let Some(Node::File(inode)) = &node {
@@ -125,7 +145,7 @@ impl Namespace {
             }
             before.push((name, old));
         }
-        directory.changes.push(Change { before, pair });
+        directory.changes.push(Change { before, pair, number });
     }
 
     /// Gives a file a name that must be free.
@@ -204,17 +224,45 @@ impl Namespace {
         Ok(())
     }
 
-    /// Makes the names of a directory durable, and of those it exchanged names with.
-    pub(super) fn sync(&mut self, path: &Path) -> io::Result<()> {
-        let mut waiting = vec![self.directory(path)?];
-        while let Some(id) = waiting.pop() {
-            let changes = std::mem::take(&mut self.directories[id].changes);
+    /// A sync of a directory begins: it is one of those it exchanged names with, too.
+    pub(super) fn begin_sync(&self, path: &Path) -> io::Result<CoveredNames> {
+        let mut directories = vec![self.directory(path)?];
+        let mut looked_at = 0;
+        while let Some(id) = directories.get(looked_at) {
+            let changes = &self.directories[*id].changes;
             let pairs: BTreeSet<u64> = changes.iter().filter_map(|change| change.pair).collect();
             let shares = |change: &Change| change.pair.is_some_and(|pair| pairs.contains(&pair));
             let others = self.directories.iter().enumerate();
-            waiting.extend(others.filter(|(_, d)| d.changes.iter().any(shares)).map(|(id, _)| id));
+            let others = others.filter(|(_, d)| d.changes.iter().any(shares)).map(|(id, _)| id);
+            let new: Vec<usize> = others.filter(|id| !directories.contains(id)).collect();
+            directories.extend(new);
+            looked_at += 1;
         }
-        Ok(())
+        Ok(CoveredNames { directories, until: self.next_change })
+    }
+
+    /// Whether a sync has anything to do.
+    pub(super) fn has_unsynced(&self, covered: &CoveredNames) -> bool {
+        covered.directories.iter().any(|id| self.directories[*id].covered_count(covered) > 0)
+    }
+
+    /// A sync is under way: the first of the changes that it covers are durable already. Names that
+    /// directories have exchanged become so together, at its end.
+    pub(super) fn sync_in_part(&mut self, covered: &CoveredNames, random: &mut Random) {
+        if let [id] = &covered.directories[..] {
+            let directory = &mut self.directories[*id];
+            let durable = random.below(directory.covered_count(covered) + 1);
+            directory.changes.drain(..durable);
+        }
+    }
+
+    /// A sync ends: what it covers is durable.
+    pub(super) fn end_sync(&mut self, covered: &CoveredNames) {
+        for id in &covered.directories {
+            let directory = &mut self.directories[*id];
+            let durable = directory.covered_count(covered);
+            directory.changes.drain(..durable);
+        }
     }
 
     /// A hash of all names and the bytes of their files.

@@ -368,7 +368,7 @@ fn any_call_can_be_failed_and_all_are_counted() {
         run(&files).unwrap();
         files.call_count()
     };
-    assert_eq!(calls, 6);
+    assert_eq!(calls, 8, "the ends of both syncs count");
     for failing in 0..calls {
         let files = MemoryFileSystem::new();
         files.set_fault(Box::new(move |call| {
@@ -377,9 +377,120 @@ fn any_call_can_be_failed_and_all_are_counted() {
         assert_eq!(run(&files).unwrap_err().kind(), ErrorKind::NoSpace, "call {failing}");
         assert_eq!(files.call_count(), failing + 1);
         assert_eq!(files.calls(FileCallKind::Create), 1);
-        assert_eq!(files.calls(FileCallKind::Rename), u64::from(failing >= 3));
-        assert_eq!(files.exists(Path::new("b")).unwrap(), failing >= 4);
+        assert_eq!(files.calls(FileCallKind::Rename), u64::from(failing >= 4));
+        assert_eq!(files.exists(Path::new("b")).unwrap(), failing >= 5);
     }
+}
+
+/// What each power cut leaves of a file at the end of a sync in which something is written to it.
+fn within_a_sync(syncs: impl Fn(&MemoryFileSystem, &Arc<dyn File>)) -> [BTreeSet<Vec<u8>>; 2] {
+    let found = [(); 2].map(|()| Arc::new(Mutex::new(BTreeSet::new())));
+    for seed in SEEDS {
+        let files = MemoryFileSystem::new();
+        let file = create_durable(&files, "a", &[0; 2]);
+        // So that another number of the sync decides about what it has done by then.
+        for _ in 0..seed % 8 {
+            file.write_at(&[IoSlice::new(&[0])], 0).unwrap();
+            file.sync_data().unwrap();
+        }
+        file.write_at(&[IoSlice::new(&[1])], 0).unwrap();
+        file.append(&[IoSlice::new(&[2])]).unwrap();
+        let (disk, other) = (files.clone(), Arc::clone(&file));
+        files.set_sync_pause(Box::new(move |_| {
+            other.write_at(&[IoSlice::new(&[3])], 1).unwrap();
+            disk.link(Path::new("a"), Path::new("b")).unwrap();
+        }));
+        let (disk, within) = (files.clone(), Arc::clone(&found[0]));
+        files.set_fault(Box::new(move |call| {
+            if call.kind == FileCallKind::SyncDataEnd {
+                let left = disk.crash_clone(seed, CrashKeep::Random);
+                within.lock().unwrap().insert(content(&left, "a").unwrap());
+            }
+            None
+        }));
+        syncs(&files, &file);
+        files.clear_fault();
+        let left = files.crash_clone(seed, CrashKeep::Random);
+        found[1].lock().unwrap().insert(content(&left, "a").unwrap());
+    }
+    found.map(|found| found.lock().unwrap().clone())
+}
+
+#[test]
+fn a_sync_covers_what_was_written_before_it_began() {
+    let [within, after] = within_a_sync(|_, file| file.sync_data().unwrap());
+    for bytes in [&[0, 0][..], &[1, 0], &[1, 0, 2], &[1, 3, 2], &[0, 0, 2], &[0, 3], &[1, 3]] {
+        assert!(within.contains(bytes), "{bytes:?} in the middle of a sync");
+    }
+    assert_eq!(after, BTreeSet::from([vec![1, 0, 2], vec![1, 3, 2]]), "what came meanwhile");
+}
+
+#[test]
+fn a_sync_that_fails_at_its_end_gives_up_what_it_covers() {
+    let [_, after] = within_a_sync(|files, file| {
+        files.set_fault(Box::new(|call| {
+            let is_end = call.kind == FileCallKind::SyncDataEnd;
+            is_end.then(|| io::Error::other("medium error"))
+        }));
+        assert_eq!(file.sync_data().unwrap_err().kind(), ErrorKind::Io);
+        files.clear_fault();
+        files.set_sync_pause(Box::new(|_| {}));
+        // Covers what came during the first one, and saves nothing of what that gave up.
+        file.sync_data().unwrap();
+    });
+    assert!(after.iter().all(|bytes| bytes[1] == 3), "{after:?}");
+    for bytes in [&[0, 3, 0][..], &[1, 3, 0], &[0, 3, 2], &[1, 3, 2]] {
+        assert!(after.contains(bytes), "{bytes:?} in {after:?}");
+    }
+}
+
+#[test]
+fn a_sync_of_a_directory_covers_the_names_that_were_there_when_it_began() {
+    let files = MemoryFileSystem::new();
+    let names = |files: &MemoryFileSystem| {
+        let names = files.list(Path::new("")).unwrap();
+        names.iter().map(|name| name.to_str().unwrap().to_owned()).collect::<String>()
+    };
+    create(&files, "a", b"");
+    create(&files, "b", b"");
+    let disk = files.clone();
+    files.set_sync_pause(Box::new(move |_| drop(create(&disk, "c", b""))));
+    let found = Arc::new(Mutex::new(BTreeSet::new()));
+    let (disk, within) = (files.clone(), Arc::clone(&found));
+    files.set_fault(Box::new(move |call| {
+        if call.kind == FileCallKind::SyncDirectoryEnd {
+            let cuts = SEEDS.map(|seed| names(&disk.crash_clone(seed, CrashKeep::Random)));
+            within.lock().unwrap().extend(cuts);
+        }
+        None
+    }));
+    files.sync_directory(Path::new("")).unwrap();
+    files.clear_fault();
+    let found = found.lock().unwrap();
+    assert!(found.contains("ab") && found.contains("abc"), "{found:?}");
+    let after: BTreeSet<_> =
+        SEEDS.map(|seed| names(&files.crash_clone(seed, CrashKeep::Random))).collect();
+    assert_eq!(after, BTreeSet::from(["ab".to_owned(), "abc".to_owned()]));
+}
+
+#[test]
+fn names_that_directories_exchange_become_durable_together() {
+    let files = MemoryFileSystem::new();
+    files.create_directory(Path::new("d")).unwrap();
+    create_durable(&files, "a", b"x");
+    files.rename(Path::new("a"), Path::new("d/a")).unwrap();
+    let disk = files.clone();
+    files.set_fault(Box::new(move |_| {
+        for seed in SEEDS {
+            let cut = disk.crash_clone(seed, CrashKeep::Random);
+            let places = ["a", "d/a"].map(|path| content(&cut, path).is_some());
+            assert_ne!(places[0], places[1], "in one place");
+        }
+        None
+    }));
+    files.sync_directory(Path::new("d")).unwrap();
+    files.clear_fault();
+    assert!(content(&files.crash_clone(0, CrashKeep::Nothing), "d/a").is_some());
 }
 
 #[test]
