@@ -20,6 +20,7 @@ pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
+pub mod picker;
 pub mod random;
 pub mod runner;
 pub mod threads;
@@ -33,6 +34,7 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &metamorphic::Metamorphic,
         &leftovers::Leftovers,
         &versions::Versions,
+        &picker::Picker,
         &crash::CrashPoints,
         &crash::Crashes,
         &faults::Faults,
