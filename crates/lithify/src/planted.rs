@@ -156,6 +156,8 @@ mod list {
         NoSpaceMovesLogEnd,
         /// A sync of the log that failed counts as done.
         FailedSyncForgotten,
+        /// A sync of the log counts for what was appended while it ran, too.
+        SyncCoversArrivals,
         /// The checksums of log records and manifest edits are not compared.
         RecordChecksumIgnored,
         /// Records that a recycled log segment holds from its former life are accepted.

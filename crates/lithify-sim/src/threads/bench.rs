@@ -1,6 +1,6 @@
 //! The database of a case, and what its threads tell each other.
 
-use super::WRITERS;
+use super::{WRITERS, let_syncs_last};
 use crate::random::Random;
 use lithify::fs::{MemoryFileSystem, PosixEnvironment, World};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
@@ -54,6 +54,8 @@ pub(super) struct Bench {
     pub(super) raised: Vec<AtomicU64>,
     /// The commits of each writer, in order: a group has one writer.
     logs: Vec<Mutex<Vec<Commit>>>,
+    /// So many commits of each writer are durable, by a sync that returned.
+    synced: Vec<AtomicU64>,
     moment: AtomicU64,
     is_over: AtomicBool,
 }
@@ -88,6 +90,7 @@ impl Bench {
     /// A database in which every row has the number 1.
     pub(super) fn new(random: &mut Random) -> Result<Bench, String> {
         let files = MemoryFileSystem::new();
+        let_syncs_last(&files, random.next());
         let (disk, environment) = (Arc::new(files.clone()), Arc::new(PosixEnvironment));
         let world = World { files: disk, environment };
         let options = Options {
@@ -124,6 +127,7 @@ impl Bench {
             groups: (0..GROUPS).map(|_| Group::default()).collect(),
             raised: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             logs: (0..WRITERS).map(|_| Mutex::default()).collect(),
+            synced: (0..WRITERS).map(|_| AtomicU64::new(0)).collect(),
             moment: AtomicU64::new(1),
             is_over: AtomicBool::new(false),
         };
@@ -179,6 +183,24 @@ impl Bench {
     /// How many commits of a writer have returned.
     pub(super) fn acknowledged(&self, writer: u64) -> usize {
         self.log(writer).iter().filter(|commit| commit.ended > 0).count()
+    }
+
+    /// Syncs the log: what was acknowledged before is durable then.
+    pub(super) fn sync(&self) -> Result<(), String> {
+        if self.db.options().durability == Durability::None {
+            return Ok(());
+        }
+        let counts: Vec<_> = (0..WRITERS).map(|writer| self.acknowledged(writer)).collect();
+        self.db.sync().map_err(text)?;
+        for (synced, count) in self.synced.iter().zip(counts) {
+            synced.fetch_max(count as u64, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// How many commits of a writer were synced by somebody.
+    pub(super) fn synced(&self, writer: u64) -> usize {
+        self.synced[writer as usize].load(Ordering::SeqCst) as usize
     }
 
     /// The newest number of every group.

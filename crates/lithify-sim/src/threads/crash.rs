@@ -26,16 +26,18 @@ pub(super) fn crash(bench: &Bench, mut random: Random) -> Result<u64, String> {
     let mut crashes = 0;
     while !bench.is_over() {
         let keep = *random.pick(&[CrashKeep::Nothing, CrashKeep::Random, CrashKeep::Everything]);
-        let acknowledged: Vec<_> = (0..WRITERS).map(|writer| bench.acknowledged(writer)).collect();
+        let is_promised = is_promised(bench.db.options().durability, keep);
+        let promised = (0..WRITERS).map(|writer| match is_promised {
+            true => bench.acknowledged(writer),
+            false => bench.synced(writer),
+        });
+        let promised: Vec<_> = promised.collect();
         let numbers = after_crash(bench, random.next(), keep)?;
         let survived = survived(bench, &numbers).and_then(|survived| {
-            let is_promised = is_promised(bench.db.options().durability, keep);
-            let promised = acknowledged.iter().map(|count| if is_promised { *count } else { 0 });
-            match survived.iter().zip(promised).find(|(survived, promised)| **survived < *promised)
-            {
+            match survived.iter().zip(&promised).find(|(survived, promised)| survived < promised) {
                 None => in_order(bench, &survived),
                 Some((survived, promised)) => {
-                    Err(format!("{survived} commits of a writer survive, {promised} were done"))
+                    Err(format!("{survived} commits of a writer survive, {promised} were promised"))
                 }
             }
         });

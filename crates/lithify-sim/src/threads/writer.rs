@@ -17,6 +17,9 @@ pub(super) fn write(bench: &Bench, writer: u64, mut random: Random) -> Result<u6
     for _ in 0..COMMITS {
         let group = writer + WRITERS * random.below(GROUPS / WRITERS);
         bench.count_up(group, random.one_in(8), &mut random)?;
+        if random.one_in(8) {
+            bench.sync()?;
+        }
         if random.one_in(3) {
             bench.raise(random.below(COUNTERS), &mut random)?;
         }

@@ -316,7 +316,11 @@ impl WalWriter {
         if let Err(error) = result {
             return Err(self.poison(&error));
         }
-        self.synced_through = self.synced_through.max(pending.through);
+        let through = match planted!(SyncCoversArrivals) {
+            true => self.end_offset,
+            false => pending.through,
+        };
+        self.synced_through = self.synced_through.max(through);
         self.check_usable()
     }
 
