@@ -42,5 +42,6 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &damage::Files,
         &fuzz::Fuzz,
         &threads::Threads,
+        &threads::Closes,
     ]
 }

@@ -17,6 +17,7 @@
 //! something may have to be run more than once to find it again.
 
 mod bench;
+mod closing;
 mod crash;
 mod pause;
 mod reader;
@@ -25,6 +26,7 @@ mod writer;
 use crate::check::{Check, Finding, Goal, Length, Tally, panic_text};
 use crate::random::Random;
 use bench::Bench;
+pub use closing::Closes;
 pub use pause::let_syncs_last;
 use std::thread::ScopedJoinHandle;
 
