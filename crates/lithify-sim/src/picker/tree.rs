@@ -78,6 +78,7 @@ impl Tree {
             level0_bytes_max: MIB << random.below(4),
             grandparent_bytes_max: MIB << random.below(5),
             idle: false,
+            grows: !random.one_in(8),
         };
         Tree {
             state: ManifestState::default(),
