@@ -41,7 +41,7 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["--benchmarks", "fillseq,fly"], "there is no benchmark \"fly\"");
     refused(&["--benchmarks", "readrandom"], "begin with fillseq or fillrandom");
     refused(&["--engine", "other"], "there is no engine \"other\"");
-    refused(&["--engine", "lithify,lithify"], "--control runs the first one twice");
+    refused(&["--engine", "lithify,lithify"], "--control runs each one twice");
     refused(&["--num", "5"], "5 is not in 100..=10000000000");
     refused(&["--num=many"], "invalid value 'many'");
     refused(&["--key_size=7"], "7 is not in 8..=1024");
@@ -133,7 +133,7 @@ fn pairs_are_compared_and_a_stopped_run_goes_on() {
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is there");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest:?}");
-    let kept = "stopped; 2 of 7 cells are measured and kept, the same command goes on";
+    let kept = "stopped; 2 of 9 cells are measured and kept, the same command goes on";
     assert!(rest.iter().any(|line| line.contains(kept)), "{rest:?}");
 
     let run = output(place.path(), &arguments);
@@ -142,9 +142,10 @@ fn pairs_are_compared_and_a_stopped_run_goes_on() {
     assert_eq!(progress.matches("measured already, kept").count(), 2, "{progress}");
     for part in [
         "fillrandom (step 1): lithify against model",
-        "same engine twice",
+        "A/A lithify",
+        "A/A model",
         "lithify-r0 and model-r0 read the same",
-        "reads found exactly what was written: 6 steps, scans at the end: 6 runs",
+        "reads found exactly what was written: 8 steps, scans at the end: 8 runs",
     ] {
         assert!(report.contains(part), "{part} is missing in:\n{report}");
     }
@@ -175,7 +176,7 @@ fn several_ladders_make_one_report() {
     let report = text(&run.stdout);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     for part in [
-        " floors missed, ",
+        " targets missed, ",
         "fillrandom (step 1), codecs lz4-9,lz4-9,lz4-9: lithify against model",
         "readwhilewriting:mb-write-per-sec=1 (step 2), codecs none,none,none: lithify against model",
     ] {

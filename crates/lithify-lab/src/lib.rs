@@ -23,7 +23,7 @@
 //! | [`records`] | the results of a run of any kind, read again |
 //! | [`comparison`] | two runs side by side: ratios with intervals, winners outside of noise |
 //! | [`html`] | a run as one page: summary, plots, tables |
-//! | [`statistics`] | medians, bootstrap intervals, noise bands |
+//! | [`statistics`] | medians; which differences are significant |
 
 pub mod adapter;
 pub mod amplification;

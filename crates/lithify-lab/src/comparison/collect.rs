@@ -126,6 +126,7 @@ fn linkbench(record: &RunRecord) -> ResultSet {
         for result in figures.results(arm).iter().chain(&again) {
             set.measured_on(machine(&result.machine), result.file_system.is_some());
             set.subject(subject(arm, &result.engine_name, &result.spec));
+            set.note_start(arm, result.spec.repeat, result.started_unix_s);
             let is_control = result.spec.purpose == Purpose::Control;
             for measure in pairs::measures(&figures, result) {
                 let name = [arm.as_str(), measure.phase.name(), &measure.name];
@@ -146,6 +147,7 @@ fn add_steps(
 ) {
     set.machine = machine(&result.machine);
     set.subject(subject(name, &result.engine_name, &result.cell.spec));
+    set.note_start(name, result.cell.repeat, result.started_unix_s);
     let is_control = result.cell.role == Role::Control;
     for (index, measured) in measured(result, driver).enumerate() {
         let test = test(index, &measured.step.spec.to_string());
@@ -218,8 +220,11 @@ fn overwrites(record: &OverwriteRecord) -> ResultSet {
         title: format!("overwrites on {}", result.engine_name),
         machine: machine(&result.machine),
         subjects: vec![subject(&name, &result.engine_name, spec)],
-        series: Vec::new(),
+        ..ResultSet::default()
     };
+    if let Some(moment) = result.started_unix_s {
+        set.note_start(&name, 0, moment);
+    }
     for figure in overwrite::figures::of(result, &record.driver) {
         set.add([&name, "overwrite", figure.name], figure.better, (0, figure.value), false);
     }

@@ -5,10 +5,9 @@
 //! the comparison of two of them ([`compare`]), and its table, CSV and JSON ([`render`]).
 //!
 //! Promises: pure and deterministic. Runs of different workloads, scales, settings or machines are
-//! not compared unless that is asked for, and what differs is named. No winner is named inside the
-//! noise that a control in either run showed; without a control, only where all repeats of one
-//! side lie beyond all of the other. The runs were not measured in turn, so that a ratio is of
-//! medians and its interval is that of two independent samples. Does not read files.
+//! not compared unless that is asked for, and what differs is named. The rule of verdicts is that of
+//! reports ([`verdicts`]), for repeats that are no pairs. Runs of different days get directions
+//! only: what a day changes is in no repeat of either. Does not read files.
 
 pub mod collect;
 pub mod render;
@@ -19,29 +18,10 @@ mod unpaired;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::report::figures::Spread;
-use crate::report::paired::Better;
-use crate::statistics::band::Band;
-use crate::statistics::bootstrap::{self, Interval};
+use crate::report::paired::{Better, Outcome};
+use crate::statistics::verdicts::{self, Cell, Judged, Layout};
 use results::{ResultSet, Series, Subject};
-
-/// What a figure of two runs says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The second run is better, by more than noise.
-    Better,
-    /// It is worse.
-    Worse,
-    /// Not told from what the same side twice differed by.
-    WithinNoise,
-    /// There is no control, and the ranges of the repeats overlap.
-    RangesOverlap,
-    /// A side was measured once.
-    OneRun,
-}
 
 /// A figure of two runs.
 #[derive(Clone, Debug)]
@@ -58,14 +38,17 @@ pub struct Line {
     pub first: Spread,
     /// Of the second run.
     pub second: Spread,
-    /// Second by first, medians; `None` where the first is 0 and the second is not.
-    pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio; `None` where a repeat of the first is 0.
-    pub interval: Option<Interval>,
-    /// What the same side twice differed by; `None` without a control.
-    pub band: Option<Band>,
-    /// What it says.
-    pub verdict: Verdict,
+    /// Whether each has an A/A control.
+    pub controls: [bool; 2],
+    /// Second by first: ratio, interval, verdict.
+    pub judged: Judged,
+}
+
+impl Line {
+    /// What it says of the second run.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(self.judged.verdict, self.better)
+    }
 }
 
 /// Two runs compared.
@@ -73,6 +56,10 @@ pub struct Line {
 pub struct Comparison {
     /// Of which two runs: their titles.
     pub titles: [String; 2],
+    /// On which days each was measured; empty where that was not kept.
+    pub days: [Vec<String>; 2],
+    /// True when they were measured on different days.
+    pub other_day: bool,
     /// The pairs of subjects, each with the engines' own names.
     pub subjects: Vec<[Subject; 2]>,
     /// Settings that differ though they should not.
@@ -152,6 +139,8 @@ pub fn compare(
     });
     Ok(Comparison {
         titles: [first, second].map(|set| set.title.clone()),
+        days: [first, second].map(ResultSet::days),
+        other_day: first.is_apart(second),
         arm_differences: arm_differences(&subjects),
         unmatched,
         subjects: subjects.into_iter().map(|pair| pair.map(Clone::clone)).collect(),
@@ -221,68 +210,39 @@ fn differing(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>
         .collect()
 }
 
+/// Every figure that both have, judged together.
 fn lines(first: &ResultSet, second: &ResultSet, subjects: &[[&Subject; 2]]) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let other_day = first.is_apart(second);
+    let mut twins = Vec::new();
     for [one, other] in subjects {
         for series in first.series.iter().filter(|series| series.subject == one.name) {
-            let Some(twin) = second.find(&other.name, &series.test, &series.figure) else {
-                continue;
-            };
-            let bands = [first, second].map(|set| set.band(&series.test, &series.figure));
-            lines.extend(line(series, twin, bands));
+            let twin = second.find(&other.name, &series.test, &series.figure);
+            twins.extend(twin.map(|twin| (series, twin)));
         }
     }
-    lines
+    let cell = |(series, twin): &(&Series, &Series)| Cell {
+        kind: series.figure.clone(),
+        sides: [twin.values.clone(), series.values.clone()],
+        controls: [twin.again.clone(), series.again.clone()],
+        layout: Layout::Unpaired,
+        other_day,
+    };
+    let judged = verdicts::judge(&twins.iter().map(cell).collect::<Vec<Cell>>(), &[]);
+    let line = |((series, twin), judged)| line(series, twin, judged);
+    twins.into_iter().zip(judged).filter_map(line).collect()
 }
 
-fn line(series: &Series, twin: &Series, bands: [Option<Band>; 2]) -> Option<Line> {
-    let [ones, others] = [series, twin].map(|s| s.values.iter().map(|v| v.1).collect::<Vec<_>>());
-    let (first, second) = (Spread::of(ones.clone())?, Spread::of(others.clone())?);
-    let ratio = match (second.median, first.median) {
-        (0.0, 0.0) => Some(1.0),
-        (_, 0.0) => None,
-        (second, first) => Some(second / first),
-    };
-    let interval = bootstrap::of_ratio_of_medians(&others, &ones);
-    let band = match bands {
-        [Some(one), Some(other)] => Some(one.with(other)),
-        [one, other] => one.or(other),
-    };
+fn line(series: &Series, twin: &Series, judged: Judged) -> Option<Line> {
+    let spread = |series: &Series| Spread::of(series.values.iter().map(|v| v.1).collect());
+    let controls = [series, twin].map(|series| !series.again.is_empty());
     Some(Line {
         subject: series.subject.clone(),
         test: series.test.clone(),
         figure: series.figure.clone(),
         better: series.better,
-        verdict: verdict(series.better, [&first, &second], interval, band),
-        first,
-        second,
-        ratio,
-        interval,
-        band,
+        first: spread(series)?,
+        second: spread(twin)?,
+        controls,
+        judged,
     })
-}
-
-/// Whether the second side is better than the first by more than noise.
-fn verdict(
-    better: Better,
-    [first, second]: [&Spread; 2],
-    interval: Option<Interval>,
-    band: Option<Band>,
-) -> Verdict {
-    if first.count < 2 || second.count < 2 {
-        return Verdict::OneRun;
-    }
-    match (band, interval) {
-        (Some(band), Some(interval)) if band.touches(interval.low, interval.high) => {
-            return Verdict::WithinNoise;
-        }
-        (Some(_), Some(_)) => {}
-        _ if first.overlaps(second) => return Verdict::RangesOverlap,
-        _ => {}
-    }
-    if (second.median > first.median) == (better == Better::Higher) {
-        Verdict::Better
-    } else {
-        Verdict::Worse
-    }
 }

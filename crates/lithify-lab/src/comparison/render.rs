@@ -4,22 +4,20 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::{Comparison, Line, Verdict};
-use crate::report::figures::{figure, figure_or_dash};
+use super::{Comparison, Line};
+use crate::report::days::ACROSS_DAYS;
+use crate::report::paired::{
+    DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome, ratio_text, repeats_text, shown_text,
+};
 use crate::report::tables::{Align, Grid};
-use crate::statistics::band::Band;
-use crate::statistics::bootstrap::Interval;
+use crate::statistics::verdicts::FALSE_DISCOVERY_RATE;
 
-impl Verdict {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Verdict::Better => "second is better",
-            Verdict::Worse => "second is worse",
-            Verdict::WithinNoise => "within noise",
-            Verdict::RangesOverlap => "ranges overlap",
-            Verdict::OneRun => "one run",
-        }
+/// What a figure says of the second run.
+fn words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "second is better",
+        Outcome::Worse => "second is worse",
+        Outcome::NotSignificant | Outcome::DirectionOnly(_) => outcome.word(),
     }
 }
 
@@ -27,7 +25,13 @@ impl Verdict {
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "first   {}\nsecond  {}", comparison.titles[0], comparison.titles[1]);
+    for (name, side) in [("first ", 0), ("second", 1)] {
+        let days = match &comparison.days[side][..] {
+            [] => String::new(),
+            days => format!(" (measured on {})", days.join(", ")),
+        };
+        let _ = writeln!(text, "{name}  {}{days}", comparison.titles[side]);
+    }
     for [first, second] in &comparison.subjects {
         let (one, other) = (&first.engine, &second.engine);
         let _ = match first.name == second.name {
@@ -58,43 +62,37 @@ pub fn text(comparison: &Comparison) -> String {
 
 /// How many figures came out how.
 pub fn counts(comparison: &Comparison) -> String {
-    let count = |verdict| comparison.lines.iter().filter(|line| line.verdict == verdict).count();
-    let undecided = count(Verdict::RangesOverlap) + count(Verdict::OneRun);
+    let count = |wanted: fn(Outcome) -> bool| {
+        comparison.lines.iter().filter(|line| wanted(line.outcome())).count()
+    };
     format!(
-        "{} figures: the second is better in {}, worse in {}, within noise in {}; {undecided} undecided",
+        "{} figures: the second is significantly better in {}, worse in {}; {} {NOT_SIGNIFICANT} \
+         (not significant), {} {DIRECTION_ONLY}",
         comparison.lines.len(),
-        count(Verdict::Better),
-        count(Verdict::Worse),
-        count(Verdict::WithinNoise),
+        count(|outcome| outcome == Outcome::Better),
+        count(|outcome| outcome == Outcome::Worse),
+        count(|outcome| outcome == Outcome::NotSignificant),
+        count(|outcome| matches!(outcome, Outcome::DirectionOnly(_))),
     )
 }
 
-/// By what winners were named.
+/// On what the verdicts rest.
 fn basis(comparison: &Comparison) -> String {
-    let with = comparison.lines.iter().filter(|line| line.band.is_some()).count();
-    let rule =
-        "without a control a winner needs two repeats of each and ranges that do not overlap";
-    let sessions = "The two runs were not measured in turn: what changed between them is in every \
-                    ratio.";
-    match with {
-        0 => format!("Neither run has a control (the same side twice): {rule}. {sessions}"),
-        with if with == comparison.lines.len() => format!(
-            "A winner's ratio lies with its whole 95 % interval outside of what the same side \
-             twice differed by. {sessions}"
-        ),
-        with => format!(
-            "{with} figures have a control: a winner's 95 % interval lies outside of what the same \
-             side twice differed by; {rule}. {sessions}"
-        ),
+    if comparison.other_day {
+        return format!(
+            "The two runs are of different days: directions only. {ACROSS_DAYS}; no repeat and no \
+             A/A control of either run knows by how much. Measure both in one run."
+        );
     }
-}
-
-fn interval(interval: &Option<Interval>) -> String {
-    interval.map_or_else(|| "-".to_owned(), |i| format!("[{}, {}]", figure(i.low), figure(i.high)))
-}
-
-fn band(band: &Option<Band>) -> String {
-    band.map_or_else(|| "-".to_owned(), |b| format!("[{}, {}]", figure(b.low), figure(b.high)))
+    let controlled = comparison.lines.iter().filter(|line| line.controls.contains(&true)).count();
+    format!(
+        "second/first: geometric means, with the 95 % interval of two independent samples. Of the \
+         significant differences at most {} % are expected to be false. A/A controls in {controlled} \
+         of {} figures. The two runs were not measured in turn: what changed between them is in \
+         every ratio.",
+        100.0 * FALSE_DISCOVERY_RATE,
+        comparison.lines.len()
+    )
 }
 
 /// The table.
@@ -105,9 +103,9 @@ pub fn grid(comparison: &Comparison) -> Grid {
         ("of", Align::Left),
         ("first", Align::Right),
         ("second", Align::Right),
-        ("second/first", Align::Right),
-        ("95 % interval", Align::Right),
-        ("same side twice", Align::Right),
+        ("second/first [95 %]", Align::Right),
+        ("could have shown", Align::Right),
+        ("repeats to decide", Align::Right),
         ("verdict", Align::Left),
     ];
     let row = |line: &Line| {
@@ -117,10 +115,10 @@ pub fn grid(comparison: &Comparison) -> Grid {
             line.subject.clone(),
             line.first.with_range(),
             line.second.with_range(),
-            figure_or_dash(line.ratio),
-            interval(&line.interval),
-            band(&line.band),
-            line.verdict.words().to_owned(),
+            ratio_text(&line.judged),
+            shown_text(&line.judged),
+            repeats_text(&line.judged),
+            words(line.outcome()).to_owned(),
         ]
     };
     Grid::new(&columns, comparison.lines.iter().map(row).collect())
@@ -129,14 +127,15 @@ pub fn grid(comparison: &Comparison) -> Grid {
 /// One line per figure, nothing rounded.
 pub fn csv(comparison: &Comparison) -> String {
     let mut text = "test,figure,subject,first,first_min,first_max,first_repeats,second,second_min,\
-        second_max,second_repeats,ratio,interval_low,interval_high,band_low,band_high,verdict\n"
+        second_max,second_repeats,ratio,interval_low,interval_high,p,could_have_shown,\
+        repeats_to_decide,verdict\n"
         .to_owned();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for line in &comparison.lines {
-        let (first, second) = (&line.first, &line.second);
+        let (first, second, judged) = (&line.first, &line.second, &line.judged);
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             quoted(&line.test),
             quoted(&line.figure),
             quoted(&line.subject),
@@ -148,12 +147,13 @@ pub fn csv(comparison: &Comparison) -> String {
             second.min,
             second.max,
             second.count,
-            number(line.ratio),
-            number(line.interval.map(|i| i.low)),
-            number(line.interval.map(|i| i.high)),
-            number(line.band.map(|b| b.low)),
-            number(line.band.map(|b| b.high)),
-            line.verdict.words(),
+            number(judged.ratio),
+            number(judged.interval.map(|i| i.low)),
+            number(judged.interval.map(|i| i.high)),
+            number(judged.p),
+            number(judged.could_have_shown),
+            judged.rounds_to_decide.map_or_else(String::new, |rounds| rounds.to_string()),
+            words(line.outcome()),
         );
     }
     text
@@ -183,16 +183,20 @@ pub fn json(comparison: &Comparison) -> serde_json::Value {
                     "repeats": first.count},
                 "second": {"median": second.median, "min": second.min, "max": second.max,
                     "repeats": second.count},
-                "ratio": line.ratio,
-                "interval": line.interval.map(|i| bounds(i.low, i.high)),
-                "same_side_twice": line.band.map(|b| bounds(b.low, b.high)),
-                "verdict": line.verdict,
+                "ratio": line.judged.ratio,
+                "interval": line.judged.interval.map(|i| bounds(i.low, i.high)),
+                "p": line.judged.p,
+                "could_have_shown": line.judged.could_have_shown,
+                "repeats_to_decide": line.judged.rounds_to_decide,
+                "verdict": words(line.outcome()),
             })
         })
         .collect();
     json!({
         "first": comparison.titles[0],
         "second": comparison.titles[1],
+        "days": comparison.days,
+        "other_day": comparison.other_day,
         "engines": comparison.subjects.iter().map(|pair| {
             json!({"subject": pair[0].name, "first": pair[0].engine, "second": pair[1].engine})
         }).collect::<Vec<_>>(),

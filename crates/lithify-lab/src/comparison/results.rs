@@ -1,10 +1,10 @@
 //! The figures of a run in one form: subjects, tests, figures, values by repeat.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::report::days;
 use crate::report::figures::Spread;
-use crate::report::paired::{Better, Comparison};
-use crate::statistics::band::Band;
+use crate::report::paired::{Better, Sides};
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct ResultSet {
     pub subjects: Vec<Subject>,
     /// Its figures.
     pub series: Vec<Series>,
+    /// When the repeats of each subject began; empty where that was not kept.
+    pub starts: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 /// An arm, or an engine with its codecs.
@@ -122,20 +124,39 @@ impl ResultSet {
         Spread::of(values.iter().map(|(_, value)| *value).collect())
     }
 
-    /// Two subjects in one figure of one test, repeat by repeat, with the first one's control.
-    pub fn paired(&self, [one, other]: [&str; 2], test: &str, figure: &str) -> Option<Comparison> {
-        let one = self.find(one, test, figure)?;
-        Comparison::of(&one.values, &self.find(other, test, figure)?.values, &one.again)
+    /// Two subjects in one figure of one test, repeat by repeat, with their A/A controls.
+    pub fn paired(&self, [one, other]: [&str; 2], test: &str, figure: &str) -> Option<Sides> {
+        let other_day = days::apart(self.began(one), self.began(other));
+        let [one, other] = [self.find(one, test, figure)?, self.find(other, test, figure)?];
+        Some(Sides {
+            kind: figure.to_owned(),
+            values: [one.values.clone(), other.values.clone()],
+            again: [one.again.clone(), other.again.clone()],
+            other_day,
+        })
     }
 
-    /// What subjects measured twice differ by in a figure of a test; `None` without a control.
-    pub fn band(&self, test: &str, figure: &str) -> Option<Band> {
-        let series = self.series.iter().filter(|s| s.test == test && s.figure == figure);
-        let controls = series.filter_map(|series| {
-            let control = Comparison::of(&series.values, &series.values, &series.again)?.control?;
-            Some(Band::of_control(control.min, control.max))
-        });
-        controls.reduce(Band::with)
+    /// Notes when a repeat of a subject began.
+    pub fn note_start(&mut self, subject: &str, repeat: u64, unix_s: u64) {
+        self.starts.entry(subject.to_owned()).or_default().push((repeat, unix_s));
+    }
+
+    fn began(&self, subject: &str) -> &[(u64, u64)] {
+        self.starts.get(subject).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether this run and another were measured on different days; unknown moments are not.
+    pub fn is_apart(&self, other: &ResultSet) -> bool {
+        let moments = |set: &ResultSet| -> Vec<u64> {
+            set.starts.values().flatten().map(|(_, at)| *at).collect()
+        };
+        days::far(&moments(self), &moments(other))
+    }
+
+    /// The days of its measurements, each once; nothing where they were not kept.
+    pub fn days(&self) -> Vec<String> {
+        let moments = self.starts.values().flatten().map(|(_, at)| days::day(*at));
+        moments.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     /// The tests in the order in which they were found.

@@ -6,6 +6,7 @@ use crate::adapter::EngineName;
 use crate::comparison::collect;
 use crate::records::AnyRecord;
 use crate::run::sample;
+use crate::statistics::verdicts::Why;
 
 fn subject(name: &str, settings: &[(&str, &str)]) -> Subject {
     let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
@@ -26,39 +27,52 @@ fn set(name: &str, better: Better, values: &[f64], again: &[f64]) -> ResultSet {
     set
 }
 
-fn verdict(better: Better, first: [&[f64]; 2], second: [&[f64]; 2]) -> Verdict {
+fn outcome(better: Better, first: [&[f64]; 2], second: [&[f64]; 2]) -> Outcome {
     let [first, second] = [first, second].map(|[values, again]| set("a", better, values, again));
-    compare(&first, &second, false).expect("compares").lines[0].verdict
+    compare(&first, &second, false).expect("compares").lines[0].outcome()
 }
 
 #[test]
-fn no_winner_inside_the_noise_of_a_control() {
-    let lower = |first, second| verdict(Better::Lower, first, second);
-    let three: &[f64] = &[10.0, 10.1, 10.2];
-    // The same side twice differed by 1 %.
-    let quiet: &[f64] = &[10.1, 10.1, 10.2];
-    assert_eq!(lower([three, quiet], [&[8.0, 8.1, 8.2], &[]]), Verdict::Better);
-    assert_eq!(lower([three, quiet], [&[12.0, 12.1, 12.2], &[]]), Verdict::Worse);
-    assert_eq!(lower([three, quiet], [&[10.0, 10.1, 10.1], &[]]), Verdict::WithinNoise);
-    // By a third in the other run: its noise counts too.
-    let noisy: &[f64] = &[8.0, 10.0, 12.0];
-    let second: &[f64] = &[8.0, 8.0, 9.0];
-    assert_eq!(lower([three, quiet], [second, noisy]), Verdict::WithinNoise);
-    assert_eq!(lower([three, &[]], [second, noisy]), Verdict::WithinNoise);
-    let higher = verdict(Better::Higher, [three, quiet], [&[12.0, 12.1, 12.2], &[]]);
-    assert_eq!(higher, Verdict::Better);
+fn a_difference_beyond_the_noise_is_significant() {
+    let lower = |first, second| outcome(Better::Lower, first, second);
+    let five: &[f64] = &[10.0, 10.1, 10.2, 9.9, 10.0];
+    let better: &[f64] = &[8.0, 8.1, 8.2, 8.0, 8.1];
+    let worse: &[f64] = &[12.0, 12.1, 12.2, 11.9, 12.0];
+    assert_eq!(lower([five, &[]], [better, &[]]), Outcome::Better);
+    assert_eq!(lower([five, &[]], [worse, &[]]), Outcome::Worse);
+    assert_eq!(outcome(Better::Higher, [five, &[]], [worse, &[]]), Outcome::Better);
+    assert_eq!(lower([five, &[]], [five, &[]]), Outcome::NotSignificant);
+    // A control that differs by a third, in either run, counts too.
+    let noisy: &[f64] = &[11.0, 6.0, 12.0, 6.0, 11.0];
+    assert_eq!(lower([five, &[]], [better, noisy]), Outcome::NotSignificant);
+    assert_eq!(lower([five, noisy], [better, &[]]), Outcome::NotSignificant);
 }
 
 #[test]
-fn without_a_control_ranges_must_not_overlap() {
-    let lower = |first: &[f64], second: &[f64]| verdict(Better::Lower, [first, &[]], [second, &[]]);
-    assert_eq!(lower(&[10.0, 11.0], &[8.0, 9.9]), Verdict::Better);
-    assert_eq!(lower(&[10.0, 11.0], &[8.0, 10.0]), Verdict::RangesOverlap);
-    assert_eq!(lower(&[10.0], &[8.0]), Verdict::OneRun);
-    assert_eq!(lower(&[10.0, 11.0], &[8.0]), Verdict::OneRun);
-    // No ratio to nothing, but a winner all the same.
-    assert_eq!(lower(&[0.0, 0.0], &[3.0, 4.0]), Verdict::Worse);
-    assert_eq!(lower(&[0.0, 0.0], &[0.0, 0.0]), Verdict::RangesOverlap);
+fn few_repeats_and_zeros_have_a_direction() {
+    let lower = |first: &[f64], second: &[f64]| outcome(Better::Lower, [first, &[]], [second, &[]]);
+    assert_eq!(lower(&[10.0, 11.0], &[8.0, 9.9]), Outcome::DirectionOnly(Why::FewRounds));
+    assert_eq!(lower(&[10.0], &[8.0]), Outcome::DirectionOnly(Why::FewRounds));
+    // No ratio to nothing.
+    let direction = lower(&[0.0; 3], &[3.0, 4.0, 5.0]);
+    assert!(matches!(direction, Outcome::DirectionOnly(_)), "{direction:?}");
+}
+
+#[test]
+fn runs_of_different_days_have_directions_and_say_so() {
+    let mut first = set("a", Better::Lower, &[10.0, 10.1, 10.2, 9.9, 10.0], &[]);
+    let mut second = set("a", Better::Lower, &[8.0, 8.1, 8.2, 8.0, 8.1], &[]);
+    first.note_start("a", 0, 86_400);
+    second.note_start("a", 0, 4 * 86_400);
+    let comparison = compare(&first, &second, false).expect("compares");
+    assert_eq!(comparison.lines[0].outcome(), Outcome::DirectionOnly(Why::OtherDay));
+    let text = render::text(&comparison);
+    assert!(text.contains("first   a run (measured on 1970-01-02)\n"), "{text}");
+    let said = "Ratios of different days differ by more than the ranges inside one day";
+    assert!(text.contains("of different days: directions only.") && text.contains(said), "{text}");
+    second.starts = first.starts.clone();
+    let comparison = compare(&first, &second, false).expect("compares");
+    assert_eq!(comparison.lines[0].outcome(), Outcome::Better, "on one day");
 }
 
 #[test]
@@ -114,7 +128,7 @@ fn subjects_are_matched_by_name_and_alone_in_any_case() {
     let one = set("lithify", Better::Lower, &[2.0, 2.0], &[]);
     let other = set("rocksdb", Better::Lower, &[1.0, 1.0], &[]);
     let comparison = compare(&one, &other, false).expect("one on each side");
-    assert_eq!(comparison.lines[0].ratio, Some(0.5));
+    assert!((comparison.lines[0].judged.ratio.expect("has one") - 0.5).abs() < 1e-12);
     assert!(
         render::text(&comparison).contains("lithify (lithify 1.0) against rocksdb (rocksdb 1.0)")
     );
@@ -155,17 +169,17 @@ fn a_run_against_itself_has_no_winner() {
     let set = collect::results(&AnyRecord::LinkBench(Box::new(record)));
     assert_eq!(set.names(), ["zlib-1", "zlib-6", "zstd-1"]);
     let comparison = compare(&set, &set, false).expect("compares");
-    let undecided = [Verdict::RangesOverlap, Verdict::WithinNoise];
-    assert!(comparison.lines.iter().all(|line| undecided.contains(&line.verdict)));
-    assert!(comparison.lines.iter().all(|line| line.ratio.is_none_or(|ratio| ratio == 1.0)));
+    assert!(comparison.lines.iter().all(|line| !line.judged.verdict.is_significant()));
+    let is_one = |line: &Line| line.judged.ratio.is_none_or(|ratio| (ratio - 1.0).abs() < 1e-12);
+    assert!(comparison.lines.iter().all(is_one));
     let text = render::text(&comparison);
-    assert!(text.contains("better in 0, worse in 0"), "{text}");
-    assert!(text.contains("without a control a winner needs two repeats"), "{text}");
+    assert!(text.contains("significantly better in 0, worse in 0"), "{text}");
+    assert!(text.contains("A/A controls in 0 of "), "{text}");
     let csv = render::csv(&comparison);
     assert_eq!(csv.lines().count(), comparison.lines.len() + 1);
     let json = render::json(&comparison);
     assert_eq!(json["lines"].as_array().map(Vec::len), Some(comparison.lines.len()));
-    assert_eq!(json["lines"][0]["verdict"], "ranges-overlap");
+    assert_eq!(json["lines"][0]["verdict"], "n.s.");
 }
 
 #[test]
@@ -180,7 +194,7 @@ fn faster_cells_win_and_other_sizes_are_refused() {
     let rate = |line: &&Line| line.test == "query" && line.figure == "operations/s";
     let rates: Vec<&Line> = comparison.lines.iter().filter(rate).collect();
     assert_eq!(rates.len(), 3);
-    assert!(rates.iter().all(|line| line.verdict == Verdict::Better && line.ratio == Some(2.0)));
+    assert!(rates.iter().all(|line| line.outcome() == Outcome::Better), "{rates:?}");
     let mut larger = before.clone();
     for result in larger.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
         result.spec.nodes *= 10;

@@ -27,6 +27,7 @@ pub(super) fn tables(run: &Run<TablePlan>) -> ResultSet {
         // The number of rows belongs to the table, the arm to the name.
         subject.without(&["rows", "table", "block_bytes"]);
         set.subject(Subject { arm: cell.arm.clone(), ..subject });
+        set.note_start(&name, cell.repeat, outcome.started_unix_s);
         for column in TableColumn::MAIN {
             if let Some(value) = column_value(outcome, *column) {
                 let test = format!("{}, {} rows", cell.table, cell.rows);
@@ -47,6 +48,7 @@ pub(super) fn chunks(run: &Run<ChunkPlan>) -> ResultSet {
         set.machine = machine(&outcome.machine);
         let subject = subject(&name, &outcome.engine_name, cell);
         set.subject(Subject { arm: cell.arm().to_string(), ..subject });
+        set.note_start(&name, cell.repeat, outcome.started_unix_s);
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len().max(1) as f64;
         let stored = outcome.stored_bytes() as f64 / outcome.text_bytes.max(1) as f64;
         let figures = [
@@ -73,6 +75,9 @@ pub(super) fn amplification(record: &AmplificationRecord) -> ResultSet {
         let mut subject = subject(name, &result.engine_name, &result.spec);
         subject.without(&["workload", "rows"]);
         set.subject(subject);
+        if let Some(moment) = result.started_unix_s {
+            set.note_start(name, 0, moment);
+        }
         let figures = [
             ("written by the process", Some(measured.write_process)),
             ("written to the device", measured.write_device),

@@ -6,8 +6,9 @@
 use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
 use crate::experiment::Ladder;
+use crate::report::days;
 use crate::report::figures::Spread;
-use crate::report::paired::{Better, Comparison};
+use crate::report::paired::{Better, Sides, ratios};
 
 /// A figure of a step.
 pub struct Metric {
@@ -249,16 +250,26 @@ impl<'a> Series<'a> {
         self.record.of(engine, self.ladder, role).filter_map(of_step).collect()
     }
 
-    /// A figure of the loop at `index`, the first engine against the one at `other`; `None` when
-    /// a side does not have it.
-    pub fn comparison(&self, other: usize, index: usize, metric: &Metric) -> Option<Comparison> {
-        let first = self.values(0, Role::Measure, index, metric);
-        let second = self.values(other, Role::Measure, index, metric);
-        let again = self.values(0, Role::Control, index, metric);
-        Comparison::of(&first, &second, &again)
+    /// A figure of the loop at `index`, the first engine against the one at `other`.
+    pub fn sides(&self, other: usize, index: usize, metric: &Metric) -> Sides {
+        let of = |role| [0, other].map(|engine| self.values(engine, role, index, metric));
+        Sides {
+            kind: metric.name.to_owned(),
+            values: of(Role::Measure),
+            again: of(Role::Control),
+            other_day: days::apart(&self.began(0), &self.began(other)),
+        }
     }
 
-    /// The ratios of a figure of two engines' loop at `index`, one for each repeat of both.
+    /// When an engine began its repeats.
+    fn began(&self, engine: usize) -> Vec<(u64, u64)> {
+        let Some(engine) = self.record.plan.engines.get(engine) else { return Vec::new() };
+        let results = self.record.of(engine, self.ladder, Role::Measure);
+        results.map(|result| (result.cell.repeat, result.started_unix_s)).collect()
+    }
+
+    /// The ratios of a figure of two engines' loop at `index`, one for each repeat of both; `None`
+    /// where a repeat has none, for the rest alone would be a choice.
     pub fn ratio(
         &self,
         engine: usize,
@@ -268,7 +279,9 @@ impl<'a> Series<'a> {
     ) -> Option<Spread> {
         let values = self.values(engine, Role::Measure, index, metric);
         let of_base = self.values(base, Role::Measure, index, metric);
-        Comparison::of(&values, &of_base, &[])?.ratio
+        let ratios = ratios(&values, &of_base);
+        let is_whole = ratios.len() == values.len().min(of_base.len());
+        Spread::of(ratios).filter(|_| is_whole)
     }
 
     /// A figure of one engine's loop at `index` over its repeats.

@@ -3,7 +3,8 @@
 //! A cell is a figure of a step with a ladder of codecs. How a cell is judged and listed is for
 //! [`crate::report::floors`]; the figures are those of [`super::figures`]. Pure and deterministic.
 
-use super::figures::{LIVE_PEAK, Metric, Series, metric};
+use super::figures::{LIVE_PEAK, METRICS, Metric, Series, metric};
+use super::judged::Judgements;
 use super::runner::DbRecord;
 use super::spec::{DbSpec, StepResult};
 use crate::adapter::EngineName;
@@ -64,20 +65,21 @@ fn floors() -> impl Iterator<Item = (&'static Metric, Against, Steps)> {
 
 /// Every cell, in the order of ladders, steps and floors; none for a run of one engine. Against
 /// several engines a cell is judged once for each, but against a limit once.
-pub fn cells(record: &DbRecord) -> Vec<Cell> {
+pub fn cells(record: &DbRecord, judged: &Judgements) -> Vec<Cell> {
     let (Some(reference), [_, _, ..]) = (record.reference(), &record.plan.engines[..]) else {
         return Vec::new();
     };
     let ladders = record.plan.ladders();
     let mut cells = Vec::new();
-    for ladder in &ladders {
+    for (number, ladder) in ladders.iter().enumerate() {
         for (index, step) in reference.loops().enumerate() {
             let mut name = format!("{} (step {})", step.spec, index + 1);
             if ladders.len() > 1 {
                 name.push_str(&format!(", {ladder}"));
             }
             let series = Series::of(record, *ladder);
-            let place = Place { name, series, index, others: &record.plan.engines[1..] };
+            let others = &record.plan.engines[1..];
+            let place = Place { name, series, judged, ladder: number, index, others };
             for (metric, against, steps) in floors() {
                 match against {
                     _ if !is_held(steps, step, &reference.cell.spec) => {}
@@ -104,6 +106,8 @@ fn is_held(steps: Steps, step: &StepResult, spec: &DbSpec) -> bool {
 struct Place<'a> {
     name: String,
     series: Series<'a>,
+    judged: &'a Judgements,
+    ladder: usize,
     index: usize,
     others: &'a [EngineName],
 }
@@ -115,13 +119,11 @@ impl Place<'_> {
     }
 
     fn against_others(&self, metric: &Metric) -> impl Iterator<Item = Cell> {
+        let number = METRICS.iter().position(|known| known.name == metric.name);
         self.others.iter().enumerate().filter_map(move |(other, engine)| {
-            let comparison = self.series.comparison(other + 1, self.index, metric)?;
-            let name = match self.others {
-                [_] => self.name.clone(),
-                _ => format!("{}, against {engine}", self.name),
-            };
-            Some(Cell::against_other(name, metric.heading(), metric.better, &comparison))
+            let comparison = self.judged.get(self.ladder, other + 1, self.index, number?)?;
+            let (name, figure) = (self.name.clone(), metric.heading());
+            Some(Cell::against_base(name, figure, metric.better, engine.name(), comparison))
         })
     }
 }

@@ -18,6 +18,7 @@ mod clients;
 pub mod figures;
 pub mod floors;
 pub mod histogram;
+pub mod judged;
 pub mod measure;
 pub mod oracle;
 pub mod original;

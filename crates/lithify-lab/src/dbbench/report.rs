@@ -6,15 +6,19 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{METRICS, Measured, Series, measured, metric};
+use super::figures::{METRICS, Measured, Metric, Series, measured, metric};
+use super::judged::Judgements;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use super::{floors, oracle, together};
 use crate::adapter::EngineStatistics;
 use crate::experiment::Ladder;
-use crate::report::figures::{Spread, figure};
+use crate::report::VERDICTS_HEADING;
+use crate::report::days;
+use crate::report::figures::figure;
 use crate::report::floors::render as render_floors;
-use crate::report::paired::{Comparison, Verdict};
+use crate::report::paired::Comparison;
+use crate::report::tables::{Align, Grid};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -61,6 +65,9 @@ pub fn render(record: &DbRecord) -> String {
     let mut text = String::new();
     if let Some(result) = record.reference().or(record.driver()) {
         text.push_str(&settings(result, &record.plan.ladders()));
+        if let Some(days) = days_of(record) {
+            let _ = writeln!(text, "measured on {days}\n");
+        }
     }
     let results: Vec<&DbResult> = record.results().collect();
     if let [.., result] = results.as_slice()
@@ -68,15 +75,25 @@ pub fn render(record: &DbRecord) -> String {
     {
         text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
     } else {
-        if let Some(missed) = render_floors(&floors::cells(record)) {
+        let judged = Judgements::of(record);
+        if let Some(missed) = render_floors(&floors::cells(record, &judged)) {
             let _ = writeln!(text, "{missed}\n");
         }
         text.push_str(&together::render(record));
         text.push_str(&lines_of_all(record));
-        text.push_str(&tables(record));
+        text.push_str(&tables(record, &judged));
+        let basis = judged.basis().text();
+        if !basis.is_empty() {
+            let _ = writeln!(text, "{VERDICTS_HEADING}\n{basis}");
+        }
     }
     text.push_str(&checks(record));
     text
+}
+
+/// The days of the cells; with several, what was measured on each.
+pub(crate) fn days_of(record: &DbRecord) -> Option<String> {
+    days::line(record.results().map(|result| (result.cell.id.as_str(), result.started_unix_s)))
 }
 
 pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
@@ -190,12 +207,12 @@ fn lines_of_all(record: &DbRecord) -> String {
 }
 
 /// For every ladder and loop a table: one engine alone, or the first against each of the others.
-fn tables(record: &DbRecord) -> String {
+fn tables(record: &DbRecord, judged: &Judgements) -> String {
     let mut text = String::new();
     let Some(reference) = record.reference() else { return text };
     let engines = &record.plan.engines;
     let ladders = record.plan.ladders();
-    for ladder in &ladders {
+    for (number, ladder) in ladders.iter().enumerate() {
         let series = Series::of(record, *ladder);
         let codecs = match ladders.len() {
             1 => String::new(),
@@ -215,7 +232,8 @@ fn tables(record: &DbRecord) -> String {
             }
             for (other, engine) in engines.iter().enumerate().skip(1) {
                 let _ = writeln!(text, "{heading}: {} against {engine}", engines[0]);
-                text.push_str(&table(&series, other, index, [engines[0].name(), engine.name()]));
+                let comparison = |metric| judged.get(number, other, index, metric);
+                text.push_str(&table([engines[0].name(), engine.name()], comparison));
                 text.push('\n');
             }
         }
@@ -223,33 +241,37 @@ fn tables(record: &DbRecord) -> String {
     text
 }
 
-fn table(series: &Series<'_>, other: usize, index: usize, names: [&str; 2]) -> String {
-    let mut text = format!(
-        "  {:<30} {:>26} {:>26} {:>22} {:>22}  verdict\n",
-        "median [min, max]", names[0], names[1], "ratio", "same engine twice"
-    );
-    for metric in &METRICS {
-        let Some(comparison) = series.comparison(other, index, metric) else { continue };
-        let Comparison { first, other, ratio, control, .. } = &comparison;
-        let verdict = match comparison.verdict(metric.better) {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::WithinBand => "no difference shown",
-            Verdict::None => "-",
-        };
-        let name = metric.heading();
-        let ranged = |spread: &Option<Spread>| {
-            spread.as_ref().map_or_else(|| "-".to_owned(), Spread::with_range)
-        };
-        let _ = writeln!(
-            text,
-            "  {name:<30} {:>26} {:>26} {:>22} {:>22}  {verdict}",
-            first.with_range(),
-            other.with_range(),
-            ranged(ratio),
-            ranged(control),
-        );
-    }
+/// The figures of a step by their places in [`METRICS`].
+fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparison>) -> String {
+    let controls = names.map(|name| format!("A/A {name}"));
+    let columns = [
+        ("median [min, max]", Align::Left),
+        (names[0], Align::Right),
+        (names[1], Align::Right),
+        ("ratio [95 %]", Align::Right),
+        (controls[0].as_str(), Align::Right),
+        (controls[1].as_str(), Align::Right),
+        ("could have shown", Align::Right),
+        ("repeats to decide", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    let row = |(place, metric): (usize, &Metric)| {
+        let comparison = comparison(place)?;
+        Some(vec![
+            metric.heading(),
+            comparison.first.with_range(),
+            comparison.other.with_range(),
+            comparison.ratio(),
+            comparison.control(0),
+            comparison.control(1),
+            comparison.could_have_shown(),
+            comparison.repeats_to_decide(),
+            comparison.outcome(metric.better).word().to_owned(),
+        ])
+    };
+    let rows: Vec<Vec<String>> = METRICS.iter().enumerate().filter_map(row).collect();
+    let mut text = Grid::new(&columns, rows).text();
+    text.push('\n');
     text
 }
 

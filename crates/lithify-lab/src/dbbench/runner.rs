@@ -1,9 +1,10 @@
 //! Pairs: the same sequence on several engines, in turn, several times, each in its own process.
 //!
-//! The driver alone comes first. Then every repeat runs every ladder of codecs, and in it the
-//! engines in the order in which they were named, and the first one once more when a control is
-//! asked for: what those two differ by is what no engine makes. A result is on disk whole or not at
-//! all, and what was measured by the same program with the same settings is not measured again.
+//! The driver alone comes first. Then every repeat runs every ladder of codecs, and in it all
+//! engines; when an A/A control is asked for, all of them once more: what the two runs of an engine
+//! differ by is noise. Each repeat begins with the next engine, so that no engine always has the
+//! first place. A result is on disk whole or not at all, and what was measured by the same program
+//! with the same settings is not measured again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,6 +18,7 @@ use crate::experiment::Ladder;
 use crate::html;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::estimate::Effort;
+use crate::run::plan::rotated;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::store::{Store, write_atomically, write_json};
@@ -37,8 +39,9 @@ pub struct DbPlan {
 const DRIVER_SECONDS_MAX: u64 = 10;
 
 impl DbPlan {
-    /// `specs` differ by their engines only, and each runs with each of the `ladders`. Names of
-    /// cells name the ladder where there are several.
+    /// `specs` differ by their engines only, and each runs with each of the `ladders`. With
+    /// `control` every engine is measured twice in each repeat. Names of cells name the ladder where
+    /// there are several.
     pub fn new(
         name: &str,
         specs: &[DbSpec],
@@ -66,9 +69,10 @@ impl DbPlan {
         let stored: Vec<&DbSpec> = specs.iter().filter(|s| engine::stores(&s.engine)).collect();
         for repeat in 0..repeats {
             for ladder in ladders.iter().copied() {
-                cells.extend(stored.iter().map(|spec| cell(Role::Measure, repeat, spec, ladder)));
-                if control && let Some(spec) = stored.first() {
-                    cells.push(cell(Role::Control, repeat, spec, ladder));
+                let roles = [Role::Measure, Role::Control];
+                for role in roles.into_iter().take(if control { 2 } else { 1 }) {
+                    let specs = rotated(&stored, repeat as usize);
+                    cells.extend(specs.map(|spec| cell(role, repeat, spec, ladder)));
                 }
             }
         }

@@ -211,7 +211,7 @@ pub enum Role {
     Driver,
     /// One side of a pair.
     Measure,
-    /// The first engine a second time: the difference that no engine makes.
+    /// A side once more in the same repeat, for the A/A control: what its two runs differ by is noise.
     Control,
 }
 

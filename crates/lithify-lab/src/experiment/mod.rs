@@ -485,8 +485,8 @@ pub struct Pair {
     pub arm: String,
     /// Below the line.
     pub base: String,
-    /// Measures `arm` a second time in every repeat: what the two runs differ by is noise, and a
-    /// ratio within it says nothing.
+    /// A/A control: measures both arms a second time in every repeat. What the two runs of an arm
+    /// differ by is noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
 }

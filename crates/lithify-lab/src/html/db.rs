@@ -10,6 +10,7 @@ use crate::comparison::collect;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::figures::{METRICS, Measured, measured};
 use crate::dbbench::floors;
+use crate::dbbench::judged::Judgements;
 use crate::dbbench::report;
 use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
@@ -125,7 +126,8 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let mut findings = parts::missed(&floors::cells(self.record));
+        let judged = Judgements::of(self.record);
+        let mut findings = parts::missed(&floors::cells(self.record, &judged));
         findings.extend(tallies(&self.set));
         let problems = self.record.problems().into_iter();
         findings.extend(problems.map(|text| Finding::new(Outcome::Missed, "Wrong", text)));
@@ -146,13 +148,15 @@ impl<'a> Page<'a> {
 
     fn pairs(&self) -> Section {
         let section = Section::new("Side by side").with_all(ratios_of_steps(&self.set));
-        let cells = floors::cells(self.record);
+        let judgements = Judgements::of(self.record);
+        let cells = floors::cells(self.record, &judgements);
         let grid = judged::grid(&cells);
         if grid.rows.is_empty() {
             return section;
         }
-        let caption = format!("Floors of the first engine: {}", judged::counts(&cells));
-        section.with(Table::new(caption, grid))
+        let caption = format!("Targets of the first engine: {}", judged::counts(&cells));
+        let basis = Block::List(judgements.basis().lines());
+        section.with(Table::new(caption, grid)).with(basis)
     }
 
     fn throughput(&self) -> Section {
@@ -352,6 +356,7 @@ impl<'a> Page<'a> {
             fact("built by", format!("{}, {}", machine.compiler, machine.build)),
             fact("allocator", machine.allocator.clone()),
         ];
+        facts.extend(report::days_of(self.record).map(|days| fact("measured on", days)));
         let settings = self.settings();
         let lines = settings.lines().take(2);
         facts.extend(

@@ -10,6 +10,7 @@ use crate::dbbench::figures::METRICS;
 use crate::records::AnyRecord;
 use crate::records::digest::{self, Digest};
 use crate::report::figures::{Spread, figure_or_dash};
+use crate::report::paired::{Better, Family};
 use crate::report::tables::{Align, Grid};
 
 /// The figures of a step that stand in the plots of ratios; all are in the tables.
@@ -83,39 +84,52 @@ fn sides(set: &ResultSet) -> Vec<[&str; 2]> {
     sides
 }
 
-fn ratios(set: &ResultSet, sides: [&str; 2], wanted: impl Fn(&str) -> bool) -> Vec<Ratio> {
-    let mut ratios = Vec::new();
-    for test in set.tests() {
-        for (figure, better) in set.figures(test).into_iter().filter(|(name, _)| wanted(name)) {
-            let comparison = set.paired(sides, test, figure);
-            ratios.extend(comparison.map(|comparison| Ratio {
-                group: test.to_owned(),
-                name: figure.to_owned(),
-                better,
-                comparison,
-            }));
+/// The ratios of all sides, judged together.
+fn ratios(set: &ResultSet) -> Vec<([&str; 2], Vec<Ratio>)> {
+    let mut family = Family::default();
+    let mut added = Vec::new();
+    for sides in sides(set) {
+        let mut of_sides = Vec::new();
+        for test in set.tests() {
+            for (figure, better) in set.figures(test) {
+                let paired = set.paired(sides, test, figure).map(|sides| family.add(sides));
+                of_sides.extend(paired.map(|place| (test, figure, better, place)));
+            }
         }
+        added.push((sides, of_sides));
     }
-    ratios
+    let findings = family.judge();
+    let ratio = |(test, figure, better, place): (&str, &str, Better, usize)| {
+        Some(Ratio {
+            group: test.to_owned(),
+            name: figure.to_owned(),
+            better,
+            comparison: findings.get(place)?.clone(),
+        })
+    };
+    let of_sides =
+        |(sides, places): ([_; 2], Vec<_>)| (sides, places.into_iter().filter_map(ratio).collect());
+    added.into_iter().map(of_sides).collect()
 }
 
 /// A plot of ratios for each two sides.
 pub(super) fn ratios_of_steps(set: &ResultSet) -> Vec<Plot> {
-    let is_plotted = |heading: &str| {
+    let is_plotted = |ratio: &Ratio| {
+        let heading = ratio.name.as_str();
         let metric = METRICS.iter().find(|metric| metric.heading() == heading);
         PLOTTED.contains(&metric.map_or(heading, |metric| metric.name))
     };
-    let plot = |sides: [&str; 2]| {
+    let plot = |(sides, mut ratios): ([&str; 2], Vec<Ratio>)| {
         let title = format!("{} : {}", sides[0], sides[1]);
-        parts::ratios(&title, sides, &ratios(set, sides, is_plotted))
+        ratios.retain(is_plotted);
+        parts::ratios(&title, sides, &ratios)
     };
-    sides(set).into_iter().filter_map(plot).collect()
+    ratios(set).into_iter().filter_map(plot).collect()
 }
 
 /// A sentence for each two sides: how often which was better.
 pub(super) fn tallies(set: &ResultSet) -> Vec<Finding> {
-    let finding = |sides: [&str; 2]| {
-        let ratios = ratios(set, sides, |_| true);
+    let finding = |(sides, ratios): ([&str; 2], Vec<Ratio>)| {
         (!ratios.is_empty()).then(|| {
             Finding::new(
                 Outcome::Note,
@@ -124,7 +138,7 @@ pub(super) fn tallies(set: &ResultSet) -> Vec<Finding> {
             )
         })
     };
-    sides(set).into_iter().filter_map(finding).collect()
+    ratios(set).into_iter().filter_map(finding).collect()
 }
 
 fn median(set: &ResultSet, subject: &str, test: &str, figure: &str) -> Option<f64> {

@@ -94,7 +94,7 @@ mod tests {
             "zlib &amp; co · 2023-11-14",
             "<code>lithify bench run zlib-vs-zstd <span class=\"flag\">--scale</span> smoke",
             "<span class=\"tag bad\">Claims</span>",
-            "Of 10 published claims 7 held here",
+            "Of 10 published claims 7 are confirmed here",
             "x.json: &lt;odd&gt;",
         ] {
             assert!(html.contains(part), "{part} is missing in {html}");

@@ -6,14 +6,15 @@ use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, f
 use super::parts::{
     self, Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
 };
-use crate::experiment::{Pair, Phase};
+use crate::experiment::Phase;
 use crate::report::figures::{
     Figures, Spread, settled_cpu_us_per_operation, slowed_percent, table_gb,
 };
+use crate::report::judged::{Claimed, Judgements};
 use crate::report::tables::{Align, Grid};
 use crate::report::{
     GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, compare, dropping, floors, gates,
-    heading, open_loop, pairs, pairs_with_results, repeats, tables,
+    heading, open_loop, pairs, repeats, tables,
 };
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
@@ -22,11 +23,14 @@ const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 
 /// What the page says.
 pub(super) fn model(record: &RunRecord) -> ReportModel {
-    let page = Page { record, figures: Figures::of(record), arms: &record.plan.arms };
+    let figures = Figures::of(record);
+    let judged = Judgements::of(record, &figures);
+    let page = Page { record, figures, judged, arms: &record.plan.arms };
     let experiment = &record.plan.experiment;
     let sections = [
         page.pairs(),
         page.published(),
+        page.basis(),
         clients::section(record, &page.figures),
         page.throughput(),
         page.latencies(),
@@ -64,6 +68,7 @@ pub(super) fn model(record: &RunRecord) -> ReportModel {
 struct Page<'a> {
     record: &'a RunRecord,
     figures: Figures<'a>,
+    judged: Judgements<'a>,
     arms: &'a [String],
 }
 
@@ -87,19 +92,18 @@ impl Page<'_> {
 
     fn summary(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let cells: Vec<floors::Cell> = pairs_with_results(self.record, &self.figures)
-            .flat_map(|pair| pairs::floors(&self.figures, pair))
-            .collect();
+        let judged = &self.judged;
+        let pairs = judged.pairs.iter();
+        let cells: Vec<floors::Cell> =
+            pairs.flat_map(|(pair, lines)| pairs::floors(&self.figures, pair, lines)).collect();
         findings.extend(parts::missed(&cells));
-        for pair in pairs_with_results(self.record, &self.figures) {
+        for (pair, lines) in &judged.pairs {
             let sides = [pair.arm.as_str(), pair.base.as_str()];
-            let text = parts::tally(sides, &self.ratios(pair), &["operations/s", "CPU us/op"]);
+            let text = parts::tally(sides, &ratios(lines), &["operations/s", "CPU us/op"]);
             findings.push(Finding::new(Outcome::Note, "Pair", text));
         }
-        let sentences = compare::sentences(self.record, &self.figures);
-        let outcomes = compare::headlines(self.record)
-            .map(|item| outcome(compare::headline(&self.figures, item).as_ref()));
-        findings.extend(claims(outcomes.zip(sentences).collect()));
+        let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
+        findings.extend(claims(outcomes.zip(compare::sentences(judged)).collect()));
         findings.extend(clients::findings(self.record, &self.figures));
         let failed = |arm: &String| {
             let label = gates::label(self.record, self.figures.results(arm))?;
@@ -120,42 +124,40 @@ impl Page<'_> {
         findings
     }
 
-    fn ratios(&self, pair: &Pair) -> Vec<Ratio> {
-        let lines = pairs::lines(&self.figures, pair).into_iter();
-        let ratio = |line: pairs::Line| Ratio {
-            group: line.phase.to_string(),
-            name: line.name,
-            better: line.better,
-            comparison: line.comparison,
-        };
-        lines.map(ratio).collect()
-    }
-
     fn pairs(&self) -> Section {
         let mut section = Section::new("Side by side");
-        for pair in pairs_with_results(self.record, &self.figures) {
+        for (pair, lines) in &self.judged.pairs {
             let sides = [pair.arm.as_str(), pair.base.as_str()];
             let title = format!("{} : {}", pair.arm, pair.base);
-            section = section.with_all(parts::ratios(&title, sides, &self.ratios(pair)));
-            let cells = pairs::floors(&self.figures, pair);
+            section = section.with_all(parts::ratios(&title, sides, &ratios(lines)));
+            let cells = pairs::floors(&self.figures, pair, lines);
             let grid = floors::grid(&cells);
             if !grid.rows.is_empty() {
-                let caption = format!("Floors of {}: {}", pair.arm, floors::counts(&cells));
+                let caption = format!("Targets of {}: {}", pair.arm, floors::counts(&cells));
                 section = section.with(Table::new(caption, grid));
             }
         }
         section
     }
 
+    /// On what verdicts rest.
+    fn basis(&self) -> Section {
+        let section = Section::new("What the verdicts rest on");
+        match self.judged.basis.lines() {
+            lines if lines.is_empty() => section,
+            lines => section.with(Block::List(lines)),
+        }
+    }
+
     fn published(&self) -> Section {
-        let item = |item: &crate::experiment::Headline| Published {
-            group: item.phase.to_string(),
-            name: format!("{}: {} / {}", item.column, item.arm, item.base),
-            ratio: item.published,
-            measured: compare::headline(&self.figures, item),
+        let item = |of: &Claimed<'_>| Published {
+            group: of.item.phase.to_string(),
+            name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
+            ratio: of.item.published,
+            measured: of.comparison,
         };
-        let items: Vec<Published> = compare::headlines(self.record).map(item).collect();
-        let grid = compare::grid(self.record, &self.figures);
+        let items: Vec<Published> = self.judged.headlines.iter().map(item).collect();
+        let grid = compare::grid(self.record, &self.judged);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 
@@ -357,13 +359,13 @@ impl Page<'_> {
         let Some(grid) = dropping::grid(self.record, &self.figures) else { return section };
         let section = section.with(Table::new(dropping::HEADING, grid));
         let section = section.with(Block::List(dropping::calls(self.record, &self.figures)));
-        let published = dropping::published(self.record, &self.figures);
+        let published = dropping::published(self.record, &self.judged);
         if published.rows.is_empty() {
             return section;
         }
         section
             .with(Table::new("time to drop: published and measured", published))
-            .with(Block::List(dropping::sentences(self.record, &self.figures)))
+            .with(Block::List(dropping::sentences(&self.judged)))
     }
 
     fn checks(&self) -> Section {
@@ -432,6 +434,17 @@ pub(super) fn caveats(caveats: &crate::experiment::Caveats) -> Section {
         section = section.with(Block::List(caveats.not_reproduced.clone()));
     }
     section
+}
+
+/// The figures of a pair in a plot.
+fn ratios(lines: &[pairs::Line]) -> Vec<Ratio> {
+    let ratio = |line: &pairs::Line| Ratio {
+        group: line.phase.to_string(),
+        name: line.name.clone(),
+        better: line.better,
+        comparison: line.comparison.clone(),
+    };
+    lines.iter().map(ratio).collect()
 }
 
 /// The rates of whole seconds: the last one is a part of one.

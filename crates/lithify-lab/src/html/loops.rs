@@ -106,17 +106,9 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let mut outcomes = Vec::new();
-        for engine in &self.record.plan.engines {
-            let headlines = &self.record.plan.experiment.headlines;
-            outcomes.extend(
-                headlines
-                    .iter()
-                    .map(|item| outcome(report::headline(&self.figures, engine, item).as_ref())),
-            );
-        }
-        let sentences = report::sentences(self.record, &self.figures);
-        let mut findings = claims(outcomes.into_iter().zip(sentences).collect());
+        let judged = report::claims(self.record, &self.figures);
+        let outcomes = judged.items.iter().map(|item| outcome(item.comparison.as_ref()));
+        let mut findings = claims(outcomes.zip(report::sentences(&judged)).collect());
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
         let foreign = self.record.run.results().map(foreign_percent).fold(0.0, f64::max);
@@ -127,18 +119,15 @@ impl<'a> Page<'a> {
     }
 
     fn published(&self) -> Section {
-        let mut items = Vec::new();
-        for engine in &self.record.plan.engines {
-            for item in &self.record.plan.experiment.headlines {
-                items.push(Published {
-                    group: format!("{engine}, {}", item.test),
-                    name: format!("{}: {} / {}", item.column, item.arm, item.base),
-                    ratio: item.published,
-                    measured: report::headline(&self.figures, engine, item),
-                });
-            }
-        }
-        let grid = report::comparison_grid(self.record, &self.figures);
+        let judged = report::claims(self.record, &self.figures);
+        let item = |of: &report::Claimed<'_>| Published {
+            group: format!("{}, {}", of.engine, of.item.test),
+            name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
+            ratio: of.item.published,
+            measured: of.comparison,
+        };
+        let items: Vec<Published> = judged.items.iter().map(item).collect();
+        let grid = report::comparison_grid(self.record, &judged);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 

@@ -9,6 +9,7 @@ use crate::page_store::report::{
 use crate::page_store::{NAME, PAGE_BYTES, PagesCell, PagesRecord};
 use crate::report::card::machine_lines;
 use crate::report::figures::figure;
+use crate::report::paired::ratio_text;
 use crate::report::repeats;
 
 /// The figures that have bars: title, what is said of them, name of the column.
@@ -57,9 +58,7 @@ fn kicker(record: &PagesRecord) -> String {
 fn summary(record: &PagesRecord) -> Vec<Finding> {
     let judge = |ratio: &DropRatio| {
         let measured = match &ratio.measured {
-            Some(of) => {
-                format!("{} here [{}, {}]", figure(of.ratio), figure(of.min), figure(of.max))
-            }
+            Some(of) => format!("{} here", ratio_text(&of.judged)),
             None => "not measured here".to_owned(),
         };
         let text = format!(

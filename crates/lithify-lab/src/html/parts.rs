@@ -12,11 +12,12 @@ use super::model::{
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{BUILT_IN, CommandExperiment, Source};
 use crate::report::compare;
-use crate::report::figures::{Spread, figure, figure_or_dash};
+pub(super) use crate::report::days::day;
+use crate::report::figures::{figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
-use crate::report::paired::{Better, Comparison, Verdict};
+use crate::report::paired::Outcome as Found;
+use crate::report::paired::{Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, ratio_text};
 use crate::report::tables::{Align, Grid};
-use crate::statistics::band::Band;
 use crate::statistics::median;
 
 /// Heading of the first column of tables over time.
@@ -250,36 +251,31 @@ fn arrow(better: Better) -> char {
 }
 
 /// One word for a verdict, and how it is painted.
-fn spoken(verdict: Verdict) -> (&'static str, Paint) {
-    match verdict {
-        Verdict::Better => ("better", Paint::Good),
-        Verdict::Worse => ("worse", Paint::Bad),
-        Verdict::WithinBand => ("noise", Paint::Even),
-        Verdict::None => ("undecided", Paint::Even),
-    }
+fn spoken(found: Found) -> (&'static str, Paint) {
+    let paint = match found {
+        Found::Better => Paint::Good,
+        Found::Worse => Paint::Bad,
+        Found::NotSignificant | Found::DirectionOnly(_) => Paint::Even,
+    };
+    (found.word(), paint)
 }
 
-/// Ratios of the first side to the other with their intervals and what the control shows; `None`
-/// without any.
+/// Ratios of the first side to the other with their intervals and what could have been shown;
+/// `None` without any.
 pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut has_control = false;
     for item in ratios {
-        let Some(ratio) = item.comparison.ratio.filter(|ratio| ratio.median > 0.0) else {
-            continue;
-        };
-        let (word, paint) = spoken(item.comparison.judged(item.better));
-        let band = item.comparison.control.map(|c| Band::of_control(c.min, c.max));
-        has_control |= band.is_some();
-        let interval = item.comparison.interval.map(|interval| (interval.low, interval.high));
+        let Some(ratio) = item.comparison.judged.ratio else { continue };
+        let (word, paint) = spoken(item.comparison.outcome(item.better));
+        let judged = &item.comparison.judged;
         let row = Row {
             name: format!("{} {}", item.name, arrow(item.better)),
             paint,
-            band: band.map(|band| (band.low, band.high)),
-            span: interval,
-            marks: vec![ratio.median],
+            band: judged.could_have_shown.map(|shown| (1.0 / shown, shown)),
+            span: judged.interval.map(|interval| (interval.low, interval.high)),
+            marks: vec![ratio],
             published: None,
-            note: format!("{}× {word}", figure(ratio.median)),
+            note: format!("{}× {word}", figure(ratio)),
             words: format!(
                 "{}, {}: {}\n{first} {}\n{other} {}\nratio {}",
                 item.group,
@@ -287,7 +283,7 @@ pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -
                 word,
                 item.comparison.first.with_range(),
                 item.comparison.other.with_range(),
-                ratio.with_range()
+                item.comparison.ratio()
             ),
         };
         match groups.iter_mut().find(|group| group.name == item.group) {
@@ -295,16 +291,14 @@ pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -
             None => groups.push(Group { name: item.group.clone(), rows: vec![row] }),
         }
     }
-    let control = match has_control {
-        true => "The grey band is what the same side twice differed by: no verdict inside of it.",
-        false => "There is no control: a verdict needs ranges of the repeats that do not overlap.",
-    };
     (!groups.is_empty()).then(|| Plot {
         title: title.to_owned(),
         about: format!(
-            "{first} in units of {other}, repeat by repeat: median and 95 % interval. Full circle: \
-             {first} is better; diamond: worse; hollow: not told apart. More is better (↑) or less \
-             (↓). {control}"
+            "{first} in units of {other}: geometric mean over the repeats with its 95 % interval. \
+             Full circle: {first} is significantly better; diamond: significantly worse; hollow: \
+             {NOT_SIGNIFICANT} (not significant) or {DIRECTION_ONLY}. More is better (↑) or less \
+             (↓). Ratios in the grey band would not have been significant; without a band there \
+             is no verdict."
         ),
         series: Vec::new(),
         drawing: Drawing::Rows(Rows {
@@ -318,17 +312,19 @@ pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -
 }
 
 fn ratio_grid([first, other]: [&str; 2], ratios: &[Ratio]) -> Grid {
+    let controls = [first, other].map(|side| format!("A/A {side}"));
     let columns = [
         ("figure", Align::Left),
         ("in", Align::Left),
         (first, Align::Right),
         (other, Align::Right),
-        ("ratio", Align::Right),
-        ("same side twice", Align::Right),
+        ("ratio [95 %]", Align::Right),
+        (controls[0].as_str(), Align::Right),
+        (controls[1].as_str(), Align::Right),
+        ("could have shown", Align::Right),
+        ("repeats to decide", Align::Right),
         ("verdict", Align::Left),
     ];
-    let ranged =
-        |spread: &Option<Spread>| spread.map_or_else(|| "-".to_owned(), |s| s.with_range());
     let row = |item: &Ratio| {
         let comparison = &item.comparison;
         vec![
@@ -336,20 +332,23 @@ fn ratio_grid([first, other]: [&str; 2], ratios: &[Ratio]) -> Grid {
             item.group.clone(),
             comparison.first.with_range(),
             comparison.other.with_range(),
-            ranged(&comparison.ratio),
-            ranged(&comparison.control),
-            spoken(comparison.judged(item.better)).0.to_owned(),
+            comparison.ratio(),
+            comparison.control(0),
+            comparison.control(1),
+            comparison.could_have_shown(),
+            comparison.repeats_to_decide(),
+            comparison.outcome(item.better).word().to_owned(),
         ]
     };
     Grid::new(&columns, ratios.iter().map(row).collect())
 }
 
-/// The ratios of one figure in every group, in words: `throughput ops/s: load 1.17× (noise)`.
+/// The ratios of one figure in every group, in words: `throughput ops/s: load 1.17× (n.s.)`.
 fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
     let of_figure = ratios.iter().filter(|item| item.name == figure_name);
     let said = of_figure.filter_map(|item| {
-        let ratio = figure(item.comparison.ratio?.median);
-        let word = spoken(item.comparison.judged(item.better)).0;
+        let ratio = figure(item.comparison.judged.ratio?);
+        let word = item.comparison.outcome(item.better).word();
         Some(format!("{} {ratio}× ({word})", item.group))
     });
     let said: Vec<String> = said.collect();
@@ -359,20 +358,20 @@ fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
 /// How often the first side was better, worse, and neither, and its ratios in the figures that are
 /// named, in words.
 pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
-    let count = |wanted: Verdict| {
-        let verdicts = ratios.iter().map(|item| item.comparison.judged(item.better));
-        verdicts.filter(|verdict| *verdict == wanted).count()
+    let count = |wanted: fn(Found) -> bool| {
+        ratios.iter().filter(|item| wanted(item.comparison.outcome(item.better))).count()
     };
-    let undecided = count(Verdict::None);
     let mut text = format!(
-        "{first} against {other}: better in {} of {} figures, worse in {}, not told apart in {}",
-        count(Verdict::Better),
+        "{first} against {other}: significantly better in {} of {} figures, worse in {}, not \
+         significant in {}",
+        count(|found| found == Found::Better),
         ratios.len(),
-        count(Verdict::Worse),
-        count(Verdict::WithinBand),
+        count(|found| found == Found::Worse),
+        count(|found| found == Found::NotSignificant),
     );
-    if undecided > 0 {
-        text.push_str(&format!(", undecided in {undecided}"));
+    let directions = count(|found| matches!(found, Found::DirectionOnly(_)));
+    if directions > 0 {
+        text.push_str(&format!(", {DIRECTION_ONLY} in {directions}"));
     }
     text.push('.');
     for said in named.iter().filter_map(|name| course_of(name, ratios)) {
@@ -397,9 +396,9 @@ pub(super) struct Published {
 /// How a claim came out.
 pub(super) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
     match measured.map(|measured| measured.verdict) {
-        Some(compare::Verdict::Same) => Outcome::Held,
-        Some(compare::Verdict::Opposite) => Outcome::Missed,
-        Some(compare::Verdict::NoDifference | compare::Verdict::SingleRun(_)) | None => {
+        Some(compare::Verdict::Confirmed(_)) => Outcome::Held,
+        Some(compare::Verdict::Contradicted) => Outcome::Missed,
+        Some(compare::Verdict::NotSignificant | compare::Verdict::DirectionOnly(_)) | None => {
             Outcome::Undecided
         }
     }
@@ -410,27 +409,26 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in items {
         let Some(measured) = &item.measured else { continue };
-        let (word, paint) = match outcome(Some(measured)) {
-            Outcome::Held => ("held", Paint::Good),
-            Outcome::Missed => ("did not hold", Paint::Bad),
-            Outcome::Undecided | Outcome::Note => ("undecided", Paint::Even),
+        let word = compare::direction(measured.verdict);
+        let paint = match outcome(Some(measured)) {
+            Outcome::Held => Paint::Good,
+            Outcome::Missed => Paint::Bad,
+            Outcome::Undecided | Outcome::Note => Paint::Even,
         };
         let row = Row {
             name: item.name.clone(),
             paint,
             band: None,
-            span: Some((measured.min, measured.max)),
+            span: measured.judged.interval.map(|interval| (interval.low, interval.high)),
             marks: vec![measured.ratio],
             published: Some(item.ratio),
             note: format!("{}× {word}", figure(measured.ratio)),
             words: format!(
-                "{}, {}\npublished {}, measured {} [{}, {}]: {word}",
+                "{}, {}\npublished {}, measured {}: {word}",
                 item.group,
                 item.name,
                 figure(item.ratio),
-                figure(measured.ratio),
-                figure(measured.min),
-                figure(measured.max)
+                ratio_text(&measured.judged)
             ),
         };
         match groups.iter_mut().find(|group| group.name == item.group) {
@@ -440,10 +438,10 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     }
     (!groups.is_empty()).then(|| Plot {
         title: "Published and measured ratios".to_owned(),
-        about: "The upright bar is the published ratio; the mark is ours with the range that the \
-                repeats allow. Full circle: the published direction held; diamond: it did not; \
-                hollow: not decided. Lines of a table that begin with a space stand beside the \
-                published figure."
+        about: "The upright bar is the published ratio. The mark is ours, the geometric mean over \
+                the repeats, with its 95 % interval. Full circle: confirmed; diamond: contradicted; \
+                hollow: not significant, or a direction only. Lines of a table that begin with a \
+                space stand beside the published figure."
             .to_owned(),
         series: Vec::new(),
         drawing: Drawing::Rows(Rows {
@@ -563,7 +561,7 @@ pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
         .iter()
         .filter_map(|cell| match cell.judgement {
             Judgement::Missed(factor) => Some((*cell, factor)),
-            Judgement::Held | Judgement::WithinNoise(_) => None,
+            _ => None,
         })
         .collect();
     // A limit that an arm misses is in every pair of that arm.
@@ -574,15 +572,15 @@ pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
         .map(|(cell, factor)| {
             let by = match factor.is_finite() {
                 true => format!("{}× behind", figure(*factor)),
-                false => "the other side has none of it".to_owned(),
+                false => "the base has none of it".to_owned(),
             };
-            let (value, floor) = (&cell.value, &cell.floor);
-            let text = format!("{}, {}: {value}. Floor: {floor}; {by}.", cell.figure, cell.place);
+            let (value, target) = (&cell.value, &cell.target);
+            let text = format!("{}, {}: {value}. Target: {target}; {by}.", cell.figure, cell.place);
             Finding::new(Outcome::Missed, "Missed", text)
         })
         .collect();
     let outcome = if missed.is_empty() { Outcome::Held } else { Outcome::Note };
-    findings.push(Finding::new(outcome, "Floors", format!("{}.", floors::counts(cells))));
+    findings.push(Finding::new(outcome, "Targets", format!("{}.", floors::counts(cells))));
     findings
 }
 
@@ -594,10 +592,10 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     let count = |wanted| items.iter().filter(|(outcome, _)| *outcome == wanted).count();
     let undecided = match count(Outcome::Undecided) {
         0 => String::new(),
-        undecided => format!(", {undecided} are not decided, because the repeats do not tell"),
+        undecided => format!(", {undecided} are not decided by this run"),
     };
     let text = format!(
-        "Of {} published claims {} held here, {} did not{undecided}.",
+        "Of {} published claims {} are confirmed here, {} contradicted{undecided}.",
         items.len(),
         count(Outcome::Held),
         count(Outcome::Missed)
@@ -605,9 +603,9 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     let mut findings = vec![Finding::new(Outcome::Note, "Claims", text)];
     for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Held] {
         let tag = match wanted {
-            Outcome::Missed => "Did not hold",
+            Outcome::Missed => "Contradicted",
             Outcome::Undecided => "Undecided",
-            Outcome::Held | Outcome::Note => "Held",
+            Outcome::Held | Outcome::Note => "Confirmed",
         };
         let of_outcome = items.iter().filter(|(outcome, _)| *outcome == wanted);
         findings.extend(of_outcome.map(|(outcome, text)| Finding::new(*outcome, tag, text)));
@@ -626,7 +624,10 @@ pub(super) fn doubts(
     let mut findings = Vec::new();
     if count < compare::REPEATS_WANTED {
         let wanted = compare::REPEATS_WANTED;
-        let text = format!("{}; a claim should rest on {wanted}.", crate::report::repeats(count));
+        let text = format!(
+            "{}: directions, no verdicts; --repeats {wanted} is the least that can decide.",
+            crate::report::repeats(count)
+        );
         findings.push(Finding::new(Outcome::Note, "Doubt", text));
     }
     if foreign_percent > compare::FOREIGN_PERCENT_MAX {
@@ -710,31 +711,9 @@ pub(super) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
     Table::new("What each engine does by itself", grid)
 }
 
-/// The day of a moment, by the calendar: `2026-11-22`.
-pub(super) fn day(unix_s: u64) -> String {
-    // Days since 0000-03-01, in eras of 400 years; years begin in March.
-    let days = unix_s / 86_400 + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march + 2) / 5 + 1;
-    let month = if march < 10 { march + 3 } else { march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_by_the_calendar() {
-        assert_eq!(day(0), "1970-01-01");
-        assert_eq!(day(951_782_400), "2000-02-29");
-        assert_eq!(day(1_767_225_599), "2025-12-31");
-        assert_eq!(day(1_795_324_662), "2026-11-22");
-    }
 
     #[test]
     fn repeats_become_a_line_with_a_range() {

@@ -87,9 +87,9 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let told = report::told(self.run).into_iter();
-        let judged = told.map(|(held, text)| (outcome(held.comparison.as_ref()), text));
-        let mut findings = claims(judged.collect());
+        let claimed = report::claimed(self.run);
+        let outcomes = claimed.items.iter().map(|item| outcome(item.comparison.as_ref()));
+        let mut findings = claims(outcomes.zip(report::sentences(&claimed)).collect());
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
         findings.extend(self.run.plan.skipped.iter().map(|line| {
             let text = format!("{}.", line.trim_end_matches('.'));
@@ -117,8 +117,8 @@ impl<'a> Page<'a> {
             (0, 0, 0) => return None,
             _ if is_one_run => (Outcome::Undecided, "Undecided"),
             (0, _, 0) => (Outcome::Undecided, "Undecided"),
-            (_, _, 0) => (Outcome::Held, "Held"),
-            _ => (Outcome::Missed, "Did not hold"),
+            (_, _, 0) => (Outcome::Held, "Confirmed"),
+            _ => (Outcome::Missed, "Contradicted"),
         };
         let mut text = format!(
             "{data}: an update writes most in a transaction of its own and least in one \
@@ -138,14 +138,15 @@ impl<'a> Page<'a> {
     }
 
     fn published(&self) -> Section {
-        let item = |held: report::Held<'_>| Published {
-            group: format!("{}, {}", held.engine, held.item.table),
-            name: format!("{}: {} / {}", held.item.column, held.item.arm, held.item.base),
-            ratio: held.item.published,
-            measured: held.comparison,
+        let claimed = report::claimed(self.run);
+        let item = |of: &report::Claimed<'_>| Published {
+            group: format!("{}, {}", of.engine, of.item.table),
+            name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
+            ratio: of.item.published,
+            measured: of.comparison,
         };
-        let items: Vec<Published> = report::held(self.run).into_iter().map(item).collect();
-        let grid = report::headlines(self.run);
+        let items: Vec<Published> = claimed.items.iter().map(item).collect();
+        let grid = report::headlines(&claimed);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 

@@ -276,5 +276,10 @@ fn outline(model: &ReportModel) -> String {
 fn the_page_of_a_known_record() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
     let model = linkbench::model(&record);
+    if std::env::var_os("LITHIFY_REWRITE").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/sample_outline.txt");
+        std::fs::write(path, format!("{}\n", outline(&model))).expect("writes");
+        return;
+    }
     assert_eq!(outline(&model), include_str!("sample_outline.txt").trim_end());
 }

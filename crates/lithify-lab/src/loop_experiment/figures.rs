@@ -7,7 +7,9 @@ use crate::adapter::{EngineName, EngineStatistics};
 use crate::dbbench::figures::{Measured, measured};
 use crate::dbbench::spec::{Benchmark, DbResult, StepResult};
 use crate::experiment::loops::LoopColumn;
+use crate::report::days;
 use crate::report::figures::Spread;
+use crate::statistics::verdicts::Rounds;
 
 /// A GB of the published tables.
 pub const GB: f64 = (1u64 << 30) as f64;
@@ -59,6 +61,30 @@ impl<'a> Figures<'a> {
         value: impl Fn(&Measured<'_>) -> Option<f64>,
     ) -> Option<Spread> {
         Spread::of(self.tests(engine, arm, test).iter().filter_map(value).collect())
+    }
+
+    /// A published figure of an arm, repeat by repeat.
+    pub fn rounds(
+        &self,
+        engine: &EngineName,
+        arm: &str,
+        test: Benchmark,
+        column: LoopColumn,
+    ) -> Rounds {
+        let results = self.results(engine, arm).into_iter();
+        let of = |result: &'a DbResult| {
+            Some((result.cell.repeat, column_value(&self.test(result, test)?, column)?))
+        };
+        results.filter_map(of).collect()
+    }
+
+    /// Whether two arms were measured on different days.
+    pub fn apart(&self, engine: &EngineName, arms: [&str; 2]) -> bool {
+        let [arm, base] = arms.map(|arm| -> Vec<(u64, u64)> {
+            let results = self.results(engine, arm).into_iter();
+            results.map(|result| (result.cell.repeat, result.started_unix_s)).collect()
+        });
+        days::apart(&arm, &base)
     }
 
     /// A published figure over the repeats.

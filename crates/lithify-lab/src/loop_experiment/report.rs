@@ -14,11 +14,13 @@ use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
 use crate::report::card::{text as card_text, tree};
 use crate::report::compare::{
-    Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, compare, direction, sentence,
+    CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
 };
+use crate::report::days;
 use crate::report::figures::{Spread, figure, figure_or_dash};
+use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::report::{opening, repeats};
+use crate::report::{VERDICTS_HEADING, opening, repeats};
 use crate::run::cell::EngineSettings;
 
 const MIB: f64 = (1u64 << 20) as f64;
@@ -66,7 +68,10 @@ pub fn render(record: &LoopRecord) -> String {
     line(&checks(record, &figures).join("\n"));
     if !experiment.headlines.is_empty() {
         line("\nPublished against measured");
-        line(&comparison(record, &figures));
+        let judged = claims(record, &figures);
+        line(&comparison(record, &figures, &judged));
+        line(&format!("\n{VERDICTS_HEADING}"));
+        line(&judged.basis.text());
     }
     line("\nTo be read with");
     experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
@@ -100,6 +105,7 @@ pub(crate) fn card(record: &LoopRecord) -> Vec<(&'static str, String)> {
         ("memory", format!("{}, not limited", mib(machine.memory_bytes))),
         ("data on", format!("{} on {}", machine.file_system, machine.device)),
         ("built by", format!("{}, {}", machine.compiler, machine.build)),
+        ("measured on", days_of(record)),
         (
             "keys",
             format!(
@@ -132,6 +138,13 @@ pub(crate) fn card(record: &LoopRecord) -> Vec<(&'static str, String)> {
         ("durability", settings.durability.name().to_owned()),
         ("codecs", codecs(record)),
     ]
+}
+
+/// The days of the cells; with several, what was measured on each.
+fn days_of(record: &LoopRecord) -> String {
+    let results = record.run.results();
+    days::line(results.map(|result| (result.cell.id.as_str(), result.started_unix_s)))
+        .unwrap_or_default()
 }
 
 /// The codecs of every arm: level 0, small levels, middle, bottom.
@@ -466,90 +479,104 @@ pub(crate) fn checks(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> 
     lines
 }
 
-/// Published ratios beside measured ones.
-pub(crate) fn comparison_grid(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
-    let columns = [
-        ("test", Align::Left),
-        ("figure", Align::Left),
-        ("ratio", Align::Left),
-        ("published", Align::Right),
-        ("measured", Align::Right),
-        ("range", Align::Right),
-        ("same direction?", Align::Left),
-        ("measured/published", Align::Right),
-        ("engine", Align::Left),
-    ];
-    let mut rows = Vec::new();
+/// A published ratio on an engine, with what was measured of it.
+pub(crate) struct Claimed<'a> {
+    pub(crate) engine: &'a EngineName,
+    pub(crate) item: &'a LoopHeadline,
+    /// `None` where it was not measured, or a figure is zero.
+    pub(crate) comparison: Option<Comparison>,
+}
+
+/// All claims of a run, judged together.
+pub(crate) struct Claims<'a> {
+    pub(crate) items: Vec<Claimed<'a>>,
+    pub(crate) basis: Basis,
+}
+
+/// Judges every published ratio on every engine.
+pub(crate) fn claims<'a>(record: &'a LoopRecord, figures: &Figures<'_>) -> Claims<'a> {
+    let mut family = Family::default();
+    let mut added = Vec::new();
+    let headlines = &record.plan.experiment.headlines;
     for engine in &record.plan.engines {
-        for item in &record.plan.experiment.headlines {
-            let comparison = headline(figures, engine, item);
-            rows.push(comparison_row(record, engine, item, comparison.as_ref()));
+        for item in headlines {
+            let arms = [item.arm.as_str(), item.base.as_str()];
+            let sides = Sides {
+                kind: item.column.to_string(),
+                values: arms.map(|arm| figures.rounds(engine, arm, item.test, item.column)),
+                other_day: figures.apart(engine, arms),
+                ..Sides::default()
+            };
+            added.push((engine, item, family.add(sides)));
         }
     }
-    Grid::new(&columns, rows)
+    add_noise(&mut family, record, figures);
+    let findings = family.judge();
+    let items = added.into_iter().map(|(engine, item, place)| Claimed {
+        engine,
+        item,
+        comparison: findings.get(place).and_then(|found| claim(&found.judged, item.published)),
+    });
+    Claims { items: items.collect(), basis: findings.basis.clone() }
+}
+
+/// Neighbouring arms that no claim compares say something of the noise, too.
+fn add_noise(family: &mut Family, record: &LoopRecord, figures: &Figures<'_>) {
+    let headlines = &record.plan.experiment.headlines;
+    let mut known: Vec<(Benchmark, LoopColumn)> = Vec::new();
+    for item in headlines {
+        if known.contains(&(item.test, item.column)) {
+            continue;
+        }
+        known.push((item.test, item.column));
+        for engine in &record.plan.engines {
+            for arms in record.plan.arms.windows(2) {
+                let is_claim = |other: &&LoopHeadline| {
+                    (other.test, other.column) == (item.test, item.column)
+                        && arms.contains(&other.arm)
+                        && arms.contains(&other.base)
+                };
+                if !headlines.iter().any(|other| is_claim(&other)) {
+                    let sides = [&arms[0], &arms[1]]
+                        .map(|arm| figures.rounds(engine, arm, item.test, item.column));
+                    family.add_noise(&item.column.to_string(), sides);
+                }
+            }
+        }
+    }
+}
+
+/// Published ratios beside measured ones.
+pub(crate) fn comparison_grid(record: &LoopRecord, judged: &Claims<'_>) -> Grid {
+    let mut columns = vec![("test", Align::Left), ("figure", Align::Left), ("ratio", Align::Left)];
+    columns.extend(CLAIM_COLUMNS);
+    columns.push(("engine", Align::Left));
+    let row = |Claimed { engine, item, comparison }: &Claimed<'_>| {
+        let arms = [&item.arm, &item.base].map(|arm| published_name(record, arm));
+        let mut row = vec![item.test.to_string(), item.column.to_string(), arms.join(" / ")];
+        row.extend(claim_cells(item.published, comparison.as_ref(), "no ratio"));
+        row.push(engine.to_string());
+        row
+    };
+    Grid::new(&columns, judged.items.iter().map(row).collect())
 }
 
 /// What a measured ratio comes to, engine by engine and claim by claim.
-pub(crate) fn sentences(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for engine in &record.plan.engines {
-        for item in &record.plan.experiment.headlines {
-            let comparison = headline(figures, engine, item);
-            let column = item.column.name();
-            let says = sentence(&item.claim, column, item.published, comparison.as_ref());
-            sentences.push(format!("{engine}: {says}"));
-        }
-    }
-    sentences
+pub(crate) fn sentences(judged: &Claims<'_>) -> Vec<String> {
+    let says = |Claimed { engine, item, comparison }: &Claimed<'_>| {
+        let column = item.column.name();
+        let says = sentence(&item.claim, column, item.published, comparison.as_ref());
+        format!("{engine}: {says}")
+    };
+    judged.items.iter().map(says).collect()
 }
 
 /// The ratios, their sentences, and the figures that were zero.
-fn comparison(record: &LoopRecord, figures: &Figures<'_>) -> String {
-    let mut text = comparison_grid(record, figures).text();
-    let lines = sentences(record, figures).into_iter().chain(zeros(record, figures));
+fn comparison(record: &LoopRecord, figures: &Figures<'_>, judged: &Claims<'_>) -> String {
+    let mut text = comparison_grid(record, judged).text();
+    let lines = sentences(judged).into_iter().chain(zeros(record, figures));
     lines.for_each(|line| text.push_str(&format!("\n  - {line}")));
-    if record.plan.sizes.repeats < REPEATS_WANTED {
-        text.push_str(&format!(
-            "\n  ({}; a claim should rest on {REPEATS_WANTED})",
-            repeats(record.plan.sizes.repeats)
-        ));
-    }
     text
-}
-
-/// The comparison of one headline on an engine, if both of its arms were measured.
-pub(crate) fn headline(
-    figures: &Figures<'_>,
-    engine: &EngineName,
-    item: &LoopHeadline,
-) -> Option<Comparison> {
-    let spread = |arm: &str| figures.column(engine, arm, item.test, item.column);
-    compare(&spread(&item.arm)?, &spread(&item.base)?, item.published)
-}
-
-fn comparison_row(
-    record: &LoopRecord,
-    engine: &EngineName,
-    item: &LoopHeadline,
-    comparison: Option<&Comparison>,
-) -> Vec<String> {
-    let mut row = vec![
-        item.test.to_string(),
-        item.column.to_string(),
-        format!("{} / {}", published_name(record, &item.arm), published_name(record, &item.base)),
-        format!("{:.3}", item.published),
-    ];
-    match comparison {
-        Some(comparison) => row.extend([
-            format!("{:.3}", comparison.ratio),
-            format!("[{:.3}, {:.3}]", comparison.min, comparison.max),
-            direction(comparison.verdict).to_owned(),
-            format!("{:.3}", comparison.ratio / item.published),
-        ]),
-        None => row.extend(["-", "-", "no ratio", "-"].map(str::to_owned)),
-    }
-    row.push(engine.to_string());
-    row
 }
 
 /// A line for every published figure that was zero in all arms: a ratio says nothing about it.

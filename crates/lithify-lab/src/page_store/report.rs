@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use super::store::Layout;
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
-use crate::report::compare::{Comparison, compare};
+use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
+use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::run::file_system::FileSystemSpec;
+use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -68,9 +70,20 @@ pub(crate) fn spread(
     layout: Layout,
     of: fn(&PagesFigures) -> Option<f64>,
 ) -> Option<Spread> {
+    let rounds = rounds(record, file_system, layout, of);
+    Spread::of(rounds.into_iter().map(|(_, value)| value).collect())
+}
+
+/// A figure of a layout on a file system, repeat by repeat.
+fn rounds(
+    record: &PagesRecord,
+    file_system: &FileSystemSpec,
+    layout: Layout,
+    of: fn(&PagesFigures) -> Option<f64>,
+) -> Rounds {
     let is_meant = |cell: &&PagesCell| cell.file_system == *file_system && cell.layout == layout;
-    let figures = record.cells.iter().filter(is_meant).filter_map(|cell| cell.figures.as_ref());
-    Spread::of(figures.filter_map(of).collect())
+    let cells = record.cells.iter().filter(is_meant);
+    cells.filter_map(|cell| Some((cell.repeat, of(cell.figures.as_ref()?)?))).collect()
 }
 
 fn section(record: &PagesRecord, columns: &[Column]) -> Grid {
@@ -166,17 +179,21 @@ impl DropRatio {
     }
 }
 
-/// Every published ratio of a file system that was measured.
+/// Every published ratio of a file system that was measured, judged together.
 pub(crate) fn drop_ratios(record: &PagesRecord) -> Vec<DropRatio> {
-    let mut ratios = Vec::new();
+    let mut family = Family::default();
+    let mut added = Vec::new();
     for file_system in &record.spec.file_systems {
         let name = file_system.to_string();
         let kind = name.split(':').next().unwrap_or_default();
         let mut push = |base: Layout, published: f64| {
-            let back = |layout| spread(record, file_system, layout, |f| Some(f.drop.back_seconds));
-            let both = back(Layout::Hole).zip(back(base));
-            let measured = both.and_then(|(hole, base)| compare(&hole, &base, published));
-            ratios.push(DropRatio { base, file_system: name.clone(), published, measured });
+            let back = |layout| rounds(record, file_system, layout, |f| Some(f.drop.back_seconds));
+            let place = family.add(Sides {
+                kind: "time to drop".to_owned(),
+                values: [back(Layout::Hole), back(base)],
+                ..Sides::default()
+            });
+            added.push((base, name.clone(), published, place));
         };
         if let Some((_, ratio)) = PUBLISHED_DROP.iter().find(|(known, _)| *known == kind) {
             push(Layout::Plain, *ratio);
@@ -185,30 +202,25 @@ pub(crate) fn drop_ratios(record: &PagesRecord) -> Vec<DropRatio> {
             push(Layout::Slot, PUBLISHED_DROP_OVER_SLOT);
         }
     }
-    ratios
+    let findings = family.judge();
+    let ratio = |(base, file_system, published, place)| {
+        let judged = findings.get(place).map(|found| &found.judged);
+        let measured = judged.and_then(|judged| claim(judged, published));
+        DropRatio { base, file_system, published, measured }
+    };
+    added.into_iter().map(ratio).collect()
 }
 
 /// Times to drop, published and measured.
 pub(crate) fn published(record: &PagesRecord) -> Grid {
     let row = |of: DropRatio| {
-        let measured = of.measured.map(|comparison| comparison.ratio);
-        let direction = match measured {
-            None => "-",
-            Some(ratio) if (ratio > 1.25) == (of.published > 1.25) => "same",
-            Some(_) => "other",
-        };
-        let what = of.what();
-        let figures = [figure(of.published), figure_or_dash(measured)];
-        [what, of.file_system].into_iter().chain(figures).chain([direction.to_owned()]).collect()
+        let mut row = vec![of.what(), of.file_system];
+        row.extend(claim_cells(of.published, of.measured.as_ref(), "not measured"));
+        row
     };
     let rows = drop_ratios(record).into_iter().map(row).collect();
-    let columns = [
-        ("what", Align::Left),
-        ("file system", Align::Left),
-        ("published", Align::Right),
-        ("measured", Align::Right),
-        ("direction", Align::Left),
-    ];
+    let mut columns = vec![("what", Align::Left), ("file system", Align::Left)];
+    columns.extend(CLAIM_COLUMNS);
     Grid::new(&columns, rows)
 }
 

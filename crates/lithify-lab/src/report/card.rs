@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::days;
 use super::figures::figure;
 use crate::experiment::Codec;
 use crate::meter::machine::Machine;
@@ -33,6 +34,7 @@ pub fn lines(record: &RunRecord) -> Vec<(&'static str, String)> {
         .find(|result| result.spec.purpose == Purpose::Measure);
     let Some(result) = measured else { return Vec::new() };
     let mut lines = machine(result);
+    lines.extend(days_of(record).map(|days| ("measured on", days)));
     lines.extend(engine(record, result));
     lines.push(("codec libraries", libraries(record)));
     lines.push(("database : memory", ratios(record)));
@@ -53,6 +55,12 @@ pub fn lines(record: &RunRecord) -> Vec<(&'static str, String)> {
     lines.push(("graph", compact(&result.graph)));
     lines.push(("counters", counters(record)));
     lines
+}
+
+/// The days of the cells; with several, what was measured on each.
+fn days_of(record: &RunRecord) -> Option<String> {
+    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+    days::line(results.map(|result| (result.spec.arm.as_str(), result.started_unix_s)))
 }
 
 fn machine(result: &CellResult) -> Vec<(&'static str, String)> {

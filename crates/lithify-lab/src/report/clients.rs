@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::compare::published_name;
 use super::figures::{Figures, Spread, figure, figure_or_dash};
 use super::gates;
-use super::paired::Comparison;
+use super::paired;
 use super::tables::{Align, Grid};
 use crate::experiment::Phase;
 use crate::linkbench::Operation;
@@ -182,10 +182,8 @@ impl<'a> Sweep<'a> {
             rows.push(row("ratio", &name, counts, |clients| {
                 let rates =
                     |arm| self.figures.by_repeat(arm, phase, clients, |phase| Some(phase.rate()));
-                let ratio = Comparison::of(&rates(&pair.arm), &rates(&pair.base), &[]);
-                ratio
-                    .and_then(|comparison| comparison.ratio)
-                    .map_or_else(|| "-".to_owned(), |ratio| ratio.with_range())
+                let ratios = paired::ratios(&rates(&pair.arm), &rates(&pair.base));
+                Spread::of(ratios).map_or_else(|| "-".to_owned(), |ratio| ratio.with_range())
             }));
             let published = self.published(phase, &pair.arm).zip(self.published(phase, &pair.base));
             if let Some((arm, base)) = published {

@@ -1,21 +1,21 @@
 //! Published ratios beside measured ones.
 //!
-//! A difference between two arms is called real only when the ranges over their repeats do not
-//! overlap; then it points in the published direction or in the opposite one. A published ratio
-//! near to 1 has no direction: it says that the two are about equal, and holds where ours is near to
-//! 1 too.
+//! A claim is judged as every other difference of the report: it is confirmed where the measured
+//! difference is significant and points in the published direction, whatever its size, and
+//! contradicted where it is significant and points in the other one. A published ratio near to 1
+//! says that the two are about equal: that is confirmed where the interval of ours is near to 1
+//! too.
 
 use super::figures::{
-    Figures, Spread, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation,
-    table_gb,
+    Figures, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
 };
+use super::judged::{Claimed, Judgements};
+use super::paired::{self, Family, NOT_SIGNIFICANT, Sides};
 use super::tables::{Align, Grid};
 use crate::experiment::{Column, Experiment, Headline, applies};
 use crate::run::RunRecord;
-use crate::run::cell::Purpose;
-
-/// Fewest repeats after which a range means something.
-const REPEATS_MIN: usize = 2;
+use crate::run::cell::{CellResult, Purpose};
+use crate::statistics::verdicts::{self, Judged, Rounds};
 
 /// The repeats that a claim should rest on.
 pub(crate) const REPEATS_WANTED: u64 = 3;
@@ -23,63 +23,80 @@ pub(crate) const REPEATS_WANTED: u64 = 3;
 /// Most of the CPUs that other processes may take before the figures are doubted.
 pub(crate) const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
-/// A published ratio this near to 1 says that the two are about equal.
-const ABOUT_EQUAL: f64 = 0.03;
+/// A published ratio this near to 1 says that the two are about equal; any other has a direction.
+const ABOUT_EQUAL: f64 = 0.02;
 
-/// A measured ratio this near to 1 bears it out: runs of one arm differ by as much.
+/// A measured ratio this near to 1 confirms it.
 const ABOUT_EQUAL_HERE: f64 = 0.06;
 
-/// A ratio with less than half of the published one's logarithm is far weaker, one with more than
-/// twice far stronger.
+/// A ratio with less than half of the published one's logarithm is less, one with more than twice
+/// is more.
 const FAR: f64 = 2.0;
+
+/// How large a confirmed difference is beside the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Of about that size.
+    AsPublished,
+    /// Larger.
+    More,
+    /// Smaller.
+    Less,
+}
 
 /// What the measured ratio says about the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A real difference in the published direction, or about equal as published.
-    Same,
-    /// A real difference in the other direction, or where none was published.
-    Opposite,
-    /// The ranges of the arms overlap, where a difference was published or ours is not small.
-    NoDifference,
-    /// One repeat has no range; true when it lies on the published side.
-    SingleRun(bool),
+    /// A significant difference in the published direction, or about equal as published.
+    Confirmed(Size),
+    /// A significant difference in the other direction, or where none was published.
+    Contradicted,
+    /// The difference is not significant.
+    NotSignificant,
+    /// There is no verdict; true when the ratio lies on the published side.
+    DirectionOnly(bool),
 }
 
-/// A measured ratio.
+/// A measured ratio of a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Median over median.
+    /// Geometric mean of the repeats' ratios.
     pub ratio: f64,
-    /// The smallest that the ranges allow.
-    pub min: f64,
-    /// The largest that the ranges allow.
-    pub max: f64,
-    /// What it says.
+    /// What the ratio comes to by itself.
+    pub judged: Judged,
+    /// What it says of the claim.
     pub verdict: Verdict,
 }
 
-/// Compares `arm` with `base`; `None` when a ratio means nothing because a figure is zero.
-pub fn compare(arm: &Spread, base: &Spread, published: f64) -> Option<Comparison> {
-    if base.min <= 0.0 || arm.min <= 0.0 {
-        return None;
+/// What a judged ratio says of a published one; `None` when a ratio means nothing because a figure
+/// is zero.
+pub fn claim(judged: &Judged, published: f64) -> Option<Comparison> {
+    let ratio = judged.ratio?;
+    let direction = (ratio > 1.0) == (published > 1.0);
+    let verdict = match judged.verdict {
+        verdicts::Verdict::DirectionOnly(_) if says_equal(published) => {
+            Verdict::DirectionOnly((ratio - 1.0).abs() < ABOUT_EQUAL_HERE)
+        }
+        verdicts::Verdict::DirectionOnly(_) => Verdict::DirectionOnly(direction),
+        _ if says_equal(published) => equal_claim(judged, ratio),
+        verdicts::Verdict::NotSignificant => Verdict::NotSignificant,
+        _ if direction => Verdict::Confirmed(size(ratio, published)),
+        _ => Verdict::Contradicted,
+    };
+    Some(Comparison { ratio, judged: *judged, verdict })
+}
+
+/// What a judged ratio says of "about equal".
+fn equal_claim(judged: &Judged, ratio: f64) -> Verdict {
+    let most = 1.0 + ABOUT_EQUAL_HERE;
+    let is_near = |value: f64| (1.0 / most..=most).contains(&value);
+    let all_near = judged.interval.is_none_or(|i| is_near(i.low) && is_near(i.high));
+    match judged.verdict.is_significant() {
+        _ if is_near(ratio) && all_near => Verdict::Confirmed(Size::AsPublished),
+        false => Verdict::NotSignificant,
+        true if is_near(ratio) => Verdict::Confirmed(Size::AsPublished),
+        true => Verdict::Contradicted,
     }
-    let ratio = arm.median / base.median;
-    let says_equal = says_equal(published);
-    let as_published = match says_equal {
-        true => (ratio - 1.0).abs() < ABOUT_EQUAL_HERE,
-        false => (ratio > 1.0) == (published > 1.0),
-    };
-    let verdict = if arm.count < REPEATS_MIN || base.count < REPEATS_MIN {
-        Verdict::SingleRun(as_published)
-    } else if arm.overlaps(base) && !(says_equal && as_published) {
-        Verdict::NoDifference
-    } else if as_published {
-        Verdict::Same
-    } else {
-        Verdict::Opposite
-    };
-    Some(Comparison { ratio, min: arm.min / base.max, max: arm.max / base.min, verdict })
 }
 
 /// Whether a published ratio says that the two are about equal.
@@ -87,19 +104,69 @@ fn says_equal(published: f64) -> bool {
     (published - 1.0).abs() < ABOUT_EQUAL
 }
 
-/// The comparison of one headline, if both of its arms were measured.
-pub fn headline(figures: &Figures<'_>, headline: &Headline) -> Option<Comparison> {
-    let spread = |arm| match headline.clients {
-        None => figures.column(arm, headline.phase, headline.column),
-        Some(clients) => figures
-            .spread_at(arm, headline.phase, clients, |phase| column_value(phase, headline.column)),
+/// How large a ratio in the published direction is beside the published one.
+fn size(measured: f64, published: f64) -> Size {
+    match measured.ln() / published.ln() {
+        times if times < 1.0 / FAR => Size::Less,
+        times if times > FAR => Size::More,
+        _ => Size::AsPublished,
+    }
+}
+
+/// The figure that a headline is of.
+fn value(result: &CellResult, item: &Headline) -> Option<f64> {
+    column_value(result.phase(item.phase), item.column)
+}
+
+/// A headline's figure of an arm, repeat by repeat.
+fn rounds(figures: &Figures<'_>, arm: &str, item: &Headline) -> Rounds {
+    match item.clients {
+        None => figures.rounds(arm, |result| value(result, item)),
+        Some(clients) => {
+            figures.by_repeat(arm, item.phase, clients, |phase| column_value(phase, item.column))
+        }
+    }
+}
+
+/// What is judged of a headline.
+pub(super) fn sides(figures: &Figures<'_>, item: &Headline) -> Sides {
+    let arms = [item.arm.as_str(), item.base.as_str()];
+    let again = |arm: &str| match item.clients {
+        None => figures.rounds_again(arm, |result| value(result, item)),
+        Some(_) => Rounds::new(),
     };
-    compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
+    Sides {
+        kind: item.column.to_string(),
+        values: arms.map(|arm| rounds(figures, arm, item)),
+        again: arms.map(again),
+        other_day: figures.apart(arms),
+    }
+}
+
+/// Adds what neighbouring arms say of the noise of a headline's figure, where they are not the
+/// arms of a headline on it.
+pub(super) fn add_noise(family: &mut Family, record: &RunRecord, figures: &Figures<'_>) {
+    let items: Vec<&Headline> = headlines(record).collect();
+    let key = |item: &Headline| (item.phase, item.column.to_string(), item.clients);
+    for (place, item) in items.iter().enumerate() {
+        if items[..place].iter().any(|other| key(other) == key(item)) {
+            continue;
+        }
+        for arms in record.plan.arms.windows(2) {
+            let is_of_both = |other: &&&Headline| {
+                arms.contains(&other.arm) && arms.contains(&other.base) && key(other) == key(item)
+            };
+            if !items.iter().any(|other| is_of_both(&other)) {
+                let sides = [0, 1].map(|side| rounds(figures, &arms[side], item));
+                family.add_noise(&item.column.to_string(), sides);
+            }
+        }
+    }
 }
 
 /// What is compared beside a published figure, because that one takes in what is not the engine's:
 /// machine-wide CPU the other processes, the directory the log.
-fn companions(headline: &Headline) -> &'static [Companion] {
+pub(super) fn companions(headline: &Headline) -> &'static [Companion] {
     match headline.column {
         _ if headline.clients.is_some() => &[],
         Column::McpuPerInsert | Column::McpuPerTransaction => {
@@ -110,15 +177,16 @@ fn companions(headline: &Headline) -> &'static [Companion] {
     }
 }
 
+/// A figure beside a published one.
 #[derive(Clone, Copy, Debug)]
-enum Companion {
+pub(super) enum Companion {
     OwnCpu,
     SettledCpu,
     Tables,
 }
 
 impl Companion {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Companion::OwnCpu => "  own CPU per op",
             Companion::SettledCpu => "  with settling",
@@ -126,29 +194,34 @@ impl Companion {
         }
     }
 
-    fn compare(self, figures: &Figures<'_>, headline: &Headline) -> Option<Comparison> {
+    /// What is judged of it.
+    pub(super) fn sides(self, figures: &Figures<'_>, headline: &Headline) -> Sides {
         let driver_us = figures.driver_us(headline.phase);
-        let spread = |arm| {
-            figures.spread(arm, |result| {
-                let phase = result.phase(headline.phase);
-                match self {
-                    Companion::OwnCpu => Some(cpu_us_per_operation(phase) - driver_us),
-                    Companion::SettledCpu => Some(settled_cpu_us_per_operation(phase) - driver_us),
-                    Companion::Tables => table_gb(phase),
-                }
-            })
+        let value = |result: &CellResult| {
+            let phase = result.phase(headline.phase);
+            match self {
+                Companion::OwnCpu => Some(cpu_us_per_operation(phase) - driver_us),
+                Companion::SettledCpu => Some(settled_cpu_us_per_operation(phase) - driver_us),
+                Companion::Tables => table_gb(phase),
+            }
         };
-        compare(&spread(&headline.arm)?, &spread(&headline.base)?, headline.published)
+        let arms = [headline.arm.as_str(), headline.base.as_str()];
+        Sides {
+            kind: self.name().to_owned(),
+            values: arms.map(|arm| figures.rounds(arm, value)),
+            again: arms.map(|arm| figures.rounds_again(arm, value)),
+            other_day: figures.apart(arms),
+        }
     }
 }
 
 /// The table of all headlines, a sentence for each, and what they are to be doubted for.
-pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
+pub(super) fn render(record: &RunRecord, judged: &Judgements<'_>) -> String {
     let mut text = String::new();
-    let grid = grid(record, figures);
+    let grid = grid(record, judged);
     if !grid.rows.is_empty() {
         text = grid.text();
-        sentences(record, figures).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
+        sentences(judged).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
     }
     let doubts = doubts(record);
     if grid.rows.is_empty() && doubts.is_empty() {
@@ -161,12 +234,11 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> String {
 }
 
 /// What a measured ratio comes to, claim by claim.
-pub fn sentences(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
-    let says = |item: &Headline| {
-        let comparison = headline(figures, item);
+pub(crate) fn sentences(judged: &Judgements<'_>) -> Vec<String> {
+    let says = |Claimed { item, comparison, .. }: &Claimed<'_>| {
         sentence(&item.claim, &name_of(item), item.published, comparison.as_ref())
     };
-    headlines(record).map(says).collect()
+    judged.headlines.iter().map(says).collect()
 }
 
 /// The headlines that the scale of a run is held against.
@@ -189,7 +261,10 @@ pub fn doubts(record: &RunRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if record.plan.repeats < REPEATS_WANTED {
         let repeats = super::repeats(record.plan.repeats);
-        lines.push(format!("({repeats}; a claim should rest on {REPEATS_WANTED})"));
+        lines.push(format!(
+            "({repeats}: directions, no verdicts; --repeats {REPEATS_WANTED} is the least that can \
+             decide)"
+        ));
     }
     if let Some(foreign) = disturbance_percent(record) {
         lines.push(format!(
@@ -202,29 +277,52 @@ pub fn doubts(record: &RunRecord) -> Vec<String> {
 }
 
 /// The published ratios beside ours.
-pub fn grid(record: &RunRecord, figures: &Figures<'_>) -> Grid {
+pub(crate) fn grid(record: &RunRecord, judged: &Judgements<'_>) -> Grid {
     let experiment = &record.plan.experiment;
     let mut rows = Vec::new();
-    for item in headlines(record) {
-        let comparison = headline(figures, item);
+    for Claimed { item, comparison, beside } in &judged.headlines {
         rows.push(row(experiment, item, &name_of(item), comparison.as_ref()));
-        for companion in companions(item) {
-            if let Some(comparison) = companion.compare(figures, item) {
-                rows.push(row(experiment, item, companion.name(), Some(&comparison)));
-            }
+        for (name, comparison) in beside {
+            rows.push(row(experiment, item, name, Some(comparison)));
         }
     }
-    let columns = [
-        ("phase", Align::Left),
-        ("figure", Align::Left),
-        ("ratio", Align::Left),
-        ("published", Align::Right),
-        ("measured", Align::Right),
-        ("range", Align::Right),
-        ("same direction?", Align::Left),
-        ("measured/published", Align::Right),
-    ];
+    let mut columns = vec![("phase", Align::Left), ("figure", Align::Left), ("ratio", Align::Left)];
+    columns.extend(CLAIM_COLUMNS);
     Grid::new(&columns, rows)
+}
+
+/// The columns of a claim, from the published ratio on.
+pub(crate) const CLAIM_COLUMNS: [(&str, Align); 6] = [
+    ("published", Align::Right),
+    ("measured [95 %]", Align::Right),
+    ("measured/published", Align::Right),
+    ("could have shown", Align::Right),
+    ("repeats to decide", Align::Right),
+    ("claim", Align::Left),
+];
+
+/// Their cells; `missing` says why there is no ratio.
+pub(crate) fn claim_cells(
+    published: f64,
+    comparison: Option<&Comparison>,
+    missing: &str,
+) -> [String; 6] {
+    let published_text = format!("{published:.3}");
+    let Some(Comparison { ratio, judged, verdict }) = comparison else {
+        return [&published_text, "-", "-", "-", "-", missing].map(str::to_owned);
+    };
+    let measured = match judged.interval {
+        Some(interval) => format!("{ratio:.3} [{:.3}, {:.3}]", interval.low, interval.high),
+        None => format!("{ratio:.3}"),
+    };
+    [
+        published_text,
+        measured,
+        format!("{:.3}", ratio / published),
+        paired::shown_text(judged),
+        paired::repeats_text(judged),
+        direction(*verdict).to_owned(),
+    ]
 }
 
 /// The largest share of the CPUs that other processes took in a phase of an arm, percent, where it
@@ -259,17 +357,8 @@ fn row(
             published_name(experiment, &item.arm),
             published_name(experiment, &item.base)
         ),
-        format!("{:.3}", item.published),
     ];
-    match comparison {
-        Some(comparison) => row.extend([
-            format!("{:.3}", comparison.ratio),
-            format!("[{:.3}, {:.3}]", comparison.min, comparison.max),
-            direction(comparison.verdict).to_owned(),
-            format!("{:.3}", comparison.ratio / item.published),
-        ]),
-        None => row.extend(["-", "-", "not measured", "-"].map(str::to_owned)),
-    }
+    row.extend(claim_cells(item.published, comparison, "not measured"));
     row
 }
 
@@ -281,13 +370,16 @@ pub(crate) fn published_name(experiment: &Experiment, arm: &str) -> String {
     }
 }
 
+/// A verdict on a claim in a table.
 pub(crate) fn direction(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Same => "yes",
-        Verdict::Opposite => "NO",
-        Verdict::NoDifference => "no difference",
-        Verdict::SingleRun(true) => "yes, but one run",
-        Verdict::SingleRun(false) => "no, but one run",
+        Verdict::Confirmed(Size::AsPublished) => "confirmed",
+        Verdict::Confirmed(Size::More) => "confirmed, by more",
+        Verdict::Confirmed(Size::Less) => "confirmed, by less",
+        Verdict::Contradicted => "CONTRADICTED",
+        Verdict::NotSignificant => NOT_SIGNIFICANT,
+        Verdict::DirectionOnly(true) => "direction only: as published",
+        Verdict::DirectionOnly(false) => "direction only: not as published",
     }
 }
 
@@ -306,24 +398,44 @@ pub(crate) fn sentence(
         format!("{}{} %", if percent >= 0.0 { "+" } else { "" }, figure(percent))
     };
     let (of_theirs, of_ours) = (percent(published), percent(comparison.ratio));
-    let figures = format!("{column} {of_theirs} published, {of_ours} here");
     let says = match comparison.verdict {
-        Verdict::Same => so_it_is(published, comparison.ratio),
-        Verdict::Opposite if says_equal(published) => "the two differ here",
-        Verdict::Opposite => "the opposite here",
-        Verdict::NoDifference => "the repeats do not tell the two apart here",
-        Verdict::SingleRun(true) => "so it is in one run, which does not decide it",
-        Verdict::SingleRun(false) => "not so in one run, which does not decide it",
+        Verdict::Confirmed(Size::AsPublished) => "confirmed",
+        Verdict::Confirmed(Size::More) => "confirmed, and by more",
+        Verdict::Confirmed(Size::Less) => "confirmed, but by less",
+        Verdict::Contradicted => "contradicted",
+        Verdict::NotSignificant => "not significant here",
+        Verdict::DirectionOnly(true) => "direction only, as published",
+        Verdict::DirectionOnly(false) => "direction only, not as published",
     };
-    format!("\"{claim}\": {says} ({figures}).")
+    let doubt = doubt(comparison);
+    format!("\"{claim}\": {says}: {column} {of_ours} here, {of_theirs} published{doubt}.")
 }
 
-/// What a ratio in the published direction comes to beside the published one.
-fn so_it_is(published: f64, measured: f64) -> &'static str {
-    let times = measured.ln() / published.ln();
-    match says_equal(published) {
-        false if times < 1.0 / FAR => "so it is here, but far weaker",
-        false if times > FAR => "so it is here, and far stronger",
-        _ => "so it is here",
+/// What would decide a claim without a verdict.
+fn doubt(comparison: &Comparison) -> String {
+    let Comparison { judged, verdict, .. } = comparison;
+    let mut text = String::new();
+    if *verdict == Verdict::NotSignificant && judged.could_have_shown.is_some() {
+        let shown = paired::shown_text(judged);
+        text.push_str(&format!("; this run could have shown a ratio of {shown}"));
     }
+    if let (Verdict::DirectionOnly(_), Some(interval)) = (verdict, judged.interval) {
+        let (low, high) = (figure(interval.low), figure(interval.high));
+        text.push_str(&format!("; the ratio may be {low} to {high}"));
+    }
+    match (verdict, judged.rounds_to_decide) {
+        (Verdict::NotSignificant | Verdict::DirectionOnly(_), Some(rounds)) => {
+            text.push_str(&format!("; --repeats {rounds} would decide {DECIDE_THIS}"));
+        }
+        (Verdict::DirectionOnly(_), None) if judged.interval.is_none() => {
+            text.push_str(&format!("; {DIRECTION_ONLY_DECIDE}"));
+        }
+        _ => {}
+    }
+    text
 }
+
+const DECIDE_THIS: &str = "a ratio of this size";
+
+/// Where nothing is known of the noise.
+const DIRECTION_ONLY_DECIDE: &str = "nothing is known of the noise: --repeats 5 decides";

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::{Comparison, compare, direction, published_name, sentence};
-use super::figures::{Figures, Spread, figure, figure_or_dash};
+use super::compare::{CLAIM_COLUMNS, claim_cells, published_name, sentence};
+use super::figures::{Figures, figure_or_dash};
+use super::judged::{ClaimedDrop, Judgements};
+use super::paired::Sides;
 use super::tables::{Align, Grid};
 use crate::experiment::PublishedDrop;
 use crate::run::RunRecord;
@@ -70,15 +72,19 @@ pub fn grid(record: &RunRecord, figures: &Figures<'_>) -> Option<Grid> {
 }
 
 /// The table, what was called, and the published ratios; `None` where nothing was dropped.
-pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
+pub(super) fn render(
+    record: &RunRecord,
+    figures: &Figures<'_>,
+    judged: &Judgements<'_>,
+) -> Option<String> {
     let mut text = grid(record, figures)?.text();
     for line in calls(record, figures) {
         text.push_str(&format!("\n{line}"));
     }
-    let published = published(record, figures);
+    let published = published(record, judged);
     if !published.rows.is_empty() {
         text.push_str(&format!("\npublished against measured:\n{}", published.text()));
-        for line in sentences(record, figures) {
+        for line in sentences(judged) {
             text.push_str(&format!("\n  - {line}"));
         }
     }
@@ -111,50 +117,49 @@ const TIMES: [(&str, Time); 2] = [
     ("until the space is back", |figures| figures.back_seconds),
 ];
 
-fn comparison(figures: &Figures<'_>, item: &PublishedDrop, time: Time) -> Option<Comparison> {
-    let spread = |arm: &str| -> Option<Spread> {
-        figures.spread(arm, |result| Some(time(&result.dropped.as_ref()?.figures)))
+/// What is judged of a published ratio of times: each time by its name.
+pub(super) fn sides(
+    figures: &Figures<'_>,
+    item: &PublishedDrop,
+) -> impl Iterator<Item = (&'static str, Sides)> {
+    let arms = [item.arm.as_str(), item.base.as_str()];
+    let side = move |(name, time): (&'static str, Time)| {
+        let rounds =
+            |arm: &str| figures.rounds(arm, |result| Some(time(&result.dropped.as_ref()?.figures)));
+        let sides = Sides {
+            kind: name.to_owned(),
+            values: arms.map(rounds),
+            other_day: figures.apart(arms),
+            ..Sides::default()
+        };
+        (name, sides)
     };
-    compare(&spread(&item.arm)?, &spread(&item.base)?, item.published)
+    TIMES.into_iter().map(side).collect::<Vec<_>>().into_iter()
 }
 
 /// The published ratios beside ours.
-pub fn published(record: &RunRecord, figures: &Figures<'_>) -> Grid {
+pub(crate) fn published(record: &RunRecord, judged: &Judgements<'_>) -> Grid {
     let experiment = &record.plan.experiment;
     let mut rows = Vec::new();
-    for item in &experiment.drops {
-        for (name, time) in TIMES {
-            let comparison = comparison(figures, item, time);
-            let measured = |of: fn(&Comparison) -> f64| figure_or_dash(comparison.as_ref().map(of));
-            rows.push(vec![
-                name.to_owned(),
-                format!(
-                    "{} / {}",
-                    published_name(experiment, &item.arm),
-                    published_name(experiment, &item.base)
-                ),
-                figure(item.published),
-                measured(|comparison| comparison.ratio),
-                comparison.map_or("not measured", |found| direction(found.verdict)).to_owned(),
-            ]);
+    for ClaimedDrop { item, times } in &judged.drops {
+        for (name, comparison) in times {
+            let arms = [&item.arm, &item.base].map(|arm| published_name(experiment, arm));
+            let mut row = vec![(*name).to_owned(), arms.join(" / ")];
+            row.extend(claim_cells(item.published, comparison.as_ref(), "not measured"));
+            rows.push(row);
         }
     }
-    let columns = [
-        ("time to drop", Align::Left),
-        ("ratio", Align::Left),
-        ("published", Align::Right),
-        ("measured", Align::Right),
-        ("same direction?", Align::Left),
-    ];
+    let mut columns = vec![("time to drop", Align::Left), ("ratio", Align::Left)];
+    columns.extend(CLAIM_COLUMNS);
     Grid::new(&columns, rows)
 }
 
 /// What a measured ratio comes to, claim by claim.
-pub fn sentences(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
-    let [_, (name, back)] = TIMES;
-    let says = |item: &PublishedDrop| {
-        let comparison = comparison(figures, item, back);
-        sentence(&item.claim, &format!("time {name}"), item.published, comparison.as_ref())
+pub(crate) fn sentences(judged: &Judgements<'_>) -> Vec<String> {
+    let says = |ClaimedDrop { item, times }: &ClaimedDrop<'_>| {
+        let (name, comparison) = times.last()?;
+        let time = format!("time {name}");
+        Some(sentence(&item.claim, &time, item.published, comparison.as_ref()))
     };
-    record.plan.experiment.drops.iter().map(says).collect()
+    judged.drops.iter().filter_map(says).collect()
 }

@@ -1,9 +1,11 @@
 //! From raw results to figures: per cell, and per arm over its repeats.
 
+use super::days;
 use crate::experiment::{Column, Phase};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
 use crate::statistics;
+use crate::statistics::verdicts::Rounds;
 
 /// What the driver itself costs, from the calibration; zeros without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -122,6 +124,26 @@ impl<'a> Figures<'a> {
     /// The valid second runs of an arm that has a control.
     pub fn control(&self, arm: &str) -> Vec<&'a CellResult> {
         self.controls.iter().copied().filter(|result| result.spec.arm == arm).collect()
+    }
+
+    /// A figure of an arm, repeat by repeat.
+    pub fn rounds(&self, arm: &str, figure: impl Fn(&CellResult) -> Option<f64>) -> Rounds {
+        let results = self.results(arm).iter();
+        results.filter_map(|result| Some((result.spec.repeat, figure(result)?))).collect()
+    }
+
+    /// The same of the arm's A/A control; empty without one.
+    pub fn rounds_again(&self, arm: &str, figure: impl Fn(&CellResult) -> Option<f64>) -> Rounds {
+        let results = self.control(arm).into_iter();
+        results.filter_map(|result| Some((result.spec.repeat, figure(result)?))).collect()
+    }
+
+    /// Whether two arms were measured on different days.
+    pub fn apart(&self, arms: [&str; 2]) -> bool {
+        let moments = |arm: &str| -> Vec<(u64, u64)> {
+            self.results(arm).iter().map(|r| (r.spec.repeat, r.started_unix_s)).collect()
+        };
+        days::apart(&moments(arms[0]), &moments(arms[1]))
     }
 
     /// A figure of an arm over its repeats; `None` when no repeat has it.

@@ -1,36 +1,35 @@
-//! Floors: what a figure must not fall behind, whether it does, and the list that begins with those
-//! that do.
+//! Floors: the targets that a figure must not fall behind, whether it does, and the list that begins
+//! with those that do.
 //!
-//! Owns: the judging of one figure against the other side's ([`against_other`]) or against a limit
-//! ([`against_limit`]), and the list ([`render`]). Pure: spreads in, verdicts and text out. Which
-//! figures have a floor is for each report to say.
+//! Owns: the judging of one figure against its base ([`against_base`]) or against a limit
+//! ([`against_limit`]), and the list ([`render`]). Pure: comparisons in, verdicts and text out. Which
+//! figures have a target is for each report to say.
 
 use std::cmp::Ordering;
 
 use super::figures::{Spread, figure};
-use super::paired::{Better, Comparison, Verdict};
+use super::paired::{Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome};
 use super::tables::{Align, Grid};
 
-/// What a floor comes to. A factor says how far behind: 1.1 is a tenth, infinite is "the other
-/// side has none of it".
+/// What a target comes to. A factor says how far behind: 1.1 is a tenth, infinite is "the base has
+/// none of it".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judgement {
     /// As good as asked for, or better.
-    Held,
-    /// Behind by the factor, and by no more than the same side differs from itself.
-    WithinNoise(f64),
-    /// Behind by the factor.
+    Met,
+    /// Behind by the factor, and not significantly.
+    NotSignificant(f64),
+    /// Behind by the factor; there is no verdict.
+    DirectionOnly(f64),
+    /// Behind by the factor, significantly, or over a limit.
     Missed(f64),
 }
 
-/// Judges the first side's figure by the other's, repeat by repeat: behind are medians. Noise is
-/// what the control differs by; without a control, or where the other side is zero and there are
-/// no ratios, that the ranges of two repeats or more overlap.
-pub fn against_other(better: Better, comparison: &Comparison) -> Judgement {
-    let Comparison { first, other, ratio, control, .. } = comparison;
-    let paired = ratio.filter(|ratio| ratio.count == first.count.min(other.count));
-    let quotient = match paired {
-        Some(ratio) => ratio.median,
+/// Judges the first side's figure by the base's.
+pub fn against_base(better: Better, comparison: &Comparison) -> Judgement {
+    let Comparison { first, other, judged, .. } = comparison;
+    let quotient = match judged.ratio {
+        Some(ratio) => ratio,
         None if first.median == other.median => 1.0,
         None => first.median / other.median,
     };
@@ -38,23 +37,21 @@ pub fn against_other(better: Better, comparison: &Comparison) -> Judgement {
         Better::Lower => quotient,
         Better::Higher => 1.0 / quotient,
     };
-    if factor <= 1.0 {
-        return Judgement::Held;
+    match comparison.outcome(better) {
+        _ if factor <= 1.0 => Judgement::Met,
+        Outcome::Worse => Judgement::Missed(factor),
+        Outcome::DirectionOnly(_) => Judgement::DirectionOnly(factor),
+        Outcome::Better | Outcome::NotSignificant => Judgement::NotSignificant(factor),
     }
-    let is_noise = match (paired, control) {
-        (Some(_), Some(_)) => comparison.verdict(better) == Verdict::WithinBand,
-        _ => first.count >= 2 && other.count >= 2 && first.overlaps(other),
-    };
-    if is_noise { Judgement::WithinNoise(factor) } else { Judgement::Missed(factor) }
 }
 
 /// Judges a figure by the most that it may be, whatever another side does. It holds in every
 /// repeat or is missed.
 pub fn against_limit(limit: f64, value: &Spread) -> Judgement {
-    if value.max <= limit { Judgement::Held } else { Judgement::Missed(value.max / limit) }
+    if value.max <= limit { Judgement::Met } else { Judgement::Missed(value.max / limit) }
 }
 
-/// One figure with a floor.
+/// One figure with a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Where it was measured: the loop or phase, and the setting.
@@ -63,29 +60,30 @@ pub struct Cell {
     pub figure: String,
     /// What was measured.
     pub value: String,
-    /// What it is judged by.
-    pub floor: String,
-    /// What the same side twice differs by; a dash where that does not matter or is not known.
-    pub control: String,
+    /// What it is judged by: the base with its value, or the limit.
+    pub target: String,
+    /// The smallest ratio that would have been significant; a dash where that is not known.
+    pub could_have_shown: String,
     /// What comes of it.
     pub judgement: Judgement,
 }
 
 impl Cell {
-    /// A figure that must be as good as the other side's.
-    pub fn against_other(
+    /// A figure that must be as good as that of `base`: an engine or arm.
+    pub fn against_base(
         place: String,
         figure: String,
         better: Better,
+        base: &str,
         comparison: &Comparison,
     ) -> Cell {
         Cell {
             place,
             figure,
             value: comparison.first.with_range(),
-            floor: comparison.other.with_range(),
-            control: comparison.control.map_or_else(|| "-".to_owned(), |c| c.with_range()),
-            judgement: against_other(better, comparison),
+            target: format!("{base}: {}", comparison.other.with_range()),
+            could_have_shown: comparison.could_have_shown(),
+            judgement: against_base(better, comparison),
         }
     }
 
@@ -95,18 +93,19 @@ impl Cell {
             place,
             figure: name,
             value: value.with_range(),
-            floor: format!("at most {}", figure(limit)),
-            control: "-".to_owned(),
+            target: format!("limit: at most {}", figure(limit)),
+            could_have_shown: "-".to_owned(),
             judgement: against_limit(limit, value),
         }
     }
 
-    /// Missed before noise before held, and how far.
+    /// Missed before what is behind without a verdict before met, and how far.
     fn urgency(&self) -> (u8, f64) {
         match self.judgement {
-            Judgement::Missed(factor) => (2, factor),
-            Judgement::WithinNoise(factor) => (1, factor),
-            Judgement::Held => (0, 0.0),
+            Judgement::Missed(factor) => (3, factor),
+            Judgement::DirectionOnly(factor) => (2, factor),
+            Judgement::NotSignificant(factor) => (1, factor),
+            Judgement::Met => (0, 0.0),
         }
     }
 }
@@ -116,28 +115,35 @@ fn most_urgent_first(a: &Cell, b: &Cell) -> Ordering {
     b.cmp(&a).then(by_b.total_cmp(&by_a))
 }
 
-/// The missed cells, farthest behind first, and those behind within the noise after them.
+/// The missed cells, farthest behind first, then those behind without a verdict, then those that
+/// are behind and not significantly.
 pub fn behind(cells: &[Cell]) -> Vec<&Cell> {
     let mut listed: Vec<&Cell> =
-        cells.iter().filter(|cell| cell.judgement != Judgement::Held).collect();
+        cells.iter().filter(|cell| cell.judgement != Judgement::Met).collect();
     listed.sort_by(|a, b| most_urgent_first(a, b));
     listed
 }
 
-/// How many floors were missed, how many are behind within the noise, how many were held.
+/// How many targets were missed, how many are behind without being missed, how many were met.
 pub fn counts(cells: &[Cell]) -> String {
-    let behind = behind(cells).len();
-    let is_missed = |cell: &&Cell| matches!(cell.judgement, Judgement::Missed(_));
-    let missed = cells.iter().filter(is_missed).count();
-    format!(
-        "{missed} of {} floors missed, {} behind within noise, {} held",
+    let count = |wanted: fn(&Judgement) -> bool| {
+        cells.iter().filter(|cell| wanted(&cell.judgement)).count()
+    };
+    let directions = count(|judgement| matches!(judgement, Judgement::DirectionOnly(_)));
+    let mut text = format!(
+        "{} of {} targets missed, {} behind ({NOT_SIGNIFICANT})",
+        count(|judgement| matches!(judgement, Judgement::Missed(_))),
         cells.len(),
-        behind - missed,
-        cells.len() - behind
-    )
+        count(|judgement| matches!(judgement, Judgement::NotSignificant(_))),
+    );
+    if directions > 0 {
+        text.push_str(&format!(", {directions} behind ({DIRECTION_ONLY})"));
+    }
+    text.push_str(&format!(", {} met", count(|judgement| *judgement == Judgement::Met)));
+    text
 }
 
-/// The counts, and the table of what is behind. `None` when nothing has a floor.
+/// The counts, and the table of what is behind. `None` when nothing has a target.
 pub fn render(cells: &[Cell]) -> Option<String> {
     if cells.is_empty() {
         return None;
@@ -149,16 +155,16 @@ pub fn render(cells: &[Cell]) -> Option<String> {
     Some(format!("{}\n{}", counts(cells), grid.text()))
 }
 
-/// What is behind its floors, one line each.
+/// What is behind its targets, one line each.
 pub fn grid(cells: &[Cell]) -> Grid {
     let columns = [
-        ("floor", Align::Left),
+        ("target", Align::Left),
         ("behind", Align::Right),
         ("where", Align::Left),
         ("figure", Align::Left),
         ("measured", Align::Right),
-        ("must not be worse than", Align::Right),
-        ("same engine twice", Align::Right),
+        ("base or limit", Align::Right),
+        ("could have shown", Align::Right),
     ];
     Grid::new(&columns, behind(cells).into_iter().map(row).collect())
 }
@@ -166,104 +172,122 @@ pub fn grid(cells: &[Cell]) -> Grid {
 fn row(cell: &Cell) -> Vec<String> {
     let (verdict, factor) = match cell.judgement {
         Judgement::Missed(factor) => ("MISSED", factor),
-        Judgement::WithinNoise(factor) => ("within noise", factor),
-        Judgement::Held => ("held", 1.0),
+        Judgement::NotSignificant(factor) => (NOT_SIGNIFICANT, factor),
+        Judgement::DirectionOnly(factor) => (DIRECTION_ONLY, factor),
+        Judgement::Met => ("met", 1.0),
     };
     let behind = match factor.is_finite() {
         true => format!("{factor:.3} x"),
         false => "infinite".to_owned(),
     };
-    let texts = [verdict, &behind, &cell.place, &cell.figure, &cell.value, &cell.floor];
-    texts.into_iter().chain([cell.control.as_str()]).map(str::to_owned).collect()
+    let texts = [verdict, &behind, &cell.place, &cell.figure, &cell.value, &cell.target];
+    texts.into_iter().chain([cell.could_have_shown.as_str()]).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::paired::{Family, Sides};
 
     fn repeats(values: &[f64]) -> Vec<(u64, f64)> {
         (0..).zip(values.iter().copied()).collect()
     }
 
-    fn comparison(first: &[f64], other: &[f64], again: &[f64]) -> Comparison {
-        let [first, other, again] = [first, other, again].map(repeats);
-        Comparison::of(&first, &other, &again).expect("both sides were measured")
+    /// Both sides have a control that differs by about 1 %, or by `noise`.
+    fn comparison(first: &[f64], other: &[f64], noise: f64) -> Comparison {
+        let again = |values: &[f64]| {
+            let signs = [1.0, -1.0].into_iter().cycle();
+            let noisy = values.iter().zip(signs).map(|(value, sign)| value * (1.0 + sign * noise));
+            repeats(&noisy.collect::<Vec<f64>>())
+        };
+        let mut family = Family::default();
+        let place = family.add(Sides {
+            kind: "figure".to_owned(),
+            values: [repeats(first), repeats(other)],
+            again: [again(first), again(other)],
+            other_day: false,
+        });
+        family.judge().get(place).cloned().expect("both sides were measured")
     }
 
-    fn judged(better: Better, first: &[f64], other: &[f64], again: &[f64]) -> Judgement {
-        against_other(better, &comparison(first, other, again))
+    fn judged(better: Better, first: &[f64], other: &[f64], noise: f64) -> Judgement {
+        against_base(better, &comparison(first, other, noise))
+    }
+
+    fn is(judgement: Judgement, wanted: Judgement) -> bool {
+        match (judgement, wanted) {
+            (Judgement::Missed(a), Judgement::Missed(b))
+            | (Judgement::DirectionOnly(a), Judgement::DirectionOnly(b))
+            | (Judgement::NotSignificant(a), Judgement::NotSignificant(b)) => {
+                (a - b).abs() < 1e-9 || a == b
+            }
+            (a, b) => a == b,
+        }
     }
 
     #[test]
-    fn behind_by_more_than_the_control_is_missed() {
-        let again = [10.2, 10.1];
-        assert_eq!(judged(Better::Lower, &[10.0, 10.0], &[11.0, 11.0], &again), Judgement::Held);
-        assert_eq!(judged(Better::Lower, &[10.0, 10.0], &[10.0, 10.0], &again), Judgement::Held);
-        let missed = judged(Better::Lower, &[10.0, 10.0], &[8.0, 8.0], &again);
-        assert_eq!(missed, Judgement::Missed(1.25));
-        let missed = judged(Better::Higher, &[8.0, 8.0], &[10.0, 10.0], &[8.1, 8.0]);
-        assert_eq!(missed, Judgement::Missed(1.25));
-        assert_eq!(judged(Better::Higher, &[8.0, 8.0], &[7.0, 7.0], &[8.1, 8.0]), Judgement::Held);
-        // Twice the same engine differs by a quarter too.
-        let noise = judged(Better::Lower, &[10.0, 10.0], &[8.0, 8.0], &[12.6, 10.0]);
-        assert_eq!(noise, Judgement::WithinNoise(1.25));
+    fn significantly_behind_is_missed() {
+        let (ten, eight) = ([10.0; 3], [8.0; 3]);
+        let (lower, higher) = (Better::Lower, Better::Higher);
+        assert_eq!(judged(lower, &ten, &[11.0; 3], 0.01), Judgement::Met);
+        assert_eq!(judged(lower, &ten, &ten, 0.01), Judgement::Met);
+        assert!(is(judged(lower, &ten, &eight, 0.01), Judgement::Missed(1.25)));
+        assert!(is(judged(higher, &eight, &ten, 0.01), Judgement::Missed(1.25)));
+        assert_eq!(judged(higher, &eight, &[7.0; 3], 0.01), Judgement::Met);
+        // Each side differs from itself by as much.
+        assert!(is(judged(lower, &ten, &eight, 0.3), Judgement::NotSignificant(1.25)));
+        // Two repeats decide nothing.
+        assert!(is(judged(lower, &ten[..2], &eight[..2], 0.01), Judgement::DirectionOnly(1.25)));
     }
 
     #[test]
-    fn without_a_control_ranges_must_lie_apart() {
-        let noise = judged(Better::Lower, &[10.0, 10.0, 8.0], &[9.0, 8.0, 8.0], &[]);
-        assert!(matches!(noise, Judgement::WithinNoise(_)), "{noise:?}");
-        let missed = judged(Better::Lower, &[10.0, 10.0], &[8.0, 8.0], &[]);
-        assert_eq!(missed, Judgement::Missed(1.25));
-        // One run has no range.
-        assert_eq!(judged(Better::Lower, &[10.0], &[8.0], &[]), Judgement::Missed(1.25));
-    }
-
-    #[test]
-    fn a_side_that_has_none_of_it() {
-        let control = [0.1, 0.1];
-        assert_eq!(judged(Better::Lower, &[0.0, 0.0], &[0.0, 0.0], &control), Judgement::Held);
-        let missed = judged(Better::Lower, &[0.1, 0.2], &[0.0, 0.0], &control);
-        assert_eq!(missed, Judgement::Missed(f64::INFINITY));
-        // Only the last repeat has a ratio, a good one; it does not stand for all.
-        let missed = judged(Better::Lower, &[0.5, 0.6, 0.1], &[0.0, 0.0, 0.2], &[]);
-        assert_eq!(missed, Judgement::WithinNoise(f64::INFINITY));
-        assert_eq!(judged(Better::Lower, &[0.0, 0.0], &[0.1, 0.2], &control), Judgement::Held);
-        assert_eq!(judged(Better::Higher, &[5.0], &[0.0], &[]), Judgement::Held);
+    fn a_base_that_has_none_of_it() {
+        let lower = Better::Lower;
+        assert_eq!(judged(lower, &[0.0; 3], &[0.0; 3], 0.0), Judgement::Met);
+        let some = judged(lower, &[0.1, 0.2, 0.1], &[0.0; 3], 0.0);
+        assert_eq!(some, Judgement::DirectionOnly(f64::INFINITY), "three repeats are too few");
+        let some = judged(lower, &[0.1, 0.2, 0.1, 0.3, 0.1, 0.2], &[0.0; 6], 0.0);
+        assert_eq!(some, Judgement::Missed(f64::INFINITY));
+        assert_eq!(judged(lower, &[0.0; 3], &[0.1, 0.2, 0.1], 0.0), Judgement::Met);
+        assert_eq!(judged(Better::Higher, &[5.0], &[0.0], 0.0), Judgement::Met);
     }
 
     #[test]
     fn a_limit_holds_in_every_repeat() {
         let value = |values: &[f64]| Spread::of(values.to_vec()).expect("has values");
-        assert_eq!(against_limit(100.0, &value(&[50.0, 100.0])), Judgement::Held);
+        assert_eq!(against_limit(100.0, &value(&[50.0, 100.0])), Judgement::Met);
         assert_eq!(against_limit(100.0, &value(&[50.0, 50.0, 120.0])), Judgement::Missed(1.2));
     }
 
     #[test]
-    fn missed_cells_come_first() {
-        let other = |name: &str, first: &[f64], other: &[f64], again: &[f64]| {
-            let comparison = comparison(first, other, again);
-            Cell::against_other("fill lz4".into(), name.into(), Better::Lower, &comparison)
+    fn missed_cells_come_first_and_name_their_base() {
+        let base = |name: &str, first: &[f64], other: &[f64], noise: f64| {
+            let comparison = comparison(first, other, noise);
+            let (place, name) = ("fill lz4".to_owned(), name.to_owned());
+            Cell::against_base(place, name, Better::Lower, "rocksdb", &comparison)
         };
         let limit = Spread::of(vec![150.0, 90.0]).expect("has values");
         let cells = [
-            other("held", &[1.0], &[2.0], &[1.0]),
-            other("noise", &[4.0], &[2.0], &[9.0]),
-            other("a quarter", &[10.0], &[8.0], &[10.0]),
+            base("met", &[1.0; 3], &[2.0; 3], 0.01),
+            base("noise", &[4.0; 3], &[2.0; 3], 0.9),
+            base("a quarter", &[10.0; 3], &[8.0; 3], 0.01),
             Cell::against_limit("fill lz4".into(), "gap, ms".into(), 100.0, &limit),
-            other("none", &[1.0], &[0.0], &[1.0]),
+            base("none", &[1.0; 3], &[0.0; 3], 0.01),
         ];
         let text = render(&cells).expect("has cells");
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(words).collect();
-        assert_eq!(lines[0], "3 of 5 floors missed, 1 behind within noise, 1 held");
-        assert_eq!(lines[2], "MISSED infinite fill lz4 none 1.00 0 1.00");
-        assert_eq!(lines[3], "MISSED 1.500 x fill lz4 gap, ms 120 [90.0, 150] at most 100 -");
-        assert_eq!(lines[4], "MISSED 1.250 x fill lz4 a quarter 10.0 8.00 1.00");
-        assert_eq!(lines[5], "within noise 2.000 x fill lz4 noise 4.00 2.00 2.25");
+        let counts = "2 of 5 targets missed, 1 behind (n.s.), 1 behind (direction only), 1 met";
+        assert_eq!(lines[0], counts);
+        let limit = "MISSED 1.500 x fill lz4 gap, ms 120 [90.0, 150] limit: at most 100 -";
+        assert_eq!(lines[2], limit);
+        let base = "MISSED 1.250 x fill lz4 a quarter 10.0 [10.0, 10.0] rocksdb: 8.00 [8.00, 8.00]";
+        assert!(lines[3].starts_with(base), "{}", lines[3]);
+        assert!(lines[4].starts_with("direction only infinite fill lz4 none 1.00"), "{}", lines[4]);
+        assert!(lines[5].starts_with("n.s. 2.000 x fill lz4 noise"), "{}", lines[5]);
         assert_eq!(lines.len(), 6);
         assert_eq!(render(&[]), None);
-        let held = render(&cells[..1]).expect("has cells");
-        assert_eq!(held, "0 of 1 floors missed, 0 behind within noise, 1 held");
+        let met = render(&cells[..1]).expect("has cells");
+        assert_eq!(met, "0 of 1 targets missed, 0 behind (n.s.), 1 met");
     }
 }

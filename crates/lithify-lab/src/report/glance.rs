@@ -1,23 +1,27 @@
 //! All pairs of a run in one table: a row per figure, a column per pair, a ratio in each cell.
 
-use super::figures::{Figures, figure};
-use super::pairs::{Line, is_told, lines};
+use super::figures::figure;
+use super::judged::Judgements;
+use super::paired::Outcome;
+use super::pairs::Line;
 use super::tables::{Align, table};
 use crate::experiment::Phase;
-use crate::run::RunRecord;
 
 /// Fewer pairs are seen at a glance by themselves.
 const PAIRS_MIN: usize = 3;
 
+/// What stands over the table.
+pub(super) const HEADING: &str =
+    "All pairs, arm by base: ratios (n.s.: not significant; ~: direction only)";
+
 /// The table; `None` for a run with few pairs.
-pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
-    let pairs: Vec<_> = super::pairs_with_results(record, figures).collect();
-    if pairs.len() < PAIRS_MIN {
+pub(super) fn render(judged: &Judgements<'_>) -> Option<String> {
+    if judged.pairs.len() < PAIRS_MIN {
         return None;
     }
-    let of_pairs: Vec<Vec<Line>> = pairs.iter().map(|pair| lines(figures, pair)).collect();
+    let of_pairs: Vec<&[Line]> = judged.pairs.iter().map(|(_, lines)| lines.as_slice()).collect();
     let mut names: Vec<(Phase, &str)> = Vec::new();
-    for line in of_pairs.iter().flatten() {
+    for line in of_pairs.iter().copied().flatten() {
         if !names.contains(&(line.phase, line.name.as_str())) {
             names.push((line.phase, &line.name));
         }
@@ -25,7 +29,7 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
     // The figures of a phase stand together, whichever pair was the first to have one.
     names.sort_by_key(|(phase, _)| *phase);
     let heads: Vec<String> =
-        pairs.iter().map(|pair| format!("{} : {}", pair.arm, pair.base)).collect();
+        judged.pairs.iter().map(|(pair, _)| format!("{} : {}", pair.arm, pair.base)).collect();
     let mut columns = vec![("phase", Align::Left), ("figure", Align::Left)];
     columns.extend(heads.iter().map(|head| (head.as_str(), Align::Right)));
     let rows: Vec<Vec<String>> = names
@@ -42,7 +46,10 @@ pub fn render(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
 }
 
 fn ratio(line: &Line) -> String {
-    let Some(ratio) = line.comparison.ratio else { return "-".to_owned() };
-    let doubt = if is_told(line) { "" } else { "?" };
-    format!("{}{doubt}", figure(ratio.median))
+    let Some(ratio) = line.comparison.judged.ratio else { return "-".to_owned() };
+    match line.comparison.outcome(line.better) {
+        Outcome::Better | Outcome::Worse => figure(ratio),
+        Outcome::NotSignificant => format!("{} n.s.", figure(ratio)),
+        Outcome::DirectionOnly(_) => format!("~{}", figure(ratio)),
+    }
 }

@@ -1,8 +1,8 @@
 //! Reports: the published tables with our figures in them, and the comparison under them.
 //!
-//! Owns: the arithmetic from raw results to published figures ([`figures`]), ratios and verdicts
-//! ([`compare`]), two sides measured in turn with their control ([`paired`]), what must not be
-//! missed ([`floors`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
+//! Owns: the arithmetic from raw results to published figures ([`figures`]), published claims
+//! ([`compare`]), two sides measured in turn with their A/A controls ([`paired`]), all that a report
+//! judges together (`judged`), targets ([`floors`]), the days of measurement ([`days`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
 //! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
 //! run under ([`conditions`]), what becomes of them with age ([`ageing`]) and at their end
@@ -23,12 +23,14 @@ pub mod compare;
 pub mod conditions;
 pub(crate) mod cross_counts;
 pub mod csv;
+pub mod days;
 pub mod dropping;
 pub mod engines;
 pub mod figures;
 pub mod floors;
 pub mod gates;
 pub mod glance;
+pub(crate) mod judged;
 pub mod open_loop;
 pub mod paired;
 pub mod pairs;
@@ -43,10 +45,12 @@ use std::fmt::Write as _;
 use crate::experiment::{Pair, Phase, Source};
 use crate::run::RunRecord;
 use figures::Figures;
+use judged::Judgements;
 
 /// The whole report as text.
 pub fn render(record: &RunRecord) -> String {
     let figures = Figures::of(record);
+    let judged = Judgements::of(record, &figures);
     let experiment = &record.plan.experiment;
     let mut text = String::new();
     let mut line = |part: &str| {
@@ -57,13 +61,13 @@ pub fn render(record: &RunRecord) -> String {
     line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
     line("");
     line(&card::render(record));
-    if let Some(floors) = floors_of_pairs(record, &figures) {
+    if let Some(floors) = floors_of_pairs(&figures, &judged) {
         line("");
         let doubt = compare::disturbance_percent(record).map(|foreign| {
             format!(" (NOT QUIET: other processes took {} % of the CPUs)", figures::figure(foreign))
         });
         let doubt = doubt.unwrap_or_default();
-        line(&format!("Floors of the pairs, missed ones first{doubt}: {floors}"));
+        line(&format!("Targets of the pairs, missed ones first{doubt}: {floors}"));
     }
     for phase in [Phase::Load, Phase::Query] {
         line("");
@@ -78,7 +82,7 @@ pub fn render(record: &RunRecord) -> String {
         line(&format!("{phase}: what an operation costs this process"));
         line(&tables::process_columns(record, &figures, phase).text());
     }
-    let beyond = beyond_the_tables(record, &figures);
+    let beyond = beyond_the_tables(record, &figures, &judged);
     for part in beyond.into_iter().chain(clients::render(record, &figures)) {
         line(&part);
     }
@@ -92,21 +96,7 @@ pub fn render(record: &RunRecord) -> String {
     line("");
     line("Checks");
     line(&checks::render(record, &figures));
-    if let Some(glance) = glance::render(record, &figures) {
-        line("");
-        line("All pairs, arm by base (?: the two are not told apart)");
-        line(&glance);
-    }
-    for part in measured_pairs(record, &figures) {
-        line(&part);
-    }
-    line("");
-    line(if experiment.headlines.is_empty() {
-        "How far the figures can be believed"
-    } else {
-        "Published against measured"
-    });
-    line(&compare::render(record, &figures));
+    judged_parts(record, &judged).iter().for_each(|part| line(part));
     line("");
     line("To be read with");
     experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
@@ -115,32 +105,54 @@ pub fn render(record: &RunRecord) -> String {
     text
 }
 
+/// All pairs, each pair, the published claims, and what the verdicts rest on.
+fn judged_parts(record: &RunRecord, judged: &Judgements<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(glance) = glance::render(judged) {
+        parts.push(format!("\n{}\n{glance}", glance::HEADING));
+    }
+    parts.extend(measured_pairs(judged));
+    let heading = match record.plan.experiment.headlines.is_empty() {
+        true => "How far the figures can be believed",
+        false => "Published against measured",
+    };
+    parts.push(format!("\n{heading}\n{}", compare::render(record, judged)));
+    let basis = judged.basis.text();
+    if !basis.is_empty() {
+        parts.push(format!("\n{VERDICTS_HEADING}\n{basis}"));
+    }
+    parts
+}
+
 /// The pairs of which both arms have results: others were not chosen or were skipped.
 pub(crate) fn pairs_with_results<'a>(
     record: &'a RunRecord,
-    figures: &'a Figures<'_>,
-) -> impl Iterator<Item = &'a Pair> {
+    figures: &Figures<'_>,
+) -> impl Iterator<Item = &'a Pair> + use<'a> {
     let measured = |arm: &String| !figures.results(arm).is_empty();
     let pairs = record.plan.experiment.pairs.iter();
-    pairs.filter(move |pair| measured(&pair.arm) && measured(&pair.base))
+    let pairs: Vec<_> = pairs.filter(|p| measured(&p.arm) && measured(&p.base)).collect();
+    pairs.into_iter()
 }
 
 /// The pairs of arms, each with an empty line and a heading before it.
-fn measured_pairs(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
-    pairs_with_results(record, figures)
-        .map(|pair| {
-            let grid = pairs::grid(figures, pair);
-            format!("\n{} : {}\n{}", pair.arm, pair.base, grid.text())
-        })
-        .collect()
+fn measured_pairs(judged: &Judgements<'_>) -> Vec<String> {
+    let part = |(pair, lines): &(&Pair, Vec<pairs::Line>)| {
+        format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::grid(pair, lines).text())
+    };
+    judged.pairs.iter().map(part).collect()
 }
 
 /// What no pair may miss.
-fn floors_of_pairs(record: &RunRecord, figures: &Figures<'_>) -> Option<String> {
-    let pairs = pairs_with_results(record, figures);
-    let cells: Vec<_> = pairs.flat_map(|pair| pairs::floors(figures, pair)).collect();
+fn floors_of_pairs(figures: &Figures<'_>, judged: &Judgements<'_>) -> Option<String> {
+    let pairs = judged.pairs.iter();
+    let cells: Vec<_> =
+        pairs.flat_map(|(pair, lines)| pairs::floors(figures, pair, lines)).collect();
     floors::render(&cells)
 }
+
+/// What stands over the rules of the verdicts.
+pub(crate) const VERDICTS_HEADING: &str = "What the verdicts rest on (docs/reports.md)";
 
 /// What stands over the gates.
 pub(crate) const GATES_HEADING: &str = "query: gates of the scale, by the counters of each cell";
@@ -152,7 +164,11 @@ pub(crate) const OPEN_LOOP_HEADING: &str =
 /// Processes of engines, the gates, the conditions and the open loop, each with an empty line and a
 /// heading before it; nothing for engines without, a scale that claims nothing, arms without
 /// conditions and no open loops.
-fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
+fn beyond_the_tables(
+    record: &RunRecord,
+    figures: &Figures<'_>,
+    judged: &Judgements<'_>,
+) -> Vec<String> {
     let parts = [
         ("engines with processes of their own, apart", servers::render(record, figures)),
         (GATES_HEADING, gates::grid(record, figures).map(|grid| grid.text())),
@@ -166,7 +182,7 @@ fn beyond_the_tables(record: &RunRecord, figures: &Figures<'_>) -> Vec<String> {
             conditions::file_systems(record, figures),
         ),
         (ageing::HEADING, ageing::render(record, figures)),
-        (dropping::HEADING, dropping::render(record, figures)),
+        (dropping::HEADING, dropping::render(record, figures, judged)),
         (OPEN_LOOP_HEADING, open_loop::grid(record, figures).map(|grid| grid.text())),
     ];
     parts

@@ -1,11 +1,15 @@
-//! One figure of two sides that were measured in turn, and what the same side twice differs by.
+//! Figures of two sides that were measured in turn, judged together.
 //!
-//! Owns: the ratio of two sides repeat by repeat, the control beside it, and whether a difference
-//! is larger than what the control differs by. Pure. Which figures there are is not known here.
+//! Owns: what a report shows of one figure of two sides ([`Comparison`]), the set of all that a
+//! report judges ([`Family`]), and what is said under the tables ([`Basis`]). The rule is in
+//! [`verdicts`]. Pure. Which figures there are is not known here.
 
-use super::figures::Spread;
-use crate::statistics::band::Band;
-use crate::statistics::bootstrap::{self, Interval};
+use super::figures::{Spread, figure};
+use crate::statistics::Interval;
+use crate::statistics::verdicts::{
+    self, Cell, FALSE_DISCOVERY_RATE, Judged, Layout, Noise, ROUNDS_MIN, Rounds, SIGN_ROUNDS_MIN,
+    Verdict, Why,
+};
 
 /// Which direction is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,93 +20,185 @@ pub enum Better {
     Lower,
 }
 
+/// What a comparison says of the first side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Significantly better.
+    Better,
+    /// Significantly worse.
+    Worse,
+    /// The difference is not significant.
+    NotSignificant,
+    /// There is no verdict.
+    DirectionOnly(Why),
+}
+
+impl Outcome {
+    /// Of a verdict, where that direction is good.
+    pub fn of(verdict: Verdict, better: Better) -> Outcome {
+        match (verdict, better) {
+            (Verdict::Greater, Better::Higher) | (Verdict::Smaller, Better::Lower) => {
+                Outcome::Better
+            }
+            (Verdict::Greater | Verdict::Smaller, _) => Outcome::Worse,
+            (Verdict::NotSignificant, _) => Outcome::NotSignificant,
+            (Verdict::DirectionOnly(why), _) => Outcome::DirectionOnly(why),
+        }
+    }
+
+    /// In a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Better => "better",
+            Outcome::Worse => "worse",
+            Outcome::NotSignificant => NOT_SIGNIFICANT,
+            Outcome::DirectionOnly(_) => DIRECTION_ONLY,
+        }
+    }
+}
+
+/// Not significant.
+pub const NOT_SIGNIFICANT: &str = "n.s.";
+
+/// No verdict.
+pub const DIRECTION_ONLY: &str = "direction only";
+
 /// A figure of two sides over the repeats.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Of the first side.
     pub first: Spread,
     /// Of the other.
     pub other: Spread,
-    /// First by other, repeat by repeat; `None` where the other alone is 0 in a repeat.
-    pub ratio: Option<Spread>,
-    /// The 95 % interval of the median of those ratios.
-    pub interval: Option<Interval>,
-    /// The first side's second run by its first, repeat by repeat; `None` without a control.
-    pub control: Option<Spread>,
-}
-
-/// What a comparison says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The first side is better, by more than the control differs.
-    Better,
-    /// It is worse.
-    Worse,
-    /// Not told from what the control differs by, or from equal.
-    WithinBand,
-    /// There is no control, or a side has nothing to compare.
-    None,
+    /// The A/A control of each side: its second run by its first, repeat by repeat; `None` without.
+    pub controls: [Option<Spread>; 2],
+    /// First by other: ratio, interval, verdict.
+    pub judged: Judged,
 }
 
 impl Comparison {
-    /// Compares values with the repeats that they are of. `again` is the first side a second time,
-    /// empty without a control. `None` when a side has no value.
-    pub fn of(
-        first: &[(u64, f64)],
-        other: &[(u64, f64)],
-        again: &[(u64, f64)],
-    ) -> Option<Comparison> {
-        let spread = |values: &[(u64, f64)]| Spread::of(values.iter().map(|v| v.1).collect());
-        // A repeat in which the other side is 0 has no ratio: the rest alone would be a choice.
-        let ratios =
-            if has_no_ratio(first, other) { vec![] } else { ratios_by_repeat(first, other) };
-        Some(Comparison {
-            first: spread(first)?,
-            other: spread(other)?,
-            interval: bootstrap::of_median(&ratios),
-            ratio: Spread::of(ratios),
-            control: Spread::of(ratios_by_repeat(again, first)),
-        })
+    /// What it says of the first side.
+    pub fn outcome(&self, better: Better) -> Outcome {
+        Outcome::of(self.judged.verdict, better)
     }
 
-    /// [`Comparison::verdict`]; where there is no control, by whether the ranges of two repeats or
-    /// more of both sides lie apart.
-    pub fn judged(&self, better: Better) -> Verdict {
-        let verdict = self.verdict(better);
-        let several = self.first.count >= 2 && self.other.count >= 2;
-        if verdict != Verdict::None || !several {
-            return verdict;
-        }
-        match self.first.overlaps(&self.other) {
-            true => Verdict::WithinBand,
-            false if (self.first.median > self.other.median) == (better == Better::Higher) => {
-                Verdict::Better
-            }
-            false => Verdict::Worse,
-        }
+    /// The ratio with its interval, for people.
+    pub fn ratio(&self) -> String {
+        ratio_text(&self.judged)
     }
 
-    /// The ranges must lie apart: that of the ratios, and that of the control widened to hold 1.
-    pub fn verdict(&self, better: Better) -> Verdict {
-        let (Some(ratio), Some(control)) = (self.ratio, self.control) else { return Verdict::None };
-        let band = Band::of_control(control.min, control.max);
-        match better {
-            _ if band.touches(ratio.min, ratio.max) => Verdict::WithinBand,
-            Better::Higher if ratio.min > band.high => Verdict::Better,
-            Better::Lower if ratio.max < band.low => Verdict::Better,
-            _ => Verdict::Worse,
+    /// The control of a side, for people.
+    pub fn control(&self, side: usize) -> String {
+        self.controls[side].map_or_else(|| "-".to_owned(), |control| control.with_range())
+    }
+
+    /// The smallest ratio that would have been significant, for people.
+    pub fn could_have_shown(&self) -> String {
+        shown_text(&self.judged)
+    }
+
+    /// How many repeats would decide, for people.
+    pub fn repeats_to_decide(&self) -> String {
+        repeats_text(&self.judged)
+    }
+}
+
+/// A ratio with its interval.
+pub(crate) fn ratio_text(judged: &Judged) -> String {
+    match (judged.ratio, judged.interval) {
+        (None, _) => "-".to_owned(),
+        (Some(ratio), None) => figure(ratio),
+        (Some(ratio), Some(Interval { low, high })) => {
+            format!("{} [{}, {}]", figure(ratio), figure(low), figure(high))
         }
     }
 }
 
-/// Whether the divisor alone is zero in a repeat.
-fn has_no_ratio(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> bool {
-    let is_zero = |repeat: u64| divisors.contains(&(repeat, 0.0));
-    dividends.iter().any(|(repeat, dividend)| *dividend != 0.0 && is_zero(*repeat))
+pub(crate) fn shown_text(judged: &Judged) -> String {
+    match judged.could_have_shown {
+        None => "-".to_owned(),
+        Some(shown) if shown < 1.1 => format!("{shown:.3}"),
+        Some(shown) => figure(shown),
+    }
+}
+
+pub(crate) fn repeats_text(judged: &Judged) -> String {
+    match (judged.rounds_to_decide, judged.verdict) {
+        (Some(rounds), _) => rounds.to_string(),
+        (None, Verdict::NotSignificant) if judged.interval.is_some() => "> 30".to_owned(),
+        (None, Verdict::DirectionOnly(Why::FewRounds)) if judged.interval.is_some() => {
+            "> 30".to_owned()
+        }
+        _ => "-".to_owned(),
+    }
+}
+
+/// What a family judges: one figure of two sides.
+#[derive(Clone, Debug, Default)]
+pub struct Sides {
+    /// Name of the figure: cells of one kind have noise of one size, more or less.
+    pub kind: String,
+    /// The values of the two sides with their repeats.
+    pub values: [Rounds; 2],
+    /// The same sides measured again; empty without an A/A control.
+    pub again: [Rounds; 2],
+    /// True when the two sides were measured on different days.
+    pub other_day: bool,
+}
+
+/// All that one report judges.
+#[derive(Clone, Debug, Default)]
+pub struct Family {
+    cells: Vec<Cell>,
+    noise: Vec<Noise>,
+}
+
+impl Family {
+    /// Adds a figure of two sides; its place among the results.
+    pub fn add(&mut self, sides: Sides) -> usize {
+        let Sides { kind, values, again, other_day } = sides;
+        let finite = |mut rounds: Rounds| {
+            rounds.retain(|(_, value)| value.is_finite());
+            rounds
+        };
+        self.cells.push(Cell {
+            kind,
+            sides: values.map(finite),
+            controls: again.map(finite),
+            layout: Layout::Paired,
+            other_day,
+        });
+        self.cells.len() - 1
+    }
+
+    /// Adds two sides that say something of the noise of a kind, and are not judged.
+    pub fn add_noise(&mut self, kind: &str, sides: [Rounds; 2]) {
+        self.noise.push(Noise { kind: kind.to_owned(), sides });
+    }
+
+    /// Judges all of them together.
+    pub fn judge(&self) -> Findings {
+        let judged = verdicts::judge(&self.cells, &self.noise);
+        let comparisons: Vec<Option<Comparison>> =
+            self.cells.iter().zip(judged).map(|(cell, judged)| comparison(cell, judged)).collect();
+        let basis = Basis::of(comparisons.iter().flatten());
+        Findings { comparisons, basis }
+    }
+}
+
+fn comparison(cell: &Cell, judged: Judged) -> Option<Comparison> {
+    let spread = |values: &Rounds| Spread::of(values.iter().map(|(_, value)| *value).collect());
+    let control = |side: usize| Spread::of(ratios(&cell.controls[side], &cell.sides[side]));
+    Some(Comparison {
+        first: spread(&cell.sides[0])?,
+        other: spread(&cell.sides[1])?,
+        controls: [control(0), control(1)],
+        judged,
+    })
 }
 
 /// Ratios of the values of the same repeats; zero by zero is equal.
-fn ratios_by_repeat(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Vec<f64> {
+pub(crate) fn ratios(dividends: &Rounds, divisors: &Rounds) -> Vec<f64> {
     let of_repeat = |repeat: u64| divisors.iter().find(|(other, _)| *other == repeat);
     let ratio = |(repeat, dividend): &(u64, f64)| {
         let (_, divisor) = of_repeat(*repeat)?;
@@ -115,65 +211,237 @@ fn ratios_by_repeat(dividends: &[(u64, f64)], divisors: &[(u64, f64)]) -> Vec<f6
     dividends.iter().filter_map(ratio).collect()
 }
 
+/// A judged family.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// In the order in which they were added; `None` where a side has no value.
+    comparisons: Vec<Option<Comparison>>,
+    /// On what the verdicts rest.
+    pub basis: Basis,
+}
+
+impl Findings {
+    /// The comparison at a place.
+    pub fn get(&self, place: usize) -> Option<&Comparison> {
+        self.comparisons.get(place)?.as_ref()
+    }
+}
+
+/// On what the verdicts of a report rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Basis {
+    /// Figures of two sides.
+    pub cells: usize,
+    /// Those that were tested.
+    pub tested: usize,
+    /// Those that are significant.
+    pub significant: usize,
+    /// How many have no verdict, by reason.
+    few_rounds: usize,
+    no_variance: usize,
+    zeros: usize,
+    other_day: usize,
+    /// Those with a control of both sides, and of one.
+    controlled: [usize; 2],
+    /// How many repeats would decide the middle one of those that have too few.
+    repeats_to_decide: Option<usize>,
+}
+
+impl Basis {
+    fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Basis {
+        let mut basis = Basis::default();
+        let mut repeats = Vec::new();
+        for Comparison { judged, controls, .. } in comparisons {
+            basis.cells += 1;
+            basis.tested += usize::from(judged.p.is_some());
+            basis.significant += usize::from(judged.verdict.is_significant());
+            match controls.iter().flatten().count() {
+                2 => basis.controlled[0] += 1,
+                1 => basis.controlled[1] += 1,
+                _ => {}
+            }
+            let Verdict::DirectionOnly(why) = judged.verdict else { continue };
+            match why {
+                Why::FewRounds => basis.few_rounds += 1,
+                Why::NoVariance => basis.no_variance += 1,
+                Why::Zeros => basis.zeros += 1,
+                Why::OtherDay => basis.other_day += 1,
+            }
+            repeats.extend(judged.rounds_to_decide.filter(|_| why == Why::FewRounds));
+        }
+        repeats.sort_unstable();
+        basis.repeats_to_decide = repeats.get(repeats.len() / 2).copied();
+        basis
+    }
+
+    /// What a reader of the tables has to know, point by point; nothing where nothing was compared.
+    pub fn lines(&self) -> Vec<String> {
+        if self.cells == 0 {
+            return Vec::new();
+        }
+        let mut lines = vec![format!(
+            "ratio: geometric mean over the repeats, with its 95 % interval where the noise is known"
+        )];
+        if self.tested > 0 {
+            lines.push(format!(
+                "{} of {} tested differences are significant; of those at most {} % are expected to \
+                 be false. n.s.: not significant. could have shown: the smallest ratio, or its \
+                 inverse, that would have been significant",
+                self.significant,
+                self.tested,
+                100.0 * FALSE_DISCOVERY_RATE
+            ));
+        }
+        lines.push(self.control_line());
+        lines.extend(self.direction_lines());
+        lines
+    }
+
+    fn control_line(&self) -> String {
+        let Basis { cells, controlled: [both, one], .. } = self;
+        match (both, one) {
+            (0, 0) => "no A/A control: the noise is that of the repeats alone".to_owned(),
+            (0, one) => format!(
+                "A/A control of one side only, in {one} of {cells}: it can raise the noise, not \
+                 lower it"
+            ),
+            (both, 0) => format!("A/A control of both sides in {both} of {cells}"),
+            (both, one) => format!(
+                "A/A control of both sides in {both} of {cells}, of one side in {one}: that can \
+                 raise the noise, not lower it"
+            ),
+        }
+    }
+
+    /// Why figures have no verdict, and what would decide them.
+    fn direction_lines(&self) -> Vec<String> {
+        let decides = match self.repeats_to_decide {
+            Some(repeats) => format!("--repeats {repeats} would decide half of them"),
+            None => format!("--repeats {} is the least", ROUNDS_MIN + 2),
+        };
+        let reasons = [
+            (
+                self.few_rounds,
+                format!(
+                    "fewer than {ROUNDS_MIN} repeats. {decides}; add an A/A control if there is none"
+                ),
+            ),
+            (
+                self.no_variance,
+                format!(
+                    "too few repeats to know the noise. An A/A control or --repeats {} gives verdicts",
+                    ROUNDS_MIN + 2
+                ),
+            ),
+            (
+                self.zeros,
+                format!(
+                    "a value is zero, which has no ratio. The exact test needs --repeats {SIGN_ROUNDS_MIN}"
+                ),
+            ),
+            (
+                self.other_day,
+                "the two sides were measured on different days. Measure both in one run".to_owned(),
+            ),
+        ];
+        let line = |(count, why): (usize, String)| {
+            (count > 0).then(|| format!("direction only: {count} of {}: {why}", self.cells))
+        };
+        reasons.into_iter().filter_map(line).collect()
+    }
+
+    /// The same as an indented block of text.
+    pub fn text(&self) -> String {
+        self.lines().iter().map(|line| format!("  - {line}.\n")).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn spread(min: f64, max: f64) -> Option<Spread> {
-        Some(Spread { median: (min + max) / 2.0, min, max, count: 5 })
+    fn rounds(values: &[f64]) -> Rounds {
+        (0..).zip(values.iter().copied()).collect()
     }
 
-    fn verdict(better: Better, ratio: Option<Spread>, control: Option<Spread>) -> Verdict {
-        let side = spread(1.0, 1.0).unwrap_or(Spread { median: 1.0, min: 1.0, max: 1.0, count: 1 });
-        Comparison { first: side, other: side, ratio, interval: None, control }.verdict(better)
+    fn sides(first: &[f64], other: &[f64], again: [&[f64]; 2]) -> Sides {
+        Sides {
+            kind: "rate".to_owned(),
+            values: [rounds(first), rounds(other)],
+            again: again.map(rounds),
+            other_day: false,
+        }
+    }
+
+    const FIRST: &[f64] = &[10.0, 10.1, 9.9];
+    const OTHER: &[f64] = &[20.0, 20.2, 19.8];
+
+    fn findings(all: Vec<Sides>) -> Findings {
+        let mut family = Family::default();
+        for sides in all {
+            family.add(sides);
+        }
+        family.judge()
     }
 
     #[test]
-    fn no_verdict_inside_what_the_control_differs_by() {
-        let band = spread(0.96, 1.02);
-        assert_eq!(verdict(Better::Higher, spread(1.2, 1.4), band), Verdict::Better);
-        assert_eq!(verdict(Better::Higher, spread(0.7, 0.8), band), Verdict::Worse);
-        assert_eq!(verdict(Better::Lower, spread(0.7, 0.8), band), Verdict::Better);
-        assert_eq!(verdict(Better::Lower, spread(1.2, 1.4), band), Verdict::Worse);
-        // 0.96 one way is 1.042 the other way.
-        assert_eq!(verdict(Better::Higher, spread(1.03, 1.2), band), Verdict::WithinBand);
-        assert_eq!(verdict(Better::Higher, spread(0.9, 1.2), band), Verdict::WithinBand);
-        // A control that differs always to one side does not move the place of equal.
+    fn a_verdict_is_of_the_first_side() {
+        let again: [&[f64]; 2] = [&[10.1, 10.0, 10.0], &[20.1, 20.0, 20.0]];
+        let found =
+            findings(vec![sides(FIRST, OTHER, again), sides(OTHER, FIRST, [again[1], again[0]])]);
+        let comparison = found.get(0).expect("both");
+        assert_eq!(comparison.outcome(Better::Lower), Outcome::Better);
+        assert_eq!(comparison.outcome(Better::Higher), Outcome::Worse);
+        assert!(comparison.ratio().starts_with("0.500 [0.4"), "{}", comparison.ratio());
+        assert_eq!(comparison.repeats_to_decide(), "-");
+        assert!(comparison.control(1).starts_with("1.01 [0.990, "), "{}", comparison.control(1));
+        let text = found.basis.text();
+        assert!(text.contains("2 of 2 tested differences are significant"), "{text}");
+        assert!(text.contains("A/A control of both sides in 2 of 2"), "{text}");
+        assert!(!text.contains("direction only"), "{text}");
+    }
+
+    #[test]
+    fn few_repeats_have_directions_and_what_would_decide() {
+        let again: [&[f64]; 2] = [&[10.3, 10.0], &[19.5, 20.3]];
+        let found = findings(vec![sides(&FIRST[..2], &OTHER[..2], again)]);
+        let comparison = found.get(0).expect("both");
+        assert_eq!(comparison.outcome(Better::Lower).word(), "direction only");
         assert_eq!(
-            verdict(Better::Lower, spread(0.98, 1.0), spread(1.05, 1.1)),
-            Verdict::WithinBand
+            (comparison.could_have_shown(), comparison.repeats_to_decide()),
+            ("-".into(), "3".into())
         );
-        assert_eq!(verdict(Better::Lower, spread(0.5, 0.6), None), Verdict::None);
-        assert_eq!(verdict(Better::Lower, None, band), Verdict::None);
+        let text = found.basis.text();
+        assert!(text.contains("1 of 1: fewer than 3 repeats. --repeats 3 would decide"), "{text}");
     }
 
     #[test]
-    fn ratios_are_of_the_same_repeat() {
-        let first = [(0, 10.0), (1, 30.0), (2, 8.0)];
-        let second = [(1, 10.0), (0, 5.0)];
-        assert_eq!(ratios_by_repeat(&first, &second), [2.0, 3.0]);
-        assert_eq!(ratios_by_repeat(&[(0, 0.0)], &[(0, 0.0)]), [1.0]);
-        assert!(ratios_by_repeat(&[(0, 1.0)], &[(0, 0.0)]).is_empty());
+    fn one_control_is_said_to_be_one() {
+        let found = findings(vec![sides(FIRST, OTHER, [&[10.3, 10.0, 9.9], &[]])]);
+        let text = found.basis.text();
+        assert!(text.contains("A/A control of one side only, in 1 of 1"), "{text}");
+        assert!(text.contains("direction only: 1 of 1: too few repeats"), "{text}");
     }
 
     #[test]
-    fn repeats_without_a_ratio_leave_none() {
-        let first = [(0, 0.0), (1, 3.0), (2, 0.0)];
-        let other = [(0, 0.0), (1, 0.0), (2, 0.0)];
-        let comparison = Comparison::of(&first, &other, &[]).expect("both");
-        assert_eq!((comparison.ratio, comparison.interval), (None, None), "3 by 0 is not 1");
-        assert_eq!(comparison.judged(Better::Lower), Verdict::WithinBand);
-        let zeros = Comparison::of(&other, &other, &[]).expect("both");
-        assert_eq!(zeros.ratio.map(|ratio| ratio.median), Some(1.0));
+    fn zeros_and_missing_values() {
+        let found = findings(vec![
+            sides(&[0.0; 3], &[1.0, 0.0, 2.0], [&[], &[]]),
+            sides(&[f64::NAN], &[1.0], [&[], &[]]),
+            sides(&[0.0; 3], &[0.0; 3], [&[], &[]]),
+        ]);
+        let zeros = found.get(0).expect("both");
+        assert_eq!(zeros.outcome(Better::Lower), Outcome::DirectionOnly(Why::Zeros));
+        assert_eq!(zeros.ratio(), "-");
+        assert_eq!(found.get(1), None);
+        assert_eq!(found.get(2).expect("both").ratio(), "1.00");
+        assert_eq!(ratios(&rounds(&[0.0, 3.0]), &rounds(&[0.0, 0.0])), [1.0]);
+        let turned = vec![(1, 10.0), (0, 5.0)];
+        assert_eq!(ratios(&vec![(0, 10.0), (1, 30.0), (2, 8.0)], &turned), [2.0, 3.0]);
     }
 
     #[test]
-    fn a_control_is_the_first_side_again() {
-        let comparison = Comparison::of(&[(0, 10.0)], &[(0, 5.0)], &[(0, 11.0)]).expect("both");
-        assert_eq!(comparison.ratio.map(|ratio| ratio.median), Some(2.0));
-        assert_eq!(comparison.control.map(|control| control.median), Some(1.1));
-        let alone = Comparison::of(&[(0, 10.0)], &[(0, 5.0)], &[]).expect("both");
-        assert_eq!(alone.control, None);
-        assert_eq!(Comparison::of(&[(0, 10.0)], &[], &[]), None);
+    fn nothing_compared_says_nothing() {
+        assert_eq!(Family::default().judge().basis.text(), "");
     }
 }

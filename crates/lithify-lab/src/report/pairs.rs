@@ -1,19 +1,19 @@
 //! Two arms, figure by figure: what one has in units of the other, and which of its floors it
 //! misses.
 //!
-//! Ratios are taken repeat by repeat. Where the pair has a control, the same arm a second time, a
-//! difference is real only when it is larger than what the two runs of one arm differ by; without
-//! one, when the ranges over the repeats do not overlap.
+//! Ratios are taken repeat by repeat; what they come to is judged for all pairs of a report together
+//! ([`super::judged`]).
 
 use super::figures::{
-    Figures, Spread, cpu_us_per_operation, figure, resident_max_bytes,
-    settled_cpu_us_per_operation, slowed_percent, table_gb,
+    Figures, cpu_us_per_operation, figure, resident_max_bytes, settled_cpu_us_per_operation,
+    slowed_percent, table_gb,
 };
 use super::floors::Cell;
-use super::paired::{Better, Comparison, Verdict};
+use super::paired::{Better, Comparison, Outcome, Sides};
 use super::tables::{Align, Grid};
 use crate::experiment::{Pair, Phase};
 use crate::run::cell::{CellResult, EngineSettings, PhaseResult};
+use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -102,6 +102,28 @@ fn per_operation(phase: &PhaseResult, value: f64) -> Option<f64> {
     (phase.operations > 0).then(|| value / phase.operations as f64)
 }
 
+/// A figure of a pair before it is judged.
+pub(crate) struct PairFigure {
+    phase: Phase,
+    name: String,
+    better: Better,
+    floor: Floor,
+    sides: Sides,
+}
+
+impl PairFigure {
+    /// What is judged of it.
+    pub(crate) fn take_sides(&mut self) -> Sides {
+        std::mem::take(&mut self.sides)
+    }
+
+    /// With what came of it; `None` where a side has no value.
+    pub(crate) fn into_line(self, comparison: Option<&Comparison>) -> Option<Line> {
+        let PairFigure { phase, name, better, floor, .. } = self;
+        Some(Line { phase, name, better, floor, comparison: comparison?.clone() })
+    }
+}
+
 /// One line of a pair's table.
 pub(crate) struct Line {
     pub(crate) phase: Phase,
@@ -111,34 +133,44 @@ pub(crate) struct Line {
     pub(crate) comparison: Comparison,
 }
 
-/// The figures that both arms of a pair have.
-pub(crate) fn lines(figures: &Figures<'_>, pair: &Pair) -> Vec<Line> {
-    let again = figures.control(&pair.arm);
-    let sides = [figures.results(&pair.arm), figures.results(&pair.base), &again];
-    let compare = |value: &dyn Fn(&CellResult) -> Option<f64>| {
-        let [arm, base, again] = sides.map(|results| {
-            let values = results.iter().filter_map(|r| Some((r.spec.repeat, value(r)?)));
-            values.collect::<Vec<_>>()
-        });
-        Comparison::of(&arm, &base, &again)
+/// The figures of a pair.
+pub(crate) fn figures_of(figures: &Figures<'_>, pair: &Pair) -> Vec<PairFigure> {
+    let arms = [pair.arm.as_str(), pair.base.as_str()];
+    let other_day = figures.apart(arms);
+    let sides = |kind: &str, value: &dyn Fn(&CellResult) -> Option<f64>| Sides {
+        kind: kind.to_owned(),
+        values: arms.map(|arm| figures.rounds(arm, value)),
+        again: arms.map(|arm| figures.rounds_again(arm, value)),
+        other_day,
     };
-    let mut lines = Vec::new();
+    let mut all = Vec::new();
     for phase in [Phase::Load, Phase::Query] {
         let driver = Driver::of(figures, phase);
         for (name, better, floor, value) in FIGURES {
-            let comparison = compare(&|result| value(result.phase(phase), &driver));
-            let line =
-                |comparison| Line { phase, name: name.to_owned(), better, floor, comparison };
-            lines.extend(comparison.map(line));
+            let sides = sides(name, &|result| value(result.phase(phase), &driver));
+            all.push(PairFigure { phase, name: name.to_owned(), better, floor, sides });
         }
         for (operation, percentile) in percentiles(figures, pair, phase) {
-            let comparison = compare(&|result| percentile.of(result.phase(phase), &operation));
-            let name = percentile.name_of(&operation);
-            let (better, floor) = (Better::Lower, Floor::Base);
-            lines.extend(comparison.map(|c| Line { phase, name, better, floor, comparison: c }));
+            let of = |result: &CellResult| percentile.of(result.phase(phase), &operation);
+            let sides = sides(percentile.name, &of);
+            let (name, better) = (percentile.name_of(&operation), Better::Lower);
+            all.push(PairFigure { phase, name, better, floor: Floor::Base, sides });
         }
     }
-    lines
+    all
+}
+
+/// Two arms that are no pair: what they say of the noise of the figures.
+pub(crate) fn noise(figures: &Figures<'_>, arms: [&str; 2]) -> Vec<(&'static str, [Rounds; 2])> {
+    let mut all = Vec::new();
+    for phase in [Phase::Load, Phase::Query] {
+        let driver = Driver::of(figures, phase);
+        all.extend(FIGURES.iter().map(|(name, _, _, value)| {
+            let of = |result: &CellResult| value(result.phase(phase), &driver);
+            (*name, arms.map(|arm| figures.rounds(arm, of)))
+        }));
+    }
+    all
 }
 
 /// A figure of one cell.
@@ -207,77 +239,65 @@ fn percentiles(figures: &Figures<'_>, pair: &Pair, phase: Phase) -> Vec<(String,
 }
 
 /// The table of one pair.
-pub fn grid(figures: &Figures<'_>, pair: &Pair) -> Grid {
+pub(crate) fn grid(pair: &Pair, lines: &[Line]) -> Grid {
+    let controls = [&pair.arm, &pair.base].map(|arm| format!("A/A {arm}"));
     let columns = [
         ("phase", Align::Left),
         ("figure", Align::Left),
         (pair.arm.as_str(), Align::Right),
         (pair.base.as_str(), Align::Right),
-        ("ratio", Align::Right),
-        ("same arm twice", Align::Right),
-        ("which is better", Align::Left),
+        ("ratio [95 %]", Align::Right),
+        (controls[0].as_str(), Align::Right),
+        (controls[1].as_str(), Align::Right),
+        ("could have shown", Align::Right),
+        ("repeats to decide", Align::Right),
+        ("significantly better", Align::Left),
     ];
-    let lines = lines(figures, pair);
     let rows: Vec<Vec<String>> = lines.iter().map(|line| row(pair, line)).collect();
     Grid::new(&columns, rows)
 }
 
 fn row(pair: &Pair, line: &Line) -> Vec<String> {
-    let Comparison { first, other, ratio, control, .. } = &line.comparison;
-    let ranged =
-        |spread: &Option<Spread>| spread.map_or_else(|| "-".to_owned(), |s| s.with_range());
+    let comparison = &line.comparison;
     vec![
         line.phase.to_string(),
         line.name.clone(),
-        figure(first.median),
-        figure(other.median),
-        ranged(ratio),
-        ranged(control),
+        figure(comparison.first.median),
+        figure(comparison.other.median),
+        comparison.ratio(),
+        comparison.control(0),
+        comparison.control(1),
+        comparison.could_have_shown(),
+        comparison.repeats_to_decide(),
         verdict(pair, line).to_owned(),
     ]
 }
 
+/// The arm that is significantly better, or why none is.
 pub(crate) fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
-    match judged(line) {
-        Ok(true) => &pair.arm,
-        Ok(false) => &pair.base,
-        Err(why) => why,
+    match line.comparison.outcome(line.better) {
+        Outcome::Better => &pair.arm,
+        Outcome::Worse => &pair.base,
+        other => other.word(),
     }
-}
-
-/// Whether the arm of a pair is better than its base; or why that cannot be told.
-fn judged(line: &Line) -> Result<bool, &'static str> {
-    let Comparison { first, other, .. } = &line.comparison;
-    match line.comparison.verdict(line.better) {
-        Verdict::Better => Ok(true),
-        Verdict::Worse => Ok(false),
-        Verdict::WithinBand => Err("within noise"),
-        Verdict::None if first.count < 2 || other.count < 2 => Err("one run"),
-        Verdict::None if first.overlaps(other) => Err("no difference"),
-        Verdict::None => Ok((first.median < other.median) == (line.better == Better::Lower)),
-    }
-}
-
-/// Whether the two arms can be told apart in a figure.
-pub(super) fn is_told(line: &Line) -> bool {
-    judged(line).is_ok()
 }
 
 /// Every floor of a pair, judged.
-pub fn floors(figures: &Figures<'_>, pair: &Pair) -> Vec<Cell> {
+pub(crate) fn floors(figures: &Figures<'_>, pair: &Pair, lines: &[Line]) -> Vec<Cell> {
     let Some(result) = figures.results(&pair.arm).first() else { return Vec::new() };
-    let judged = |line: Line| {
+    let judged = |line: &Line| {
         let place = format!("{} {}", line.phase, pair.arm);
+        let name = line.name.clone();
         match line.floor {
             Floor::Base => {
-                Some(Cell::against_other(place, line.name, line.better, &line.comparison))
+                Some(Cell::against_base(place, name, line.better, &pair.base, &line.comparison))
             }
             Floor::AtMost(limit) => {
                 let limit = limit(&result.spec.settings);
-                Some(Cell::against_limit(place, line.name, limit, &line.comparison.first))
+                Some(Cell::against_limit(place, name, limit, &line.comparison.first))
             }
             Floor::None => None,
         }
     };
-    lines(figures, pair).into_iter().filter_map(judged).collect()
+    lines.iter().filter_map(judged).collect()
 }

@@ -1,7 +1,8 @@
 //! Figures, verdicts, and the whole text of a report from a fixed record.
 
-use super::compare::{Verdict, compare, sentence};
+use super::compare::{Comparison, Size, Verdict, claim, sentence};
 use super::figures::{Spread, column_value, figure};
+use super::paired::{Family, Sides};
 use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
@@ -51,49 +52,81 @@ fn spreads() {
     assert!(!spread(&[3.1, 4.0]).overlaps(&odd));
 }
 
+/// What comes of a claim that nobody else's noise helps to judge.
+fn claimed(arm: &[f64], base: &[f64], published: f64) -> Option<Comparison> {
+    let rounds = |values: &[f64]| (0..).zip(values.iter().copied()).collect::<Vec<(u64, f64)>>();
+    let mut family = Family::default();
+    let again = |values: &[f64]| rounds(values);
+    family.add(Sides {
+        values: [rounds(arm), rounds(base)],
+        again: [again(arm), again(base)],
+        ..Sides::default()
+    });
+    claim(&family.judge().get(0)?.judged, published)
+}
+
 #[test]
-fn a_difference_is_real_only_when_ranges_do_not_overlap() {
+fn a_claim_is_confirmed_by_a_significant_difference() {
     let verdict = |arm: &[f64], base: &[f64], published| {
-        compare(&spread(arm), &spread(base), published).expect("compares").verdict
+        claimed(arm, base, published).expect("has a ratio").verdict
     };
-    assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], 0.5), Verdict::Same);
-    assert_eq!(verdict(&[2.0, 2.1], &[1.0, 1.1], 1.5), Verdict::Same);
-    assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], 1.5), Verdict::Opposite);
-    assert_eq!(verdict(&[1.0, 2.0], &[2.0, 2.1], 0.5), Verdict::NoDifference);
-    assert_eq!(verdict(&[1.0], &[2.0, 2.1], 0.5), Verdict::SingleRun(true));
-    assert_eq!(verdict(&[1.0, 1.1], &[0.5], 0.5), Verdict::SingleRun(false));
-    let comparison = compare(&spread(&[1.0, 3.0]), &spread(&[4.0, 6.0]), 0.5).expect("compares");
-    assert_eq!((comparison.ratio, comparison.min, comparison.max), (0.4, 1.0 / 6.0, 0.75));
-    assert_eq!(compare(&spread(&[1.0]), &spread(&[0.0]), 0.5), None);
+    let (one, two) = ([1.0, 1.01, 0.99], [2.0, 2.01, 1.99]);
+    let as_published = Verdict::Confirmed(Size::AsPublished);
+    assert_eq!(verdict(&one, &two, 0.5), as_published);
+    assert_eq!(verdict(&two, &one, 1.8), as_published);
+    assert_eq!(verdict(&one, &two, 1.5), Verdict::Contradicted);
+    assert_eq!(verdict(&[1.0, 2.0, 3.0], &[2.0, 1.9, 2.1], 0.5), Verdict::NotSignificant);
+    assert_eq!(verdict(&one[..2], &two[..2], 0.5), Verdict::DirectionOnly(true));
+    assert_eq!(verdict(&one[..1], &two[..1], 1.5), Verdict::DirectionOnly(false));
+    assert_eq!(claimed(&one, &[0.0; 3], 0.5), None);
+    let comparison = claimed(&[1.0; 3], &[2.0; 3], 0.5).expect("has a ratio");
+    assert!((comparison.ratio - 0.5).abs() < 1e-12);
 }
 
 #[test]
 fn a_published_ratio_near_to_1_says_about_equal() {
-    let verdict = |arm: &[f64], base: &[f64], published| {
-        compare(&spread(arm), &spread(base), published).expect("compares").verdict
+    let verdict = |arm: &[f64], published| {
+        claimed(arm, &[1.0, 1.0, 1.0], published).expect("has a ratio").verdict
     };
-    for published in [0.98, 1.0, 1.02] {
-        assert_eq!(verdict(&[1.00, 1.01], &[1.02, 1.03], published), Verdict::Same);
-        assert_eq!(verdict(&[0.90, 1.11], &[0.95, 1.05], published), Verdict::Same);
-        assert_eq!(verdict(&[1.0, 1.1], &[2.0, 2.1], published), Verdict::Opposite);
-        assert_eq!(verdict(&[1.0, 2.0], &[1.9, 2.1], published), Verdict::NoDifference);
-        assert_eq!(verdict(&[1.0], &[1.01], published), Verdict::SingleRun(true));
-        assert_eq!(verdict(&[1.0], &[2.0], published), Verdict::SingleRun(false));
+    for published in [0.985, 1.0, 1.015] {
+        let equal = Verdict::Confirmed(Size::AsPublished);
+        assert_eq!(verdict(&[1.0, 1.01, 0.99], published), equal);
+        assert_eq!(verdict(&[1.03, 1.03, 1.03], published), equal, "significant, and near to 1");
+        assert_eq!(verdict(&[0.7, 1.4, 1.0], published), Verdict::NotSignificant);
+        assert_eq!(verdict(&[1.01], published), Verdict::DirectionOnly(true));
+        assert_eq!(verdict(&[2.0], published), Verdict::DirectionOnly(false));
+    }
+    // Larger than published in the published direction is never against it.
+    assert_eq!(verdict(&[0.88; 3], 0.979), Verdict::Confirmed(Size::More));
+    assert_eq!(verdict(&[0.88; 3], 1.03), Verdict::Contradicted);
+    for published in [0.99, 1.0, 1.01] {
+        assert_eq!(verdict(&[0.88; 3], published), Verdict::Contradicted, "about equal");
     }
 }
 
 #[test]
-fn a_sentence_says_how_far_a_held_claim_is_from_the_published_size() {
+fn a_sentence_says_both_sizes() {
     let says = |arm: f64, published| {
-        let comparison = compare(&spread(&[arm, arm]), &spread(&[1.0, 1.0]), published);
-        sentence("it is so", "tps", published, comparison.as_ref())
+        sentence("it is so", "tps", published, claimed(&[arm; 3], &[1.0; 3], published).as_ref())
     };
-    assert!(says(4.0, 5.0).contains(": so it is here ("), "{}", says(4.0, 5.0));
-    assert!(says(1.1, 5.0).contains("but far weaker"), "{}", says(1.1, 5.0));
-    assert!(says(0.95, 0.2).contains("but far weaker"), "{}", says(0.95, 0.2));
-    assert!(says(5.0, 1.1).contains("and far stronger"), "{}", says(5.0, 1.1));
-    assert!(says(1.01, 1.02).contains(": so it is here ("), "{}", says(1.01, 1.02));
-    assert!(says(2.0, 1.02).contains("the two differ here"), "{}", says(2.0, 1.02));
+    assert_eq!(
+        says(0.88, 0.979),
+        "\"it is so\": confirmed, and by more: tps -12.0 % here, -2.10 % published."
+    );
+    assert!(says(4.0, 5.0).contains(": confirmed: tps +300 % here, +400 % published."));
+    assert!(says(1.1, 5.0).contains(": confirmed, but by less: "), "{}", says(1.1, 5.0));
+    assert!(says(0.95, 0.2).contains(": confirmed, but by less: "), "{}", says(0.95, 0.2));
+    assert!(says(5.0, 1.1).contains(": confirmed, and by more: "), "{}", says(5.0, 1.1));
+    assert!(says(1.01, 1.01).contains(": confirmed: "), "{}", says(1.01, 1.01));
+    assert!(says(0.5, 1.02).contains(": contradicted: "), "{}", says(0.5, 1.02));
+    let of = |arm: &[f64], base: &[f64]| {
+        sentence("it is so", "tps", 0.8, claimed(arm, base, 0.8).as_ref())
+    };
+    let noisy = of(&[1.0, 2.0, 1.2], &[1.5, 1.4, 1.8]);
+    assert!(noisy.contains(": not significant here: tps -"), "{noisy}");
+    assert!(noisy.contains("could have shown a ratio of "), "{noisy}");
+    let few = of(&[1.0, 1.1], &[1.5, 1.4]);
+    assert!(few.contains(": direction only, as published: "), "{few}");
 }
 
 #[test]
@@ -139,7 +172,7 @@ fn failed_and_void_cells_are_named_and_not_counted() {
         text.contains("zstd-1-r1: ORACLE FAILED, row void after the query: 1 differences: list 7"),
         "{text}"
     );
-    assert!(text.contains("yes, but one run"), "{text}");
+    assert!(text.contains("direction only: as published"), "{text}");
     assert_eq!(record.valid_cells(), 5);
     record.interrupted = true;
     assert!(render(&record).contains("the run was stopped before its last cell"));
@@ -200,21 +233,17 @@ fn report_of_a_fixed_record() {
     assert_eq!(text.lines().count(), golden.lines().count());
 }
 
-fn plan_of_a_pair(control: bool) -> Plan {
-    let mut plan = sample::plan(&EngineName::lithify(), 2);
+/// Three repeats of a pair, and with a control as many of the arms that are named.
+fn plan_of_a_pair(controls: &[&str]) -> Plan {
+    let mut plan = sample::plan(&EngineName::lithify(), 3);
+    let control = !controls.is_empty();
     let pair = Pair { arm: "zstd-1".into(), base: "zlib-1".into(), control };
     plan.experiment.pairs.push(pair);
-    if control {
-        let again = plan.cells.iter().filter(|cell| cell.arm == "zstd-1").cloned();
-        let again: Vec<_> = again
-            .map(|cell| CellSpec {
-                purpose: Purpose::Control,
-                id: format!("{}-c", cell.id),
-                ..cell
-            })
-            .collect();
-        plan.cells.extend(again);
-    }
+    let again = plan.cells.iter().filter(|cell| controls.contains(&cell.arm.as_str())).cloned();
+    let again: Vec<_> = again
+        .map(|cell| CellSpec { purpose: Purpose::Control, id: format!("{}-c", cell.id), ..cell })
+        .collect();
+    plan.cells.extend(again);
     plan
 }
 
@@ -226,38 +255,82 @@ fn line_of(text: &str, begin: &str) -> String {
 
 #[test]
 fn a_pair_is_compared_figure_by_figure() {
-    let text = super::render(&sample::record(&plan_of_a_pair(false)));
+    let text = super::render(&sample::record(&plan_of_a_pair(&[])));
     assert!(text.contains("\nzstd-1 : zlib-1\n"), "{text}");
-    // Half the CPU and twice the speed in every repeat; the second one is 1 % slower.
+    // Half the CPU and twice the speed in every repeat; each one is 1 % slower.
     let line = line_of(&text, "load operations/s");
-    assert_eq!(line, "load operations/s 43484 21742 2.00 [2.00, 2.00] - zstd-1");
+    assert!(line.starts_with("load operations/s 43267 21634 2.00 [2.00, 2.00] - - 1.0"), "{line}");
+    assert!(line.ends_with(" - zstd-1"), "{line}");
     assert!(line_of(&text, "query tables settled").contains("0.970"), "{text}");
-    assert!(line_of(&text, "query longest gap, ms").ends_with("no difference"), "{text}");
+    assert!(line_of(&text, "query longest gap, ms").ends_with("n.s."), "{text}");
+    assert!(text.contains("no A/A control: the noise is that of the repeats alone"), "{text}");
     // A hundred samples have one beyond the 99th percentile.
     assert_eq!(line_of(&text, "query p99"), "");
 }
 
 #[test]
 fn a_pair_with_a_control_tells_noise_from_a_difference() {
-    let mut record = sample::record(&plan_of_a_pair(true));
-    let text = render(&record);
+    for controls in [&["zstd-1"][..], &["zlib-1", "zstd-1"]] {
+        let mut record = sample::record(&plan_of_a_pair(controls));
+        let text = render(&record);
+        let line = line_of(&text, "load operations/s");
+        let same = "1.00 [1.00, 1.00]";
+        let other = if controls.len() == 2 { same } else { "-" };
+        let begin = format!("load operations/s 43267 21634 2.00 [2.00, 2.00] {same} {other} 1.0");
+        assert!(line.starts_with(&begin) && line.ends_with("zstd-1"), "{line}");
+        let said = match controls.len() {
+            2 => "A/A control of both sides in ",
+            _ => "A/A control of one side only, in ",
+        };
+        assert!(text.contains(said), "{text}");
+        let again = record.cells.iter_mut().filter(|cell| cell.spec.purpose == Purpose::Control);
+        for result in again.filter_map(|cell| cell.result.as_mut()) {
+            result.load.operations *= 3;
+        }
+        let text = render(&record);
+        let line = line_of(&text, "load operations/s");
+        assert!(line.contains("3.00 [3.00, 3.00]") && line.ends_with("n.s."), "{line}");
+        // The controls stand in no other figure, and in the list of cells under their purpose.
+        assert!(text.contains("zstd-1: oracle passed 6 times"), "{text}");
+        let lines = csv::render(&record);
+        let count = lines.lines().filter(|line| line.contains(",control,")).count();
+        assert_eq!(count, 6 * controls.len(), "{lines}");
+    }
+}
+
+#[test]
+fn two_repeats_give_directions_and_say_what_decides() {
+    let mut plan = plan_of_a_pair(&["zlib-1", "zstd-1"]);
+    plan.repeats = 2;
+    plan.cells.retain(|cell| cell.repeat < 2);
+    let text = render(&sample::record(&plan));
     let line = line_of(&text, "load operations/s");
-    assert_eq!(line, "load operations/s 43484 21742 2.00 [2.00, 2.00] 1.00 [1.00, 1.00] zstd-1");
-    let controls = record.cells.iter_mut().filter(|cell| cell.spec.purpose == Purpose::Control);
-    for result in controls.filter_map(|cell| cell.result.as_mut()) {
-        result.load.operations *= 3;
+    assert!(line.ends_with(" - 3 direction only"), "{line}");
+    assert!(text.contains("fewer than 3 repeats. --repeats 3 would decide half of them"), "{text}");
+    assert!(
+        text.contains("(2 repeats: directions, no verdicts; --repeats 3 is the least"),
+        "{text}"
+    );
+    assert!(!text.contains("MISSED 3"), "{text}");
+}
+
+#[test]
+fn arms_of_different_days_have_no_verdict() {
+    let mut record = sample::record(&plan_of_a_pair(&["zlib-1", "zstd-1"]));
+    for cell in record.cells.iter_mut().filter(|cell| cell.spec.arm == "zstd-1") {
+        cell.result.iter_mut().for_each(|result| result.started_unix_s += 3 * 86_400);
     }
     let text = render(&record);
-    assert!(line_of(&text, "load operations/s").ends_with("3.00 [3.00, 3.00] within noise"));
-    // The controls stand in no other figure, and in the list of cells under their purpose.
-    assert!(text.contains("zstd-1: oracle passed 4 times"), "{text}");
-    let lines = csv::render(&record);
-    assert_eq!(lines.lines().filter(|line| line.contains(",control,")).count(), 4, "{lines}");
+    let line = line_of(&text, "load operations/s");
+    assert!(line.ends_with("direction only"), "{line}");
+    assert!(text.contains("the two sides were measured on different days"), "{text}");
+    let days = line_of(&text, "measured on");
+    assert!(days.contains(": zstd-1 (6 cells). Ratios of different days differ by more"), "{days}");
 }
 
 #[test]
 fn floors_of_a_pair_begin_the_report() {
-    let mut record = sample::record(&plan_of_a_pair(false));
+    let mut record = sample::record(&plan_of_a_pair(&[]));
     let of_arm = |cell: &&mut CellRecord| cell.spec.arm == "zstd-1";
     for result in record.cells.iter_mut().filter(of_arm).filter_map(|cell| cell.result.as_mut()) {
         result.load.statistics.live_bytes *= 2;
@@ -275,9 +348,13 @@ fn floors_of_a_pair_begin_the_report() {
     let resident = "MISSED 5.032 x query zstd-1 resident less driver's, MiB 443 [443, 443]";
     assert!(at("MISSED 5").starts_with(resident), "{text}");
     assert!(at("MISSED 3.000 x query zstd-1 KB written/op").contains("settling"), "{text}");
-    assert!(at("MISSED 2.5").contains("load zstd-1 longest gap, ms 250 [250, 250] at most 100"));
+    let gap = "load zstd-1 longest gap, ms 250 [250, 250] limit: at most 100";
+    assert!(at("MISSED 2.5").contains(gap), "{text}");
+    assert!(at("MISSED 3.000 x").contains(" zlib-1: "), "the base is named: {text}");
     assert!(at("MISSED 1.667 x load").contains("live peak / settled 2.00 [2.00, 2.00]"), "{text}");
-    assert!(text.find("Floors of the pairs").expect("is there") < text.find("load: ").expect("is"));
+    assert!(
+        text.find("Targets of the pairs").expect("is there") < text.find("load: ").expect("is")
+    );
     // Faster and cheaper is no miss; the same time of waiting in half the time is.
     let missed = text.lines().filter(|line| line.trim_start().starts_with("MISSED"));
     assert!(missed.clone().all(|line| !line.contains("CPU") && !line.contains("operations")));
@@ -422,8 +499,8 @@ fn many_pairs_stand_in_one_table() {
     let text = render(&record);
     assert!(text.contains("All pairs, arm by base"), "{text}");
     assert!(text.contains("lithify : rocksdb  wiredtiger : rocksdb  fjall : rocksdb"), "{text}");
-    let line = line_of(&text, "query operations/s 1.00? ");
-    assert_eq!(line, "query operations/s 1.00? 1.00? 2.00");
+    let line = line_of(&text, "query operations/s ~1.00 ");
+    assert_eq!(line, "query operations/s ~1.00 ~1.00 ~2.00", "two repeats have directions");
     let few = render(&record_of("embedded-engines", "smoke", &arms[..3]));
     assert!(!few.contains("All pairs, arm by base"), "{few}");
 }
@@ -510,12 +587,12 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
     let text = render(&record);
     let at = |begin: &str| line_of(&text, begin);
     assert!(at("20.5 0 21.5 0 0 4.00 9.00 7.00 0 0 - 1234").ends_with("time in 1)"), "{text}");
-    let answered = "until answered hole-xfs (transparent) / old-xfs (old-style) 43.2 10.2 yes";
-    assert_eq!(at("until answered hole-xfs"), answered, "{text}");
+    let answered = "until answered hole-xfs (transparent) / old-xfs (old-style) 43.200 10.247";
+    assert!(at("until answered hole-xfs").starts_with(answered), "{text}");
     assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
     assert!(text.contains("old-xfs, hole-xfs: DROP DATABASE; beside: somebody"), "{text}");
     let page = crate::html::of_linkbench(&record);
     assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
-    assert!(text.contains("so it is here (time until the space is back"), "{text}");
+    assert!(text.contains("as published: time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");
 }

@@ -157,7 +157,7 @@ impl EngineSettings {
 pub enum Purpose {
     /// One repeat of one arm.
     Measure,
-    /// The same once more, beside it: the difference that no engine makes.
+    /// The same once more in the same repeat, for the A/A control: what the two differ by is noise.
     Control,
     /// A load with another number of threads, and nothing after it.
     Load,

@@ -1,14 +1,21 @@
 //! Statistics of repeated measurements: medians, intervals, noise, steadiness.
 //!
-//! Owns: the median ([`median`]), bootstrap intervals of medians and of ratios ([`bootstrap`]),
-//! what the same side twice differs by ([`band`]), and the tag of a row that says whether its
-//! repeats were steady ([`steady_tag`]).
+//! Owns: the median ([`median`]), which differences are significant ([`verdicts`]), and the tag of a
+//! row that says whether its repeats were steady ([`steady_tag`]).
 //!
-//! Promises: pure and deterministic: resampling begins with the same seed every time, so that the
-//! same record gives the same report. Does not know engines, figures or files.
+//! Promises: pure and deterministic: the same record gives the same report. Does not know engines,
+//! figures or files.
 
-pub mod band;
-pub mod bootstrap;
+pub mod verdicts;
+
+/// A 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
 
 /// The middle one of ascending values; the mean of the middle two when their number is even.
 /// `None` without any.

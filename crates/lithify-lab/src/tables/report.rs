@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::causes;
-use super::figures::{mode_device_kb, mode_process_kb, mode_spread, results, spread};
+use super::figures::{column_value, mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
 use crate::adapter::EngineName;
@@ -12,11 +12,16 @@ use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
 use crate::report::card::{machine_lines, text as text_of, tree};
-use crate::report::compare::{Comparison, FOREIGN_PERCENT_MAX, compare, direction, sentence};
+use crate::report::compare::{
+    CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
+};
+use crate::report::days;
 use crate::report::figures::{figure, figure_or_dash};
+use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::report::{cross_counts, opening, repeats};
+use crate::report::{VERDICTS_HEADING, cross_counts, opening, repeats};
 use crate::run::cells::Run;
+use crate::statistics::verdicts::Rounds;
 
 use super::engine::Rest;
 
@@ -57,11 +62,16 @@ pub fn render(run: &Run<TablePlan>) -> String {
     checks(run).iter().for_each(|check| line(&format!("  {check}")));
     if !experiment.headlines.is_empty() {
         line("\nPublished against measured");
-        match headlines(run) {
+        let claims = claimed(run);
+        match headlines(&claims) {
             grid if grid.rows.is_empty() => line("  no published ratio is of these arms"),
             grid => line(&grid.text()),
         }
-        told(run).iter().for_each(|(_, text)| line(&format!("  - {text}")));
+        sentences(&claims).iter().for_each(|text| line(&format!("  - {text}")));
+        if claims.basis.cells > 0 {
+            line(&format!("\n{VERDICTS_HEADING}"));
+            line(&claims.basis.text());
+        }
     }
     line("\nTo be read with");
     experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
@@ -110,6 +120,8 @@ pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
     let mut lines = machine_lines(&outcome.machine);
+    let began = run.entries.results().map(|of| (of.cell.arm.as_str(), of.started_unix_s));
+    lines.extend(days::line(began).map(|days| ("measured on", days)));
     lines.extend([
         ("engines", engine_names(run)),
         (
@@ -317,7 +329,7 @@ fn counted_by_both(run: &Run<TablePlan>) -> Vec<String> {
 }
 
 /// A published ratio on an engine, with what was measured of it.
-pub(crate) struct Held<'a> {
+pub(crate) struct Claimed<'a> {
     /// As published.
     pub item: &'a TableHeadline,
     /// On which engine.
@@ -326,65 +338,77 @@ pub(crate) struct Held<'a> {
     pub comparison: Option<Comparison>,
 }
 
-/// Every published ratio on every engine that both of its arms run on.
-pub(crate) fn held(run: &Run<TablePlan>) -> Vec<Held<'_>> {
-    let mut all = Vec::new();
+/// All claims of a run, judged together.
+pub(crate) struct Claims<'a> {
+    /// Every published ratio on every engine that both of its arms run on.
+    pub items: Vec<Claimed<'a>>,
+    /// On what the verdicts rest.
+    pub basis: Basis,
+}
+
+/// Judges every published ratio.
+pub(crate) fn claimed(run: &Run<TablePlan>) -> Claims<'_> {
+    let mut family = Family::default();
+    let mut added = Vec::new();
     for item in &run.plan.experiment.headlines {
-        let planned = |engine: &&EngineName| {
-            [&item.arm, &item.base].into_iter().all(|arm| is_planned(run, engine, arm))
-        };
+        let arms = [item.arm.as_str(), item.base.as_str()];
+        let planned =
+            |engine: &&EngineName| arms.into_iter().all(|arm| is_planned(run, engine, arm));
         for engine in run.plan.engines.iter().filter(planned) {
-            let of = |arm: &str| spread(&results(run, item.table, engine, arm), item.column);
-            let comparison = of(&item.arm)
-                .zip(of(&item.base))
-                .and_then(|(arm, base)| compare(&arm, &base, item.published));
-            all.push(Held { item, engine, comparison });
+            let of = |arm: &str| results(run, item.table, engine, arm);
+            let rounds = |arm: &str| -> Rounds {
+                let value =
+                    |of: &TableOutcome| Some((of.cell.repeat, column_value(of, item.column)?));
+                of(arm).into_iter().filter_map(value).collect()
+            };
+            let began = |arm: &str| -> Vec<(u64, u64)> {
+                of(arm).iter().map(|of| (of.cell.repeat, of.started_unix_s)).collect()
+            };
+            let place = family.add(Sides {
+                kind: item.column.to_string(),
+                values: arms.map(rounds),
+                other_day: days::apart(&began(arms[0]), &began(arms[1])),
+                ..Sides::default()
+            });
+            added.push((item, engine, place));
         }
     }
-    all
+    let findings = family.judge();
+    let items = added.into_iter().map(|(item, engine, place)| Claimed {
+        item,
+        engine,
+        comparison: findings.get(place).and_then(|found| claim(&found.judged, item.published)),
+    });
+    Claims { items: items.collect(), basis: findings.basis.clone() }
 }
 
 /// The published ratios beside the measured ones.
-pub(crate) fn headlines(run: &Run<TablePlan>) -> Grid {
-    let row = |Held { item, engine, comparison }: Held<'_>| {
+pub(crate) fn headlines(claims: &Claims<'_>) -> Grid {
+    let row = |Claimed { item, engine, comparison }: &Claimed<'_>| {
         let mut row = vec![
             engine.to_string(),
             item.table.to_string(),
             item.column.to_string(),
             format!("{} / {}", item.arm, item.base),
-            format!("{:.3}", item.published),
         ];
-        row.extend(match &comparison {
-            Some(of) => [
-                format!("{:.3}", of.ratio),
-                format!("[{:.3}, {:.3}]", of.min, of.max),
-                direction(of.verdict).to_owned(),
-            ],
-            None => ["-", "-", "not measured"].map(str::to_owned),
-        });
+        row.extend(claim_cells(item.published, comparison.as_ref(), "not measured"));
         row
     };
-    let headings = [
+    let mut headings = vec![
         ("engine", Align::Left),
         ("table", Align::Left),
         ("figure", Align::Left),
         ("ratio", Align::Left),
-        ("published", Align::Right),
-        ("measured", Align::Right),
-        ("range", Align::Right),
-        ("same direction?", Align::Left),
     ];
-    Grid::new(&headings, held(run).into_iter().map(row).collect())
+    headings.extend(CLAIM_COLUMNS);
+    Grid::new(&headings, claims.items.iter().map(row).collect())
 }
 
 /// What each published ratio came to, in words.
-pub(crate) fn told(run: &Run<TablePlan>) -> Vec<(Held<'_>, String)> {
-    let mut told = Vec::new();
-    for held in held(run) {
-        let Held { item, engine, comparison } = &held;
+pub(crate) fn sentences(claims: &Claims<'_>) -> Vec<String> {
+    let says = |Claimed { item, engine, comparison }: &Claimed<'_>| {
         let says = sentence(&item.claim, item.column.name(), item.published, comparison.as_ref());
-        let text = format!("{engine}, {}: {says}", item.table);
-        told.push((held, text));
-    }
-    told
+        format!("{engine}, {}: {says}", item.table)
+    };
+    claims.items.iter().map(says).collect()
 }

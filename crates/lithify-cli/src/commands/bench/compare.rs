@@ -12,10 +12,10 @@ use crate::fault::{Fault, print, say};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A and B are the JSON of two runs, their directories (results/runs/NAME), or two directories of such
-files, which are compared by their names. Ratios are B / A of medians over the repeats, with a 95 %
-bootstrap interval. A winner is named where the interval lies outside of what the same side twice
-(a control in either run) differed by; without a control where the ranges of the repeats do not
-overlap. Runs of another workload, scale, machine or other settings are refused with exit code 2 and
+files, which are compared by their names. Ratios are B / A of geometric means over the repeats,
+with a 95 % interval. Of the significant differences at most 5 % are expected to be false; n.s. is
+not significant. Runs of different days give directions only: the day changes ratios by more than
+the ranges inside one day. docs/reports.md has the rule. Runs of another workload, scale, machine or other settings are refused with exit code 2 and
 a line that says what differs.
 
 Examples:

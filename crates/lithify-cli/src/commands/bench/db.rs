@@ -41,10 +41,11 @@ benchmark-write-rate-limit=N, seek-nexts=N, reverse-iterator, batch-size=N, writ
 duration=N; for the others it has those of the command line: readwhilewriting:mb-write-per-sec=10,
 readrandom:use-direct-reads:duration=30.
 
-With several engines every repeat runs each in turn, and --control the first one once more:
-ratios within what those two differ by get no verdict. With several --compression every repeat
-does so for each, and the report has a table for each. Before the tables stands what the first
-engine misses of its floors, the farthest first. Results go to DIR/NAME.txt, .csv, .tsv, .json
+With several engines every repeat runs each in turn. --control is the A/A control: it runs each a
+second time, and what its two runs differ by is noise. Verdicts need three repeats; without
+--control more are needed. With several --compression every repeat does so for each, and the
+report has a table for each. Before the tables stand the targets that the first engine misses,
+the farthest behind first. Results go to DIR/NAME.txt, .csv, .tsv, .json
 and .html, raw results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured,
 and the same command goes on. docs/db-bench.md explains every column.
 
@@ -79,7 +80,7 @@ pub struct DbArguments {
     /// Runs of each engine, in turn [1 to 100]
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 100))]
     repeats: u64,
-    /// Run the first engine twice in every repeat
+    /// Run every engine twice in every repeat: the A/A control
     #[arg(long)]
     control: bool,
     #[command(flatten)]
@@ -347,7 +348,7 @@ impl DbArguments {
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Fault::usage(format!(
-                "--engine names {} twice; --control runs the first one twice",
+                "--engine names {} twice; --control runs each one twice",
                 twice[0]
             )));
         }

@@ -298,17 +298,25 @@ struct Slot<'a> {
     loaders: u64,
 }
 
-/// What is measured in a repeat: the arms, and behind the base of a pair that has a control the
-/// pair's arm once more, so that the base lies between the two; then the loads with other numbers
-/// of threads, one number after the other.
+/// What is measured in a repeat: the arms, and behind the base of a pair that has an A/A control the
+/// pair's arm and the base once more, so that each lies between two runs of the other; then the
+/// loads with other numbers of threads, one number after the other. Each arm has one control,
+/// however many pairs it is in.
 fn slots<'a>(experiment: &Experiment, scale: &Scale, arms: &[&'a Arm]) -> Vec<Slot<'a>> {
     let slot = |arm, purpose| Slot { arm, purpose, loaders: scale.loaders };
     let mut slots = Vec::new();
     for base in arms {
         slots.push(slot(*base, Purpose::Measure));
         let of_base = experiment.pairs.iter().filter(|pair| pair.control && pair.base == base.name);
-        let again = of_base.filter_map(|pair| arms.iter().find(|arm| arm.name == pair.arm));
-        slots.extend(again.map(|arm| slot(*arm, Purpose::Control)));
+        for arm in of_base.filter_map(|pair| arms.iter().find(|arm| arm.name == pair.arm)) {
+            for arm in [arm, base] {
+                let is_again =
+                    |s: &Slot<'_>| s.purpose == Purpose::Control && s.arm.name == arm.name;
+                if !slots.iter().any(is_again) {
+                    slots.push(slot(*arm, Purpose::Control));
+                }
+            }
+        }
     }
     // The arms themselves were loaded by one of the numbers already.
     for loaders in scale.load_clients.iter().copied().filter(|count| *count != scale.loaders) {

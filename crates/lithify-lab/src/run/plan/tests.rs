@@ -1,7 +1,7 @@
 //! Cells in their order, and choices that cannot be.
 
 use super::*;
-use crate::experiment::BUILT_IN;
+use crate::experiment::{BUILT_IN, Pair};
 
 fn experiment() -> Experiment {
     Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses")
@@ -79,7 +79,7 @@ fn an_arm_may_have_an_engine_and_codecs_of_its_own() {
 }
 
 #[test]
-fn a_pair_with_a_control_measures_its_arm_twice() {
+fn a_pair_with_a_control_measures_both_arms_twice() {
     let ids_of = |arms: Option<&[&str]>| {
         let arms = arms.map(|arms| arms.iter().map(|arm| (*arm).to_owned()).collect());
         let choice = Choice { arms, repeats: Some(2), ..Choice::default() };
@@ -96,8 +96,10 @@ fn a_pair_with_a_control_measures_its_arm_twice() {
             "lithify-lz4-r0",
             "rocksdb-lz4-r0",
             "lithify-lz4-control-r0",
+            "rocksdb-lz4-control-r0",
             "rocksdb-lz4-r1",
             "lithify-lz4-control-r1",
+            "rocksdb-lz4-control-r1",
             "lithify-lz4-r1",
         ]
     );
@@ -106,9 +108,26 @@ fn a_pair_with_a_control_measures_its_arm_twice() {
     assert_eq!((&control.arm, control.seed), (&measured.arm, measured.seed));
     assert_eq!(control.settings, measured.settings);
     assert_ne!(control.hash(), measured.hash());
+    let (measured, control) = (&plan.cells[2], &plan.cells[4]);
+    assert_eq!((&control.arm, control.seed), (&measured.arm, measured.seed));
+    assert_eq!(control.purpose, Purpose::Control);
     // Without the base there is nothing to compare, and nothing to control.
     let (_, ids) = ids_of(Some(&["lithify-lz4"]));
     assert_eq!(ids, ["driver", "lithify-lz4-r0", "lithify-lz4-r1"]);
+}
+
+#[test]
+fn an_arm_of_several_pairs_has_one_control() {
+    let mut experiment = versus();
+    let (arm, base) = ("lithify-lz4".to_owned(), "rocksdb-none".to_owned());
+    experiment.pairs.push(Pair { arm, base, control: true });
+    let choice = Choice { repeats: Some(1), ..Choice::default() };
+    let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
+    let mut ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((ids.len(), count), (13, 13), "{ids:?}");
 }
 
 #[test]
