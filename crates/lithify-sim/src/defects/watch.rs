@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// No case needs so much processor time.
-const CASE_CPU_MAX: Duration = Duration::from_secs(10);
+const CASE_CPU_MAX: Duration = Duration::from_secs(40);
 
 /// No case takes so long, however busy the machine is.
 const CASE_WALL_MAX: Duration = Duration::from_secs(300);
