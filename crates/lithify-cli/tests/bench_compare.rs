@@ -72,7 +72,9 @@ fn a_run_against_itself_has_no_winner_in_any_form() {
     let json: serde_json::Value = serde_json::from_slice(&json).expect("is JSON");
     let lines = json["lines"].as_array().expect("lines");
     assert_eq!(csv.lines().count(), lines.len() + 1);
-    assert!(lines.iter().all(|line| line["verdict"] == "n.s." || line["verdict"] == "direction only"));
+    assert!(
+        lines.iter().all(|line| line["verdict"] == "n.s." || line["verdict"] == "direction only")
+    );
 }
 
 #[test]
