@@ -181,10 +181,17 @@ fn a_directory_of_experiments_that_is_not_there_is_no_list_of_others() {
 #[test]
 fn an_experiment_with_a_command_of_its_own_names_it() {
     let place = place();
-    let output = output(place.path(), &["bench", "run", "amplification"]);
-    assert_eq!(output.status.code(), Some(2));
-    let error = text(&output.stderr);
-    assert_eq!(error, "error: amplification has a command of its own: lithify bench amp\n");
+    let refused = output(place.path(), &["bench", "run", "amplification", "--repeats", "2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let error = text(&refused.stderr);
+    let expected = "error: amplification takes no choices here; it has a command of its own: lithify \
+                    bench amp\n";
+    assert_eq!(error, expected);
+    let dry = output(place.path(), &["bench", "run", "headline", "--dry-run"]);
+    assert!(dry.status.success(), "{}", text(&dry.stderr));
+    let dry = text(&dry.stdout);
+    assert!(dry.contains(" headline ") && dry.contains("at least "), "{dry}");
+    assert!(!place.path().join("results").exists(), "nothing is done");
 }
 
 #[test]

@@ -24,7 +24,9 @@ pub fn register() {
     for provider in &rocksdb::PROVIDERS {
         lithify_lab::run::engine::register(provider);
     }
-    lithify_lab::run::engine::register(&wiredtiger::PROVIDER);
+    for provider in &wiredtiger::PROVIDERS {
+        lithify_lab::run::engine::register(provider);
+    }
     lithify_lab::run::engine::register(&leveldb::PROVIDER);
     for provider in &mariadb::PROVIDERS {
         lithify_lab::run::engine::register(provider);

@@ -194,8 +194,12 @@ pub struct LevelStatistics {
     pub files: u64,
     /// Stored bytes of the live files.
     pub stored_bytes: u64,
-    /// The same keys and values before compression.
+    /// The same before compression, as the engine lays blocks out: not comparable between engines.
     pub raw_bytes: u64,
+    /// Keys and values in the files as the user gave them, every version and tombstone counted: the
+    /// one base of what engines store per byte. 0 where the engine does not tell.
+    #[serde(default)]
+    pub user_bytes: u64,
     /// Codec and effort of the level's files, as their metadata say: one, or all with their number
     /// of files (`lz4 in 3, none in 1`). Of a level without files the one that a new file gets,
     /// where the engine tells.
@@ -214,6 +218,16 @@ pub struct LevelStatistics {
 }
 
 impl LevelStatistics {
+    /// Megabytes (10^6) of [`LevelStatistics::user_bytes`], where the engine tells.
+    pub fn user_mb(&self) -> Option<f64> {
+        (self.user_bytes > 0).then_some(self.user_bytes as f64 / 1e6)
+    }
+
+    /// Stored bytes for each byte that the user gave, where the engine tells.
+    pub fn stored_per_user_byte(&self) -> Option<f64> {
+        Some(self.stored_bytes as f64 / 1e6 / self.user_mb()?)
+    }
+
     /// The text of [`LevelStatistics::codec`] for files of these codecs.
     pub fn describe_codecs(files_by_codec: &BTreeMap<String, u64>) -> String {
         if files_by_codec.len() == 1 {
@@ -226,14 +240,28 @@ impl LevelStatistics {
 }
 
 /// How an engine held back its writers since open.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StallStatistics {
+    /// True when the engine says how long; otherwise the times are 0 and mean nothing.
+    #[serde(default = "yes")]
+    pub is_timed: bool,
     /// Time in which writers were slowed, microseconds.
     pub delayed_us: u64,
     /// Time in which writers were stopped, microseconds.
     pub stopped_us: u64,
     /// Number of stalls by cause.
     pub by_cause: BTreeMap<String, u64>,
+}
+
+impl Default for StallStatistics {
+    fn default() -> Self {
+        StallStatistics { is_timed: true, delayed_us: 0, stopped_us: 0, by_cause: BTreeMap::new() }
+    }
+}
+
+/// For results from before an engine could leave it out.
+fn yes() -> bool {
+    true
 }
 
 /// What an engine says about itself. Figures that it does not have stay zero or empty.
@@ -260,12 +288,18 @@ pub struct EngineStatistics {
 }
 
 impl EngineStatistics {
-    /// Time in which writers were held back, microseconds. An engine that counts the time in which
-    /// any writer was (`/stalls/slowed_us` in its raw figures) is better than one that adds up the
-    /// times of all.
-    pub fn slowed_us(&self) -> f64 {
+    /// Time in which writers were held back, microseconds; `None` when the engine does not say. An
+    /// engine that counts the time in which any writer was (`/stalls/slowed_us` in its raw figures)
+    /// is better than one that adds up the times of all.
+    pub fn slowed_us(&self) -> Option<f64> {
         let any = self.raw.pointer("/stalls/slowed_us").and_then(serde_json::Value::as_f64);
-        any.unwrap_or((self.stalls.delayed_us + self.stalls.stopped_us) as f64)
+        let sum = (self.stalls.delayed_us + self.stalls.stopped_us) as f64;
+        self.stalls.is_timed.then(|| any.unwrap_or(sum))
+    }
+
+    /// The same since `before`.
+    pub fn slowed_us_since(&self, before: &EngineStatistics) -> Option<f64> {
+        Some(self.slowed_us()? - before.slowed_us()?)
     }
 }
 
@@ -345,6 +379,15 @@ pub trait Engine: Send + Sync {
 
     /// Returns when no background work is due.
     fn wait_for_compaction(&self) -> EngineResult<()>;
+
+    /// Brings the database into the state in which reads are measured, the same whenever the same
+    /// was written: nothing in memory but caches, no background work due, and level 0 empty where
+    /// the engine has a way to that. Gives what was done, in words for the report.
+    fn settle_tree(&self) -> EngineResult<String> {
+        self.flush()?;
+        self.wait_for_compaction()?;
+        Ok("flushed, background work waited for".to_owned())
+    }
 
     /// Figures since open.
     fn statistics(&self) -> EngineResult<EngineStatistics>;

@@ -1,14 +1,18 @@
 //! The consistency oracle must find every planted inconsistency, and a lost update.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
 use lithify_lab::adapter::{BatchOp, Engine, EngineResult, Session, SpaceId, WriteBatch};
 use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::linkbench::expected::Expected;
+use lithify_lab::linkbench::load::{self, LoadConfig};
 use lithify_lab::linkbench::oracle::{self, OracleReport};
-use lithify_lab::linkbench::schema::{self, CountRow, LINK_TYPE_FIRST, Link, SPACES};
+use lithify_lab::linkbench::request::{self, RequestConfig};
+use lithify_lab::linkbench::schema::{self, CountRow, LINK_TYPE_FIRST, Link, NodeRow, SPACES};
 use lithify_lab::linkbench::store::GraphStore;
-use lithify_lab::linkbench::{Control, GraphSession as _};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphSession as _, Profile};
 
 fn check(engine: &dyn Engine) -> OracleReport {
     oracle::check(&engine, &Control::silent()).unwrap()
@@ -187,4 +191,118 @@ fn the_oracle_detects_malformed_rows() {
         assert!(report.differences >= 1, "space {}", space.0);
         assert!(report.described[0].contains("malformed"), "{:?}", report.described);
     }
+}
+
+/// An engine that acknowledges every transaction and loses one in so many; of batches likewise.
+struct Forgetful {
+    inner: ModelEngine,
+    lost_one_in: u64,
+    acknowledged: AtomicU64,
+}
+
+impl Forgetful {
+    fn new(lost_one_in: u64) -> Forgetful {
+        Forgetful { inner: ModelEngine::new(&SPACES), lost_one_in, acknowledged: AtomicU64::new(0) }
+    }
+
+    fn loses(&self) -> bool {
+        let count = self.acknowledged.fetch_add(1, Ordering::Relaxed) + 1;
+        self.lost_one_in > 0 && count.is_multiple_of(self.lost_one_in)
+    }
+}
+
+impl EngineLayer for Forgetful {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
+    }
+    fn into_below(self: Box<Self>) -> Box<dyn Engine> {
+        Box::new(self.inner)
+    }
+    fn session_above(&self) -> EngineResult<Box<dyn Session + '_>> {
+        Ok(Box::new(ForgetfulSession { inner: self.inner.session()?, engine: self }))
+    }
+}
+
+struct ForgetfulSession<'a> {
+    inner: Box<dyn Session + 'a>,
+    engine: &'a Forgetful,
+}
+
+impl SessionLayer for ForgetfulSession<'_> {
+    fn below(&mut self) -> &mut dyn Session {
+        &mut *self.inner
+    }
+    fn write_batch_above(&mut self, batch: &WriteBatch) -> EngineResult<()> {
+        if self.engine.loses() { Ok(()) } else { self.inner.write_batch(batch) }
+    }
+    fn commit_above(&mut self) -> EngineResult<()> {
+        if self.engine.loses() { self.inner.rollback() } else { self.inner.commit() }
+    }
+}
+
+const NODES: u64 = 3_000;
+
+/// Loads on a sound engine, then makes requests on one that loses transactions; the report without
+/// and with what the driver did.
+fn requests_on_forgetful(lost_one_in: u64) -> [OracleReport; 2] {
+    let graph = Graph::new(Profile::lb2013(), GraphConfig::with_nodes(NODES)).unwrap();
+    let mut engine = Forgetful::new(0);
+    let loaded =
+        load::run(&graph, &(&engine as &dyn Engine), &LoadConfig::default(), &Control::silent());
+    let mut expected = Expected::after_load(&graph, &loaded.unwrap(), true);
+    engine.lost_one_in = lost_one_in;
+    let config = RequestConfig {
+        requesters: 2,
+        requests_per_requester: 30_000,
+        ..RequestConfig::after_load(&graph)
+    };
+    let outcome =
+        request::run(&graph, &(&engine as &dyn Engine), &config, &Control::silent()).unwrap();
+    assert!(outcome.failures == 0 && outcome.effects.links_added > 100, "{:?}", outcome.effects);
+    expected.follow(&outcome.effects);
+    let agreeing = check(&engine);
+    let mut compared = agreeing.clone();
+    compared.expect(&expected);
+    [agreeing, compared]
+}
+
+#[test]
+fn the_oracle_catches_an_engine_that_loses_whole_transactions() {
+    for report in requests_on_forgetful(0) {
+        assert!(report.passed(), "{:?}", report.described);
+    }
+    let [agreeing, compared] = requests_on_forgetful(1000);
+    assert!(agreeing.passed(), "its views agree: alone they tell nothing");
+    assert!(!compared.passed());
+    assert!(compared.described[0].contains("by what the driver wrote"), "{:?}", compared.described);
+}
+
+#[test]
+fn the_oracle_catches_a_lost_batch_of_a_load() {
+    let graph = Graph::new(Profile::lb2013(), GraphConfig::with_nodes(NODES)).unwrap();
+    let engine = Forgetful::new(2);
+    // Nodes only: nothing else would miss them.
+    let mut loader = engine.session().unwrap();
+    let mut batch = WriteBatch::new();
+    for id in graph.config().start_id..graph.end_id() {
+        let row = NodeRow { node_type: 1, version: 1, time_s: 1, data: b"data" };
+        let mut value = Vec::new();
+        row.encode(&mut value);
+        batch.put(schema::NODE, &schema::node_key(id), &value);
+        if batch.len() == 1000 {
+            loader.write_batch(&batch).unwrap();
+            batch.clear();
+        }
+    }
+    drop(loader);
+    let mut report = check(&engine);
+    assert!(report.passed() && report.nodes == 2000, "{report:?}");
+    let loaded = load::run(
+        &graph,
+        &(&ModelEngine::new(&SPACES) as &dyn Engine),
+        &LoadConfig::default(),
+        &Control::silent(),
+    );
+    report.expect(&Expected::after_load(&graph, &loaded.unwrap(), true));
+    assert!(report.described[0].starts_with("2000 nodes, but 3000"), "{:?}", report.described);
 }

@@ -108,6 +108,40 @@ fn a_load_into_a_gap_goes_to_the_bottom_and_an_overlap_to_level_0() {
 }
 
 #[test]
+fn level_0_alone_is_merged_into_the_base_level() {
+    let parts = Parts::new(4);
+    let (db, family) = open(&parts);
+    let mut model = Model::new();
+    load(&family, &mut model, 0..3000);
+    family.flush().unwrap();
+    db.wait_for_compaction().unwrap();
+    // Two runs wait in level 0 for more; memtables are flushed too.
+    for number in [7, 1900] {
+        family.put(&key(number), b"newer").unwrap();
+        model.insert(key(number), b"newer".to_vec());
+        family.flush().unwrap();
+    }
+    family.put(&key(2999), b"newest").unwrap();
+    model.insert(key(2999), b"newest".to_vec());
+    assert_eq!(db.stats().levels[0].files, 2);
+    let below = |db: &Db| -> u64 { db.stats().levels[1..].iter().map(|level| level.files).sum() };
+    assert!(below(&db) > 0);
+    family.compact_level0().unwrap();
+    assert_eq!(db.stats().levels[0].files, 0);
+    assert_eq!(rows(&family), model);
+    // Once more finds nothing to do.
+    let written =
+        db.stats().figures.traffic_of_cause(Cause::Compaction, TrafficFigure::WrittenBytes);
+    family.compact_level0().unwrap();
+    let again = db.stats().figures.traffic_of_cause(Cause::Compaction, TrafficFigure::WrittenBytes);
+    assert_eq!(again, written);
+    drop(family);
+    drop(db);
+    let (_db, family) = open(&parts);
+    assert_eq!(rows(&family), model);
+}
+
+#[test]
 fn snapshots_and_deletes_hold_at_the_bottom() {
     let parts = Parts::new(3);
     let (db, family) = open(&parts);

@@ -26,6 +26,7 @@ use super::policy::{LEVELS, Policy};
 use super::session::RocksSession;
 use super::statistics::{Counters, parse_levels, parse_stalls};
 use super::table_file::{self, TableProperties};
+use super::tuning::LEVEL0_TRIGGER;
 
 /// An open database of RocksDB, one column family per space.
 pub struct RocksEngine {
@@ -55,6 +56,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// nothing is due.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const POLLS_QUIET: u32 = 4;
+
+/// How often level 0 is looked at before it is given up.
+const LEVEL0_TRIES: u32 = 200;
 
 impl Shared {
     fn number(&self, space: SpaceId, name: &std::ffi::CStr) -> u64 {
@@ -130,6 +134,22 @@ impl RocksEngine {
         })
     }
 
+    /// Waits until level 0 is empty, which compactions that are due bring about.
+    fn empty_level0(&self) -> EngineResult<()> {
+        for _ in 0..LEVEL0_TRIES {
+            self.wait_for_compaction()?;
+            let files = self.shared.sum(c"rocksdb.num-files-at-level0");
+            if files == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Err(EngineError::fatal(
+            "RocksDB: level 0 still has files after all compactions that were due: no tree to \
+             measure reads on",
+        ))
+    }
+
     /// Bytes of the log files.
     fn log_bytes(&self) -> u64 {
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return 0 };
@@ -169,6 +189,7 @@ impl RocksEngine {
             level.stored_bytes += file.size_bytes;
             if let Some(properties) = properties {
                 level.raw_bytes += properties.raw_bytes;
+                level.user_bytes += properties.user_bytes();
                 let codec = codec_name(&properties.codec);
                 *codecs.entry(file.level).or_default().entry(codec).or_default() += 1;
             }
@@ -192,7 +213,41 @@ impl RocksEngine {
         levels.into_values().collect()
     }
 
-    fn stalls(&self, counters: &Counters) -> StallStatistics {
+    /// What all families' work together came to.
+    fn work(&self, levels: &[LevelStatistics]) -> Work {
+        if self.shared.database.options().has_statistics() {
+            let counters = Counters::parse(&self.shared.database.statistics());
+            let level0 = levels.first().filter(|level| level.level == 0);
+            return Work {
+                wal_bytes: Some(counters.value("rocksdb.wal.bytes")),
+                flushed_bytes: counters.value("rocksdb.flush.write.bytes"),
+                compacted_bytes: counters.value("rocksdb.compact.write.bytes"),
+                compaction_read_bytes: counters.value("rocksdb.compact.read.bytes"),
+                flush_cpu_us: level0.map_or(0, |level| level.compaction_cpu_us),
+                compaction_cpu_us: counters.sum("rocksdb.compaction.times.cpu_micros"),
+                stall_us: Some(counters.value("rocksdb.stall.micros")),
+                counters: Some(counters),
+            };
+        }
+        // Without counters the tables of compactions tell, in coarser steps. The row of level 0 is
+        // that of flushes; a compaction within level 0 would be in it too. Nothing tells the bytes of
+        // the log and the time of stalls: the texts of the whole database have zeros then.
+        let sum = |is_flush: bool, figure: fn(&LevelStatistics) -> u64| {
+            levels.iter().filter(|level| (level.level == 0) == is_flush).map(figure).sum()
+        };
+        Work {
+            wal_bytes: None,
+            flushed_bytes: sum(true, |level| level.compaction_write_bytes),
+            compacted_bytes: sum(false, |level| level.compaction_write_bytes),
+            compaction_read_bytes: sum(false, |level| level.compaction_read_bytes),
+            flush_cpu_us: sum(true, |level| level.compaction_cpu_us),
+            compaction_cpu_us: sum(false, |level| level.compaction_cpu_us),
+            stall_us: None,
+            counters: None,
+        }
+    }
+
+    fn stalls(&self, work: &Work) -> StallStatistics {
         let mut by_cause = BTreeMap::new();
         for space in self.shared.database.spaces() {
             let text = self.shared.database.property(space, c"rocksdb.cf-write-stall-stats");
@@ -202,13 +257,14 @@ impl RocksEngine {
         }
         // RocksDB has one counter for slowed and stopped writers together.
         StallStatistics {
-            delayed_us: counters.value("rocksdb.stall.micros"),
+            delayed_us: work.stall_us.unwrap_or(0),
+            is_timed: work.stall_us.is_some(),
             stopped_us: 0,
             by_cause,
         }
     }
 
-    fn raw(&self, counters: &Counters, wal_bytes: u64) -> serde_json::Value {
+    fn raw(&self, work: &Work, wal_bytes: u64) -> serde_json::Value {
         let options = self.shared.database.options();
         let base_levels: serde_json::Map<_, _> = self
             .spaces
@@ -220,7 +276,7 @@ impl RocksEngine {
             })
             .collect();
         json!({
-            "engine": counters.to_json(),
+            "engine": work.counters.as_ref().map(Counters::to_json),
             "wal_live_bytes": wal_bytes,
             "pending_compaction_bytes":
                 self.shared.sum(c"rocksdb.estimate-pending-compaction-bytes"),
@@ -228,7 +284,10 @@ impl RocksEngine {
             "cache": {
                 "capacity_bytes": options.cache_bytes(),
                 "usage_bytes": options.cache_usage_bytes(),
-                "inserted_bytes": counters.value("rocksdb.block.cache.bytes.write"),
+                "inserted_bytes": work
+                    .counters
+                    .as_ref()
+                    .map(|counters| counters.value("rocksdb.block.cache.bytes.write")),
             },
             "memory": {
                 "cache_and_memtables": options.cache_usage_bytes(),
@@ -245,6 +304,20 @@ impl RocksEngine {
             let _ = watch.join();
         }
     }
+}
+
+/// What an engine's work came to since it was opened.
+struct Work {
+    /// `None` where nobody counts.
+    wal_bytes: Option<u64>,
+    flushed_bytes: u64,
+    compacted_bytes: u64,
+    compaction_read_bytes: u64,
+    flush_cpu_us: u64,
+    compaction_cpu_us: u64,
+    stall_us: Option<u64>,
+    /// All that the library counts, where it does.
+    counters: Option<Counters>,
 }
 
 impl Drop for RocksEngine {
@@ -336,34 +409,52 @@ impl Engine for RocksEngine {
         Ok(())
     }
 
+    fn settle_tree(&self) -> EngineResult<String> {
+        self.flush()?;
+        self.wait_for_compaction()?;
+        // The C interface compacts ranges down to the bottom only. With a trigger of one run the
+        // library's own picker takes all of level 0 to the base level, and nothing else.
+        let set = |runs: u64| {
+            let set_one = |space| {
+                let name = c"level0_file_num_compaction_trigger";
+                self.shared.database.set_option(space, name, &runs.to_string())
+            };
+            self.shared.database.spaces().try_for_each(set_one)
+        };
+        set(1)?;
+        let emptied = self.empty_level0();
+        set(LEVEL0_TRIGGER)?;
+        emptied?;
+        self.wait_for_compaction()?;
+        Ok("flushed, level 0 compacted into the base level (level0_file_num_compaction_trigger = 1 \
+            for as long as that took), compactions waited for"
+            .to_owned())
+    }
+
     fn statistics(&self) -> EngineResult<EngineStatistics> {
-        let counters = Counters::parse(&self.shared.database.statistics());
         let files = self.shared.database.live_files();
         let levels = self.levels(&files);
         let wal_bytes = self.log_bytes();
+        let work = self.work(&levels);
         let named = |figures: &[(&str, u64)]| {
             let present = figures.iter().filter(|(_, value)| *value > 0);
             present.map(|(cause, value)| ((*cause).to_owned(), *value)).collect()
         };
-        let flush_cpu_us = levels.first().filter(|level| level.level == 0);
         Ok(EngineStatistics {
             live_bytes: files.iter().map(|file| file.size_bytes).sum::<u64>() + wal_bytes,
             written_bytes_by_cause: named(&[
-                ("wal", counters.value("rocksdb.wal.bytes")),
-                ("flush", counters.value("rocksdb.flush.write.bytes")),
-                ("compaction", counters.value("rocksdb.compact.write.bytes")),
+                ("wal", work.wal_bytes.unwrap_or(0)),
+                ("flush", work.flushed_bytes),
+                ("compaction", work.compacted_bytes),
             ]),
-            read_bytes_by_cause: named(&[(
-                "compaction",
-                counters.value("rocksdb.compact.read.bytes"),
-            )]),
+            read_bytes_by_cause: named(&[("compaction", work.compaction_read_bytes)]),
             cpu_us_by_cause: named(&[
-                ("flush", flush_cpu_us.map_or(0, |level| level.compaction_cpu_us)),
-                ("compaction", counters.sum("rocksdb.compaction.times.cpu_micros")),
+                ("flush", work.flush_cpu_us),
+                ("compaction", work.compaction_cpu_us),
             ]),
-            stalls: self.stalls(&counters),
+            stalls: self.stalls(&work),
             cross_counts: CrossCounts::new(),
-            raw: self.raw(&counters, wal_bytes),
+            raw: self.raw(&work, wal_bytes),
             levels,
         })
     }

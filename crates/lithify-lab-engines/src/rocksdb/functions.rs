@@ -91,6 +91,7 @@ functions! {
         options_set_stats_dump_period_sec(*mut Options, c_uint);
         options_set_target_file_size_base(*mut Options, u64);
         options_set_use_direct_reads(*mut Options, c_uchar);
+        options_set_max_subcompactions(*mut Options, u32);
         options_set_wal_bytes_per_sync(*mut Options, u64);
         options_set_write_buffer_size(*mut Options, usize);
         options_statistics_get_string(*mut Options) -> *mut c_char;
@@ -143,6 +144,9 @@ functions! {
         writeoptions_set_sync(*mut WriteOptions, c_uchar);
     }
     optional {
+        block_based_options_set_data_block_hash_ratio(*mut BlockOptions, f64);
+        block_based_options_set_data_block_index_type(*mut BlockOptions, c_int);
+        block_based_options_set_unpartitioned_pinning_tier(*mut BlockOptions, c_int);
         cache_create_hyper_clock(usize, usize) -> *mut Cache;
         flush_cfs(*mut Db, *const FlushOptions, *mut *mut FamilyHandle, c_int, ErrorText);
         options_set_write_buffer_manager(*mut Options, *mut WriteBufferManager);

@@ -7,6 +7,7 @@
 //! | `options` | the settings that engines share, as options |
 //! | `database` | an open database behind safe calls; `reads` and `writes`: its rows |
 //! | `policy` | codecs by distance from the bottom |
+//! | `tuning` | sizes and threads, matched or as an expert sets them |
 //! | `table_file`, `statistics` | what files and texts of the library say |
 //! | `session`, `engine` | the adapter |
 //!
@@ -25,6 +26,7 @@ pub(crate) mod statistics;
 mod table_file;
 #[cfg(test)]
 mod tests;
+mod tuning;
 mod writes;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +35,8 @@ use std::sync::{Mutex, PoisonError};
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::{self, ExternalLock};
 use lithify_lab::experiment::Codec;
+use lithify_lab::meter::machine::allocator_in_force;
+use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
 
@@ -40,6 +44,7 @@ use crate::{library, setup};
 use engine::RocksEngine;
 use functions::Functions;
 use options::Mode;
+use tuning::Tuning;
 
 /// A version of RocksDB that can be opened by name.
 pub struct RocksDb {
@@ -48,6 +53,8 @@ pub struct RocksDb {
     source: Source,
     /// See [`Mode::adaptive_yield`].
     adaptive_yield: bool,
+    /// See [`Mode::tuning`].
+    tuning: Tuning,
 }
 
 /// Where a version's library comes from.
@@ -61,36 +68,48 @@ enum Source {
 }
 
 /// The versions, the one to compare with first.
-pub static PROVIDERS: [RocksDb; 5] = [
+pub static PROVIDERS: [RocksDb; 6] = [
     RocksDb {
         name: "rocksdb",
         about: "RocksDB 11.8.1 from its Java package",
         source: Source::Cache("11.8.1"),
         adaptive_yield: true,
+        tuning: Tuning::Matched,
+    },
+    RocksDb {
+        name: "rocksdb-expert",
+        about: "RocksDB 11.8.1 as its experts set it, with jemalloc",
+        source: Source::Cache("11.8.1"),
+        adaptive_yield: true,
+        tuning: Tuning::Expert,
     },
     RocksDb {
         name: "rocksdb-no-yield",
         about: "the same; writers that wait for each other sleep at once",
         source: Source::Cache("11.8.1"),
         adaptive_yield: false,
+        tuning: Tuning::Matched,
     },
     RocksDb {
         name: "rocksdb-native",
         about: "RocksDB 11.8.1 built for this processor, with the system's codecs",
         source: Source::Native("11.8.1"),
         adaptive_yield: true,
+        tuning: Tuning::Matched,
     },
     RocksDb {
         name: "rocksdb-10.4.2",
         about: "RocksDB 10.4.2 from its Java package",
         source: Source::Cache("10.4.2"),
         adaptive_yield: true,
+        tuning: Tuning::Matched,
     },
     RocksDb {
         name: "rocksdb-system",
         about: "RocksDB 7.8 as Debian 12 installs it (librocksdb7.8); external lock",
         source: Source::System,
         adaptive_yield: true,
+        tuning: Tuning::Matched,
     },
 ];
 
@@ -147,7 +166,7 @@ pub fn try_library(
     settings: &EngineSettings,
 ) -> EngineResult<String> {
     let space = SpaceSpec { name: "trial", prefix_bytes: None, single_delete: false };
-    let mode = Mode { transactions: false, adaptive_yield: true };
+    let mode = Mode { transactions: false, adaptive_yield: true, tuning: Tuning::Matched };
     let engine = RocksEngine::open(functions(library)?, directory, settings, &[space], mode)?;
     let name = engine.name();
     Box::new(engine).close()?;
@@ -166,6 +185,16 @@ fn version_in(directory: &Path) -> EngineResult<String> {
     let text = std::fs::read_to_string(&newest).map_err(|error| failed(error.to_string()))?;
     let version = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="));
     version.map(str::to_owned).ok_or_else(|| failed("no version of RocksDB".to_owned()))
+}
+
+/// Whether processes of this program can have the allocator.
+fn allocator_can_be_had(engine: &str, allocator: Allocator) -> EngineResult<()> {
+    if allocator.verify(&allocator_in_force()).is_ok() {
+        return Ok(());
+    }
+    let program = std::env::current_exe().map_err(|error| EngineError::fatal(error.to_string()))?;
+    let missing = |error| EngineError::fatal(format!("{engine} needs {allocator}: {error}"));
+    allocator.require(&program).map_err(missing)
 }
 
 impl Provider for RocksDb {
@@ -191,7 +220,12 @@ impl Provider for RocksDb {
     }
 
     fn available(&self) -> EngineResult<()> {
-        self.library().map(|_| ())
+        self.library()?;
+        self.allocator().map_or(Ok(()), |allocator| allocator_can_be_had(self.name, allocator))
+    }
+
+    fn allocator(&self) -> Option<Allocator> {
+        (self.tuning == Tuning::Expert).then_some(Allocator::Jemalloc)
     }
 
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
@@ -205,11 +239,17 @@ impl Provider for RocksDb {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
+        if let Some(allocator) = self.allocator() {
+            allocator.verify(&allocator_in_force()).map_err(|error| {
+                EngineError::fatal(format!("{} is not measured without it: {error}", self.name))
+            })?;
+        }
         let functions = functions(&self.library()?)?;
         let needed = transactions == Transactions::Needed;
         let mode = Mode {
             transactions: needed && self.has_transactions(),
             adaptive_yield: self.adaptive_yield,
+            tuning: self.tuning,
         };
         let engine = RocksEngine::open(functions, directory, settings, spaces, mode)?;
         Ok(match needed && !self.has_transactions() {

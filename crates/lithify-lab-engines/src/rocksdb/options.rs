@@ -7,13 +7,15 @@
 
 use std::ffi::{c_int, c_uchar};
 
-use lithify_lab::adapter::{EngineResult, SpaceSpec};
+use lithify_lab::adapter::{EngineError, EngineResult, SpaceSpec};
 use lithify_lab::experiment::DurabilityMode;
+use lithify_lab::meter::machine::allocator_in_force;
 use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::functions::{self as raw, Functions};
 use super::policy::{LEVELS, NativeCodec, Policy};
+use super::tuning::{LEVEL0_TRIGGER, Sizes, Tuning};
 use crate::library::Owned;
 
 /// Bits of the filter per key, as Lithify's default.
@@ -28,9 +30,6 @@ const WAL_BYTES_MAX: u64 = 256 << 20;
 /// How long a lock is waited for, as Lithify's default.
 const LOCK_TIMEOUT_MS: i64 = 1000;
 
-/// Fewest and most memtables of a family that may be in memory.
-const MEMTABLES: std::ops::RangeInclusive<u64> = 2..=8;
-
 /// What is chosen beside the settings that engines share.
 #[derive(Clone, Copy, Debug)]
 pub struct Mode {
@@ -38,7 +37,17 @@ pub struct Mode {
     pub transactions: bool,
     /// Writers that wait for the leader of their group yield in a loop before they sleep.
     pub adaptive_yield: bool,
+    /// Who chose the rest.
+    pub tuning: Tuning,
 }
+
+/// Points in a block are found by a hash beside the binary search (`kDataBlockBinaryAndHash`), with
+/// entries so full: RocksDB's default ratio.
+const BINARY_AND_HASH: c_int = 1;
+const HASH_RATIO: f64 = 0.75;
+
+/// All index and filter blocks stay in the cache while their table is open (`PinningTier::kAll`).
+const PIN_ALL: c_int = 3;
 
 /// All option objects of a database. They live as long as it does.
 pub struct DatabaseOptions {
@@ -54,6 +63,7 @@ pub struct DatabaseOptions {
     pub transaction: Owned<raw::TransactionOptions>,
     memory: Memory,
     mode: Mode,
+    sizes: Sizes,
     functions: &'static Functions,
 }
 
@@ -66,13 +76,17 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(functions: &Functions, settings: &EngineSettings) -> EngineResult<Memory> {
+    fn new(
+        functions: &Functions,
+        settings: &EngineSettings,
+        sizes: &Sizes,
+    ) -> EngineResult<Memory> {
         let budget_bytes = settings.memory_budget_bytes;
         let manager = functions
             .write_buffer_manager_create_with_cache
             .zip(functions.write_buffer_manager_destroy);
         // Without a charge for memtables the cache has to leave room for them.
-        let memtables_bytes = settings.memtable_bytes * MEMTABLES.start();
+        let memtables_bytes = sizes.write_buffer_bytes * 2;
         let cache_bytes = match manager {
             Some(_) => budget_bytes,
             None => budget_bytes.saturating_sub(memtables_bytes).max(budget_bytes / 2),
@@ -110,12 +124,13 @@ impl DatabaseOptions {
         policy: &Policy,
         mode: Mode,
     ) -> EngineResult<DatabaseOptions> {
-        let memory = Memory::new(functions, settings)?;
-        let database = database_options(functions, settings, &memory, mode)?;
+        let sizes = Sizes::new(mode.tuning, settings, spaces.len() as u64);
+        let memory = Memory::new(functions, settings, &sizes)?;
+        let database = database_options(functions, settings, &memory, mode, &sizes)?;
+        let shared = FamilyOptions { functions, settings, policy, memory: &memory, mode, sizes };
         let prefixes = spaces.iter().map(|space| space.prefix_bytes).chain([None]);
-        let families = prefixes
-            .map(|prefix| family_options(functions, settings, policy, &memory, prefix))
-            .collect::<EngineResult<Vec<_>>>()?;
+        let families =
+            prefixes.map(|prefix| shared.make(prefix)).collect::<EngineResult<Vec<_>>>()?;
         if mode.transactions {
             for family in &families {
                 // A database with locks keeps flushed memtables for checks that nobody here asks
@@ -154,6 +169,7 @@ impl DatabaseOptions {
                 transaction,
                 memory,
                 mode,
+                sizes,
                 functions,
             })
         }
@@ -180,16 +196,32 @@ impl DatabaseOptions {
 
     /// What matters of them, for the raw results. The database's own list is in its directory.
     pub fn describe(&self, settings: &EngineSettings, policy: &Policy) -> serde_json::Value {
+        let Sizes { write_buffer_bytes, write_buffers_max, table_bytes, .. } = self.sizes;
+        let is_expert = self.mode.tuning == Tuning::Expert;
         json!({
+            "tuning": if is_expert { "as RocksDB's experts set it" } else { "matched with Lithify" },
             "cache": self.memory.cache_kind,
             "cache_bytes": self.memory.cache_bytes,
             "memtables_charged_to_cache": self.memory.buffers.is_some(),
             "index_and_filter_in_cache": true,
             "pin_l0_filter_and_index": true,
+            "pin_all_filter_and_index": is_expert,
+            "data_block_index": match is_expert {
+                true => format!("binary search and hash, ratio {HASH_RATIO}"),
+                false => "binary search".to_owned(),
+            },
             "filter_bits_per_key": FILTER_BITS_PER_KEY,
-            "max_write_buffer_number": memtables(settings),
-            "max_background_jobs": settings.background_threads.max(1),
+            "write_buffer_size": write_buffer_bytes,
+            "max_write_buffer_number": write_buffers_max,
+            "target_file_size_base": table_bytes,
+            "max_bytes_for_level_base": self.sizes.base_level_bytes,
+            "max_bytes_for_level_multiplier": settings.fanout,
+            "level0_file_num_compaction_trigger": LEVEL0_TRIGGER,
+            "block_size": settings.block_bytes,
+            "max_background_jobs": self.sizes.background_jobs,
+            "max_subcompactions": self.sizes.subcompactions,
             "bytes_per_sync": SYNC_STRIDE_BYTES,
+            "wal_bytes_per_sync": SYNC_STRIDE_BYTES,
             "max_total_wal_size": WAL_BYTES_MAX,
             "lock_timeout_ms": LOCK_TIMEOUT_MS,
             "level_compaction_dynamic_level_bytes": true,
@@ -197,17 +229,17 @@ impl DatabaseOptions {
             "enable_write_thread_adaptive_yield": self.mode.adaptive_yield,
             "checksum": "the version's default (xxh3)",
             "format_version": "the version's default",
-            "statistics": "on, at the version's default level",
+            "statistics": if is_expert { "off" } else { "on, at the version's default level" },
+            "allocator": allocator_in_force(),
             "compression_at_base_level_5": policy.per_level_text(LEVELS - 2),
             "durability": settings.durability.name(),
         })
     }
-}
 
-/// Memtables of a family that may be in memory: as many as half of the budget holds.
-fn memtables(settings: &EngineSettings) -> u64 {
-    let fit = settings.memory_budget_bytes / 2 / settings.memtable_bytes.max(1);
-    fit.clamp(*MEMTABLES.start(), *MEMTABLES.end())
+    /// True when the library counts at all.
+    pub fn has_statistics(&self) -> bool {
+        self.mode.tuning == Tuning::Matched
+    }
 }
 
 fn database_options(
@@ -215,6 +247,7 @@ fn database_options(
     settings: &EngineSettings,
     memory: &Memory,
     mode: Mode,
+    sizes: &Sizes,
 ) -> EngineResult<Owned<raw::Options>> {
     // SAFETY: every call takes numbers or live objects; what is lent to an option is shared by
     // the library from then on.
@@ -223,12 +256,14 @@ fn database_options(
         let object = options.get();
         (functions.options_set_create_if_missing)(object, 1);
         (functions.options_set_create_missing_column_families)(object, 1);
-        // Lithify always counts; an engine that does not would be compared unfairly.
-        (functions.options_enable_statistics)(object);
+        if mode.tuning == Tuning::Matched {
+            // Lithify always counts, and so does this one.
+            (functions.options_enable_statistics)(object);
+        }
         // Statistics are asked for; nobody reads them in the log.
         (functions.options_set_stats_dump_period_sec)(object, 0);
-        let threads = settings.background_threads.max(1) as c_int;
-        (functions.options_set_max_background_jobs)(object, threads);
+        (functions.options_set_max_background_jobs)(object, sizes.background_jobs as c_int);
+        (functions.options_set_max_subcompactions)(object, sizes.subcompactions as u32);
         (functions.options_set_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_wal_bytes_per_sync)(object, SYNC_STRIDE_BYTES);
         (functions.options_set_max_total_wal_size)(object, WAL_BYTES_MAX);
@@ -250,52 +285,98 @@ const DEFAULT_EFFORT: c_int = 32_767;
 /// The largest window of zlib, as zlib's default, in raw streams.
 const ZLIB_WINDOW_BITS: c_int = -15;
 
-fn family_options(
-    functions: &Functions,
-    settings: &EngineSettings,
-    policy: &Policy,
-    memory: &Memory,
-    prefix_bytes: Option<usize>,
-) -> EngineResult<Owned<raw::Options>> {
-    // SAFETY: every call takes numbers or live objects; filter policy and slice transform are
-    // given away, the cache is shared, and the list of codecs is copied.
-    unsafe {
-        let options = Owned::new((functions.options_create)(), functions.options_destroy)?;
-        let object = options.get();
-        (functions.options_set_write_buffer_size)(object, settings.memtable_bytes as usize);
-        (functions.options_set_max_write_buffer_number)(object, memtables(settings) as c_int);
-        (functions.options_set_num_levels)(object, LEVELS as c_int);
-        (functions.options_set_level_compaction_dynamic_level_bytes)(object, 1);
-        (functions.options_set_target_file_size_base)(object, settings.table_bytes);
-        (functions.options_set_max_bytes_for_level_base)(object, settings.base_level_bytes);
-        (functions.options_set_max_bytes_for_level_multiplier)(object, settings.fanout as f64);
+/// What the options of all families are made from.
+struct FamilyOptions<'a> {
+    functions: &'a Functions,
+    settings: &'a EngineSettings,
+    policy: &'a Policy,
+    memory: &'a Memory,
+    mode: Mode,
+    sizes: Sizes,
+}
+
+impl FamilyOptions<'_> {
+    /// The options of one family.
+    fn make(&self, prefix_bytes: Option<usize>) -> EngineResult<Owned<raw::Options>> {
+        let FamilyOptions { functions, settings, sizes, .. } = self;
+        // SAFETY: every call takes numbers or live objects; the slice transform is given away, and
+        // what the tables' options hold is shared by the library from then on.
+        unsafe {
+            let options = Owned::new((functions.options_create)(), functions.options_destroy)?;
+            let object = options.get();
+            (functions.options_set_write_buffer_size)(object, sizes.write_buffer_bytes as usize);
+            let write_buffers = sizes.write_buffers_max as c_int;
+            (functions.options_set_max_write_buffer_number)(object, write_buffers);
+            (functions.options_set_num_levels)(object, LEVELS as c_int);
+            (functions.options_set_level_compaction_dynamic_level_bytes)(object, 1);
+            (functions.options_set_target_file_size_base)(object, sizes.table_bytes);
+            (functions.options_set_max_bytes_for_level_base)(object, sizes.base_level_bytes);
+            let fanout = settings.fanout as f64;
+            (functions.options_set_max_bytes_for_level_multiplier)(object, fanout);
+            self.set_codecs(object);
+            if let Some(prefix_bytes) = prefix_bytes {
+                let transform = (functions.slicetransform_create_fixed_prefix)(prefix_bytes);
+                (functions.options_set_prefix_extractor)(object, transform);
+            }
+            let tables = self.tables()?;
+            (functions.options_set_block_based_table_factory)(object, tables.get());
+            Ok(options)
+        }
+    }
+
+    /// # Safety
+    /// `object` is a live object of options.
+    unsafe fn set_codecs(&self, object: *mut raw::Options) {
+        let FamilyOptions { functions, policy, .. } = self;
         // An empty tree has its base level at the bottom.
         let codecs = policy.per_level(LEVELS - 1);
         let numbers: Vec<c_int> = codecs.iter().map(|codec: &NativeCodec| codec.number).collect();
-        (functions.options_set_compression_per_level)(object, numbers.as_ptr(), numbers.len());
-        let effort = policy.upper_effort().unwrap_or(DEFAULT_EFFORT);
-        (functions.options_set_compression_options)(object, ZLIB_WINDOW_BITS, effort, 0, 0);
-        (functions.options_set_bottommost_compression)(object, policy.bottom.number);
-        let effort = policy.bottom.effort.unwrap_or(DEFAULT_EFFORT);
-        let set = functions.options_set_bottommost_compression_options;
-        set(object, ZLIB_WINDOW_BITS, effort, 0, 0, 1);
-        if let Some(prefix_bytes) = prefix_bytes {
-            let transform = (functions.slicetransform_create_fixed_prefix)(prefix_bytes);
-            (functions.options_set_prefix_extractor)(object, transform);
+        let upper = policy.upper_effort().unwrap_or(DEFAULT_EFFORT);
+        let bottom = policy.bottom.effort.unwrap_or(DEFAULT_EFFORT);
+        // SAFETY: the object is live, and the list of codecs is copied.
+        unsafe {
+            (functions.options_set_compression_per_level)(object, numbers.as_ptr(), numbers.len());
+            (functions.options_set_compression_options)(object, ZLIB_WINDOW_BITS, upper, 0, 0);
+            (functions.options_set_bottommost_compression)(object, policy.bottom.number);
+            let set = functions.options_set_bottommost_compression_options;
+            set(object, ZLIB_WINDOW_BITS, bottom, 0, 0, 1);
         }
-        let blocks = Owned::new(
-            (functions.block_based_options_create)(),
-            functions.block_based_options_destroy,
-        )?;
-        let tables = blocks.get();
-        (functions.block_based_options_set_block_size)(tables, settings.block_bytes as usize);
-        (functions.block_based_options_set_block_cache)(tables, memory.cache.get());
-        (functions.block_based_options_set_cache_index_and_filter_blocks)(tables, 1);
-        (functions.block_based_options_set_pin_l0_filter_and_index_blocks_in_cache)(tables, 1);
-        let filter = (functions.filterpolicy_create_bloom_full)(FILTER_BITS_PER_KEY);
-        (functions.block_based_options_set_filter_policy)(tables, filter);
-        (functions.options_set_block_based_table_factory)(object, tables);
-        Ok(options)
+    }
+
+    /// The options of tables.
+    fn tables(&self) -> EngineResult<Owned<raw::BlockOptions>> {
+        let FamilyOptions { functions, settings, memory, .. } = self;
+        // SAFETY: every call takes numbers or live objects; the filter policy is given away, the
+        // cache is shared.
+        unsafe {
+            let blocks = Owned::new(
+                (functions.block_based_options_create)(),
+                functions.block_based_options_destroy,
+            )?;
+            let tables = blocks.get();
+            (functions.block_based_options_set_block_size)(tables, settings.block_bytes as usize);
+            (functions.block_based_options_set_block_cache)(tables, memory.cache.get());
+            (functions.block_based_options_set_cache_index_and_filter_blocks)(tables, 1);
+            (functions.block_based_options_set_pin_l0_filter_and_index_blocks_in_cache)(tables, 1);
+            let filter = (functions.filterpolicy_create_bloom_full)(FILTER_BITS_PER_KEY);
+            (functions.block_based_options_set_filter_policy)(tables, filter);
+            if self.mode.tuning == Tuning::Expert {
+                let (Some(set_index), Some(set_ratio), Some(set_pinning)) = (
+                    functions.block_based_options_set_data_block_index_type,
+                    functions.block_based_options_set_data_block_hash_ratio,
+                    functions.block_based_options_set_unpartitioned_pinning_tier,
+                ) else {
+                    return Err(EngineError::fatal(
+                        "this version of RocksDB cannot be set as its experts set it: its C \
+                         interface has no hash index or no pinning; take the engine \"rocksdb\"",
+                    ));
+                };
+                set_index(tables, BINARY_AND_HASH);
+                set_ratio(tables, HASH_RATIO);
+                set_pinning(tables, PIN_ALL);
+            }
+            Ok(blocks)
+        }
     }
 }
 

@@ -18,8 +18,20 @@ use crate::sorted_blocks::{TRAILER_BYTES, damaged, entries, handle_of, varint};
 pub struct TableProperties {
     /// Codec by its own name, with its effort where the file has one: `LZ4`, `ZSTD level=1`.
     pub codec: String,
-    /// Bytes of keys and values before compression.
+    /// Bytes of keys and values before compression, RocksDB's trailers of keys included.
     pub raw_bytes: u64,
+    /// Rows, tombstones included.
+    pub entries: u64,
+}
+
+/// What RocksDB adds to every key: sequence number and kind.
+const KEY_TRAILER_BYTES: u64 = 8;
+
+impl TableProperties {
+    /// Bytes of keys and values as the user gave them.
+    pub fn user_bytes(&self) -> u64 {
+        self.raw_bytes.saturating_sub(self.entries.saturating_mul(KEY_TRAILER_BYTES))
+    }
 }
 
 const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
@@ -94,6 +106,9 @@ fn properties(block: &[u8]) -> TableProperties {
             b"rocksdb.compression_options" => {
                 options = String::from_utf8_lossy(&value).into_owned();
             }
+            b"rocksdb.num.entries" => {
+                properties.entries = varint(&mut value.as_slice()).unwrap_or(0);
+            }
             b"rocksdb.raw.key.size" | b"rocksdb.raw.value.size" => {
                 let size = varint(&mut value.as_slice()).unwrap_or(0);
                 properties.raw_bytes = properties.raw_bytes.saturating_add(size);
@@ -130,7 +145,8 @@ mod tests {
     /// A file with properties and metaindex and the footer of a version.
     fn table(version: u32) -> Vec<u8> {
         let mut block = entry(0, b"rocksdb.compression", b"ZSTD");
-        block.extend(entry(19, b"_options", b"window_bits=-14; level=1; strategy=0; "));
+        block.extend(entry(19, b"_options", b"level=1; strategy=0; "));
+        block.extend(entry(8, b"num.entries", &[3]));
         block.extend(entry(8, b"raw.key.size", &[0x80, 0x01]));
         block.extend(entry(12, b"value.size", &[2]));
         let block = finished(block);
@@ -162,7 +178,8 @@ mod tests {
 
     #[test]
     fn properties_of_both_footers() {
-        let expected = TableProperties { codec: "ZSTD level=1".into(), raw_bytes: 130 };
+        let expected = TableProperties { codec: "ZSTD level=1".into(), raw_bytes: 130, entries: 3 };
+        assert_eq!(expected.user_bytes(), 106);
         assert_eq!(read_bytes(&table(7)).expect("is read"), expected);
         assert_eq!(read_bytes(&table(5)).expect("is read"), expected);
     }

@@ -20,6 +20,7 @@ pub static RECIPE: Recipe = Recipe {
     about: "fetches about 100 Java packages, 70 MB; needs Maven and Java 11 or 17 (apt-get install \
             maven openjdk-17-jre-headless)",
     versions: &[VERSION],
+    advice: || None,
     get,
 };
 

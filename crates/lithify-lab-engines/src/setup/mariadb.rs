@@ -17,6 +17,7 @@ pub static RECIPE: Recipe = Recipe {
     title: "MariaDB",
     about: "installs the system's packages with apt-get, as root; starts no service",
     versions: &["system"],
+    advice: || None,
     get,
 };
 

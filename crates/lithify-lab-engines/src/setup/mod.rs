@@ -36,6 +36,8 @@ pub struct Recipe {
     pub about: &'static str,
     /// The versions that can be had; the first one unless another is asked for.
     pub versions: &'static [&'static str],
+    /// What else to get, and why, when it is missing; nothing when it is there.
+    pub advice: fn() -> Option<String>,
     /// Gets and tries it; gives where it is.
     pub get: fn(&Workshop<'_>) -> EngineResult<PathBuf>,
 }

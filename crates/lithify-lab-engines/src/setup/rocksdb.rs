@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
+use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cell::EngineSettings;
 
 use super::archive::extract;
@@ -21,8 +22,16 @@ pub static RECIPE: Recipe = Recipe {
             needs cargo, CMake, a C++ compiler and headers of four codecs (apt-get install cmake \
             g++ make libsnappy-dev liblz4-dev zlib1g-dev libzstd-dev)",
     versions: &["11.8.1", "10.4.2", "11.8.1-native"],
+    advice,
     get,
 };
+
+/// `rocksdb-expert` runs with jemalloc, which is no part of the library.
+fn advice() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let missing = Allocator::Jemalloc.require(&program).err()?;
+    Some(format!("rocksdb-expert needs jemalloc beside it: {missing}"))
+}
 
 /// What follows the version of a library that is built here.
 pub const NATIVE: &str = "-native";

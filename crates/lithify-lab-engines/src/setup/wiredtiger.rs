@@ -20,6 +20,7 @@ pub static RECIPE: Recipe = Recipe {
             C and C++ compiler and headers of four codecs (apt-get install python3-pip cmake g++ \
             make libsnappy-dev liblz4-dev zlib1g-dev libzstd-dev)",
     versions: &["11.3.1"],
+    advice: || None,
     get,
 };
 

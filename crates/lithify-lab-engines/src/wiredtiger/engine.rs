@@ -173,7 +173,11 @@ impl Engine for WiredTigerEngine {
     }
 
     fn options(&self) -> serde_json::Value {
-        json!({ "database": self.options.database, "table": self.options.table })
+        json!({
+            "database": self.options.database,
+            "table": self.options.table,
+            "eviction_threads": self.options.eviction,
+        })
     }
 
     fn session(&self) -> EngineResult<Box<dyn Session + '_>> {
@@ -215,6 +219,7 @@ impl Engine for WiredTigerEngine {
             ]),
             read_bytes_by_cause: named(&[("pages", of("block-manager: bytes read"))]),
             stalls: StallStatistics {
+                is_timed: true,
                 delayed_us: of("thread-yield: application thread time waiting for cache (usecs)"),
                 stopped_us: 0,
                 by_cause: named(&[

@@ -41,11 +41,39 @@ pub const FLAT_SOURCE: &str = include_str!("flat.c");
 /// The version that the adapter is for.
 const VERSION: &str = "11.3.1";
 
-/// WiredTiger, which can be opened by name.
-pub static PROVIDER: WiredTiger = WiredTiger;
+/// WiredTiger by its names: with the library's own number of eviction threads, and with as many as
+/// other engines have background threads.
+pub static PROVIDERS: [WiredTiger; 2] = [
+    WiredTiger {
+        name: "wiredtiger",
+        about: "WiredTiger 11.3.1 from its source package: a B-tree with compressed pages",
+        eviction_is_matched: false,
+    },
+    WiredTiger {
+        name: "wiredtiger-matched-eviction",
+        about: "the same; as many eviction threads as other engines have background threads",
+        eviction_is_matched: true,
+    },
+];
 
-/// See [`PROVIDER`].
-pub struct WiredTiger;
+/// See [`PROVIDERS`].
+pub struct WiredTiger {
+    name: &'static str,
+    about: &'static str,
+    eviction_is_matched: bool,
+}
+
+impl WiredTiger {
+    /// The settings with those of the name in them; options that are set stay.
+    fn own(&self, settings: &EngineSettings) -> EngineSettings {
+        let mut own = settings.clone();
+        if self.eviction_is_matched {
+            let matched = || options::EVICTION_MATCHED.to_owned();
+            own.options.entry(options::EVICTION.to_owned()).or_insert_with(matched);
+        }
+        own
+    }
+}
 
 /// The functions of the library in the cache, which is loaded once.
 fn functions() -> EngineResult<&'static Functions> {
@@ -71,11 +99,11 @@ pub fn try_library(
 
 impl Provider for WiredTiger {
     fn name(&self) -> &'static str {
-        "wiredtiger"
+        self.name
     }
 
     fn about(&self) -> &'static str {
-        "WiredTiger 11.3.1 from its source package: a B-tree with compressed pages"
+        self.about
     }
 
     fn version(&self) -> String {
@@ -91,7 +119,7 @@ impl Provider for WiredTiger {
     }
 
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
-        options::Options::new(settings).map(|_| ())
+        options::Options::new(&self.own(settings)).map(|_| ())
     }
 
     fn open(
@@ -101,7 +129,7 @@ impl Provider for WiredTiger {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        Ok(Box::new(WiredTigerEngine::open(functions()?, directory, settings, spaces)?))
+        Ok(Box::new(WiredTigerEngine::open(functions()?, directory, &self.own(settings), spaces)?))
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {

@@ -10,10 +10,11 @@ use lithify_lab::experiment::{Codec, DurabilityMode};
 use lithify_lab::run::cell::EngineSettings;
 
 /// The options that only this engine knows.
-pub const OPTIONS: [&str; 6] = [
+pub const OPTIONS: [&str; 7] = [
     "allocation_bytes",
     "checkpoint_log_mib",
     "checkpoint_seconds",
+    EVICTION,
     "log_compressor",
     "page_kib",
     "prefix_compression",
@@ -21,6 +22,15 @@ pub const OPTIONS: [&str; 6] = [
 
 /// Sessions at a time; the library's 100 are fewer than some runs have clients.
 const SESSIONS_MAX: u32 = 1024;
+
+/// How many threads evict pages: the library's own number, or as many as other engines have
+/// background threads.
+pub const EVICTION: &str = "eviction_threads";
+const EVICTION_DEFAULT: &str = "default";
+pub const EVICTION_MATCHED: &str = "matched";
+
+/// What the library does by itself, for the report.
+const EVICTION_OF_LIBRARY: &str = "the library's default, 1 to 8";
 
 /// Bounds of the library for its eviction threads.
 const EVICTION_THREADS: std::ops::RangeInclusive<u64> = 1..=20;
@@ -55,6 +65,8 @@ pub struct Options {
     pub compressor: &'static str,
     /// Its effort, where it has one.
     pub effort: Option<i32>,
+    /// How many threads evict pages, in words.
+    pub eviction: String,
 }
 
 impl Options {
@@ -70,6 +82,10 @@ impl Options {
             table: table(settings, compressor)?,
             compressor,
             effort,
+            eviction: match eviction_threads(settings)? {
+                Some(threads) => format!("{threads}, as many as background threads"),
+                None => EVICTION_OF_LIBRARY.to_owned(),
+            },
         })
     }
 
@@ -133,23 +149,32 @@ fn word<'a>(
     })
 }
 
+/// The number of eviction threads that is set; `None` for the library's own.
+fn eviction_threads(settings: &EngineSettings) -> EngineResult<Option<u64>> {
+    let words = [EVICTION_DEFAULT, EVICTION_MATCHED];
+    let wanted = word(settings, EVICTION, &words, EVICTION_DEFAULT)?;
+    let (least, most) = (*EVICTION_THREADS.start(), *EVICTION_THREADS.end());
+    let matched = settings.background_threads.clamp(least, most);
+    Ok((wanted == EVICTION_MATCHED).then_some(matched))
+}
+
 fn database(
     settings: &EngineSettings,
     compressor: &str,
     effort: Option<i32>,
 ) -> EngineResult<String> {
     let cache_bytes = settings.memory_budget_bytes.max(CACHE_BYTES_MIN);
-    let threads =
-        settings.background_threads.clamp(*EVICTION_THREADS.start(), *EVICTION_THREADS.end());
     let checkpoint_s = number(settings, "checkpoint_seconds", 1..=100_000, CHECKPOINT_SECONDS)?;
     let checkpoint_log_mib =
         number(settings, "checkpoint_log_mib", 1..=1 << 20, CHECKPOINT_LOG_MIB)?;
     let log_compressors = ["none", "snappy", "lz4", "zlib", "zstd"];
     let log_compressor = word(settings, "log_compressor", &log_compressors, "none")?;
-    let mut text = format!(
-        "create,cache_size={cache_bytes}B,session_max={SESSIONS_MAX},statistics=(fast),\
-         eviction=(threads_min={threads},threads_max={threads})"
-    );
+    let mut text =
+        format!("create,cache_size={cache_bytes}B,session_max={SESSIONS_MAX},statistics=(fast)");
+    if let Some(threads) = eviction_threads(settings)? {
+        // Writing to a String cannot fail.
+        let _ = write!(text, ",eviction=(threads_min={threads},threads_max={threads})");
+    }
     // Writing to a String cannot fail.
     let _ = match settings.durability {
         DurabilityMode::None => {
@@ -248,7 +273,7 @@ mod tests {
         assert_eq!(
             options.database,
             "create,cache_size=8388608B,session_max=1024,statistics=(fast),\
-             eviction=(threads_min=1,threads_max=1),checkpoint=(wait=60,log_size=2048MB),\
+             checkpoint=(wait=60,log_size=2048MB),\
              transaction_sync=(enabled=true,method=none),\
              log=(enabled=true,remove=true,file_max=1048576B,compressor=none,prealloc=false),\
              file_extend=(log=0),\
@@ -259,6 +284,12 @@ mod tests {
             "key_format=u,value_format=u,block_compressor=zstd,leaf_page_max=4096B,\
              allocation_size=512B,prefix_compression=true"
         );
+        assert_eq!(options.eviction, EVICTION_OF_LIBRARY);
+        let matched = with(|settings| set(settings, EVICTION, EVICTION_MATCHED));
+        let matched = matched.expect("is possible");
+        let threads = "eviction=(threads_min=1,threads_max=1)";
+        assert!(matched.database.contains(threads), "{}", matched.database);
+        assert_eq!(matched.eviction, "1, as many as background threads");
         assert_eq!(options.codec_name("zstd"), "zstd-1");
         assert_eq!(options.codec_name("lz4"), "lz4");
         assert_eq!(options.codec_name(""), "none");

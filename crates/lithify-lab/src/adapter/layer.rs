@@ -53,6 +53,10 @@ impl<L: EngineLayer> Engine for L {
         self.below().wait_for_compaction()
     }
 
+    fn settle_tree(&self) -> EngineResult<String> {
+        self.below().settle_tree()
+    }
+
     fn statistics(&self) -> EngineResult<EngineStatistics> {
         self.below().statistics()
     }

@@ -7,6 +7,7 @@ use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
 use crate::experiment::Ladder;
 use crate::report::days;
+use crate::report::better_of;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Sides, ratios};
 
@@ -194,11 +195,11 @@ impl Measured<'_> {
     }
 
     /// Share of the step in which the engine held its writers back, percent; `None` when nobody
-    /// wrote.
+    /// wrote, or the engine does not say.
     pub(crate) fn slowed_percent(&self) -> Option<f64> {
         self.step.throughput.as_ref()?;
         let (after, before) = (&self.step.statistics, &self.step.statistics_before);
-        let slowed_us = after.slowed_us() - before.slowed_us();
+        let slowed_us = after.slowed_us_since(before)?;
         let share = slowed_us / (self.step.usage.seconds * 1e6);
         share.is_finite().then(|| 100.0 * share.clamp(0.0, 1.0))
     }
@@ -282,6 +283,13 @@ impl<'a> Series<'a> {
         let ratios = ratios(&values, &of_base);
         let is_whole = ratios.len() == values.len().min(of_base.len());
         Spread::of(ratios).filter(|_| is_whole)
+    }
+
+    /// Of the engines at these places the one with the better median of a figure of the loop at
+    /// `index`; `None` when none has it.
+    pub fn better_of(&self, engines: &[usize], index: usize, metric: &Metric) -> Option<usize> {
+        let median = |engine: &usize| Some((*engine, self.spread(*engine, index, metric)?.median));
+        better_of::better(engines.iter().filter_map(median), metric.better)
     }
 
     /// A figure of one engine's loop at `index` over its repeats.

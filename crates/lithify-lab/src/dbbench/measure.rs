@@ -243,14 +243,15 @@ impl Sequence<'_> {
         }
         self.say(benchmark.name());
         let before = self.meter.read();
-        match benchmark {
-            Benchmark::Flush => engine.flush(),
-            _ => engine.wait_for_compaction(),
+        let done = match benchmark {
+            Benchmark::Flush => engine.flush().map(|()| String::new()),
+            Benchmark::Settle => engine.settle_tree(),
+            _ => engine.wait_for_compaction().map(|()| String::new()),
         }
         .map_err(|error| failed(benchmark.name(), &error))?;
         let after = self.meter.read();
         let usage = self.meter.usage(&before, &after);
-        Ok(Step::Call(Box::new(CallResult { benchmark, usage })))
+        Ok(Step::Call(Box::new(CallResult { benchmark, usage, done })))
     }
 
     /// A step with clients.

@@ -30,3 +30,4 @@ pub mod spec;
 pub mod step;
 mod stream;
 mod together;
+pub mod trees;

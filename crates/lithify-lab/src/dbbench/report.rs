@@ -10,12 +10,13 @@ use super::figures::{METRICS, Measured, Metric, Series, measured, metric};
 use super::judged::Judgements;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
-use super::{floors, oracle, together};
-use crate::adapter::EngineStatistics;
-use crate::experiment::Ladder;
+use super::{floors, oracle, together, trees};
+use crate::adapter::{EngineName, EngineStatistics};
+use crate::experiment::{DurabilityMode, Ladder};
 use crate::report::VERDICTS_HEADING;
+use crate::report::better_of::{Group, groups};
 use crate::report::days;
-use crate::report::figures::figure;
+use crate::report::figures::{Spread, figure};
 use crate::report::floors::render as render_floors;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};
@@ -76,12 +77,14 @@ pub fn render(record: &DbRecord) -> String {
         text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
     } else {
         let judged = Judgements::of(record);
+        text.push_str(&trees::form(record));
         if let Some(missed) = render_floors(&floors::cells(record, &judged)) {
             let _ = writeln!(text, "{missed}\n");
         }
         text.push_str(&together::render(record));
         text.push_str(&lines_of_all(record));
         text.push_str(&tables(record, &judged));
+        text.push_str(&trees::render(record));
         let basis = judged.basis().text();
         if !basis.is_empty() {
             let _ = writeln!(text, "{VERDICTS_HEADING}\n{basis}");
@@ -230,6 +233,13 @@ fn tables(record: &DbRecord, judged: &Judgements) -> String {
                 }
                 text.push('\n');
             }
+            let arms = groups(engines).into_iter().filter(|arms| !arms.members.contains(&0));
+            for arms in arms {
+                let _ = writeln!(text, "{heading}: {} against the {}", engines[0], arms.title());
+                let comparison = |other, metric| judged.get(number, other, index, metric);
+                text.push_str(&table_of_better(&series, &arms, index, engines, comparison));
+                text.push('\n');
+            }
             for (other, engine) in engines.iter().enumerate().skip(1) {
                 let _ = writeln!(text, "{heading}: {} against {engine}", engines[0]);
                 let comparison = |metric| judged.get(number, other, index, metric);
@@ -266,6 +276,41 @@ fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparis
             comparison.control(1),
             comparison.could_have_shown(),
             comparison.repeats_to_decide(),
+            comparison.outcome(metric.better).word().to_owned(),
+        ])
+    };
+    let rows: Vec<Vec<String>> = METRICS.iter().enumerate().filter_map(row).collect();
+    let mut text = Grid::new(&columns, rows).text();
+    text.push('\n');
+    text
+}
+
+/// The table of the first engine against the better of several arms of another one; `comparison`
+/// knows the arm at a place and the figure at one in [`METRICS`].
+fn table_of_better<'a>(
+    series: &Series<'_>,
+    arms: &Group,
+    index: usize,
+    engines: &[EngineName],
+    comparison: impl Fn(usize, usize) -> Option<&'a Comparison>,
+) -> String {
+    let columns = [
+        ("median [min, max]", Align::Left),
+        (engines[0].name(), Align::Right),
+        ("better arm", Align::Right),
+        ("ratio [95 %]", Align::Right),
+        ("which arm", Align::Left),
+        ("verdict", Align::Left),
+    ];
+    let row = |(place, metric): (usize, &Metric)| {
+        let best = series.better_of(&arms.members, index, metric)?;
+        let comparison = comparison(best, place)?;
+        Some(vec![
+            metric.heading(),
+            comparison.first.with_range(),
+            comparison.other.with_range(),
+            comparison.ratio(),
+            engines[best].to_string(),
             comparison.outcome(metric.better).word().to_owned(),
         ])
     };
@@ -332,7 +377,7 @@ pub fn csv(record: &DbRecord) -> String {
     for metric in &METRICS {
         let _ = write!(text, ",{}", metric.column());
     }
-    text.push('\n');
+    text.push_str(",levels_before,levels_settled\n");
     for result in record.results() {
         for (index, measured) in measured(result, record.driver()).enumerate() {
             let step = measured.step;
@@ -362,7 +407,9 @@ pub fn csv(record: &DbRecord) -> String {
                     None => write!(text, ","),
                 };
             }
-            text.push('\n');
+            let trees = [&step.statistics_before, &step.statistics_settled];
+            let [before, settled] = trees.map(trees::levels);
+            let _ = writeln!(text, ",\"{before}\",\"{settled}\"");
         }
     }
     text
@@ -423,7 +470,10 @@ fn tsv_line(result: &DbResult, measured: &Measured<'_>) -> Vec<String> {
         |bytes: f64| number((ingested > 0.0 && bytes > 0.0).then(|| bytes / ingested));
     let flush = written(step, &["flush"]);
     let tables = written(step, &["flush", "compaction"]);
-    let log = written(step, &["wal"]);
+    // An engine that writes a log and does not say how much has no figure of it.
+    let is_logged = spec.settings.durability != DurabilityMode::None;
+    let says = step.statistics_settled.written_bytes_by_cause.contains_key("wal");
+    let log = if is_logged && !says { f64::NAN } else { written(step, &["wal"]) };
     let settle_s = step.settle.as_ref().map_or(0.0, |settle| settle.seconds);
     let uptime_s = step.usage.seconds + settle_s;
     let job_cpu_us = grown(step, |s| s.levels.iter().map(|level| level.compaction_cpu_us).sum());

@@ -44,11 +44,13 @@ pub enum Benchmark {
     Flush,
     /// Waits until no compaction is due.
     WaitForCompaction,
+    /// Makes the tree the same whenever the same was written, as far as the engine can.
+    Settle,
 }
 
 impl Benchmark {
     /// All.
-    pub const ALL: [Benchmark; 10] = [
+    pub const ALL: [Benchmark; 11] = [
         Benchmark::FillSeq,
         Benchmark::FillRandom,
         Benchmark::Overwrite,
@@ -59,6 +61,7 @@ impl Benchmark {
         Benchmark::SeekRandomWhileWriting,
         Benchmark::Flush,
         Benchmark::WaitForCompaction,
+        Benchmark::Settle,
     ];
 
     /// Its name on the command line.
@@ -74,6 +77,7 @@ impl Benchmark {
             Benchmark::SeekRandomWhileWriting => "seekrandomwhilewriting",
             Benchmark::Flush => "flush",
             Benchmark::WaitForCompaction => "waitforcompaction",
+            Benchmark::Settle => "settle",
         }
     }
 
@@ -104,7 +108,7 @@ impl Benchmark {
 
     /// True when it has clients; the others are calls of the engine.
     pub fn is_loop(self) -> bool {
-        !matches!(self, Benchmark::Flush | Benchmark::WaitForCompaction)
+        !matches!(self, Benchmark::Flush | Benchmark::WaitForCompaction | Benchmark::Settle)
     }
 
     /// The kind of operation that its clients do.
@@ -114,7 +118,7 @@ impl Benchmark {
             Benchmark::ReadRandom | Benchmark::ReadWhileWriting => "read",
             Benchmark::MultiReadRandom => "batch",
             Benchmark::SeekRandom | Benchmark::SeekRandomWhileWriting => "seek",
-            Benchmark::Flush | Benchmark::WaitForCompaction => "call",
+            Benchmark::Flush | Benchmark::WaitForCompaction | Benchmark::Settle => "call",
         }
     }
 }
@@ -332,6 +336,9 @@ pub struct CallResult {
     pub benchmark: Benchmark,
     /// What it cost.
     pub usage: PhaseUsage,
+    /// What the engine says that it did, where it can do it in several ways.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub done: String,
 }
 
 /// The result of a step.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use super::figures::{Metric, Series, metric};
 use super::runner::DbRecord;
 use crate::adapter::EngineName;
+use crate::report::better_of::groups;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, table};
 
@@ -60,7 +61,14 @@ fn grid(series: &Series<'_>, engines: &[EngineName], index: usize, metrics: &[&M
         let cells = metrics.iter().map(|metric| cell(series, engine, index, metric));
         std::iter::once(name.to_string()).chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> = engines.iter().enumerate().map(row).collect();
+    let mut rows: Vec<Vec<String>> = engines.iter().enumerate().map(row).collect();
+    for arms in groups(engines) {
+        let cells = metrics.iter().map(|metric| {
+            let best = series.better_of(&arms.members, index, metric);
+            best.map_or_else(|| "-".to_owned(), |best| cell(series, best, index, metric))
+        });
+        rows.push(std::iter::once(arms.title()).chain(cells).collect());
+    }
     table(&columns, &rows)
 }
 

@@ -116,6 +116,16 @@ impl Engine for LithifyEngine {
         self.db.wait_for_compaction().map_err(failed)
     }
 
+    fn settle_tree(&self) -> EngineResult<String> {
+        self.flush()?;
+        self.wait_for_compaction()?;
+        self.families.iter().try_for_each(ColumnFamily::compact_level0).map_err(failed)?;
+        // The base level may have more than it should now.
+        self.wait_for_compaction()?;
+        Ok("flushed, level 0 merged into the base level (compact_level0), compactions waited for"
+            .to_owned())
+    }
+
     fn statistics(&self) -> EngineResult<EngineStatistics> {
         let snapshot = self.db.stats();
         let raw = serde_json::from_str(&snapshot.to_json())
@@ -156,6 +166,7 @@ fn level_statistics(snapshot: &StatisticsSnapshot) -> Vec<LevelStatistics> {
             files: shape.files,
             stored_bytes: shape.size_bytes,
             raw_bytes: shape.raw_bytes,
+            user_bytes: shape.user_bytes,
             codec: match shape.files {
                 0 => shape.compression.clone(),
                 _ => LevelStatistics::describe_codecs(&shape.files_by_codec),
@@ -176,6 +187,7 @@ fn stall_statistics(snapshot: &StatisticsSnapshot) -> StallStatistics {
     let causes = DelayCause::ALL.iter();
     let count = |cause: &DelayCause| figures.delays(*cause).count + figures.stops(*cause).count;
     StallStatistics {
+        is_timed: true,
         delayed_us: causes.clone().map(|cause| figures.delays(*cause).sum_us).sum(),
         stopped_us: causes.clone().map(|cause| figures.stops(*cause).sum_us).sum(),
         by_cause: causes

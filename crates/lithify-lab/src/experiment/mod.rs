@@ -55,6 +55,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("page-compression", include_str!("../../../../experiments/page-compression.toml")),
     ("io-bound-lsm-vs-btree", include_str!("../../../../experiments/io-bound-lsm-vs-btree.toml")),
     ("amplification", include_str!("../../../../experiments/amplification.toml")),
+    ("headline", include_str!("../../../../experiments/headline.toml")),
+    ("headline-short", include_str!("../../../../experiments/headline-short.toml")),
     ("db-bench-sequence", include_str!("../../../../experiments/db-bench-sequence.toml")),
     ("cached-and-uncached", include_str!("../../../../experiments/cached-and-uncached.toml")),
     ("concurrency", include_str!("../../../../experiments/concurrency.toml")),

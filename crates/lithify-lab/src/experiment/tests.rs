@@ -63,7 +63,7 @@ fn built_in_experiments_parse() {
         }
     }
     let count = |kind| kinds.iter().filter(|found| **found == kind).count();
-    assert_eq!((count("linkbench"), count("dbbench"), count("command")), (11, 1, 3));
+    assert_eq!((count("linkbench"), count("dbbench"), count("command")), (11, 1, 5));
     assert_eq!((count("tables"), count("chunks")), (1, 1));
 }
 

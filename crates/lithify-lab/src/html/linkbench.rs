@@ -312,7 +312,7 @@ impl Page<'_> {
                 lines.push(Stalls {
                     of: format!("{} r{}", result.spec.arm, result.spec.repeat),
                     statistics: [&of.statistics_before, &of.statistics],
-                    slowed_percent: Some(slowed_percent(of)),
+                    slowed_percent: slowed_percent(of),
                     gap_percent: Some(100.0 * of.observed_stalls.share()),
                     longest_gap_ms: of.observed_stalls.longest_gap_us.map(|us| us as f64 / 1e3),
                 });

@@ -8,7 +8,7 @@ use crate::meter::steady::is_steady;
 use crate::overwrite::figures;
 use crate::overwrite::report::{self, Lines};
 use crate::overwrite::{OverwriteRecord, OverwriteResult};
-use crate::report::figures::figure;
+use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::Better;
 use crate::report::tables::{Align, Grid};
 
@@ -115,11 +115,12 @@ fn latencies(result: &OverwriteResult) -> Section {
 
 fn stalls(result: &OverwriteResult) -> Section {
     let seen = &result.throughput;
-    let slowed = result.statistics.slowed_us() - result.statistics_before.slowed_us();
+    let slowed_us = result.statistics.slowed_us_since(&result.statistics_before);
+    let percent = |us: f64| (us / (result.usage.seconds * 1e4)).clamp(0.0, 100.0);
     let line = Stalls {
         of: result.engine_name.clone(),
         statistics: [&result.statistics_before, &result.statistics],
-        slowed_percent: Some((slowed / (result.usage.seconds * 1e4)).clamp(0.0, 100.0)),
+        slowed_percent: slowed_us.map(percent),
         gap_percent: Some(100.0 * seen.gap_share()),
         longest_gap_ms: Some(seen.longest_gap_ms),
     };
@@ -133,8 +134,8 @@ fn levels(result: &OverwriteResult) -> Section {
         ("codec in files", Align::Left),
         ("files", Align::Right),
         ("stored MB", Align::Right),
-        ("raw MB", Align::Right),
-        ("stored/raw", Align::Right),
+        ("user MB", Align::Right),
+        ("stored/user", Align::Right),
         ("jobs", Align::Right),
         ("written MB", Align::Right),
         ("cpu s", Align::Right),
@@ -147,8 +148,8 @@ fn levels(result: &OverwriteResult) -> Section {
             level.codec.clone(),
             level.files.to_string(),
             figure(level.stored_bytes as f64 / 1e6),
-            figure(level.raw_bytes as f64 / 1e6),
-            figure(level.stored_bytes as f64 / level.raw_bytes as f64),
+            figure_or_dash(level.user_mb()),
+            figure_or_dash(level.stored_per_user_byte()),
             level.compactions.to_string(),
             figure(level.compaction_write_bytes as f64 / 1e6),
             figure(level.compaction_cpu_us as f64 / 1e6),

@@ -532,7 +532,10 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
     ];
     let row = |line: &Stalls<'_>| {
         let [before, after] = line.statistics.map(|statistics| &statistics.stalls);
-        let seconds = |after: u64, before: u64| figure(after.saturating_sub(before) as f64 / 1e6);
+        let seconds = |to: u64, from: u64| {
+            let seconds = to.saturating_sub(from) as f64 / 1e6;
+            figure_or_dash(after.is_timed.then_some(seconds))
+        };
         let cause = |(cause, count): (&String, &u64)| {
             let count = count.saturating_sub(before.by_cause.get(cause).copied().unwrap_or(0));
             (count > 0).then(|| format!("{cause} {count}"))

@@ -18,6 +18,7 @@ pub mod control;
 pub mod degree;
 pub mod empirical;
 pub mod engine;
+pub mod expected;
 pub mod generator;
 pub mod graph;
 pub mod history;

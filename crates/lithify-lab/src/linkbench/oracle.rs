@@ -7,9 +7,10 @@
 //! 2. the links under primary keys with those in the secondary index, one to one, in visibility,
 //!    version, time and data.
 //!
-//! It holds one list in memory at a time, and chunks of rows. The engine must be at rest. A run
-//! whose oracle fails is void. Does not: know what the data should be; the content hashes let two
-//! engines that ran the same requests be compared.
+//! It holds one list in memory at a time, and chunks of rows. The engine must be idle. A run
+//! whose oracle fails is void. What the data should be tells [`Expected`], which
+//! [`OracleReport::expect`] compares with; the content hashes let two engines that ran the same
+//! requests be compared.
 
 use std::cmp::Ordering;
 
@@ -18,6 +19,7 @@ use twox_hash::XxHash3_64;
 
 use super::control::Control;
 use super::engine::{GraphEngine, GraphRows};
+use super::expected::Expected;
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NodeRow, VISIBILITY_DEFAULT,
     decode_count_key, decode_node_key, link_type_prefix,
@@ -60,6 +62,13 @@ impl OracleReport {
     /// True when the whole graph was read and agrees.
     pub fn passed(&self) -> bool {
         self.differences == 0 && !self.cancelled
+    }
+
+    /// Compares what was found with what must be there.
+    pub fn expect(&mut self, expected: &Expected) {
+        if !self.cancelled {
+            expected.differences(self).into_iter().for_each(|what| self.differ(|| what));
+        }
     }
 
     #[cold]

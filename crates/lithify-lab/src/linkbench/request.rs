@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::arrivals::{Arrivals, OpenLoop};
 use super::control::{Control, ObservedStalls};
 use super::engine::GraphEngine;
+use super::expected::Effects;
 use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
 use super::profile::Operation;
@@ -169,6 +170,9 @@ pub struct RequestOutcome {
     pub per_second: Vec<u64>,
     /// Windows without a completed write.
     pub observed_stalls: ObservedStalls,
+    /// What was done to the graph, warm-up included.
+    #[serde(default)]
+    pub effects: Effects,
     /// Rows read, warm-up included.
     pub rows_read: u64,
     /// Bytes of their keys and values.
@@ -321,6 +325,7 @@ fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome
             p99: tally.list_rows.percentile(99.0),
             max: tally.list_rows.max(),
         },
+        effects: tally.effects,
         rows_read: tally.digest.rows,
         bytes_read: tally.digest.bytes,
         read_hash: tally.digest.hash,

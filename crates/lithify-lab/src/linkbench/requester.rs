@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::arrivals::Arrivals;
 use super::control::{Completions, Control, IntervalSample, PerSecond, RequestProgress};
 use super::engine::{GraphEngine, GraphSession};
+use super::expected::Effects;
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
 use super::profile::Operation;
@@ -73,6 +74,7 @@ pub(super) struct Tally {
     /// Most arrivals that waited at once.
     pub(super) queue_max: u64,
     pub(super) digest: ReadDigest,
+    pub(super) effects: Effects,
     pub(super) time_ms: u64,
     pub(super) last_end: Option<Instant>,
 }
@@ -93,6 +95,7 @@ impl Tally {
         self.retries += other.retries;
         self.failures += other.failures;
         self.queue_max = self.queue_max.max(other.queue_max);
+        self.effects.merge(&other.effects);
         self.digest.rows += other.digest.rows;
         self.digest.bytes += other.digest.bytes;
         // Independent of the order in which requesters end.
@@ -295,6 +298,7 @@ impl<'a> Requester<'a> {
             Ok(answer) => answer,
             Err(error) => return self.book_failure(error),
         };
+        self.tally.effects.book(request, answer.rows > 0);
         if begun < self.shared.measure_from {
             return;
         }

@@ -8,7 +8,7 @@ use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, 
 use crate::dbbench::step::StepSpec;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
-use crate::run::allocator::Allocator;
+use crate::run::engine;
 use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, rotated, settings};
 
 /// What the command line chose.
@@ -141,7 +141,7 @@ fn spec(
         engine: engine.clone(),
         settings: settings(&experiment.engine, &scale.sizes(), arm),
         benchmarks: benchmarks(workload, workload.writer_mib_per_s << 20),
-        allocator: Allocator::default(),
+        allocator: engine::allocator_for(engine, None).unwrap_or_default(),
         num: scale.keys,
         reads: None,
         writes: None,

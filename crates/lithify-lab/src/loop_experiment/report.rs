@@ -373,8 +373,8 @@ pub(crate) fn levels(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
         ("codec in files", Align::Left),
         ("files", Align::Right),
         ("stored MB", Align::Right),
-        ("raw MB", Align::Right),
-        ("stored/raw", Align::Right),
+        ("user MB", Align::Right),
+        ("stored/user", Align::Right),
     ];
     let mut rows = Vec::new();
     for engine in &record.plan.engines {
@@ -384,7 +384,6 @@ pub(crate) fn levels(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
             };
             let jobs = jobs(step);
             for level in step.statistics.levels.iter().filter(|level| level.files > 0) {
-                let (stored, raw) = (level.stored_bytes as f64, level.raw_bytes as f64);
                 rows.push(vec![
                     engine.to_string(),
                     arm.clone(),
@@ -392,9 +391,9 @@ pub(crate) fn levels(record: &LoopRecord, figures: &Figures<'_>) -> Grid {
                     jobs.role(level.level).map_or("-", LevelRole::name).to_owned(),
                     level.codec.clone(),
                     level.files.to_string(),
-                    figure(stored / 1e6),
-                    figure(raw / 1e6),
-                    figure(stored / raw),
+                    figure(level.stored_bytes as f64 / 1e6),
+                    figure_or_dash(level.user_mb()),
+                    figure_or_dash(level.stored_per_user_byte()),
                 ]);
             }
         }

@@ -161,6 +161,7 @@ fn statistics(
             files: 2,
             stored_bytes: 1_000_000 * stored(settings, level) * share,
             raw_bytes: 2_000_000 * share,
+            user_bytes: 2_000_000 * share,
             codec: if stored(settings, level) == 2 { "none" } else { "lz4" }.to_owned(),
             compaction_read_bytes: written * steps,
             compaction_write_bytes: written * steps,

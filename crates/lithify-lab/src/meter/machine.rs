@@ -58,9 +58,14 @@ impl Machine {
                 .map_or_else(|why| why, |device| device.name),
             compiler: env!("LITHIFY_LAB_COMPILER").to_owned(),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-            allocator: allocator(&read("/proc/self/maps")),
+            allocator: allocator_in_force(),
         }
     }
+}
+
+/// Who gives this process its memory, as [`Machine::allocator`] has it.
+pub fn allocator_in_force() -> String {
+    allocator(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
 }
 
 /// The allocator among the libraries that are mapped into a process.

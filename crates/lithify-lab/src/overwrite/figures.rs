@@ -31,7 +31,9 @@ pub fn of(result: &OverwriteResult, driver: &OverwriteResult) -> Vec<Figure> {
     let ingested = writes * (result.spec.key_bytes + result.spec.value_bytes) as f64;
     let settled = result.statistics_settled.live_bytes as f64;
     let peak = result.samples.iter().map(|sample| sample.live_bytes).max().unwrap_or(0) as f64;
-    let slowed_us = result.statistics.slowed_us() - result.statistics_before.slowed_us();
+    // An engine that does not say has no such line.
+    let slowed_us =
+        result.statistics.slowed_us_since(&result.statistics_before).unwrap_or(f64::NAN);
     let resident = |result: &OverwriteResult| result.settle.memory.resident_max_bytes as f64;
     let directory = result.settle.directory.allocated_bytes as f64;
     let higher = [("writes/s", even.mean), ("slowest second in 100, writes/s", even.p1 as f64)];

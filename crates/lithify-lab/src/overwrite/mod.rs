@@ -164,6 +164,9 @@ impl Runner<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Option<OverwriteResult>, RunError> {
         let name = format!("overwrite-{}", spec.engine.name());
+        let allocator = engine::allocator_for(&spec.engine, None);
+        let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
+        allocator.require(&self.program.path)?;
         announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
@@ -181,10 +184,12 @@ impl Runner<'_> {
             result_path: result_path.clone(),
             parent: std::process::id(),
         };
+        let mut program = self.program.clone();
+        program.environment.extend(allocator.environment());
         let mut progress = |line: &ProgressLine| announcer.progress(line);
         let files = JobFiles { result: &result_path, log: &log_path };
         let result: OverwriteResult =
-            match run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)? {
+            match run_for_result(&program, &job, &files, self.interrupt, &mut progress)? {
                 Answer::Interrupted => return Ok(None),
                 Answer::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
                 Answer::Result(result) => *result,

@@ -358,10 +358,10 @@ fn level_lines(result: &OverwriteResult) -> Lines {
     let mut lines: Lines = levels
         .map(|level| {
             let value = format!(
-                "{} files, {} stored, {} raw, {}",
+                "{} files, {} stored, {} of users, {}",
                 level.files,
                 mib(level.stored_bytes),
-                mib(level.raw_bytes),
+                mib(level.user_bytes),
                 level.codec
             );
             (format!("L{}", level.level), value)

@@ -164,6 +164,14 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         .unless(Some(1), "--repeats", repeats.unwrap_or(1))
         .flag_if(plan.cells.iter().any(|cell| cell.role == Role::Control), "--control")
         .unless(Some(256), "--memory-budget-mib", spec.settings.memory_budget_bytes >> 20);
+    let settings = &spec.settings;
+    line = line
+        .unless(Some(16 << 20), "--write-buffer-size", settings.memtable_bytes)
+        .unless(Some(16 << 20), "--target-file-size-base", settings.table_bytes)
+        .unless(Some(64 << 20), "--max-bytes-for-level-base", settings.base_level_bytes)
+        .unless(Some(8), "--max-bytes-for-level-multiplier", settings.fanout)
+        .unless(Some(8192), "--block-size", settings.block_bytes)
+        .unless(Some(2), "--max-background-jobs", settings.background_threads);
     for ladder in plan.ladders() {
         line = line.with("--compression", ladder);
     }

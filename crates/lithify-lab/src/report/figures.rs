@@ -220,10 +220,11 @@ pub fn resident_max_bytes(phase: &PhaseResult) -> u64 {
     phase.usage.memory.resident_max_bytes.max(phase.settle.memory.resident_max_bytes)
 }
 
-/// Share of a phase in which the engine held its writers back by its own account, percent.
-pub fn slowed_percent(phase: &PhaseResult) -> f64 {
-    let us = phase.statistics.slowed_us() - phase.statistics_before.slowed_us();
-    (100.0 * us / (phase.seconds * 1e6)).clamp(0.0, 100.0)
+/// Share of a phase in which the engine held its writers back by its own account, percent; `None`
+/// for an engine that does not say.
+pub fn slowed_percent(phase: &PhaseResult) -> Option<f64> {
+    let us = phase.statistics.slowed_us_since(&phase.statistics_before)?;
+    Some((100.0 * us / (phase.seconds * 1e6)).clamp(0.0, 100.0))
 }
 
 /// Stored bytes of all tables when nothing was due any more, GB (10^9): the size without the log

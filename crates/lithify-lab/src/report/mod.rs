@@ -2,7 +2,9 @@
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), published claims
 //! ([`compare`]), two sides measured in turn with their A/A controls ([`paired`]), all that a report
-//! judges together (`judged`), targets ([`floors`]), the days of measurement ([`days`]), two arms figure by figure ([`pairs`]), all pairs at a glance ([`glance`]),
+//! judges together (`judged`), targets ([`floors`]), the days of measurement ([`days`]), two arms
+//! figure by figure ([`pairs`]), one against the better of several arms of an engine
+//! ([`better_of`]), all pairs at a glance ([`glance`]),
 //! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
 //! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
 //! run under ([`conditions`]), what becomes of them with age ([`ageing`]) and at their end
@@ -16,6 +18,8 @@
 //! counts in no figure. Does not measure and does not read files.
 
 pub mod ageing;
+pub mod better_of;
+mod better_pairs;
 pub mod card;
 pub mod checks;
 pub mod clients;
@@ -111,7 +115,7 @@ fn judged_parts(record: &RunRecord, judged: &Judgements<'_>) -> Vec<String> {
     if let Some(glance) = glance::render(judged) {
         parts.push(format!("\n{}\n{glance}", glance::HEADING));
     }
-    parts.extend(measured_pairs(judged));
+    parts.extend(measured_pairs(record, judged));
     let heading = match record.plan.experiment.headlines.is_empty() {
         true => "How far the figures can be believed",
         false => "Published against measured",
@@ -135,12 +139,16 @@ pub(crate) fn pairs_with_results<'a>(
     pairs.into_iter()
 }
 
-/// The pairs of arms, each with an empty line and a heading before it.
-fn measured_pairs(judged: &Judgements<'_>) -> Vec<String> {
+/// The pairs of arms, then arms against the better of several bases, each with an empty line and a
+/// heading before it.
+fn measured_pairs(record: &RunRecord, judged: &Judgements<'_>) -> Vec<String> {
     let part = |(pair, lines): &(&Pair, Vec<pairs::Line>)| {
         format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::grid(pair, lines).text())
     };
-    judged.pairs.iter().map(part).collect()
+    let mut parts: Vec<String> = judged.pairs.iter().map(part).collect();
+    let better = better_pairs::grids(&record.plan.experiment, judged);
+    parts.extend(better.iter().map(|(heading, grid)| format!("\n{heading}\n{}", grid.text())));
+    parts
 }
 
 /// What no pair may miss.

@@ -73,7 +73,7 @@ const FIGURES: [(&str, Better, Floor, Value); 12] = [
     ("resident less driver's, MiB", Better::Lower, Floor::AtMost(resident_mib_max), |p, driver| {
         Some((resident_max_bytes(p) as f64 - driver.resident_bytes as f64) / MIB)
     }),
-    ("slowed share, %", Better::Lower, Floor::Base, |phase, _| Some(slowed_percent(phase))),
+    ("slowed share, %", Better::Lower, Floor::Base, |phase, _| slowed_percent(phase)),
     ("windows of 100 ms without a write, %", Better::Lower, Floor::Base, |phase, _| {
         Some(100.0 * phase.observed_stalls.share())
     }),

@@ -201,7 +201,8 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
             let spread = figures.spread(arm, |r| r.phase(phase).rates.get(name).copied());
             figure_or_dash(spread.map(|spread| spread.median))
         }));
-        row.push(median(&|r| slowed_percent(r.phase(phase))));
+        let slowed = figures.spread(arm, |r| slowed_percent(r.phase(phase)));
+        row.push(figure_or_dash(slowed.map(|spread| spread.median)));
         row.push(median(&|r| 100.0 * r.phase(phase).observed_stalls.share()));
         row.push(steady_tag(figures.results(arm).iter().map(|r| r.phase(phase).steady)));
         row.push(median(&|r| r.phase(phase).usage.foreign_percent(r.machine.cpus)));
@@ -228,8 +229,8 @@ pub fn levels(record: &RunRecord) -> Grid {
         ("codec", Align::Left),
         ("files", Align::Right),
         ("stored MB", Align::Right),
-        ("raw MB", Align::Right),
-        ("stored/raw", Align::Right),
+        ("user MB", Align::Right),
+        ("stored/user", Align::Right),
         ("read MB", Align::Right),
         ("written MB", Align::Right),
         ("jobs", Align::Right),
@@ -240,7 +241,6 @@ pub fn levels(record: &RunRecord) -> Grid {
     for arm in &record.plan.arms {
         let Some(result) = figures.results(arm).first() else { continue };
         for level in &result.query.statistics.levels {
-            let ratio = level.stored_bytes as f64 / level.raw_bytes as f64;
             let megabytes = |bytes: u64| figure(bytes as f64 / 1e6);
             rows.push(vec![
                 arm.clone(),
@@ -248,8 +248,8 @@ pub fn levels(record: &RunRecord) -> Grid {
                 level.codec.clone(),
                 level.files.to_string(),
                 megabytes(level.stored_bytes),
-                megabytes(level.raw_bytes),
-                figure(ratio),
+                figure_or_dash(level.user_mb()),
+                figure_or_dash(level.stored_per_user_byte()),
                 megabytes(level.compaction_read_bytes),
                 megabytes(level.compaction_write_bytes),
                 level.compactions.to_string(),

@@ -596,3 +596,27 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
     assert!(text.contains("as published: time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");
 }
+
+#[test]
+fn an_arm_stands_beside_the_better_of_several_bases() {
+    let arms = ["lithify-lz4", "rocksdb-lz4", "rocksdb-expert-lz4"];
+    let mut record = record_of("lithify-vs-rocksdb", "smoke", &arms);
+    let slower = record.cells.iter_mut().filter(|cell| cell.spec.arm == "rocksdb-lz4");
+    for result in slower.filter_map(|cell| cell.result.as_mut()) {
+        result.query.operations /= 2;
+        result.query.usage.directory.allocated_bytes /= 2;
+    }
+    let text = render(&record);
+    let heading = "\nlithify-lz4 : better of rocksdb-lz4 and rocksdb-expert-lz4\n";
+    let (_, table) = text.split_once(heading).expect("has the table");
+    let base = |figure: &str| {
+        let begin = format!(" query  {figure} ");
+        let line = table.lines().find(|line| line.starts_with(&begin)).expect("has the figure");
+        line.contains("rocksdb-expert-lz4")
+    };
+    assert!(base("operations/s"), "{table}");
+    assert!(!base("directory, GB"), "{table}");
+    // With one base there is nothing to choose from.
+    let alone = render(&record_of("lithify-vs-rocksdb", "smoke", &arms[..2]));
+    assert!(!alone.contains("better of"), "{alone}");
+}

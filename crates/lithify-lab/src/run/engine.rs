@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::allocator::Allocator;
 use super::cell::EngineSettings;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
 use crate::chunks::engine::{OrderedText, TextEngine};
@@ -90,6 +91,11 @@ pub trait Provider: Send + Sync {
     /// What is wrong with them.
     fn can_follow(&self, _settings: &EngineSettings) -> EngineResult<()> {
         Ok(())
+    }
+
+    /// The allocator without which the engine is not measured; `None` when any will do.
+    fn allocator(&self) -> Option<Allocator> {
+        None
     }
 
     /// True when the engine keeps its data on disk.
@@ -206,6 +212,22 @@ pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
 /// Nobody knows it, or it is not there; how to get it.
 pub fn available(engine: &EngineName) -> EngineResult<()> {
     find(engine)?.available()
+}
+
+/// The allocator of the process that measures an engine: the one that is asked for, else the one
+/// that the engine needs, else what the program has.
+///
+/// # Errors
+/// The engine needs another one than is asked for.
+pub fn allocator_for(engine: &EngineName, asked: Option<Allocator>) -> EngineResult<Allocator> {
+    let needed = find(engine).ok().and_then(Provider::allocator);
+    match (asked, needed) {
+        (Some(asked), Some(needed)) if asked != needed => Err(EngineError::fatal(format!(
+            "{engine} is measured with {needed} only, not with {asked}: name no allocator, or take \
+             another engine"
+        ))),
+        (asked, needed) => Ok(asked.or(needed).unwrap_or_default()),
+    }
 }
 
 /// True when the engine keeps its data on disk; so does one that nobody here knows.
@@ -520,17 +542,65 @@ mod tests {
         }
     }
 
+    struct Picky;
+
+    impl Provider for Picky {
+        fn name(&self) -> &'static str {
+            "picky"
+        }
+
+        fn about(&self) -> &'static str {
+            "needs an allocator"
+        }
+
+        fn allocator(&self) -> Option<Allocator> {
+            Some(Allocator::Jemalloc)
+        }
+
+        fn open(
+            &self,
+            _directory: &Path,
+            _settings: &EngineSettings,
+            _spaces: &[SpaceSpec],
+            _transactions: Transactions,
+        ) -> EngineResult<Box<dyn Engine>> {
+            Err(EngineError::fatal("is never opened"))
+        }
+
+        fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+            Ok(String::new())
+        }
+    }
+
+    #[test]
+    fn an_engine_gets_the_allocator_that_it_needs_and_no_other() {
+        register(&Picky);
+        let [picky, lithify] = [EngineName::new("picky"), EngineName::lithify()];
+        let of = |engine, asked| allocator_for(engine, asked).map_err(|error| error.to_string());
+        assert_eq!(of(&picky, None), Ok(Allocator::Jemalloc));
+        assert_eq!(of(&picky, Some(Allocator::Jemalloc)), Ok(Allocator::Jemalloc));
+        let error = of(&picky, Some(Allocator::System)).expect_err("is refused");
+        assert!(
+            error.starts_with("picky is measured with jemalloc only, not with system"),
+            "{error}"
+        );
+        assert_eq!(of(&lithify, None), Ok(Allocator::System));
+        assert_eq!(of(&lithify, Some(Allocator::Mimalloc)), Ok(Allocator::Mimalloc));
+        assert_eq!(of(&EngineName::new("unknown"), None), Ok(Allocator::System));
+    }
+
     #[test]
     fn names_find_engines_and_errors_say_what_there_is() {
         register(&Absent);
         register(&Absent);
         let names: Vec<&str> = providers().iter().map(|provider| provider.name()).collect();
-        assert_eq!(names, ["lithify", "null", "model", "absent"]);
+        assert_eq!(names[..3], ["lithify", "null", "model"]);
+        assert_eq!(names.iter().filter(|name| **name == "absent").count(), 1);
         let error = find(&EngineName::new("other")).map(Provider::name).expect_err("is unknown");
-        assert_eq!(
-            error.to_string(),
-            "there is no engine \"other\"; there are: lithify, null, model, absent"
-        );
+        let known = names.join(", ");
+        let expected = format!("there is no engine \"other\"; there are: {known}");
+        // Another test may add an engine meanwhile.
+        assert!(error.to_string().starts_with(&expected), "{error}");
         let spec = crate::run::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
         let error =
             open_graph(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");

@@ -16,7 +16,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
@@ -37,6 +37,7 @@ use crate::adapter::{Engine, EngineError, EngineStatistics};
 use crate::experiment::Phase;
 use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::control::{LoadProgress, RequestProgress};
+use crate::linkbench::expected::Expected;
 use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
 use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Progress, load, oracle, request};
@@ -111,7 +112,9 @@ pub fn measure(
     limits.file_system.iter().for_each(|own| own.tell(&mut meter));
     let log = &|| opened.log_usage();
     let Limits { memory, device, file_system } = limits;
-    let cell = Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener };
+    let expected = Mutex::default();
+    let cell =
+        Cell { spec, graph: &graph, directory: &directory, meter, memory, log, listener, expected };
     let load = cell.load(engine)?;
     let mut checks = Vec::new();
     checks.extend(cell.check(engine, Phase::Load)?);
@@ -180,6 +183,8 @@ struct Cell<'a> {
     /// What the driver's own log took so far.
     log: &'a (dyn Fn() -> Option<SecondLogUsage> + Sync),
     listener: Listener<'a>,
+    /// See [`Cell::expected`].
+    expected: Mutex<Option<Expected>>,
 }
 
 /// What came of the queries.
@@ -226,6 +231,11 @@ struct End {
 }
 
 impl Cell<'_> {
+    /// What the graph must hold by now; nothing before it was loaded.
+    fn expected(&self) -> MutexGuard<'_, Option<Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn say(&self, stage: &str) {
         (self.listener)(&ProgressLine::of_stage(stage));
     }
@@ -258,6 +268,8 @@ impl Cell<'_> {
                 .map_err(|error| failed("load", &error))?;
             Ok((outcome, self.end_and_settle(engine, &before, sampler)?))
         })?;
+        let expected = Expected::after_load(self.graph, &outcome, config.nodes);
+        *self.expected() = Some(expected);
         let per_second = whole_seconds(outcome.per_second.clone(), outcome.seconds);
         Ok(PhaseResult {
             operations: outcome.links,
@@ -416,6 +428,9 @@ impl Cell<'_> {
                 outcome.failures
             )));
         }
+        if let Some(expected) = &mut *self.expected() {
+            expected.follow(&outcome.effects);
+        }
         Ok(outcome)
     }
 
@@ -481,8 +496,11 @@ impl Cell<'_> {
             return Ok(None);
         }
         self.say("check");
-        let report = oracle::check(engine, &Reporter::new(self, "check").control())
+        let mut report = oracle::check(engine, &Reporter::new(self, "check").control())
             .map_err(|error| failed("oracle", &error))?;
+        if let Some(expected) = &*self.expected() {
+            report.expect(expected);
+        }
         release_free_memory();
         let summary = if report.passed() {
             format!(

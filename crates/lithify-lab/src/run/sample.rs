@@ -190,6 +190,7 @@ fn statistics(size_bytes: u64, purpose: Purpose) -> EngineStatistics {
         files,
         stored_bytes: size_bytes * share / 100,
         raw_bytes: size_bytes * share / 50,
+        user_bytes: size_bytes * share / 50,
         codec: codec.to_owned(),
         compaction_read_bytes: 40_000_000,
         compaction_write_bytes: 30_000_000,

@@ -454,10 +454,26 @@ impl DbInner {
         {
             return Err(Error::invalid("the range to compact ends before it starts"));
         }
+        self.compact_by_hand(family, Level::MAX, start, end)
+    }
+
+    /// Merges what level 0 holds into the base level.
+    pub(crate) fn compact_level0(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
+        self.compact_by_hand(family, 1, None, None)
+    }
+
+    /// Flushes, then compacts the keys of a range out of the first `levels` levels.
+    fn compact_by_hand(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        levels: Level,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
         self.flush_family(family)?;
         let claimed = |inner: &DbInner| inner.background().manual.insert(family.id);
         self.wait(&self.state_changed, None, || self.check_writable().is_err() || claimed(self));
-        let result = self.compact_levels(family, start, end);
+        let result = self.compact_levels(family, levels, start, end);
         self.background().manual.remove(&family.id);
         self.state_changed.notify_all();
         // What this call itself held while the compactions ended.
@@ -469,11 +485,12 @@ impl DbInner {
     fn compact_levels(
         self: &Arc<Self>,
         family: &Arc<Family>,
+        levels: Level,
         start: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<()> {
         let level_count = family.view().version.level_count();
-        for level in 0..level_count {
+        for level in 0..level_count.min(levels) {
             let is_last = level + 1 == level_count;
             let mut from = start.map(<[u8]>::to_vec);
             loop {

@@ -470,4 +470,14 @@ impl ColumnFamily {
     pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.inner.compact_range(&self.family, start, end)
     }
+
+    /// Merges the runs of level 0 into the base level and waits for it: afterwards a read meets no
+    /// run but the one of each level, unless somebody writes meanwhile. Memtables are flushed first.
+    /// Levels below are compacted only where their size asks for it, as always.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::flush`].
+    pub fn compact_level0(&self) -> Result<()> {
+        self.inner.compact_level0(&self.family)
+    }
 }

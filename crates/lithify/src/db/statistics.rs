@@ -4,6 +4,7 @@ use super::inner::{DbInner, lock};
 use crate::base::Level;
 use crate::codec::Compression;
 use crate::compaction::levels::level_sizes;
+use crate::manifest::TableFile;
 use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
 use std::collections::HashMap;
 
@@ -56,6 +57,7 @@ impl DbInner {
                 shape.files_busy += u64::from(busy.is_some_and(|busy| busy.is_running(table)));
                 shape.size_bytes += table.metadata.size_bytes;
                 shape.raw_bytes += table.metadata.raw_bytes;
+                shape.user_bytes += user_bytes(table);
                 let metadata = &table.metadata;
                 *files_by_codec.entry((level, metadata.compression)).or_default() += 1;
                 if metadata.codec_debt {
@@ -90,4 +92,10 @@ mod tests {
             assert_eq!(CODEC_NAMES[codec as usize], codec.name());
         }
     }
+}
+
+/// Keys and values of a table as they were written. A live table has its reader.
+fn user_bytes(table: &TableFile) -> u64 {
+    let properties = table.reader().map(|reader| reader.properties());
+    properties.map_or(0, |properties| properties.key_bytes + properties.value_bytes)
 }

@@ -22,6 +22,8 @@ pub struct LevelShape {
     pub size_bytes: u64,
     /// Bytes of the data blocks before compression.
     pub raw_bytes: u64,
+    /// Bytes of keys and values as they were written, every version and tombstone counted.
+    pub user_bytes: u64,
     /// The size from which on the level is compacted; 0 where there is none.
     pub target_bytes: u64,
     /// The need for compaction: 1 and more is due.
@@ -262,6 +264,7 @@ impl StatisticsSnapshot {
             json.key("files_busy").number(shape.files_busy);
             json.key("size_bytes").number(shape.size_bytes);
             json.key("raw_bytes").number(shape.raw_bytes);
+            json.key("user_bytes").number(shape.user_bytes);
             json.key("target_bytes").number(shape.target_bytes);
             json.key("score").real(shape.score);
             json.key("codec_debt_files").number(shape.codec_debt_files);

@@ -30,7 +30,7 @@ use crate::fault::Fault;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Benchmarks: fillseq, fillrandom, overwrite, readrandom, multireadrandom, readwhilewriting,
-seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction. standard is the
+seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction, settle. standard is the
 sequence of the original's comparison script, standard-wal the same with a log for its fill. A
 sequence runs over one database in one process; a fill begins with an empty one. Options have
 the names of the original, with - or _ between the words. Keys, values and random numbers are
@@ -183,9 +183,10 @@ struct Tuning {
     #[arg(long, value_name = "SMALL,MIDDLE,BOTTOM", default_value = "none,lz4,zstd-1")]
     compression: Vec<Ladder>,
     /// Who gives all processes their memory: system (what the program has) or jemalloc (the
-    /// system's libjemalloc.so.2, loaded before the C library)
-    #[arg(long, value_name = "NAME", default_value = "system")]
-    allocator: Allocator,
+    /// system's libjemalloc.so.2, loaded before the C library); when not given, system, but
+    /// jemalloc for an engine that is measured with it only
+    #[arg(long, value_name = "NAME")]
+    allocator: Option<Allocator>,
     /// Read tables past the system's page cache
     #[arg(long, alias = "use_direct_reads", value_name = "true|false", num_args = 0..=1,
         require_equals = true,
@@ -306,30 +307,35 @@ impl DbArguments {
             Some(mib_per_s) => mib_per_s << 20,
             None => workload.benchmark_write_rate_limit,
         };
-        let spec = |engine: &EngineName| DbSpec {
-            schema: SCHEMA,
-            engine: engine.clone(),
-            settings: settings.clone(),
-            benchmarks: self.steps(),
-            allocator: self.tuning.allocator,
-            num: workload.num,
-            reads: workload.reads,
-            writes: workload.writes,
-            key_bytes: workload.key_size,
-            value_bytes: workload.value_size,
-            compression_ratio: workload.compression_ratio,
-            threads: workload.threads,
-            duration_seconds: workload.duration,
-            seek_nexts: workload.seek_nexts,
-            reverse_iterator: workload.reverse_iterator,
-            batch_size: workload.batch_size,
-            write_rate_bytes_per_s: rate_bytes_per_s,
-            seed: workload.seed,
-            use_existing: self.use_existing,
-            settle: !workload.no_settle,
-            build: build.to_owned(),
+        let allocator = |engine: &EngineName| {
+            engine::allocator_for(engine, self.tuning.allocator).map_err(Fault::usage)
         };
-        let specs: Vec<DbSpec> = self.engine.iter().map(spec).collect();
+        let spec = |engine: &EngineName| -> Result<DbSpec, Fault> {
+            Ok(DbSpec {
+                schema: SCHEMA,
+                engine: engine.clone(),
+                settings: settings.clone(),
+                benchmarks: self.steps(),
+                allocator: allocator(engine)?,
+                num: workload.num,
+                reads: workload.reads,
+                writes: workload.writes,
+                key_bytes: workload.key_size,
+                value_bytes: workload.value_size,
+                compression_ratio: workload.compression_ratio,
+                threads: workload.threads,
+                duration_seconds: workload.duration,
+                seek_nexts: workload.seek_nexts,
+                reverse_iterator: workload.reverse_iterator,
+                batch_size: workload.batch_size,
+                write_rate_bytes_per_s: rate_bytes_per_s,
+                seed: workload.seed,
+                use_existing: self.use_existing,
+                settle: !workload.no_settle,
+                build: build.to_owned(),
+            })
+        };
+        let specs = self.engine.iter().map(spec).collect::<Result<Vec<DbSpec>, Fault>>()?;
         for spec in &specs {
             for ladder in &self.tuning.compression {
                 for step in &spec.benchmarks {
@@ -390,8 +396,8 @@ impl DbArguments {
         self.name.clone().unwrap_or_else(|| {
             let engines: Vec<&str> = self.engine.iter().map(EngineName::name).collect();
             let allocator = match self.tuning.allocator {
-                Allocator::System => String::new(),
-                other => format!("-{other}"),
+                None | Some(Allocator::System) => String::new(),
+                Some(other) => format!("-{other}"),
             };
             format!("db-{}{allocator}", engines.join("-"))
         })
@@ -420,9 +426,11 @@ pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
     arguments.check()?;
     let printed = arguments.original.as_deref().map(read_original).transpose()?;
     let program = this_program("db-process")?;
-    arguments.tuning.allocator.require(&program.path).map_err(Fault::failure)?;
     let build = program.build().map_err(Fault::failure)?;
     let specs = arguments.specs(&build)?;
+    let allocators = specs.iter().map(|spec| spec.allocator);
+    let missing = allocators.map(|allocator| allocator.require(&program.path));
+    missing.collect::<Result<(), _>>().map_err(Fault::failure)?;
     let plan = DbPlan::new(
         &arguments.run_name(),
         &specs,

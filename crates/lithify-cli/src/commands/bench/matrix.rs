@@ -179,6 +179,16 @@ fn entries(arguments: &RunArguments) -> Vec<Entry> {
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
+/// What there is to do for one experiment, how long that takes, what is missing.
+pub fn overview_of(arguments: &RunArguments, experiment: &AnyExperiment) -> String {
+    let entry = Entry {
+        name: experiment.name().to_owned(),
+        id: experiment.id().unwrap_or_default().to_owned(),
+        what: ready(arguments, experiment),
+    };
+    overview(arguments, &[entry])
+}
+
 fn ready(arguments: &RunArguments, experiment: &AnyExperiment) -> What {
     match prepare(arguments, experiment) {
         Ok(ready) => What::Run(ready),

@@ -6,7 +6,7 @@ use clap::Args;
 use glob::Pattern;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::datasets::TableData;
-use lithify_lab::experiment::{AnyExperiment, Experiment};
+use lithify_lab::experiment::{AnyExperiment, CommandExperiment, Experiment};
 use lithify_lab::report;
 use lithify_lab::run::cell::CellSpec;
 use lithify_lab::run::estimate::PlannedCell;
@@ -20,7 +20,7 @@ use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
 use super::process::{announcement, incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
-use crate::fault::Fault;
+use crate::fault::{Fault, print};
 
 /// `bench run`
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ exit code is 130. A second Ctrl-C does not wait for that.
 
 Examples:
   lithify bench run zlib-vs-zstd
+  lithify bench run headline --dry-run
+  lithify bench run headline
   lithify bench run --all --dry-run --scale cached
   lithify bench run --all --scale cached,standard,io-s --only 'E*'
   lithify bench run zlib-vs-zstd --scale cached
@@ -63,7 +65,7 @@ pub struct RunArguments {
     /// Of all, those whose names or numbers match: `*` stands for any text, `?` for one character
     #[arg(long, value_name = "GLOB")]
     pub(super) only: Option<Pattern>,
-    /// Of all, only say what there is to do, how long that takes, and which engines are missing
+    /// Only say what there is to do, how long that takes, and which engines are missing
     #[arg(long)]
     pub(super) dry_run: bool,
     /// How large; of several with commas between them, the first that the experiment has
@@ -119,18 +121,18 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     arguments.engine.as_ref().map_or(Ok(()), require_engine)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
     // The parser forgives what an argument requires that another one excludes.
-    if !arguments.all && (arguments.only.is_some() || arguments.dry_run) {
-        return Err(Fault::usage("--only and --dry-run are of --all"));
+    if !arguments.all && arguments.only.is_some() {
+        return Err(Fault::usage("--only is of --all"));
     }
     let Some(name) = arguments.experiment.as_deref().filter(|_| !arguments.all) else {
         return super::matrix::run(arguments);
     };
     let (experiment, place) = super::find(name, &arguments.experiments)?;
     if let AnyExperiment::Command(experiment) = &experiment {
-        return Err(Fault::usage(format!(
-            "{} has a command of its own: lithify {}",
-            experiment.name, experiment.workload.command
-        )));
+        refuse_choices(arguments, experiment)?;
+    }
+    if arguments.dry_run {
+        return print(&super::matrix::overview_of(arguments, &experiment));
     }
     let ready = prepare(arguments, &experiment)?;
     let cells = ready.cells(&arguments.results).len();
@@ -138,6 +140,30 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
     let line = announcement(experiment.name(), &place, scale, cells, &arguments.results);
     let data = arguments.data.as_deref();
     alone(&*ready, &arguments.results, data, arguments.fresh, &[line])
+}
+
+/// An experiment with a command of its own has its settings there.
+fn refuse_choices(arguments: &RunArguments, experiment: &CommandExperiment) -> Result<(), Fault> {
+    let RunArguments { arms, repeats, seconds, nodes, clients, keys, tables, text, engine, .. } =
+        arguments;
+    let choices = [
+        arms.is_some(),
+        repeats.is_some(),
+        seconds.is_some(),
+        nodes.is_some(),
+        clients.is_some(),
+        keys.is_some(),
+        tables.is_some(),
+        text.is_some(),
+        engine.is_some(),
+    ];
+    if !choices.contains(&true) {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{} takes no choices here; it has a command of its own: lithify {}",
+        experiment.name, experiment.workload.command
+    )))
 }
 
 /// An experiment with the options of the command line.

@@ -52,6 +52,7 @@ pub fn run(arguments: &SetupArguments) -> Result<(), Fault> {
             false => Fault::failure(error),
         }
     })?;
+    (recipe.advice)().iter().for_each(|advice| say(advice));
     print(&format!("{} {version} is at {}\n", recipe.title, place.display()))
 }
 
@@ -62,6 +63,9 @@ fn list() -> Result<(), Fault> {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:<12} {} {versions}", recipe.engine, recipe.title);
         let _ = writeln!(text, "{:<12} {}", "", recipe.about);
+        if let Some(advice) = (recipe.advice)() {
+            let _ = writeln!(text, "{:<12} {advice}", "");
+        }
     }
     print(&text)
 }

@@ -373,7 +373,9 @@ impl Maker<'_> {
                 .filter(|_| uses_disk)
                 .map(|spec| FileSystemRequest::new(spec, scale.disk_mib << 20)),
             drop_database: experiment.workload.drop_database && uses_disk,
-            allocator: arm.allocator.unwrap_or_default(),
+            // An engine that needs another one than its arm names is refused when it is opened.
+            allocator: engine::allocator_for(engine, arm.allocator)
+                .unwrap_or_else(|_| arm.allocator.unwrap_or_default()),
             build: self.build.to_owned(),
         }
     }

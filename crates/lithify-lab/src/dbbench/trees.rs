@@ -1,0 +1,259 @@
+//! What steps that read were measured on: the tree before them, and whether they may be a headline.
+//!
+//! Owns: the levels that are not empty with their bytes and the codecs found in their files, what
+//! each engine did to settle its tree, whether a writer beside readers made the engine flush, and
+//! what keeps a run from being more than a short form. Pure.
+
+use std::fmt::Write as _;
+
+use super::runner::DbRecord;
+use super::spec::{Benchmark, DbResult, Role, Step, StepResult};
+use crate::adapter::{EngineStatistics, LevelStatistics};
+use crate::report::figures::figure;
+use crate::report::tables::{Align, table};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// A step that reads runs for so long at least in a headline, seconds.
+const READ_SECONDS_MIN: f64 = 60.0;
+
+/// Levels that are not empty before it, at least.
+const LEVELS_MIN: usize = 4;
+
+/// Memtables' worth of keys and values that a writer beside readers has to write at least.
+const MEMTABLES_WRITTEN_MIN: u64 = 3;
+
+/// A tenth of a second is the clock's, not the step's.
+const CLOCK_SECONDS: f64 = 0.1;
+
+fn non_empty(statistics: &EngineStatistics) -> impl Iterator<Item = &LevelStatistics> {
+    statistics.levels.iter().filter(|level| level.files > 0)
+}
+
+/// The levels that are not empty: `L5 47.0 MiB lz4; L6 1.20 GiB zstd-1`. Nothing for an engine
+/// without levels.
+pub fn levels(statistics: &EngineStatistics) -> String {
+    let level = |level: &LevelStatistics| {
+        let bytes = level.stored_bytes as f64;
+        let size = match bytes / MIB {
+            mib if mib >= 1024.0 => format!("{} GiB", figure(mib / 1024.0)),
+            mib => format!("{} MiB", figure(mib)),
+        };
+        format!("L{} {size} {}", level.level, level.codec)
+    };
+    non_empty(statistics).map(level).collect::<Vec<_>>().join("; ")
+}
+
+/// Bytes that the engine flushed while the step ran, as it says; `None` for one that does not.
+fn flushed_bytes(step: &StepResult) -> Option<u64> {
+    let flushed =
+        |statistics: &EngineStatistics| statistics.written_bytes_by_cause.get("flush").copied();
+    Some(flushed(&step.statistics)?.saturating_sub(flushed(&step.statistics_before).unwrap_or(0)))
+}
+
+/// Why a step beside a writer says nothing of reading while the engine writes tables; `None` when it
+/// does, and for steps without such a writer.
+pub fn idle_writer(result: &DbResult, step: &StepResult) -> Option<String> {
+    if !step.spec.benchmark.is_beside_writer() || result.cell.role == Role::Driver {
+        return None;
+    }
+    let memtable_bytes = result.cell.spec.settings.memtable_bytes;
+    let wanted = MEMTABLES_WRITTEN_MIN * memtable_bytes;
+    let mib = |bytes: u64| figure(bytes as f64 / MIB);
+    if step.ingested_bytes < wanted {
+        return Some(format!(
+            "its writer wrote {} MiB, less than {MEMTABLES_WRITTEN_MIN} memtables ({} MiB)",
+            mib(step.ingested_bytes),
+            mib(wanted)
+        ));
+    }
+    match flushed_bytes(step) {
+        Some(0) => Some("the engine flushed nothing while it ran".to_owned()),
+        _ => None,
+    }
+}
+
+fn reads(step: &StepResult) -> bool {
+    !step.spec.benchmark.is_write()
+}
+
+/// What keeps a run from being a headline, each reason once; nothing for one that is.
+pub fn shortcomings(record: &DbRecord) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for result in record.results().filter(|result| result.cell.role != Role::Driver) {
+        for step in result.loops().filter(|step| reads(step)) {
+            let mut add = |why: String| {
+                let reason = format!("{}, {}: {why}", step.spec, result.cell.id);
+                reasons.push(reason);
+            };
+            if step.elapsed_s < READ_SECONDS_MIN - CLOCK_SECONDS {
+                add(format!("{} s, not {READ_SECONDS_MIN:.0}", figure(step.elapsed_s)));
+            }
+            let before = &step.statistics_before;
+            let count = non_empty(before).count();
+            if !before.levels.is_empty() && count < LEVELS_MIN {
+                add(format!("{count} levels that are not empty, not {LEVELS_MIN}"));
+            }
+            if non_empty(before).any(|level| level.level == 0) {
+                add("level 0 was not empty before it".to_owned());
+            }
+            if let Some(why) = idle_writer(result, step) {
+                add(why);
+            }
+        }
+    }
+    reasons
+}
+
+/// Reasons that are shown; the rest are counted.
+const REASONS_SHOWN: usize = 4;
+
+/// Whether the run may be a headline, in one paragraph; nothing for a run that reads nothing.
+pub(super) fn form(record: &DbRecord) -> String {
+    let mut loops = record.results().flat_map(DbResult::loops);
+    if !loops.any(reads) {
+        return String::new();
+    }
+    let reasons = shortcomings(record);
+    if reasons.is_empty() {
+        return format!(
+            "Headline form: every step that reads ran for {READ_SECONDS_MIN:.0} s, over {LEVELS_MIN} \
+             levels or more with an empty level 0; writers beside readers made the engine flush.\n\n"
+        );
+    }
+    let shown = reasons[..reasons.len().min(REASONS_SHOWN)].join("\n  ");
+    let mut text = format!(
+        "SHORT FORM, to find regressions: its ratios are no headline. What is missing:\n  {shown}\n"
+    );
+    if reasons.len() > REASONS_SHOWN {
+        let _ = writeln!(text, "  and {} more", reasons.len() - REASONS_SHOWN);
+    }
+    text.push('\n');
+    text
+}
+
+/// The trees before steps that read, and how they were settled; nothing for engines without levels.
+pub(super) fn render(record: &DbRecord) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for result in record.results().filter(|result| result.cell.role != Role::Driver) {
+        for (index, step) in result.loops().enumerate().filter(|(_, step)| reads(step)) {
+            let before = &step.statistics_before;
+            if before.levels.is_empty() {
+                continue;
+            }
+            rows.push(vec![
+                result.cell.id.clone(),
+                format!("{} (step {})", step.spec, index + 1),
+                non_empty(before).count().to_string(),
+                levels(before),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("run", Align::Left),
+        ("before", Align::Left),
+        ("levels", Align::Right),
+        ("stored bytes, and codecs found in the files", Align::Left),
+    ];
+    format!("Trees before steps that read\n{}\n{}\n", table(&columns, &rows), settled(record))
+}
+
+/// What each engine did in its steps `settle`.
+fn settled(record: &DbRecord) -> String {
+    let mut told: Vec<(String, String)> = Vec::new();
+    for result in record.results().filter(|result| result.cell.role != Role::Driver) {
+        for step in &result.steps {
+            let Step::Call(call) = step else { continue };
+            let line = (result.cell.spec.engine.to_string(), call.done.clone());
+            if call.benchmark == Benchmark::Settle && !told.contains(&line) {
+                told.push(line);
+            }
+        }
+    }
+    told.iter().map(|(engine, done)| format!("settle, {engine}: {done}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_experiment::sample;
+
+    fn level(level: u32, files: u64, mib: u64, codec: &str) -> LevelStatistics {
+        let stored_bytes = mib << 20;
+        LevelStatistics {
+            level,
+            files,
+            stored_bytes,
+            codec: codec.to_owned(),
+            ..LevelStatistics::default()
+        }
+    }
+
+    fn tree(levels: &[u32]) -> EngineStatistics {
+        let levels = levels.iter().map(|number| level(*number, 1, 10, "lz4")).collect();
+        EngineStatistics { levels, ..EngineStatistics::default() }
+    }
+
+    #[test]
+    fn a_tree_is_told_by_its_levels_that_are_not_empty() {
+        let levels = vec![
+            level(0, 0, 0, "none"),
+            level(4, 3, 47, "none"),
+            level(5, 20, 188, "lz4 in 19, none in 1"),
+            level(6, 190, 3000, "zstd-1"),
+        ];
+        let statistics = EngineStatistics { levels, ..EngineStatistics::default() };
+        let expected = "L4 47.0 MiB none; L5 188 MiB lz4 in 19, none in 1; L6 2.93 GiB zstd-1";
+        assert_eq!(super::levels(&statistics), expected);
+        assert_eq!(super::levels(&EngineStatistics::default()), "");
+    }
+
+    /// A run in which every step that reads is as a headline needs it, after `change`.
+    fn run(change: impl Fn(&mut StepResult)) -> DbRecord {
+        let mut record = sample::record(&sample::plan(1)).run;
+        for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+            let memtable_bytes = result.cell.spec.settings.memtable_bytes;
+            for step in &mut result.steps {
+                let Step::Loop(step) = step else { continue };
+                step.elapsed_s = READ_SECONDS_MIN;
+                step.statistics_before = tree(&[3, 4, 5, 6]);
+                step.ingested_bytes = MEMTABLES_WRITTEN_MIN * memtable_bytes;
+                step.statistics.written_bytes_by_cause.insert("flush".to_owned(), 1);
+                if reads(step) {
+                    change(step);
+                }
+            }
+        }
+        record
+    }
+
+    #[test]
+    fn a_headline_has_long_steps_over_a_settled_tree() {
+        let whole = run(|_| ());
+        assert!(whole.results().any(|result| result.loops().any(reads)), "something reads");
+        assert_eq!(shortcomings(&whole), Vec::<String>::new());
+        assert!(form(&whole).starts_with("Headline form"), "{}", form(&whole));
+        let told = |change: &dyn Fn(&mut StepResult)| shortcomings(&run(change)).join("\n");
+        assert!(told(&|step| step.elapsed_s = 4.5).contains("4.50 s, not 60"));
+        let three = told(&|step| step.statistics_before = tree(&[4, 5, 6]));
+        assert!(three.contains("3 levels that are not empty, not 4"), "{three}");
+        let unsettled = told(&|step| step.statistics_before = tree(&[0, 3, 4, 5, 6]));
+        assert!(unsettled.contains("level 0 was not empty"), "{unsettled}");
+        let short = form(&run(|step| step.elapsed_s = 1.0));
+        assert!(short.starts_with("SHORT FORM, to find regressions"), "{short}");
+    }
+
+    #[test]
+    fn a_writer_beside_readers_has_to_make_the_engine_flush() {
+        let told = |change: &dyn Fn(&mut StepResult)| shortcomings(&run(change)).join("\n");
+        let little = told(&|step| step.ingested_bytes = 1 << 20);
+        assert!(little.contains("its writer wrote 1.00 MiB, less than 3 memtables"), "{little}");
+        let unflushed = told(&|step| {
+            step.statistics.written_bytes_by_cause.insert("flush".to_owned(), 0);
+        });
+        assert!(unflushed.contains("the engine flushed nothing while it ran"), "{unflushed}");
+    }
+}
