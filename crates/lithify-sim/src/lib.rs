@@ -16,6 +16,7 @@ pub mod defects;
 pub mod digest;
 pub mod faults;
 pub mod fuzz;
+pub mod growth;
 pub mod leftovers;
 pub mod metamorphic;
 pub mod model;
@@ -35,6 +36,7 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &leftovers::Leftovers,
         &versions::Versions,
         &picker::Picker,
+        &growth::Growth,
         &crash::CrashPoints,
         &crash::Crashes,
         &faults::Faults,

@@ -13,10 +13,23 @@ thread_local! {
     /// Bytes that this thread has taken more than given back.
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    /// Bytes that this thread has ever taken.
+    static TAKEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What a piece of work took on its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// Bytes that it had at once beyond those that the thread had before.
+    pub peak_bytes: usize,
+    /// Bytes that it asked for in all, given back or not.
+    pub asked_bytes: u64,
 }
 
 fn note(change: isize) {
+    let asked = u64::try_from(change).unwrap_or(0);
     // A thread that ends has no counters any more.
+    let _ = TAKEN.try_with(|taken| taken.set(taken.get().wrapping_add(asked)));
     let _ = LIVE.try_with(|live| {
         let now = live.get().wrapping_add(change);
         live.set(now);
@@ -53,8 +66,15 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
 /// Runs `work`, and says how many bytes it had at once beyond those that the thread had before.
 pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
-    let before = LIVE.get();
+    let (result, taken) = taken_by(work);
+    (result, taken.peak_bytes)
+}
+
+/// Runs `work`, and says what it took.
+pub fn taken_by<R>(work: impl FnOnce() -> R) -> (R, Taken) {
+    let (before, asked_before) = (LIVE.get(), TAKEN.get());
     PEAK.set(before);
     let result = work();
-    (result, PEAK.get().wrapping_sub(before).max(0) as usize)
+    let peak_bytes = PEAK.get().wrapping_sub(before).max(0) as usize;
+    (result, Taken { peak_bytes, asked_bytes: TAKEN.get().wrapping_sub(asked_before) })
 }
