@@ -22,6 +22,8 @@ pub mod metamorphic;
 pub mod model;
 pub mod operation;
 pub mod picker;
+#[cfg(target_os = "linux")]
+pub mod powerloss;
 pub mod random;
 pub mod runner;
 pub mod threads;
@@ -45,5 +47,9 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &fuzz::Fuzz,
         &threads::Threads,
         &threads::Closes,
+        #[cfg(target_os = "linux")]
+        &powerloss::PowerLoss,
+        #[cfg(target_os = "linux")]
+        &powerloss::Devices,
     ]
 }

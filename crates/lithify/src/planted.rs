@@ -36,7 +36,7 @@ macro_rules! planted {
 }
 
 #[cfg(feature = "planted-defects")]
-pub use list::{Defect, Harness, is_in_force, select, set_pause, times_reached};
+pub use list::{Defect, Harness, is_in_force, select, selected, set_pause, times_reached};
 
 /// In a defect that is one of order: lets other threads come in between. Nothing without defects.
 pub(crate) fn let_others_in() {
@@ -61,6 +61,9 @@ mod list {
     pub enum Harness {
         /// The checks of `lithify-sim`.
         Simulator,
+        /// The check `powerloss` of `lithify-sim`, which needs FUSE: below the file system's calls
+        /// there is nothing else that looks.
+        RealFiles,
         /// The models of protocols, in many orders of their steps.
         Schedules,
         /// The models under weak orders of memory.
@@ -71,6 +74,11 @@ mod list {
     pub fn select(defect: Option<Defect>) {
         SELECTED.store(defect.map_or(NONE, |defect| defect as usize), Ordering::SeqCst);
         REACHED.store(0, Ordering::SeqCst);
+    }
+
+    /// The defect in force.
+    pub fn selected() -> Option<Defect> {
+        Defect::ALL.get(SELECTED.load(Ordering::SeqCst)).copied()
     }
 
     /// Whether a defect is in force.
@@ -258,6 +266,8 @@ mod list {
         InputsRemovedBeforeEdit,
         /// Ingested rows go live although a memtable holds older ones of their keys.
         IngestUnderMemtable,
+        /// An ingest is acknowledged before the edit that makes it live is durable.
+        IngestEditUnsynced,
         /// Ingested rows count as one sequence number older than they are.
         IngestedTooOld,
         /// A snapshot sees one write too many.
@@ -370,6 +380,13 @@ mod list {
         BlocksErasedEarly,
         /// A transaction gives back its locks before its writes are visible.
         LocksReleasedEarly,
+
+        RealFiles:
+
+        /// A sync of a file of the operating system does nothing.
+        SystemSyncSkipped,
+        /// A sync of a directory of the operating system does nothing.
+        SystemDirectorySyncSkipped,
 
         Schedules:
 

@@ -71,8 +71,19 @@ pub fn run(
         return run_trial(name, arguments.budget_rounds, &checks, print);
     }
     let only = arguments.only.as_deref().unwrap_or_default();
-    let chosen: Vec<Defect> =
-        Defect::of(Harness::Simulator).filter(|defect| defect.name().contains(only)).collect();
+    let is_chosen = |defect: &Defect| defect.name().contains(only);
+    let mut chosen: Vec<Defect> = Defect::of(Harness::Simulator).filter(is_chosen).collect();
+    let of_real_files: Vec<Defect> = Defect::of(Harness::RealFiles).filter(is_chosen).collect();
+    match why_no_real_files() {
+        None => chosen.extend(of_real_files),
+        Some(why) if !of_real_files.is_empty() => {
+            print(&format!("skipped: {} defects of real files: {why}\n", of_real_files.len()));
+            if chosen.is_empty() {
+                return Ok(true);
+            }
+        }
+        Some(_) => {}
+    }
     if chosen.is_empty() {
         return Err(format!("no defect of the simulator has a name with {only:?} in it"));
     }
@@ -82,7 +93,9 @@ pub fn run(
     if outcomes[0].is_as_it_should_be() {
         outcomes.extend(try_all(&chosen, arguments, print));
     }
-    let of_models = Defect::ALL.len() - Defect::of(Harness::Simulator).count();
+    let is_of_models =
+        |defect: &&Defect| !matches!(defect.harness(), Harness::Simulator | Harness::RealFiles);
+    let of_models = Defect::ALL.iter().filter(is_of_models).count();
     print(&format!("\n{}\n", report::summary(&outcomes)));
     print(&format!("{of_models} more are for models of threads: docs/planted-defects.md\n"));
     if let Some(path) = &arguments.json {
@@ -90,6 +103,18 @@ pub fn run(
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(outcomes.iter().all(Outcome::is_as_it_should_be))
+}
+
+/// Why defects of real files cannot be tried here.
+#[cfg(target_os = "linux")]
+fn why_no_real_files() -> Option<&'static str> {
+    crate::powerloss::missing()
+}
+
+/// Why defects of real files cannot be tried here.
+#[cfg(not(target_os = "linux"))]
+fn why_no_real_files() -> Option<&'static str> {
+    Some("this is not Linux")
 }
 
 fn run_trial(

@@ -16,6 +16,8 @@ const CASES_PER_ROUND: &[(&str, u64)] = &[
     ("files", 60),
     ("fuzz", 20),
     ("threads", 2),
+    // Slow, and nothing that `powerloss` does not see.
+    ("powerloss-devices", 0),
 ];
 
 /// Stands for no defect at all.

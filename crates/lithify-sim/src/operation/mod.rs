@@ -6,7 +6,7 @@
 //! are recipes. The generator is in `generator`, settings come from `settings`.
 
 mod generator;
-mod settings;
+pub(crate) mod settings;
 
 pub use generator::{Generator, KeySpace, Kind, Profile};
 pub use settings::{database_options, family_options};

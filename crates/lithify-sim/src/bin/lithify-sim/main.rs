@@ -12,6 +12,8 @@ use display::{Display, print, say};
 use lithify_sim::check::{Check, Goal, Length, Tally, note_panics, run_case};
 use lithify_sim::checks;
 use lithify_sim::fuzz::allocation::CountingAllocator;
+#[cfg(target_os = "linux")]
+use lithify_sim::powerloss;
 use lithify_sim::runner::{Limit, Plan, Progress, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::PathBuf;
@@ -76,6 +78,16 @@ enum Command {
         /// The number of the case
         case: u64,
     },
+    /// Judge an image again that a finding of powerloss has kept
+    #[cfg(target_os = "linux")]
+    Journal {
+        /// The directory that the finding names
+        directory: PathBuf,
+    },
+    /// Be the process that works on a database until it is killed
+    #[cfg(target_os = "linux")]
+    #[command(name = powerloss::WORKER_COMMAND, hide = true)]
+    PowerlossWorker(powerloss::WorkerArguments),
     /// Put defects into the engine, one at a time, and see which check catches each
     #[cfg(feature = "planted-defects")]
     Defects(lithify_sim::defects::Arguments),
@@ -111,11 +123,17 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
+    #[cfg(target_os = "linux")]
+    std::env::current_exe().iter().for_each(|program| powerloss::set_program(program.clone()));
     note_panics();
     let done = match arguments.command {
         Command::List => list(),
         Command::Run(arguments) => run_checks(&arguments),
         Command::Replay { check, case } => replay(&check, case),
+        #[cfg(target_os = "linux")]
+        Command::Journal { directory } => judge_again(&directory),
+        #[cfg(target_os = "linux")]
+        Command::PowerlossWorker(arguments) => powerloss::run_worker(&arguments).map(|()| 0),
         #[cfg(feature = "planted-defects")]
         Command::Defects(arguments) => {
             let all_caught = lithify_sim::defects::run(&arguments, &checks(), &print);
@@ -251,6 +269,20 @@ fn replay(name: &str, case: u64) -> Result<u8, String> {
             Ok(FOUND)
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn judge_again(directory: &std::path::Path) -> Result<u8, String> {
+    Ok(match powerloss::replay(directory)? {
+        None => {
+            print("nothing is wrong with the image\n");
+            0
+        }
+        Some(what) => {
+            print(&format!("FOUND again: {what}\n"));
+            FOUND
+        }
+    })
 }
 
 /// A flag that Ctrl-C and SIGTERM set; the second one ends the process at once.
