@@ -311,16 +311,19 @@ pub(crate) fn claim_cells(
     let Some(Comparison { ratio, judged, verdict }) = comparison else {
         return [&published_text, "-", "-", "-", "-", missing].map(str::to_owned);
     };
-    let measured = match judged.interval {
-        Some(interval) => format!("{ratio:.3} [{:.3}, {:.3}]", interval.low, interval.high),
-        None => format!("{ratio:.3}"),
+    let measured = match (judged.interval, judged.range) {
+        (Some(interval), _) => format!("{ratio:.3} [{:.3}, {:.3}]", interval.low, interval.high),
+        (None, Some(range)) => format!("{ratio:.3} ({:.3} to {:.3})", range.low, range.high),
+        (None, None) => format!("{ratio:.3}"),
     };
+    let is_decided = matches!(verdict, Verdict::Confirmed(_) | Verdict::Contradicted);
+    let repeats = if is_decided { "-".to_owned() } else { paired::repeats_text(judged) };
     [
         published_text,
         measured,
         format!("{:.3}", ratio / published),
         paired::shown_text(judged),
-        paired::repeats_text(judged),
+        repeats,
         direction(*verdict).to_owned(),
     ]
 }
@@ -419,9 +422,16 @@ fn doubt(comparison: &Comparison) -> String {
         let shown = paired::shown_text(judged);
         text.push_str(&format!("; this run could have shown a ratio of {shown}"));
     }
-    if let (Verdict::DirectionOnly(_), Some(interval)) = (verdict, judged.interval) {
-        let (low, high) = (figure(interval.low), figure(interval.high));
-        text.push_str(&format!("; the ratio may be {low} to {high}"));
+    match (verdict, judged.interval, judged.range) {
+        (Verdict::DirectionOnly(_), Some(interval), _) => {
+            let (low, high) = (figure(interval.low), figure(interval.high));
+            text.push_str(&format!("; the ratio may be {low} to {high}"));
+        }
+        (Verdict::DirectionOnly(_), None, Some(range)) => {
+            let (low, high) = (figure(range.low), figure(range.high));
+            text.push_str(&format!("; the repeats had ratios of {low} to {high}"));
+        }
+        _ => {}
     }
     match (verdict, judged.rounds_to_decide) {
         (Verdict::NotSignificant | Verdict::DirectionOnly(_), Some(rounds)) => {

@@ -105,12 +105,15 @@ impl Comparison {
 
 /// A ratio with its interval.
 pub(crate) fn ratio_text(judged: &Judged) -> String {
-    match (judged.ratio, judged.interval) {
-        (None, _) => "-".to_owned(),
-        (Some(ratio), None) => figure(ratio),
-        (Some(ratio), Some(Interval { low, high })) => {
+    match (judged.ratio, judged.interval, judged.range) {
+        (None, _, _) => "-".to_owned(),
+        (Some(ratio), Some(Interval { low, high }), _) => {
             format!("{} [{}, {}]", figure(ratio), figure(low), figure(high))
         }
+        (Some(ratio), None, Some(Interval { low, high })) => {
+            format!("{} ({} to {})", figure(ratio), figure(low), figure(high))
+        }
+        (Some(ratio), None, None) => figure(ratio),
     }
 }
 
@@ -126,7 +129,9 @@ pub(crate) fn repeats_text(judged: &Judged) -> String {
     match (judged.rounds_to_decide, judged.verdict) {
         (Some(rounds), _) => rounds.to_string(),
         (None, Verdict::NotSignificant) if judged.interval.is_some() => "> 30".to_owned(),
-        (None, Verdict::DirectionOnly(Why::FewRounds)) if judged.interval.is_some() => {
+        (None, Verdict::DirectionOnly(Why::FewRounds | Why::NoVariance))
+            if judged.interval.is_some() =>
+        {
             "> 30".to_owned()
         }
         _ => "-".to_owned(),
@@ -279,9 +284,11 @@ impl Basis {
         if self.cells == 0 {
             return Vec::new();
         }
-        let mut lines = vec![format!(
-            "ratio: geometric mean over the repeats, with its 95 % interval where the noise is known"
-        )];
+        let mut lines = vec![
+            "ratio: geometric mean over the repeats with its 95 % interval [a, b]; where nothing is \
+             known of the noise, with the range of the repeats (a to b)"
+                .to_owned(),
+        ];
         if self.tested > 0 {
             lines.push(format!(
                 "{} of {} tested differences are significant; of those at most {} % are expected to \

@@ -1,7 +1,7 @@
 //! What one cell alone says: its effect, and the variances that it shows.
 
 use super::pooling::Variance;
-use super::{Cell, Layout, Rounds};
+use super::{Cell, Interval, Layout, Rounds};
 
 /// The logarithms of the ratios of the rounds that both sides have; `None` where a value has none.
 pub(super) fn log_ratios([above, below]: &[Rounds; 2]) -> Option<Vec<f64>> {
@@ -23,6 +23,8 @@ pub(super) struct Estimate {
     /// Logarithm of the ratio.
     pub(super) effect: f64,
     pub(super) rounds: usize,
+    /// The smallest and the largest ratio of a round.
+    pub(super) range: Option<Interval>,
     /// The variance of the effect in units of the cell's own variance.
     pub(super) scale: f64,
     /// Of the rounds and the controls of both sides together; `None` without any.
@@ -56,6 +58,10 @@ impl Estimate {
         Some(Estimate {
             effect: mean(&ratios),
             rounds,
+            range: (rounds > 1).then(|| Interval {
+                low: ratios.iter().copied().fold(f64::INFINITY, f64::min).exp(),
+                high: ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max).exp(),
+            }),
             scale: 1.0 / rounds as f64,
             pooled: match (own, controls) {
                 (Some(own), Some(controls)) => Some(own.with(controls)),
@@ -89,6 +95,7 @@ impl Estimate {
         Some(Estimate {
             effect: mean(&first) - mean(&other),
             rounds,
+            range: None,
             scale,
             pooled: own,
             at_least: own.map(|own| own.value).into_iter().chain(at_least).collect(),

@@ -40,8 +40,11 @@ pub const ROUNDS_MIN: usize = 3;
 /// Fewest rounds after which a sign test can be significant: two of 2^6 outcomes are as extreme.
 pub const SIGN_ROUNDS_MIN: usize = 6;
 
-/// Fewest degrees of freedom of a usable variance.
+/// Fewest degrees of freedom of a variance that verdicts may rest on.
 const FREEDOM_MIN: f64 = 4.0;
+
+/// Fewest degrees of freedom of a variance that gives an interval.
+const INTERVAL_FREEDOM_MIN: f64 = 2.0;
 
 /// Most degrees of freedom: the tails of measured noise are heavier than those of the normal
 /// distribution.
@@ -122,6 +125,9 @@ pub struct Judged {
     /// Its 95 % interval, by itself: not widened for the number of cells. `None` without a usable
     /// variance.
     pub interval: Option<Interval>,
+    /// The smallest and the largest of the rounds' ratios; `None` with one, or where sides are no
+    /// pairs.
+    pub range: Option<Interval>,
     /// What it says.
     pub verdict: Verdict,
     /// Two-sided; `None` without a test.
@@ -165,6 +171,7 @@ pub fn judge(cells: &[Cell], noise: &[Noise]) -> Vec<Judged> {
 struct Test {
     /// Logarithm of the ratio.
     effect: Option<f64>,
+    range: Option<Interval>,
     /// Standard error of the effect, and its degrees of freedom.
     error: Option<(f64, f64)>,
     /// How the error shrinks with rounds: variance of a round, prior degrees of freedom, rounds,
@@ -199,7 +206,7 @@ impl Test {
             (None, Some(prior)) => Some(prior.variance()),
             (own, None) => own,
         };
-        let usable = moderated.filter(|variance| variance.freedom >= FREEDOM_MIN);
+        let usable = moderated.filter(|variance| variance.freedom >= INTERVAL_FREEDOM_MIN);
         let error = usable.map(|variance| {
             let value = estimate.at_least.iter().copied().fold(variance.value, f64::max);
             (value, variance.freedom.min(FREEDOM_MAX))
@@ -208,21 +215,22 @@ impl Test {
         let why = match error {
             _ if cell.other_day => Some(Why::OtherDay),
             _ if estimate.rounds < ROUNDS_MIN => Some(Why::FewRounds),
-            None => Some(Why::NoVariance),
-            Some(_) => None,
+            Some((_, freedom)) if freedom >= FREEDOM_MIN => None,
+            _ => Some(Why::NoVariance),
         };
         let growth = error.map(|(variance, _)| Growth {
             variance,
             prior_freedom: prior.map_or(0.0, |prior| prior.variance().freedom),
-            freedom_per_round: estimate
-                .pooled
-                .map_or(1.0, |pooled| pooled.freedom / estimate.rounds as f64),
+            freedom_per_round: estimate.pooled.map_or(1.0, |pooled| {
+                pooled.freedom / estimate.rounds.saturating_sub(1).max(1) as f64
+            }),
             sides: estimate.scale * estimate.rounds as f64,
         });
         let error = error.map(|(variance, freedom)| ((variance * estimate.scale).sqrt(), freedom));
         let tested = error.filter(|_| why.is_none());
         Test {
             effect: Some(effect),
+            range: estimate.range,
             p: tested.map(|(error, freedom)| two_sided_p(effect / error, freedom)),
             error,
             growth,
@@ -258,6 +266,7 @@ impl Test {
         let p = if is_equal { 1.0 } else { sign_p(ups, downs) };
         Test {
             effect: is_equal.then_some(0.0),
+            range: None,
             error: None,
             growth: None,
             p: why.is_none().then_some(p),
@@ -283,6 +292,7 @@ impl Test {
         Judged {
             ratio: self.effect.map(f64::exp),
             interval,
+            range: self.range,
             verdict,
             p: self.p,
             could_have_shown: shown,
@@ -300,10 +310,10 @@ impl Growth {
     fn rounds_to_decide(self, effect: f64, p: f64) -> Option<usize> {
         let is_enough = |rounds: usize| {
             let rounds = rounds as f64;
-            let freedom = self.prior_freedom + self.freedom_per_round * rounds;
-            let freedom = freedom.clamp(FREEDOM_MIN, FREEDOM_MAX);
+            let freedom = self.prior_freedom + self.freedom_per_round * (rounds - 1.0);
             let error = (self.variance * self.sides / rounds).sqrt();
-            effect.abs() >= t_quantile(p, freedom) * error
+            freedom >= FREEDOM_MIN
+                && effect.abs() >= t_quantile(p, freedom.min(FREEDOM_MAX)) * error
         };
         // More rounds are never worse: halving.
         let (mut low, mut high) = (ROUNDS_MIN, ROUNDS_NAMED_MAX + 1);

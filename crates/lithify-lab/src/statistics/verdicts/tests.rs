@@ -72,12 +72,16 @@ fn two_rounds_have_a_direction_and_what_would_decide() {
     let judged = alone(cell(&[10.0, 10.1], &[20.0, 20.1], [&[], &[]]));
     assert_eq!(judged.verdict, Verdict::DirectionOnly(Why::FewRounds));
     assert_eq!((judged.interval, judged.rounds_to_decide), (None, None), "no variance to speak of");
+    let Interval { low, high } = judged.range.expect("two rounds");
+    assert!((low - 0.5).abs() < 1e-9 && (high - 10.1 / 20.1).abs() < 1e-9, "{low} {high}");
 }
 
 #[test]
 fn three_rounds_alone_are_no_variance() {
     let judged = alone(cell(&[10.0, 10.1, 9.9], &[20.0, 20.1, 19.9], [&[], &[]]));
     assert_eq!(judged.verdict, Verdict::DirectionOnly(Why::NoVariance));
+    assert!(judged.interval.is_some() && judged.could_have_shown.is_none(), "{judged:?}");
+    assert!(judged.rounds_to_decide.is_some_and(|rounds| rounds > 3), "{judged:?}");
     // Others of the kind lend theirs; those of another kind do not.
     let noise = |kind: &str, index: usize| Noise {
         kind: kind.to_owned(),
@@ -154,6 +158,7 @@ fn sessions_are_compared_without_pairs() {
 fn findings_are_those_of_the_step_up_procedure() {
     let test = |p: f64| Test {
         effect: None,
+        range: None,
         error: None,
         growth: None,
         p: Some(p),
