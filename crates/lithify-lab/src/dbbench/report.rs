@@ -16,7 +16,7 @@ use crate::experiment::{DurabilityMode, Ladder};
 use crate::report::VERDICTS_HEADING;
 use crate::report::better_of::{Group, groups};
 use crate::report::days;
-use crate::report::figures::{Spread, figure};
+use crate::report::figures::figure;
 use crate::report::floors::render as render_floors;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};

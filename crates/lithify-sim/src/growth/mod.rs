@@ -89,16 +89,6 @@ impl Case {
             shorter.cpu_ns = shorter.cpu_ns.min(again.0.cpu_ns);
             longer.cpu_ns = longer.cpu_ns.min(again.1.cpu_ns);
         }
-        if std::env::var("G").is_ok() {
-            eprintln!(
-                "RATIO {:?} peak {} asked {:.2} cpu {:.2} ({} ms)",
-                self.history.name(),
-                longer.peak_bytes >> 20,
-                longer.asked_bytes as f64 / shorter.asked_bytes as f64 / 4.0,
-                longer.cpu_ns as f64 / shorter.cpu_ns as f64 / 4.0,
-                longer.cpu_ns / 1000000
-            );
-        }
         tally.count("operations", self.operations * (1 + LONGER));
         tally.count("bytes asked for", shorter.asked_bytes + longer.asked_bytes);
         match judge(&shorter, &longer) {
