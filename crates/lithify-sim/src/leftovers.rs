@@ -3,16 +3,21 @@
 //!
 //! A case fills a database by rounds, with snapshots and cursors that hold tables, families dropped
 //! and made, and table files that the disk refuses. At the end of a round everything is let go and
-//! flushed, the disk is well, and the directory must hold what is live, and no more.
+//! flushed, the disk is well, and the directory must hold what is live, and no more. Some cases have
+//! databases with threads of their own; there it must do so after a while.
 
 use crate::check::{Check, Finding, Tally};
 use crate::random::Random;
-use lithify::fs::{FileCall, FileCallKind, FileSystem, MemoryEnvironment, MemoryFileSystem, World};
+use lithify::fs::{
+    Environment, FileCall, FileCallKind, FileSystem, MemoryEnvironment, MemoryFileSystem,
+    PosixEnvironment, World,
+};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, Result as Answer};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 const DIRECTORY: &str = "/base";
 const FAMILIES: [&str; 2] = ["a", "b"];
@@ -21,6 +26,12 @@ const KEYS: u64 = 400;
 
 /// The segment being written, the next one, and those that wait to be used again.
 const SEGMENTS_MAX: usize = 4;
+
+/// One case of so many has threads.
+const THREADED: u64 = 4;
+
+/// With threads files go within this time.
+const LEFTOVERS_GO: Duration = Duration::from_secs(20);
 
 /// The check; see the module.
 pub struct Leftovers;
@@ -41,16 +52,22 @@ impl Case {
     fn new(case: u64) -> Answer<Case> {
         let mut random = Random::new(case);
         let (files, environment) = (MemoryFileSystem::new(), MemoryEnvironment::new(case));
+        let background_threads =
+            if case % THREADED == THREADED - 1 { random.between(1, 2) as usize } else { 0 };
         let options = Options {
             memory_budget_bytes: 4 << 20,
             memtable_bytes: 64 << 10,
             wal_bytes_max: 256 << 10,
-            background_threads: 0,
+            background_threads,
             durability: *random.pick(&[Durability::Buffered, Durability::Sync, Durability::None]),
             ..Options::default()
         };
-        let (disk, clock) = (Arc::new(files.clone()), Arc::new(environment.clone()));
-        let db = Db::open_in(DIRECTORY, options, World { files: disk, environment: clock })?;
+        let clock: Arc<dyn Environment> = match background_threads {
+            0 => Arc::new(environment.clone()),
+            _ => Arc::new(PosixEnvironment),
+        };
+        let world = World { files: Arc::new(files.clone()), environment: clock };
+        let db = Db::open_in(DIRECTORY, options, world)?;
         let families = FAMILIES.map(|name| db.column_family(name, family_options()));
         let families = families.into_iter().collect::<Answer<_>>()?;
         Ok(Case { files, environment, random, db, families })
@@ -102,7 +119,20 @@ impl Case {
         Ok(())
     }
 
-    /// Compares the directory with what is live.
+    /// Compares the directory with what is live; with threads until it is so, or for long enough.
+    fn look_until_clean(&self) -> Answer<Result<(), String>> {
+        let begun = Instant::now();
+        loop {
+            let seen = self.look()?;
+            let is_over =
+                self.db.options().background_threads == 0 || begun.elapsed() > LEFTOVERS_GO;
+            if seen.is_ok() || is_over {
+                return Ok(seen);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn look(&self) -> Answer<Result<(), String>> {
         self.db.flush()?;
         self.db.wait_for_compaction()?;
@@ -148,7 +178,7 @@ fn run(number: u64, tally: &mut Tally) -> Answer<Result<(), String>> {
     let mut case = Case::new(number)?;
     for round in 0..ROUNDS {
         case.round()?;
-        if let Err(what) = case.look()? {
+        if let Err(what) = case.look_until_clean()? {
             return Ok(Err(format!("round {round}: {what}")));
         }
         tally.count("directories compared", 1);

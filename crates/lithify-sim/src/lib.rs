@@ -18,6 +18,7 @@ pub mod faults;
 pub mod fuzz;
 pub mod growth;
 pub mod leftovers;
+pub mod limits;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
@@ -47,6 +48,7 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &fuzz::Fuzz,
         &threads::Threads,
         &threads::Closes,
+        &limits::Limits,
         #[cfg(target_os = "linux")]
         &powerloss::PowerLoss,
         #[cfg(target_os = "linux")]

@@ -6,8 +6,8 @@
 use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
 use crate::experiment::Ladder;
-use crate::report::days;
 use crate::report::better_of;
+use crate::report::days;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Sides, ratios};
 

@@ -5,13 +5,17 @@
 //! history is at this very moment, and whether a reader could see the event under way.
 
 use super::history::{Event, History, Moment};
+use super::workload::with_threads;
 use crate::model::{Rows, State};
 use crate::operation::{
     Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
     TRANSACTION_SLOTS, TransactionCall, Value, Write,
 };
 use lithify::base::Clock;
-use lithify::fs::{FileSystem, MemoryEnvironment, MemoryFileSystem, World};
+use lithify::fs::{
+    CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, PosixEnvironment,
+    World,
+};
 use lithify::{
     CfOptions, ColumnFamily, Db, Durability, Options, Result, Snapshot, TableTransfer, TableWriter,
     Transaction,
@@ -19,6 +23,7 @@ use lithify::{
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 /// Where the database lies: two levels deep, so that a new directory's parent is new too.
 pub const DIRECTORY: &str = "data/base";
@@ -26,7 +31,7 @@ pub const DIRECTORY: &str = "data/base";
 /// The column families of an open database, by slot.
 pub type Handles = [Option<ColumnFamily>; FAMILY_COUNT];
 
-/// Opens the database of a disk.
+/// Opens the database of a disk; with threads of its own in real time.
 ///
 /// # Errors
 /// Those of [`Db::open_in`].
@@ -35,8 +40,11 @@ pub fn open(
     environment: &MemoryEnvironment,
     options: &Options,
 ) -> Result<Db> {
-    let world =
-        World { files: Arc::new(files.clone()), environment: Arc::new(environment.clone()) };
+    let environment: Arc<dyn Environment> = match options.background_threads {
+        0 => Arc::new(environment.clone()),
+        _ => Arc::new(PosixEnvironment),
+    };
+    let world = World { files: Arc::new(files.clone()), environment };
     Db::open_in(DIRECTORY, options.clone(), world)
 }
 
@@ -65,6 +73,8 @@ pub struct Witness {
     probe: Mutex<Option<Probe>>,
     options: Mutex<Options>,
     is_looking: AtomicBool,
+    /// The thread that tells the database its operations.
+    teller: ThreadId,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,6 +88,7 @@ impl Witness {
             probe: Mutex::default(),
             options: Mutex::new(options.clone()),
             is_looking: AtomicBool::new(false),
+            teller: std::thread::current().id(),
         }
     }
 
@@ -91,18 +102,34 @@ impl Witness {
         std::mem::replace(&mut *self.history(), History::new(State::default()))
     }
 
-    /// The options that the database was opened with last.
+    /// The options that the database was opened with last, but for its threads: what a crash left is
+    /// opened without.
     pub fn options(&self) -> Options {
-        lock(&self.options).clone()
+        with_threads(lock(&self.options).clone(), 0)
+    }
+
+    fn is_teller(&self) -> bool {
+        std::thread::current().id() == self.teller
     }
 
     /// Whether a call is one of the witness, who reads the database to see what is visible.
     pub fn is_looking(&self) -> bool {
-        self.is_looking.load(Ordering::SeqCst)
+        self.is_looking.load(Ordering::SeqCst) && self.is_teller()
+    }
+
+    /// The disk as it is now, and how far the history was then. In a thread of the database the
+    /// history goes on meanwhile: it is held until the disk is cloned.
+    pub fn look(&self, files: &MemoryFileSystem) -> (MemoryFileSystem, Moment) {
+        let now = || files.crash_clone(0, CrashKeep::Everything);
+        if self.is_teller() {
+            return (now(), self.moment());
+        }
+        let history = self.history();
+        (now(), history.moment())
     }
 
     /// How far the history is now, as a reader sees it.
-    pub fn moment(&self) -> Moment {
+    fn moment(&self) -> Moment {
         let is_visible = lock(&self.probe).as_ref().is_some_and(|probe| {
             self.is_looking.store(true, Ordering::SeqCst);
             let found = probe.family.get(&probe.key);
@@ -492,7 +519,7 @@ impl Actor {
             Some(family) => {
                 let Some(handle) = &self.handles[family] else { return Ok(()) };
                 handle.flush()?;
-                self.witness.history().family_durable(family);
+                self.witness.history().all_durable();
             }
         }
         Ok(())
@@ -516,7 +543,8 @@ impl Actor {
     /// what the crashes are for.
     fn reopen(&mut self, settings: &Settings) -> Result<()> {
         self.close()?;
-        self.options = settings.database.clone();
+        let threads = self.options.background_threads;
+        self.options = with_threads(settings.database.clone(), threads);
         self.open()
     }
 

@@ -24,6 +24,9 @@ const DRAWS: u64 = 4;
 /// Points of a life that are tried besides its last one.
 const POINTS: u64 = 4;
 
+/// One chain of so many has databases with threads of their own.
+const THREADED: u64 = 4;
+
 /// The check; see the module.
 pub struct Crashes;
 
@@ -33,6 +36,7 @@ struct Chain<'t> {
     /// What the last crash left.
     files: MemoryFileSystem,
     options: Options,
+    background_threads: usize,
     history: History,
     tally: &'t mut Tally,
 }
@@ -48,6 +52,7 @@ impl Chain<'_> {
             false => self.options.durability,
         };
         let options = workload::options(random, durability);
+        let options = workload::with_threads(options, self.background_threads);
         let history = std::mem::replace(&mut self.history, History::new(State::default()));
         let mut actor = Actor::new(&files, &environment, &options, history);
         actor.open().map_err(|error| format!("it does not open: {error}"))?;
@@ -151,10 +156,14 @@ impl Check for Crashes {
         let mut random = Random::new(case);
         let durability = workload::durability(&mut random);
         let options = workload::options(&mut random, durability);
+        let has_threads = case % THREADED == THREADED - 1;
+        let background_threads = if has_threads { random.between(1, 2) as usize } else { 0 };
+        tally.count("lives with threads", if has_threads { LIVES } else { 0 });
         let mut chain = Chain {
             random,
             files: MemoryFileSystem::new(),
             options,
+            background_threads,
             history: History::new(State::default()),
             tally,
         };

@@ -5,7 +5,7 @@
 //! when the machine stopped, and how much of it was promised to survive.
 
 use crate::model::State;
-use crate::operation::{Change, FAMILIES, FAMILY_COUNT, Write};
+use crate::operation::{FAMILIES, FAMILY_COUNT, Write};
 use lithify::Durability;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -25,13 +25,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it leaves something to flush in that family.
-    fn writes_to(&self, family: usize) -> bool {
-        let Event::Write(writes) = self else { return false };
-        let is_empty = |change: &Change| matches!(change, Change::DeleteRange(a, b) if a >= b);
-        writes.iter().any(|write| write.family == family && !is_empty(&write.change))
-    }
-
     fn is_of_families(&self) -> bool {
         !matches!(self, Event::Write(_))
     }
@@ -185,19 +178,6 @@ impl History {
     pub fn durable_through_us(&mut self, time_us: u64) {
         let count = self.acknowledged_at_us.partition_point(|at_us| *at_us <= time_us);
         self.moment.power_floor = self.moment.power_floor.max(count);
-    }
-
-    /// What was written to that family was promised to be durable, and with it what came before.
-    /// Writes to an earlier family of that slot are no longer of it.
-    pub fn family_durable(&mut self, family: usize) {
-        let acknowledged = &self.events[..self.moment.acknowledged];
-        let is_made = |event: &Event| matches!(event, Event::Create(slot) if *slot == family);
-        let since = acknowledged.iter().rposition(is_made).unwrap_or(0);
-        let last = acknowledged[since..].iter().rposition(|event| event.writes_to(family));
-        let last = last.map(|index| since + index);
-        let count = last.map_or(0, |index| index + 1);
-        self.moment.power_floor = self.moment.power_floor.max(count);
-        self.moment.process_floor = self.moment.process_floor.max(count);
     }
 
     /// The most events of which what was found is the state, if that many may have survived.

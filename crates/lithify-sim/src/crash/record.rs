@@ -53,7 +53,8 @@ pub enum Which {
 }
 
 struct Shared {
-    points: Mutex<Vec<Point>>,
+    /// With the numbers of the changes that they are before; threads may note them out of order.
+    points: Mutex<Vec<(u64, Point)>>,
     changes: AtomicU64,
 }
 
@@ -96,7 +97,7 @@ impl Recorder {
             };
             if is_point {
                 let point = point(&disk, witness.as_deref(), describe(call));
-                shared.points.lock().unwrap_or_else(PoisonError::into_inner).push(point);
+                shared.points.lock().unwrap_or_else(PoisonError::into_inner).push((index, point));
             }
             end.filter(|end| index >= *end).and_then(|_| power_off())
         }));
@@ -115,6 +116,8 @@ impl Recorder {
         self.files.clear_fault();
         let mut points = self.shared.points.lock().unwrap_or_else(PoisonError::into_inner);
         let mut points = std::mem::take(&mut *points);
+        points.sort_by_key(|(index, _)| *index);
+        let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
         if !self.is_over() {
             points.push(point(&self.files, self.witness.as_deref(), "the end".to_string()));
         }
@@ -123,12 +126,11 @@ impl Recorder {
 }
 
 fn point(files: &MemoryFileSystem, witness: Option<&Witness>, call: String) -> Point {
-    Point {
-        files: files.crash_clone(0, CrashKeep::Everything),
-        moment: witness.map(Witness::moment).unwrap_or_default(),
-        options: witness.map(Witness::options),
-        call,
-    }
+    let (files, moment) = match witness {
+        Some(witness) => witness.look(files),
+        None => (files.crash_clone(0, CrashKeep::Everything), Moment::default()),
+    };
+    Point { files, moment, options: witness.map(Witness::options), call }
 }
 
 fn describe(call: &FileCall<'_>) -> String {

@@ -75,12 +75,11 @@ pub fn read_all(db: &Db) -> lithify::Result<Digests> {
     Ok(digests)
 }
 
-/// The files of the database's directory that its manifest does not name.
+/// The files of a database's directory that its manifest does not name.
 ///
 /// # Errors
 /// What listing them meets, and tables that are missing.
-pub fn unnamed_files(files: &MemoryFileSystem) -> Result<Vec<FileName>, String> {
-    let directory = Path::new(DIRECTORY);
+pub fn unnamed_files(files: &MemoryFileSystem, directory: &Path) -> Result<Vec<FileName>, String> {
     let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
     let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
     let listing = DirectoryListing::read(files, directory).map_err(failed)?;
@@ -97,7 +96,7 @@ pub fn unnamed_files(files: &MemoryFileSystem) -> Result<Vec<FileName>, String> 
 /// # Errors
 /// What is too much or missing.
 pub fn check_references(files: &MemoryFileSystem) -> Result<(), String> {
-    match &unnamed_files(files)?[..] {
+    match &unnamed_files(files, Path::new(DIRECTORY))?[..] {
         [] => Ok(()),
         unnamed => Err(format!("files that nothing names: {unnamed:?}")),
     }

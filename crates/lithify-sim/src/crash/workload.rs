@@ -36,6 +36,16 @@ pub fn options(random: &mut Random, durability: Durability) -> Options {
     }
 }
 
+/// The same with threads of the database's own. What an interval promises is by the virtual clock,
+/// which threads do not know: such a database is buffered.
+pub fn with_threads(options: Options, background_threads: usize) -> Options {
+    let durability = match options.durability {
+        Durability::Interval { .. } if background_threads > 0 => Durability::Buffered,
+        same => same,
+    };
+    Options { background_threads, durability, ..options }
+}
+
 fn family_options(random: &mut Random) -> CfOptions {
     let mut codec = || *random.pick(&["none", "snappy", "lz4", "zstd-1"]);
     let policy = format!("{},{},{}", codec(), codec(), codec());

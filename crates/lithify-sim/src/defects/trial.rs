@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 const CASES_PER_ROUND: &[(&str, u64)] = &[
     ("metamorphic", 4),
     ("versions", 3),
+    ("picker", 20),
     ("crashes", 4),
     ("faults", 20),
     ("flips", 100),

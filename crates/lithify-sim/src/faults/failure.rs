@@ -1,7 +1,7 @@
 //! The ways in which a call to the file system fails.
 
 use lithify::ErrorKind;
-use lithify::fs::{FileCall, FileCallKind, MemoryFileSystem, short_write};
+use lithify::fs::{FileCall, FileCallKind, FileSystem as _, MemoryFileSystem, short_write};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,16 +25,19 @@ pub enum Failure {
     ShortWrite,
     /// No space after a part was written.
     ShortWriteFull,
+    /// A file that is to be removed is gone: somebody else was first.
+    Gone,
 }
 
 /// All of them.
-pub const FAILURES: [Failure; 6] = [
+pub const FAILURES: [Failure; 7] = [
     Failure::IoOnce,
     Failure::IoForever,
     Failure::FullOnce,
     Failure::FullForever,
     Failure::ShortWrite,
     Failure::ShortWriteFull,
+    Failure::Gone,
 ];
 
 /// Whether a call takes space on the disk.
@@ -53,6 +56,7 @@ impl Failure {
             Failure::FullForever => "ENOSPC until space comes back",
             Failure::ShortWrite => "short write, EIO",
             Failure::ShortWriteFull => "short write, ENOSPC",
+            Failure::Gone => "removed by somebody else",
         }
     }
 
@@ -65,6 +69,7 @@ impl Failure {
             Failure::ShortWrite | Failure::ShortWriteFull => {
                 matches!(kind, FileCallKind::Write | FileCallKind::Append)
             }
+            Failure::Gone => kind == FileCallKind::Remove,
         }
     }
 
@@ -77,6 +82,7 @@ impl Failure {
             Failure::FullOnce | Failure::FullForever | Failure::ShortWriteFull => {
                 matches!(kind, ErrorKind::NoSpace | ErrorKind::Poisoned)
             }
+            Failure::Gone => false,
         }
     }
 
@@ -90,6 +96,7 @@ impl Failure {
             }
             Failure::IoOnce | Failure::ShortWrite => call.is_of_table,
             Failure::IoForever => false,
+            Failure::Gone => true,
         }
     }
 
@@ -100,6 +107,7 @@ impl Failure {
             Failure::FullOnce | Failure::FullForever => io::ErrorKind::StorageFull.into(),
             Failure::ShortWrite => short_write(part, io::ErrorKind::Other),
             Failure::ShortWriteFull => short_write(part, io::ErrorKind::StorageFull),
+            Failure::Gone => io::ErrorKind::NotFound.into(),
         }
     }
 }
@@ -120,7 +128,7 @@ impl Fault {
     /// Lets the call of that number fail, of a run that makes so many without a failure.
     pub fn set(files: &MemoryFileSystem, failure: Failure, at: u64, calls: u64) -> Fault {
         let is_mended = Arc::new(AtomicBool::new(false));
-        let mended = Arc::clone(&is_mended);
+        let (mended, disk) = (Arc::clone(&is_mended), files.clone());
         files.set_fault(Box::new(move |call| {
             assert!(call.index < calls + CALLS_MORE_MAX, "a hang: {} calls", call.index);
             let is_due = match failure {
@@ -128,7 +136,14 @@ impl Fault {
                 Failure::FullForever => call.index >= at && takes_space(call.kind),
                 _ => call.index == at,
             };
-            (is_due && !mended.load(Ordering::SeqCst)).then(|| failure.error(call))
+            if !is_due || mended.load(Ordering::SeqCst) {
+                return None;
+            }
+            if failure == Failure::Gone {
+                // Whether it was there is for the call to say.
+                let _ = disk.remove(call.path);
+            }
+            Some(failure.error(call))
         }));
         Fault { files: files.clone(), is_mended }
     }

@@ -3,7 +3,7 @@
 
 use super::failure::{Calls, Failure, Fault, NotedCall};
 use super::figures::Outcome;
-use crate::crash::actor::Actor;
+use crate::crash::actor::{Actor, DIRECTORY};
 use crate::crash::history::{CrashKind, Digests, History};
 use crate::crash::recover::{read_all, recover, unnamed_files, watched_environment, work_on};
 use crate::crash::scripts::Script;
@@ -12,6 +12,7 @@ use crate::operation::{FAMILY_COUNT, Operation};
 use lithify::fs::{CrashKeep, FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::FileName;
 use lithify::{Durability, Error, ErrorKind, Options};
+use std::path::Path;
 
 /// Operations that fail for want of space before there is some again.
 const FULL_OPERATIONS: u64 = 5;
@@ -250,8 +251,8 @@ impl Run {
         let excused = self.is_stopped
             || self.outcome == Outcome::NotOpened
             || self.failure == Failure::IoForever
-            || self.call.kind == FileCallKind::Remove;
-        let mut left = unnamed_files(&self.files)?;
+            || (self.call.kind == FileCallKind::Remove && self.failure != Failure::Gone);
+        let mut left = unnamed_files(&self.files, Path::new(DIRECTORY))?;
         left.retain(|name| !matches!(name, FileName::Wal(_)));
         match &left[..] {
             [] => Ok(()),

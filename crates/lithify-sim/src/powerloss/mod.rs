@@ -45,11 +45,6 @@ const WRITERS: usize = 4;
 /// The name of the database's directory.
 const DATABASE: &str = "db";
 
-/// Whether a flush of a family without unflushed rows is relied upon to make durable what was
-/// committed before. While the engine does not keep that, each flush follows a write of its own to
-/// the family, by the same thread.
-const EMPTY_FLUSH_IS_DURABLE: bool = false;
-
 /// The hidden command of the program that is a worker.
 pub const WORKER_COMMAND: &str = "powerloss-worker";
 

@@ -5,7 +5,7 @@
 //! changes rows sets the writer's counter to `k` in the same commit. So a database shows by its
 //! counters how far each writer had come, and all other rows of the writer must fit.
 
-use super::{EMPTY_FLUSH_IS_DURABLE, WRITERS};
+use super::WRITERS;
 use crate::digest::mix;
 use crate::operation::settings::family_options;
 use crate::random::Random;
@@ -161,16 +161,16 @@ impl Life {
             0 | 1 => self.ingest(writer, k, family, &mut random),
             2 if durability != Durability::None => Step::Sync,
             3 => Step::Compact(family),
-            4 if EMPTY_FLUSH_IS_DURABLE => Step::Flush(random.one_in(2).then_some(family)),
+            4 => Step::Flush(random.one_in(2).then_some(family)),
             kind => {
                 let extra = has_extra.then_some(name);
                 let mut step = self.write(writer, k, durability, extra, &mut random);
                 if let Step::Write { changes, flush, .. } = &mut step
-                    && (kind == 4 || kind == 5)
+                    && kind == 5
                 {
                     let row = key(writer, random.below(ROWS));
                     changes.push((family.to_string(), RowChange::Put(row, value(&mut random, 30))));
-                    *flush = Some((kind == 4).then_some(family));
+                    *flush = Some(random.one_in(2).then_some(family));
                 }
                 step
             }
@@ -253,8 +253,16 @@ mod tests {
             let text = format!("{step:?}");
             kinds.insert(text.split([' ', '(']).next().unwrap_or_default().to_string());
         }
-        let expected =
-            ["Checkpoint", "Compact", "DropFamily", "Ingest", "MakeFamily", "Sync", "Write"];
+        let expected = [
+            "Checkpoint",
+            "Compact",
+            "DropFamily",
+            "Flush",
+            "Ingest",
+            "MakeFamily",
+            "Sync",
+            "Write",
+        ];
         assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     }
 

@@ -1,5 +1,6 @@
 //! The database of a case, and what its threads tell each other.
 
+use super::queue::{self, Queues};
 use super::{WRITERS, let_syncs_last};
 use crate::random::Random;
 use lithify::fs::{MemoryFileSystem, PosixEnvironment, World};
@@ -50,6 +51,7 @@ pub(super) struct Bench {
     pub(super) db: Db,
     pub(super) families: Vec<ColumnFamily>,
     pub(super) groups: Vec<Group>,
+    pub(super) queues: Queues,
     /// How often each counter was raised.
     pub(super) raised: Vec<AtomicU64>,
     /// The commits of each writer, in order: a group has one writer.
@@ -120,10 +122,12 @@ impl Bench {
         let db = Db::open_in(PATH, options, world).map_err(text)?;
         let families = FAMILIES.map(|name| db.column_family(name, small.clone()));
         let families = families.into_iter().collect::<Result<_, _>>().map_err(text)?;
+        let queues = Queues::new(db.column_family(queue::FAMILY, small).map_err(text)?);
         let bench = Bench {
             files,
             db,
             families,
+            queues,
             groups: (0..GROUPS).map(|_| Group::default()).collect(),
             raised: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             logs: (0..WRITERS).map(|_| Mutex::default()).collect(),
@@ -239,7 +243,7 @@ impl Bench {
                 return Err(format!("counter {counter} was raised {raised} times and is {found}"));
             }
         }
-        for name in FAMILIES {
+        for name in FAMILIES.into_iter().chain([queue::FAMILY]) {
             self.db.drop_column_family(name).map_err(text)?;
         }
         self.db.wait_for_compaction().map_err(text)?;

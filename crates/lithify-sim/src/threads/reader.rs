@@ -1,5 +1,6 @@
 //! Who reads beside the writers, and what must be true of it.
 
+use super::WRITERS;
 use super::bench::{Bench, GROUPS, ROWS, key, number, text};
 use crate::random::Random;
 use lithify::{ColumnFamily, Cursor, Slice};
@@ -17,7 +18,8 @@ pub(super) fn read(bench: &Bench, random: Random) -> Result<u64, String> {
             2 => reader.cursor()?,
             _ => reader.snapshot()?,
         }
-        moments += 1;
+        bench.queues.look(reader.random.below(WRITERS), reader.random.one_in(2))?;
+        moments += 2;
     }
     Ok(moments)
 }

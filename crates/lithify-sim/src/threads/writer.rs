@@ -20,6 +20,7 @@ pub(super) fn write(bench: &Bench, writer: u64, mut random: Random) -> Result<u6
         if random.one_in(8) {
             bench.sync()?;
         }
+        bench.queues.step(bench, writer, &mut random)?;
         if random.one_in(3) {
             bench.raise(random.below(COUNTERS), &mut random)?;
         }

@@ -73,7 +73,10 @@ impl DbInner {
     ) -> (SequenceNumber, TombstoneSet) {
         let mut tries = 0;
         loop {
-            let sequence = given.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+            let sequence = given.unwrap_or_else(|| match planted!(StaleReadTrusted) {
+                true => self.sequence_long_ago(),
+                false => self.visible.load(Ordering::Acquire),
+            });
             let mut tombstones = TombstoneSet::default();
             let mut is_answered = true;
             for memory in view.memories() {

@@ -4,10 +4,12 @@ use super::rows::{FAMILIES, Ledger, Rows, SCRATCH, compare_all, number, text};
 use super::worker::{Done, Shared, Worker};
 use super::{LIVES, WORKERS};
 use crate::check::{Tally, panic_text};
+use crate::crash::recover::unnamed_files;
 use crate::random::Random;
 use lithify::fs::{
     CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, PosixEnvironment, World,
 };
+use lithify::manifest::FileName;
 use lithify::{CfOptions, Db, Durability, Options};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -142,6 +144,7 @@ impl Lives {
             db.map_or(Ok(()), |db| db.close().map_err(text))
         });
         closed.end()?;
+        check_closed(&self.files)?;
         let keep = *self.random.pick(&[CrashKeep::Nothing, CrashKeep::Random]);
         let cut = self.files.crash_clone(self.random.next(), keep);
         let is_opened_first = self.random.one_in(2);
@@ -203,6 +206,7 @@ impl Lives {
     pub(super) fn end(&mut self) -> Result<(), String> {
         let Some(db) = self.db.take() else { return Ok(()) };
         Awaited::start("the close".to_string(), move || db.close().map_err(text)).end()?;
+        check_closed(&self.files)?;
         let cut = self.files.crash_clone(0, CrashKeep::Nothing);
         self.compare_image(cut).map(drop)
     }
@@ -239,6 +243,16 @@ pub(super) fn compare_checkpoint<'r>(
         world.files.remove(&directory.join(name)).map_err(failed)?;
     }
     world.files.remove_directory(directory).map_err(failed)
+}
+
+/// A clean close leaves no table that nothing refers to.
+fn check_closed(files: &MemoryFileSystem) -> Result<(), String> {
+    let mut unnamed = unnamed_files(files, Path::new(PATH))?;
+    unnamed.retain(|name| matches!(name, FileName::Table(_)));
+    match unnamed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the close has left {unnamed:?}")),
+    }
 }
 
 /// The directory holds what is live, and no more.
