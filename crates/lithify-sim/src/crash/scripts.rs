@@ -227,7 +227,9 @@ fn batches() -> Script {
     lines.batch("0:a 1:a 2:a", 40, false).batch("0:b 0:-a 1:b", 700, true);
     lines.batch("2:b 2:c 2:a..b 1:-a", 60, false).batch("0:~x 1:~x 2:d", 600, false);
     lines.batch("0:~x 1:c..z 2:e", 10, true).batch("0:c 1:d 2:f", 1500, false);
-    lines.flush(Some(1)).batch("0:e 1:e 2:g", 90, false).batch("1:f 0:e", 20, false);
+    // The second flush of a family finds nothing in it, and makes the batch before it durable.
+    lines.flush(Some(1)).batch("0:i 2:i", 30, false).flush(Some(1));
+    lines.batch("0:e 1:e 2:g", 90, false).batch("1:f 0:e", 20, false);
     lines.flush(Some(0)).batch("2:h 0:f 1:g", 30, false);
     lines.script("batches over families")
 }

@@ -81,6 +81,12 @@ impl DbInner {
     }
 }
 
+/// Keys and values of a table as they were written. A live table has its reader.
+fn user_bytes(table: &TableFile) -> u64 {
+    let properties = table.reader().map(|reader| reader.properties());
+    properties.map_or(0, |properties| properties.key_bytes + properties.value_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::codec::CodecId;
@@ -92,10 +98,4 @@ mod tests {
             assert_eq!(CODEC_NAMES[codec as usize], codec.name());
         }
     }
-}
-
-/// Keys and values of a table as they were written. A live table has its reader.
-fn user_bytes(table: &TableFile) -> u64 {
-    let properties = table.reader().map(|reader| reader.properties());
-    properties.map_or(0, |properties| properties.key_bytes + properties.value_bytes)
 }
