@@ -2,7 +2,7 @@
 //! misses.
 //!
 //! Ratios are taken repeat by repeat; what they come to is judged for all pairs of a report together
-//! ([`super::judged`]).
+//! (`super::judged`).
 
 use super::figures::{
     Figures, cpu_us_per_operation, figure, resident_max_bytes, settled_cpu_us_per_operation,

@@ -5,7 +5,7 @@
 //!
 //! 1. The effect is the mean of the logarithms of the rounds' ratios: the geometric mean ratio.
 //! 2. Its variance is that of the rounds and of the A/A controls of both sides, moderated by the
-//!    variances of all cells of the same kind ([`pooling`]: Smyth 2004, with fewer degrees of
+//!    variances of all cells of the same kind (`pooling`: Smyth 2004, with fewer degrees of
 //!    freedom than there). It is never below what the cell's own rounds or one control show.
 //! 3. The two-sided p-value is that of the t distribution with the degrees of freedom of that
 //!    variance.
