@@ -148,7 +148,7 @@ fn wrong_command_lines_exit_with_2() {
     for (wrong, part) in [
         (&["run"][..], "required"),
         (&["run", "zlib-vs-zstd", "--all"], "cannot be used with"),
-        (&["run", "zlib-vs-zstd", "--only", "E*"], "are of --all"),
+        (&["run", "zlib-vs-zstd", "--only", "E*"], "--only is of --all"),
         (&["run", "zlib-vs-zstd", "--only", "E1"], "--only is of --all"),
         (&["run", "--all", "--arms", "x"], "cannot be used with"),
         (&["run", "--all", "--only", "no-such-*"], "no experiment has such a name"),

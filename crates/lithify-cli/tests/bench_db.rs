@@ -128,7 +128,7 @@ fn pairs_are_compared_and_a_stopped_run_goes_on() {
         .spawn()
         .expect("starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-    let second = lines.by_ref().map_while(Result::ok).find(|line| line.contains("cell 3/7 "));
+    let second = lines.by_ref().map_while(Result::ok).find(|line| line.contains("cell 3/9 "));
     assert!(second.is_some(), "the third run never began");
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is there");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();

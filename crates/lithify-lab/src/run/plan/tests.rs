@@ -127,7 +127,7 @@ fn an_arm_of_several_pairs_has_one_control() {
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!((ids.len(), count), (13, 13), "{ids:?}");
+    assert_eq!((ids.len(), count), (16, 16), "{ids:?}");
 }
 
 #[test]
