@@ -10,7 +10,7 @@
 
 use crate::check::{Check, Finding, Goal, Length, Tally};
 use crate::random::Random;
-use lithify::base::SEQUENCE_MAX;
+use lithify::base::COMMIT_SEQUENCE_MAX;
 use lithify::fs::{FileSystem, MemoryEnvironment, MemoryFileSystem, World};
 use lithify::manifest::{Change, Manifest};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options};
@@ -90,7 +90,7 @@ impl Sequences {
         let left = random.below(LEFT_MAX);
         let disk: Arc<dyn FileSystem> = Arc::new(files.clone());
         let mut manifest = Manifest::open(disk, Path::new(PATH)).map_err(text)?.manifest;
-        let last = Change::LastSequence(SEQUENCE_MAX - left);
+        let last = Change::LastSequence(COMMIT_SEQUENCE_MAX - left);
         manifest.append(vec![last].into()).map_err(text)?;
         drop(manifest);
         let (db, family) = open(&files, &options)?;

@@ -232,3 +232,54 @@ fn unnamed_tables_in(parts: &Parts) -> usize {
     let tree = inspect::read_levels(&parts.files, Path::new(PATH), &options).unwrap();
     parts.names_ending(".sst").len() - tree.total().files as usize
 }
+
+/// A close must not be slept through by the thread that syncs at intervals, however late it begins.
+#[test]
+fn the_syncing_thread_hears_of_a_close() {
+    support::watched("closes beside the syncing thread", || {
+        for round in 0..200 {
+            let parts = Parts::new(round);
+            let world = World {
+                files: Arc::new(parts.files.clone()),
+                environment: Arc::new(lithify::fs::PosixEnvironment),
+            };
+            let durability = Durability::Interval { milliseconds: 600_000 };
+            let options = Options { durability, background_threads: 1, ..small_options() };
+            let db = Db::open_in(PATH, options, world).unwrap();
+            let family = db.column_family("rows", CfOptions::default()).unwrap();
+            family.put(b"k", b"v").unwrap();
+            db.close().unwrap();
+        }
+    });
+}
+
+/// Without a log the last flush is all there is: what refuses it once may pass.
+#[test]
+fn a_close_tries_its_last_flush_again() {
+    for refused in 0..3_u32 {
+        let parts = Parts::new(9);
+        let options = Options { durability: Durability::None, ..small_options() };
+        let db = Db::open_in(PATH, options.clone(), parts.world()).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        family.put(b"k", b"v").unwrap();
+        let left = std::sync::atomic::AtomicU32::new(refused);
+        parts.files.set_fault(Box::new(move |call| {
+            use std::sync::atomic::Ordering::SeqCst;
+            let is_table = call.path.extension().is_some_and(|extension| extension == "sst");
+            let is_refused = is_table
+                && call.kind == FileCallKind::Create
+                && left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
+            is_refused.then(|| std::io::Error::from_raw_os_error(5))
+        }));
+        drop(family);
+        db.close().unwrap();
+        parts.files.clear_fault();
+        let db = Db::open_in(PATH, options, parts.world()).unwrap();
+        let family = db.existing_column_family("rows").unwrap().unwrap();
+        assert_eq!(
+            family.get(b"k").unwrap().as_deref(),
+            Some(&b"v"[..]),
+            "refused {refused} times"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 
 mod support;
 
-use lithify::base::SEQUENCE_MAX;
+use lithify::base::COMMIT_SEQUENCE_MAX;
 use lithify::fs::FileSystem;
 use lithify::manifest::{Change, Manifest};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options};
@@ -278,7 +278,7 @@ fn database_with_sequences_left(parts: &Parts, options: &Options, left: u64) {
     db.close().unwrap();
     let files: Arc<dyn FileSystem> = Arc::new(parts.files.clone());
     let mut manifest = Manifest::open(files, Path::new(PATH)).unwrap().manifest;
-    let last = Change::LastSequence(SEQUENCE_MAX - left);
+    let last = Change::LastSequence(COMMIT_SEQUENCE_MAX - left);
     manifest.append(vec![last].into()).unwrap();
 }
 

@@ -75,3 +75,23 @@ fn space_is_reserved_for_new_segments_and_a_full_disk_does_without() {
     assert_eq!(reserved(&db), 0);
     db.close().unwrap();
 }
+
+/// A hundred families that wrote once long ago do not keep the log for ever, nor one after the other.
+#[test]
+fn the_log_stays_within_its_bound_with_many_families() {
+    let parts = Parts::new(5);
+    let (db, busy) = open(&parts);
+    for number in 0..100 {
+        let name = format!("quiet{number}");
+        let quiet = db.column_family(&name, CfOptions::default()).unwrap();
+        quiet.put(b"key", b"value").unwrap();
+    }
+    let bound = db.options().wal_bytes_max;
+    let mut most_bytes = 0;
+    for number in 0..400_u32 {
+        busy.put(&number.to_be_bytes(), &[7; 8 << 10]).unwrap();
+        most_bytes = most_bytes.max(db.stats().wal_live_bytes);
+    }
+    // With nobody to make the next segments they grow to twice their size.
+    assert!(most_bytes <= 3 * bound, "{most_bytes} bytes, {bound} are the bound");
+}

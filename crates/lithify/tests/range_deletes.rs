@@ -5,7 +5,7 @@ mod support;
 
 use lithify::base::MemoryUse;
 use lithify::{CfOptions, ColumnFamily, Db, Options};
-use support::{PATH, Parts, Random, rows, small_options};
+use support::{PATH, Parts, Random, rows, small_options, watched};
 
 fn open(options: Options) -> (Parts, Db, ColumnFamily) {
     let parts = Parts::new(1);
@@ -149,4 +149,71 @@ fn readers_beside_range_deletes_see_the_newest() {
             written.store(row, std::sync::atomic::Ordering::Release);
         }
     });
+}
+
+/// A range delete that is more than half of what a table takes of them: the merge must not end a table
+/// before each key within it, let alone for ever before the first one.
+#[test]
+fn range_deletes_as_long_as_a_table_takes_are_flushed_and_compacted() {
+    watched("a compaction with long range deletes", || {
+        let smallest = CfOptions { table_bytes: 64 << 10, ..CfOptions::default() };
+        let parts = Parts::new(2);
+        let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+        let family = db.column_family("long", smallest).unwrap();
+        let long = |first: u8, length: usize| {
+            let mut key = vec![b'x'; length];
+            key[0] = first;
+            key
+        };
+        for round in 0..3_u8 {
+            for row in b'b'..b'y' {
+                family.put(&[row, round], b"old").unwrap();
+            }
+            family.flush().unwrap();
+            for (from, to) in [(b'b', b'e'), (b'e', b'k'), (b'k', b't')] {
+                family.delete_range(&long(from, 20_000), &long(to, 20_000)).unwrap();
+            }
+            family.put(b"c", b"kept").unwrap();
+            family.put(b"d", b"kept").unwrap();
+            family.put(b"m", b"kept").unwrap();
+            let snapshot = db.snapshot();
+            let expected = rows(&family);
+            family.flush().unwrap();
+            assert_eq!(rows(&family), expected);
+            family.compact_range(None, None).unwrap();
+            assert_eq!(rows(&family), expected);
+            drop(snapshot);
+            db.wait_for_compaction().unwrap();
+            assert_eq!(rows(&family), expected);
+        }
+        assert_eq!(parts.environment.endless_waits(), 0);
+    });
+}
+
+/// Deletes apart from each other stay apart for a snapshot. What comes over them all would touch each
+/// of them every time: a new memtable begins.
+#[test]
+fn range_deletes_over_many_that_a_snapshot_keeps_apart_begin_a_memtable() {
+    let options = Options {
+        memory_budget_bytes: 256 << 20,
+        memtable_bytes: 64 << 20,
+        background_threads: 0,
+        ..Options::default()
+    };
+    let (_parts, db, family) = open(options);
+    for row in 0..20_000_u64 {
+        let (start, end) = ((3 * row).to_be_bytes(), (3 * row + 1).to_be_bytes());
+        family.delete_range(&start, &end).unwrap();
+    }
+    let snapshot = db.snapshot();
+    let tables = || db.stats().levels.iter().map(|level| level.files).sum::<u64>();
+    assert_eq!(tables(), 0);
+    for row in 0..100_u64 {
+        family.delete_range(b"", &(60_000 + row).to_be_bytes()).unwrap();
+    }
+    family.put(&1_u64.to_be_bytes(), b"new").unwrap();
+    db.wait_for_compaction().unwrap();
+    assert!(tables() > 0, "the memtable was flushed");
+    assert_eq!(family.get_at(&1_u64.to_be_bytes(), &snapshot).unwrap(), None);
+    assert_eq!(rows(&family).len(), 1);
 }

@@ -26,6 +26,10 @@ pub type SequenceNumber = u64;
 /// The largest sequence number: a read at it sees everything.
 pub const SEQUENCE_MAX: SequenceNumber = (1 << 56) - 1;
 
+/// The largest sequence number of a commit. Those above it mark a transaction's own writes while the
+/// transaction reads them beside what is committed.
+pub const COMMIT_SEQUENCE_MAX: SequenceNumber = (1 << 55) - 1;
+
 /// The number in a file's name; never reused within a database.
 pub type FileNumber = u64;
 

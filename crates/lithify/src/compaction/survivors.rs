@@ -61,15 +61,21 @@ impl Survivors {
     }
 
     /// Whether the fragments before `key`, the next one of the merge, are half of what a table
-    /// takes: the table has to end before it.
+    /// takes: the table has to end before it. A single one is not: ending a table makes it no smaller.
     pub(crate) fn fill_a_table(&mut self, key: &[u8]) -> bool {
-        while self.counted < self.fragments.len()
-            && self.fragments.fragment(self.counted).start < key
-        {
+        while self.counted < self.fragments.len() && self.start(self.counted) < key {
             self.pending_bytes += self.fragments.fragment_bytes(self.counted);
             self.counted += 1;
         }
-        self.pending_bytes > self.limit_bytes / 2
+        self.counted - self.next > 1 && self.pending_bytes > self.limit_bytes / 2
+    }
+
+    /// Where a fragment begins, as far as it is not dealt out.
+    fn start(&self, index: usize) -> &[u8] {
+        match &self.from {
+            Some(from) if index == self.next => from,
+            _ => self.fragments.fragment(index).start,
+        }
     }
 
     /// Takes the spans that start before `upper`, all if there is none: those that begin at or
@@ -82,7 +88,7 @@ impl Survivors {
         let (mut spans, mut bytes) = (Vec::new(), 0);
         while self.has_more_before(upper) {
             let fragment = self.fragments.fragment(self.next);
-            let start = self.from.as_deref().unwrap_or(fragment.start);
+            let start = self.start(self.next);
             let is_within = last_key.is_some_and(|last_key| start <= last_key);
             if bytes >= self.limit_bytes && !is_within {
                 break;
@@ -109,8 +115,7 @@ impl Survivors {
         if self.next >= self.fragments.len() {
             return false;
         }
-        let start = self.from.as_deref().unwrap_or(self.fragments.fragment(self.next).start);
-        upper.is_none_or(|upper| start < upper)
+        upper.is_none_or(|upper| self.start(self.next) < upper)
     }
 
     fn needed(&self, index: usize) -> impl Iterator<Item = SequenceNumber> + use<> {
@@ -178,12 +183,29 @@ mod tests {
         assert!(!survivors.has_more_before(None));
     }
 
+    /// A table that ended before each key within would never have an entry.
+    #[test]
+    fn one_that_fills_a_table_does_not_end_it() {
+        let spans = [("a", "x", 5), ("x", "y", 6)];
+        let mut survivors = survivors(&spans, &[10], 30, |_, _| false);
+        for key in ["b", "c"] {
+            assert!(!survivors.fill_a_table(key.as_bytes()));
+        }
+        assert_eq!(text(&survivors.take_before(Some(b"d"), Some(b"c"))), "a-d@5");
+        for key in ["d", "e", "x"] {
+            assert!(!survivors.fill_a_table(key.as_bytes()), "{key}");
+        }
+        assert!(survivors.fill_a_table(b"z"));
+        assert_eq!(text(&survivors.take_before(Some(b"z"), Some(b"x"))), "d-x@5 x-y@6");
+    }
+
     #[test]
     fn too_many_for_a_table_go_into_the_next_but_not_those_beside_its_keys() {
         let spans = [("a", "b", 5), ("b", "c", 6), ("c", "d", 7), ("e", "f", 8)];
         let mut survivors = survivors(&spans, &[10], 30, |_, _| false);
         assert!(!survivors.fill_a_table(b"a"));
-        assert!(survivors.fill_a_table(b"b"));
+        assert!(!survivors.fill_a_table(b"b"));
+        assert!(survivors.fill_a_table(b"bb"));
         assert_eq!(text(&survivors.take_before(Some(b"z"), Some(b"c"))), "a-b@5 b-c@6 c-d@7");
         assert!(survivors.has_more_before(Some(b"z")));
         assert_eq!(text(&survivors.take_before(Some(b"z"), None)), "e-f@8");

@@ -151,6 +151,8 @@ impl FlushReceiver {
         let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
+        let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
+        let refusal = failure.filter(|error| self.inner.is_refusal(error));
         if let Err(error) = &result
             && error.kind() == ErrorKind::Poisoned
         {
@@ -178,11 +180,12 @@ impl FlushReceiver {
                     busy.release(*level, range);
                 }
             }
-        }
-        // Only now: whoever learns of a refusal must find that the families can be flushed again,
-        // and whoever came while they could not must learn of it.
-        if let Some(error) = lock(&self.refusal).take().as_ref().or(result.as_ref().err()) {
-            self.inner.background_failed(Work::Flush, error);
+            // At once: whoever learns of a refusal must find that the families can be flushed again,
+            // and whoever came while they could not must learn of it.
+            if let Some(error) = refusal {
+                let families = self.flushes.iter().map(|flush| flush.family.id);
+                background.refusals.note(Work::Flush, families, &error);
+            }
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
@@ -233,6 +236,10 @@ impl DbInner {
             family.switch_memtable(&self.chunks, writer.last_sequence);
             writer.active.forget(family.id);
         }
+        self.after_switch();
+    }
+
+    fn after_switch(self: &Arc<Self>) {
         self.schedule_all_flushes();
         self.update_flow();
         self.cache.shrink_to_budget();
@@ -258,24 +265,33 @@ impl DbInner {
         let log_bytes = writer.wal.bytes();
         if log_bytes <= self.options.wal_bytes_max {
             writer.log_judged_at_bytes = 0;
-        } else if log_bytes - writer.log_judged_at_bytes.min(log_bytes)
-            >= self.wal_segment_bytes() / LOG_JUDGED_PART
-        {
+            return;
+        }
+        // Also after each release: there may be more to let go.
+        let grown_bytes = log_bytes.checked_sub(writer.log_judged_at_bytes);
+        let least_bytes = self.wal_segment_bytes() / LOG_JUDGED_PART;
+        if grown_bytes.is_none_or(|grown_bytes| grown_bytes >= least_bytes) {
             writer.log_judged_at_bytes = log_bytes;
             self.release_oldest_segment(writer);
         }
     }
 
-    /// Flushes the family whose active memtable keeps the oldest log segment.
+    /// Flushes the families whose active memtables keep the oldest log segment: all of them, as they
+    /// are looked for rarely.
     fn release_oldest_segment(self: &Arc<Self>, writer: &mut Writer) {
         let families = self.families.load();
-        let pinned = |family: &&Arc<Family>| family.view().active.oldest_segment();
-        if let Some(pinning) = families.values().min_by_key(pinned)
-            && pinned(&pinning) == pinning.oldest_segment()
-            && pinned(&pinning) < writer.wal.current_number()
-        {
-            self.switch_memtables(writer, pinning);
+        let Some(oldest) = families.values().map(|family| family.oldest_segment()).min() else {
+            return;
+        };
+        if oldest >= writer.wal.current_number() {
+            return;
         }
+        let pins = |family: &&Arc<Family>| family.view().active.oldest_segment() == oldest;
+        for family in families.values().filter(pins) {
+            family.switch_memtable(&self.chunks, writer.last_sequence);
+            writer.active.forget(family.id);
+        }
+        self.after_switch();
     }
 
     /// Starts a flush for every family that has immutable memtables and none under way.
@@ -573,7 +589,7 @@ impl DbInner {
     }
 
     /// Waits until everything visible now of these families is in tables, or `check` fails, or
-    /// something that stands in the way was refused since `refusals`.
+    /// a flush of one of them was refused since `refusals`.
     pub(crate) fn wait_until_flushed(
         &self,
         families: &[Arc<Family>],
@@ -589,11 +605,13 @@ impl DbInner {
                 })
         };
         self.wait(&self.state_changed, None, || {
-            check().is_err() || !families.iter().any(waits_for) || self.is_blocked_since(refusals)
+            check().is_err()
+                || !families.iter().any(waits_for)
+                || self.is_refused(Work::Flush, families, refusals)
         });
         check()?;
         match families.iter().any(waits_for) {
-            true => self.check_blocking_refusals(refusals),
+            true => self.check_refused(Work::Flush, families, refusals),
             false => Ok(()),
         }
     }

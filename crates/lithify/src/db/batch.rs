@@ -8,7 +8,7 @@
 
 use super::family::{ColumnFamily, Family};
 use crate::base::{
-    ColumnFamilyId, KEY_SIZE_MAX, SEQUENCE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
+    COMMIT_SEQUENCE_MAX, ColumnFamilyId, KEY_SIZE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
 };
 use crate::format::{Decoder, put_varint};
 use crate::stats::Cause;
@@ -176,7 +176,7 @@ impl GroupHead {
                 .expected(GroupHead::SIZE_BYTES, payload.len()));
         };
         let entries = decoder.remaining();
-        let limit = SEQUENCE_MAX - u64::from(entry_count.saturating_sub(1));
+        let limit = COMMIT_SEQUENCE_MAX - u64::from(entry_count.saturating_sub(1));
         if first_sequence > limit {
             return Err(Error::corruption("sequence number of a logged group")
                 .expected(format_args!("at most {limit}"), first_sequence));
@@ -364,12 +364,12 @@ mod tests {
             let payload = [&head.encode()[..], &entries].concat();
             GroupHead::split(&payload).map(|(found, _)| assert_eq!(found, head))
         };
-        split(SEQUENCE_MAX, 1).unwrap();
-        split(SEQUENCE_MAX - 1, 2).unwrap();
-        assert!(split(SEQUENCE_MAX, 2).is_err());
+        split(COMMIT_SEQUENCE_MAX, 1).unwrap();
+        split(COMMIT_SEQUENCE_MAX - 1, 2).unwrap();
+        assert!(split(COMMIT_SEQUENCE_MAX, 2).is_err());
         assert!(split(u64::MAX, 1).is_err());
         assert!(split(1, 5).is_err());
-        let head = GroupHead { first_sequence: SEQUENCE_MAX, entry_count: 1 };
+        let head = GroupHead { first_sequence: COMMIT_SEQUENCE_MAX, entry_count: 1 };
         let payload = [&head.encode()[..], &entries, &entries].concat();
         let (_, mut both) = GroupHead::split(&payload).unwrap();
         assert!(both.next().is_some_and(|entry| entry.is_ok()));

@@ -17,10 +17,12 @@ use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers, V
 use crate::options::Durability;
 use std::sync::Arc;
 
+/// The last flush is tried so often.
+const LAST_FLUSHES_MAX: u32 = 3;
+
 impl DbInner {
     /// See the module. A second call does nothing.
     pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
-        let refusals = self.refusals();
         if planted!(ClosedAfterFlush) && self.options.durability == Durability::None {
             let _ = self.flush_all();
             crate::planted::let_others_in();
@@ -36,7 +38,7 @@ impl DbInner {
         }
         self.state_changed.notify_all();
         let flushed = match self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
-            true => self.flush_at_close(refusals),
+            true => self.flush_at_close(),
             false => Ok(()),
         };
         self.stop_syncing.notify_all();
@@ -63,10 +65,23 @@ impl DbInner {
             && !planted!(CloseWithoutFlush)
     }
 
-    fn flush_at_close(self: &Arc<Self>, refusals: super::refusal::Refusals) -> Result<()> {
+    /// Flushes what is in memory: it has no other place. A flush that began before may be refused, and
+    /// what refuses one may pass: it is tried more than once.
+    fn flush_at_close(self: &Arc<Self>) -> Result<()> {
         let families: Vec<_> = self.families.load().values().cloned().collect();
-        self.schedule_all_flushes();
-        self.wait_until_flushed(&families, refusals, || self.check_works())
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.wait(&self.state_changed, None, || {
+                self.check_works().is_err() || self.background().flushing.is_empty()
+            });
+            let refusals = self.refusals();
+            self.schedule_all_flushes();
+            let flushed = self.wait_until_flushed(&families, refusals, || self.check_works());
+            if flushed.is_ok() || self.check_works().is_err() || tries == LAST_FLUSHES_MAX {
+                return flushed;
+            }
+        }
     }
 
     fn end_log(&self) -> Result<()> {

@@ -15,7 +15,7 @@ use super::group::{Group, GroupQueue, Slot, Turn};
 use super::inner::{DbInner, lock};
 use super::locks::{Grant, OwnerId, RowId};
 use super::wal_set::WalSet;
-use crate::base::{ColumnFamilyId, SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind};
+use crate::base::{COMMIT_SEQUENCE_MAX, ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
 use crate::compaction::scheduler::panic_message;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
@@ -390,9 +390,10 @@ impl DbInner {
     fn after_insert(self: &Arc<Self>, writer: &mut Writer, touched: &[ColumnFamilyId]) {
         for id in touched {
             let Some(family) = self.families.load().get(id).cloned() else { continue };
-            let bytes = family.view().active.recharge();
+            let active = Arc::clone(&family.view().active);
+            let bytes = active.recharge();
             writer.active.note(*id, bytes);
-            if bytes >= self.options.memtable_bytes {
+            if bytes >= self.options.memtable_bytes || active.is_worn() {
                 self.switch_memtables(writer, &family);
             }
         }
@@ -409,10 +410,15 @@ impl DbInner {
 /// [`ErrorKind::LimitExceeded`] if so many are not left; nothing was written.
 pub(crate) fn sequence_behind(last: SequenceNumber, count: u64) -> Result<SequenceNumber> {
     let next = last.checked_add(count);
-    next.filter(|next| *next <= SEQUENCE_MAX || planted!(SequencesRunOver)).ok_or_else(|| {
-        Error::limit("all sequence numbers are used up: copy the rows into a new database")
-            .expected(format_args!("at most {SEQUENCE_MAX}"), u128::from(last) + u128::from(count))
-    })
+    next.filter(|next| *next <= COMMIT_SEQUENCE_MAX || planted!(SequencesRunOver)).ok_or_else(
+        || {
+            Error::limit("all sequence numbers are used up: copy the rows into a new database")
+                .expected(
+                    format_args!("at most {COMMIT_SEQUENCE_MAX}"),
+                    u128::from(last) + u128::from(count),
+                )
+        },
+    )
 }
 
 /// Counts of the entries of a group, booked together.

@@ -65,6 +65,7 @@ impl CompactionReceiver {
         };
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
+        let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
         if let Err(error) = &result
             && error.kind() == ErrorKind::Poisoned
         {
@@ -76,16 +77,13 @@ impl CompactionReceiver {
             self.inner.flow.note_compaction(&record);
             self.inner.book_compaction(&self.compaction, &mut record);
         }
-        self.inner.compaction_ended(&self.family, &self.compaction);
-        // Only now: whoever learns of a refusal may ask for the compaction again.
-        if let Some(error) = lock(&self.refusal).take().as_ref().or(result.as_ref().err()) {
-            self.inner.compaction_refused(self.family.id, &self.compaction, error);
-        } else if !is_failed {
+        self.inner.compaction_ended(&self.family, &self.compaction, failure.as_ref());
+        if !is_failed && result.is_ok() {
             self.inner.compaction_installed(&self.family, &self.compaction);
         }
         self.drain.end();
         self.inner.state_changed.notify_all();
-        if !is_failed && result.is_ok() {
+        if failure.is_none_or(|error| lets_others_run(&error)) {
             self.inner.schedule_all_compactions();
         }
         result
@@ -123,9 +121,9 @@ impl DbInner {
                 return;
             }
             let Some((family, compaction)) = self.take_most_urgent() else { return };
-            // One that was refused is not picked again at once: its tables rest. But where the disk
-            // is full they don't.
-            if !self.run_compaction(&family, compaction) {
+            if let Err(error) = self.run_compaction(&family, compaction)
+                && !lets_others_run(&error)
+            {
                 return;
             }
         }
@@ -140,7 +138,8 @@ impl DbInner {
         }
         let idle = background.compaction_count == 0 && background.flushing.is_empty();
         let now_us = self.world.environment.now_us();
-        let (mut most_urgent, mut wrong): (Option<(Arc<Family>, Compaction)>, _) = (None, None);
+        let (mut most_urgent, mut wrong): (Option<(Arc<Family>, Compaction)>, _) =
+            (None, Vec::new());
         for family in self.families.load().values() {
             if background.manual.contains(&family.id) || family.is_dropped() {
                 continue;
@@ -150,7 +149,7 @@ impl DbInner {
             let Some(compaction) = self.pick(family, busy, idle) else { continue };
             if let Err(error) = self.check_pick(family, &compaction) {
                 busy.rest(&compaction, now_us);
-                wrong.get_or_insert(error);
+                wrong.push((family.id, error));
                 continue;
             }
             if most_urgent.as_ref().is_none_or(|(_, most)| compaction.priority > most.priority) {
@@ -162,8 +161,10 @@ impl DbInner {
             background.compaction_count += 1;
         });
         drop(background);
-        if let Some(error) = wrong {
-            self.background_failed(Work::Compaction, &error);
+        for (family, error) in wrong {
+            if self.is_refusal(&error) {
+                self.background().refusals.note(Work::Compaction, [family], &error);
+            }
         }
         taken
     }
@@ -212,18 +213,21 @@ impl DbInner {
         Picker { version, targets, busy, cursors, oldest_snapshot, options }
     }
 
-    /// Moves the table, or submits the jobs; false if that failed.
-    fn run_compaction(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> bool {
+    /// Moves the table, or submits the jobs. What fails at once is noted.
+    fn run_compaction(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        compaction: Compaction,
+    ) -> Result<()> {
         if compaction.kind == CompactionKind::TrivialMove {
             let moved = self.move_table(family, &compaction);
-            self.compaction_ended(family, &compaction);
-            match &moved {
-                Ok(()) => self.compaction_installed(family, &compaction),
-                Err(error) => self.compaction_refused(family.id, &compaction, error),
+            self.compaction_ended(family, &compaction, moved.as_ref().err());
+            if moved.is_ok() {
+                self.compaction_installed(family, &compaction);
             }
             self.update_flow();
             self.state_changed.notify_all();
-            return moved.is_ok();
+            return moved;
         }
         let parts = match self.options.background_threads {
             threads if threads > 1 && compaction.input_bytes() >= SPLIT_BYTES_MIN => threads,
@@ -237,10 +241,9 @@ impl DbInner {
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
-                self.compaction_ended(family, &compaction);
-                self.compaction_refused(family.id, &compaction, &error);
+                self.compaction_ended(family, &compaction, Some(&error));
                 self.state_changed.notify_all();
-                return false;
+                return Err(error);
             }
         };
         let drain = self.drain_of(&compaction);
@@ -258,7 +261,7 @@ impl DbInner {
             let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
             self.scheduler.submit(Box::new(job));
         }
-        true
+        Ok(())
     }
 
     fn drain_of(self: &Arc<Self>, compaction: &Compaction) -> DrainShare {
@@ -434,10 +437,19 @@ impl DbInner {
         }
     }
 
-    fn compaction_ended(&self, family: &Family, compaction: &Compaction) {
+    /// A compaction runs no more. If it failed its tables rest, unless only space was wanting; all at
+    /// once, so that whoever finds it ended finds what became of it.
+    fn compaction_ended(&self, family: &Family, compaction: &Compaction, failure: Option<&Error>) {
+        let refusal = failure.filter(|error| self.is_refusal(error));
+        let now_us = self.world.environment.now_us();
         let mut background = self.background();
-        if let Some(busy) = background.compacting.get_mut(&family.id) {
-            busy.remove(compaction);
+        let busy = background.compacting.entry(family.id).or_default();
+        busy.remove(compaction);
+        if failure.is_some_and(|error| error.kind() != ErrorKind::NoSpace) {
+            busy.rest(compaction, now_us);
+        }
+        if let Some(error) = refusal {
+            background.refusals.note(Work::Compaction, [family.id], error);
         }
         background.compaction_count = background.compaction_count.saturating_sub(1);
     }
@@ -551,7 +563,8 @@ impl DbInner {
     fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
         let refusals = self.refusals();
         let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
-        self.run_compaction(family, compaction);
+        // What fails at once is noted as what fails later is.
+        let _ = self.run_compaction(family, compaction);
         self.wait(&self.state_changed, None, || {
             let background = self.background();
             let busy = background.compacting.get(&family.id);
@@ -562,8 +575,14 @@ impl DbInner {
             !is_running || self.has_failed()
         });
         self.check_writable()?;
-        self.check_refusals(refusals)
+        self.check_refused(Work::Compaction, std::slice::from_ref(family), refusals)
     }
+}
+
+/// Whether other compactions may run after one that failed so. It is not picked again at once, as its
+/// tables rest; but for want of space they don't, and others would want some too.
+fn lets_others_run(error: &Error) -> bool {
+    error.kind() != ErrorKind::NoSpace
 }
 
 /// The part of a level's keys from `start` to before `end`, as far as there are tables.

@@ -39,13 +39,14 @@ impl DbInner {
         {
             let inner = Arc::downgrade(self);
             let stop = Arc::clone(&self.stop_syncing);
+            // Only a close notifies. Read before the thread begins, and never again: a close that comes
+            // while it syncs must not be slept through.
+            let seen = stop.generation();
             let body = move || {
-                let mut seen = stop.generation();
                 while !stop.wait(seen, Some(u64::from(milliseconds) * 1000)) {
                     if !Weak::upgrade(&inner).is_some_and(|inner| inner.sync_at_interval()) {
                         return;
                     }
-                    seen = stop.generation();
                 }
             };
             let thread = self.world.environment.spawn("lithify-sync", Box::new(body))?;

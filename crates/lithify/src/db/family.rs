@@ -16,6 +16,9 @@ use arc_swap::{ArcSwap, Guard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+/// So many fragments all range deletes of a memtable may touch: a few tenths of a second of work.
+const TOMBSTONE_WORK_MAX: u64 = 1 << 20;
+
 /// A memtable with what the engine keeps beside it.
 pub(crate) struct Memory {
     pub(crate) table: Arc<MemTable>,
@@ -45,6 +48,12 @@ impl Memory {
         let bytes = self.memory_bytes();
         lock(&self.charge).resize(bytes);
         bytes
+    }
+
+    /// Whether range deletes have become slow here, as snapshots keep many of them apart.
+    pub(crate) fn is_worn(&self) -> bool {
+        self.table.has_range_tombstones()
+            && self.read_tombstones(TombstoneMap::work) >= TOMBSTONE_WORK_MAX
     }
 
     /// Everything that it takes from the memory budget.

@@ -55,7 +55,7 @@ impl Lifecycle {
         }
     }
 
-    /// Whether background work is still taken: until the close has ended.
+    /// Whether a close has ended: until then background work is taken.
     pub(crate) fn has_ended(&self) -> bool {
         self.phase.load(Ordering::Acquire) == CLOSED
     }

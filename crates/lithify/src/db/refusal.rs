@@ -10,13 +10,16 @@
 //! Writing stops only where the state on disk is unknown: an edit or a sync of the log that failed
 //! halfway, a sync of the directory, a job that panicked.
 
+use super::family::Family;
 use super::inner::DbInner;
-use crate::compaction::picker::Compaction;
-use crate::stats::Counter;
+use crate::base::ColumnFamilyId;
+use crate::stats::{Counter, DelayCause};
 use crate::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a failed piece of work was to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
     /// Writing memtables to tables: memory that writers wait for.
     Flush,
@@ -24,89 +27,114 @@ pub(crate) enum Work {
     Compaction,
 }
 
-/// Refusals since the database was opened; compared with what they were before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refusals {
-    /// Of any work.
-    all: u64,
-    /// Of what writers wait for: of flushes, and of any work for want of space.
-    blocking: u64,
-}
+/// So many refusals there were since the database was opened; compared with how many later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Refusals(u64);
+
+/// The last refusal of its kind, with its number.
+type Last = (Refusals, Error);
 
 /// What was refused so far.
 #[derive(Default)]
 pub(crate) struct RefusalLog {
-    counts: Refusals,
+    count: Refusals,
     last: Option<Error>,
-    last_blocking: Option<Error>,
+    /// Of a family's work.
+    of_families: BTreeMap<(Work, ColumnFamilyId), Last>,
+    last_flush: Option<Last>,
+    last_for_space: Option<Last>,
 }
 
 impl RefusalLog {
-    fn note(&mut self, work: Work, error: &Error) {
-        self.counts.all += 1;
+    /// Work for these families was refused.
+    pub(crate) fn note(
+        &mut self,
+        work: Work,
+        families: impl IntoIterator<Item = ColumnFamilyId>,
+        error: &Error,
+    ) {
+        self.count.0 += 1;
         self.last = Some(error.clone());
-        if work == Work::Flush || error.kind() == ErrorKind::NoSpace {
-            self.counts.blocking += 1;
-            self.last_blocking = Some(error.clone());
+        let last = (self.count, error.clone());
+        for family in families {
+            self.of_families.insert((work, family), last.clone());
         }
+        if work == Work::Flush {
+            self.last_flush = Some(last.clone());
+        }
+        if error.kind() == ErrorKind::NoSpace {
+            self.last_for_space = Some(last);
+        }
+    }
+
+    /// The last refusal since `before` of such work for one of the families.
+    fn of(&self, work: Work, families: &[Arc<Family>], before: Refusals) -> Option<&Error> {
+        let last = families.iter().filter_map(|family| self.of_families.get(&(work, family.id)));
+        since(last.max_by_key(|(count, _)| *count), before)
     }
 }
 
+fn since(last: Option<&Last>, before: Refusals) -> Option<&Error> {
+    last.filter(|(count, _)| *count > before).map(|(_, error)| error)
+}
+
 impl DbInner {
-    /// Takes note that background work failed; see the module. A database that is being closed, or
-    /// has stopped writing already, takes no note.
-    pub(crate) fn background_failed(&self, work: Work, error: &Error) {
-        if planted!(RefusalStopsWriting) && error.kind() != ErrorKind::NoSpace {
-            return self.poison(error);
+    /// Whether background work that failed so was refused, see the module: the caller notes it. Where
+    /// the state on disk is unknown writing stops; a database that is being closed, or has stopped
+    /// writing already, takes no note.
+    pub(crate) fn is_refusal(&self, error: &Error) -> bool {
+        let is_unknown = error.kind() == ErrorKind::Poisoned
+            || (planted!(RefusalStopsWriting) && error.kind() != ErrorKind::NoSpace);
+        if is_unknown {
+            self.poison(error);
         }
-        match error.kind() {
-            ErrorKind::Poisoned => self.poison(error),
-            ErrorKind::Closed => {}
-            _ if self.has_failed() => {}
-            _ => {
-                self.ledger.count(Counter::BackgroundRefusals, 1);
-                self.background().refusals.note(work, error);
-            }
+        let is_refusal = !is_unknown && error.kind() != ErrorKind::Closed && !self.has_failed();
+        if is_refusal {
+            self.ledger.count(Counter::BackgroundRefusals, 1);
         }
+        is_refusal
     }
 
-    /// A compaction was refused: its tables rest, unless only space was wanting.
-    pub(crate) fn compaction_refused(
-        &self,
-        family: crate::base::ColumnFamilyId,
-        compaction: &Compaction,
-        error: &Error,
-    ) {
-        if error.kind() != ErrorKind::NoSpace {
-            let now_us = self.world.environment.now_us();
-            let mut background = self.background();
-            background.compacting.entry(family).or_default().rest(compaction, now_us);
-        }
-        self.background_failed(Work::Compaction, error);
-    }
-
-    /// What was refused so far, to be compared later.
+    /// How much was refused so far, to be compared later.
     pub(crate) fn refusals(&self) -> Refusals {
-        self.background().refusals.counts
+        self.background().refusals.count
     }
 
-    /// Whether something that writers wait for was refused since `before`.
-    pub(crate) fn is_blocked_since(&self, before: Refusals) -> bool {
-        self.background().refusals.counts.blocking != before.blocking
+    /// Whether such work for one of these families was refused since `before`.
+    pub(crate) fn is_refused(
+        &self,
+        work: Work,
+        families: &[Arc<Family>],
+        before: Refusals,
+    ) -> bool {
+        self.background().refusals.of(work, families, before).is_some()
+    }
+
+    /// The last refusal since `before` of such work for one of these families, as an error.
+    pub(crate) fn check_refused(
+        &self,
+        work: Work,
+        families: &[Arc<Family>],
+        before: Refusals,
+    ) -> Result<()> {
+        refused(self.background().refusals.of(work, families, before))
     }
 
     /// The last refusal of any work since `before`, as an error.
     pub(crate) fn check_refusals(&self, before: Refusals) -> Result<()> {
         let background = self.background();
-        let refusals = &background.refusals;
-        refused(refusals.counts.all != before.all, &refusals.last)
+        let RefusalLog { count, last, .. } = &background.refusals;
+        refused(last.as_ref().filter(|_| *count > before))
     }
 
-    /// The last refusal since `before` of what writers wait for, as an error.
-    pub(crate) fn check_blocking_refusals(&self, before: Refusals) -> Result<()> {
+    /// The last refusal since `before` that keeps a writer waiting, as an error: of any work for want
+    /// of space; where writers wait for memory, of a flush.
+    pub(crate) fn check_drained(&self, cause: DelayCause, before: Refusals) -> Result<()> {
         let background = self.background();
-        let refusals = &background.refusals;
-        refused(refusals.counts.blocking != before.blocking, &refusals.last_blocking)
+        let RefusalLog { last_flush, last_for_space, .. } = &background.refusals;
+        let is_for_memory = matches!(cause, DelayCause::Memtable | DelayCause::MemoryBudget);
+        refused(since(last_flush.as_ref().filter(|_| is_for_memory), before))?;
+        refused(since(last_for_space.as_ref(), before))
     }
 
     /// What the last refusal said; empty if there was none.
@@ -121,10 +149,9 @@ impl DbInner {
     }
 }
 
-fn refused(is_new: bool, last: &Option<Error>) -> Result<()> {
-    match last {
-        _ if planted!(RefusalNotReported) => Ok(()),
-        Some(error) if is_new => Err(error.clone()),
+fn refused(error: Option<&Error>) -> Result<()> {
+    match error {
+        Some(error) if !planted!(RefusalNotReported) => Err(error.clone()),
         _ => Ok(()),
     }
 }

@@ -171,21 +171,19 @@ impl DbInner {
                 }
                 Admission::Stop(cause) => {
                     stalls.writer_slowed(now_us);
-                    let refusals = self.refusals();
                     let goes_on = self.commits.rest(|| self.wait_for_drain());
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
                     self.ledger.book_stop(cause, end_us - now_us);
                     // A full disk, or one that takes no flush: nothing will drain until it does.
-                    self.check_blocking_refusals(refusals)?;
+                    // Better an error than a wait without an end.
+                    self.check_drained(cause, refusals)?;
                     if !goes_on {
                         return Ok(());
                     }
                 }
             }
             self.check_writable()?;
-            // What drains the debt was refused: better an error than a wait without an end.
-            self.check_blocking_refusals(refusals)?;
         }
     }
 

@@ -6,7 +6,7 @@
 //! the value is copied into a buffer that is reused. Neither way allocates per row.
 
 use super::{MergingCursor, TombstoneSet};
-use crate::base::{SequenceNumber, Trailer, ValueKind, compare_keys};
+use crate::base::{COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
 use crate::stats::WorkMeter;
@@ -67,7 +67,7 @@ macro_rules! context {
 }
 
 /// Sequence numbers from here on are a transaction's own writes, which it always sees.
-pub(crate) const OWN_SEQUENCE_MIN: SequenceNumber = 1 << 55;
+pub(crate) const OWN_SEQUENCE_MIN: SequenceNumber = COMMIT_SEQUENCE_MAX + 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {

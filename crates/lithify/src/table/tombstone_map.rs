@@ -5,7 +5,9 @@
 //! the fragments at its ends and becomes the newest of all between. Of the older ones a fragment
 //! keeps those at which a live snapshot, or the last commit, may look; fragments that come to the
 //! same are joined. So a queue that is trimmed by one delete after the other has a few fragments,
-//! however many deletes there were, and a delete costs a logarithm of the fragments.
+//! however many deletes there were. A delete costs a logarithm of the fragments for each that it
+//! covers; where snapshots keep them apart these stay many, and [`TombstoneMap::work`] tells when a
+//! new memtable is cheaper.
 //!
 //! *Which readers it answers.* A reader at the last commit or at a live snapshot is always answered.
 //! A reader that took its sequence number a while ago, without a snapshot, may find that what it
@@ -48,12 +50,13 @@ pub struct TombstoneMap {
     /// A reader at a smaller sequence number needs a snapshot to be answered.
     forgotten_below: SequenceNumber,
     bytes: usize,
+    work: u64,
 }
 
 impl Default for TombstoneMap {
     fn default() -> Self {
         let fragments = RedBlackTreeMapSync::new_sync();
-        TombstoneMap { fragments, forgotten_below: 0, bytes: 0 }
+        TombstoneMap { fragments, forgotten_below: 0, bytes: 0, work: 0 }
     }
 }
 
@@ -72,6 +75,7 @@ impl TombstoneMap {
             return;
         }
         let mut pieces = self.take_out(start, end);
+        self.work += pieces.len() as u64;
         for piece in &mut pieces {
             self.cover(&mut piece.sequences, sequence, readers);
         }
@@ -182,6 +186,11 @@ impl TombstoneMap {
     /// The number of fragments.
     pub fn len(&self) -> usize {
         self.fragments.size()
+    }
+
+    /// Fragments that all deletes so far have touched.
+    pub fn work(&self) -> u64 {
+        self.work
     }
 
     /// What it takes, in bytes.

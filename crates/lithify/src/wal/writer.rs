@@ -134,7 +134,9 @@ impl PreparedFile {
         // The name first: a durable header under a recycled segment's old name would make that
         // name's number a lie.
         if !planted!(LogNameUnsynced) {
-            file_system.sync_directory(directory.unwrap_or(Path::new(".")))?;
+            // After a failure it is unknown which names are durable, others' among them.
+            let synced = file_system.sync_directory(directory.unwrap_or(Path::new(".")));
+            synced.map_err(|error| poisoned(&*file, 0, &error))?;
         }
         let present_bytes = file.length()?;
         let mut preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
