@@ -16,7 +16,8 @@ const CASES_PER_ROUND: &[(&str, u64)] = &[
     ("flips", 100),
     ("files", 60),
     ("fuzz", 20),
-    ("threads", 2),
+    ("threads", 4),
+    ("closes", 2),
     // Slow, and nothing that `powerloss` does not see.
     ("powerloss-devices", 0),
 ];

@@ -357,6 +357,7 @@ impl MergeJob {
 
     /// Ends the table at hand before the key `upper`, or for good. The range tombstones that start
     /// before it go into it, but no more than a table takes; what reaches further is left.
+    #[inline(never)]
     fn begin_close(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
         let last_key = self.sink.last_key();
         let inside = self.survivors.take_before(self.upper.as_deref(), last_key);

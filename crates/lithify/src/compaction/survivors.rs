@@ -62,7 +62,14 @@ impl Survivors {
 
     /// Whether the fragments before `key`, the next one of the merge, are half of what a table
     /// takes: the table has to end before it. A single one is not: ending a table makes it no smaller.
+    #[inline]
     pub(crate) fn fill_a_table(&mut self, key: &[u8]) -> bool {
+        self.counted < self.fragments.len() && self.count_before(key)
+    }
+
+    /// Apart from the merge's loop, which mostly has no range tombstones.
+    #[inline(never)]
+    fn count_before(&mut self, key: &[u8]) -> bool {
         while self.counted < self.fragments.len() && self.start(self.counted) < key {
             self.pending_bytes += self.fragments.fragment_bytes(self.counted);
             self.counted += 1;

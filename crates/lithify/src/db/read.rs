@@ -66,7 +66,22 @@ impl DbInner {
     /// The sequence number that a read of the view reads at, and the range tombstones of its
     /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
     /// last commit's, taken again if what it sees was forgotten meanwhile.
+    #[inline]
     pub(super) fn read_point(
+        &self,
+        view: &View,
+        given: Option<SequenceNumber>,
+    ) -> (SequenceNumber, TombstoneSet) {
+        // The number first: whatever it sees is in the memtables by then.
+        let sequence = given.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        match view.memories().any(|memory| memory.table.has_range_tombstones()) {
+            true => self.read_point_of_tombstones(view, given),
+            false => (sequence, TombstoneSet::default()),
+        }
+    }
+
+    #[inline(never)]
+    fn read_point_of_tombstones(
         &self,
         view: &View,
         given: Option<SequenceNumber>,
