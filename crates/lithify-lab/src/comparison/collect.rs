@@ -22,10 +22,11 @@ use crate::overwrite::{self, OverwriteRecord};
 use crate::records::AnyRecord;
 use crate::records::digest::{self, Digest};
 use crate::report::figures::Figures;
-use crate::report::paired::Better;
+use crate::report::paired::{Better, Reading};
 use crate::report::pairs;
 use crate::run::RunRecord;
 use crate::run::cell::Purpose;
+use crate::statistics::verdicts::Scale;
 
 /// The figures of a run of any kind.
 pub fn results(record: &AnyRecord) -> ResultSet {
@@ -130,7 +131,7 @@ fn linkbench(record: &RunRecord) -> ResultSet {
             let is_control = result.spec.purpose == Purpose::Control;
             for measure in pairs::measures(&figures, result) {
                 let name = [arm.as_str(), measure.phase.name(), &measure.name];
-                set.add(name, measure.better, (result.spec.repeat, measure.value), is_control);
+                set.add(name, measure.reading, (result.spec.repeat, measure.value), is_control);
             }
         }
     }
@@ -154,7 +155,7 @@ fn add_steps(
         for metric in &METRICS {
             if let Some(value) = (metric.value)(&measured) {
                 let figure = [name, &test, &metric.heading()];
-                set.add(figure, metric.better, (result.cell.repeat, value), is_control);
+                set.add(figure, metric.reading(), (result.cell.repeat, value), is_control);
             }
         }
     }
@@ -191,7 +192,12 @@ fn loops(record: &LoopRecord) -> ResultSet {
                     for (column, better) in COMPARED_COLUMNS {
                         if let Some(value) = column_value(&measured, column) {
                             let name = [subject.as_str(), test.name(), column.name()];
-                            set.add(name, better, (result.cell.repeat, value), false);
+                            set.add(
+                                name,
+                                better.by(column.scale()),
+                                (result.cell.repeat, value),
+                                false,
+                            );
                         }
                     }
                 }
@@ -226,26 +232,31 @@ fn overwrites(record: &OverwriteRecord) -> ResultSet {
         set.note_start(&name, 0, moment);
     }
     for figure in overwrite::figures::of(result, &record.driver) {
-        set.add([&name, "overwrite", figure.name], figure.better, (0, figure.value), false);
+        set.add([&name, "overwrite", figure.name], figure.reading, (0, figure.value), false);
     }
     set
 }
 
-/// The name and direction of a figure by its column in a CSV; `None` for what is no figure.
-fn figure_of_column(column: &str) -> Option<(String, Better)> {
+/// The name of a figure and how it is read, by its column in a CSV; `None` for what is no figure.
+fn figure_of_column(column: &str) -> Option<(String, Reading)> {
     if let Some(metric) = METRICS.iter().find(|metric| metric.column() == column) {
-        return Some((metric.heading(), metric.better));
+        return Some((metric.heading(), metric.reading()));
     }
     let written = |name: &str| name.replace(' ', "_") == column;
     if let Some((compared, better)) = COMPARED_COLUMNS.iter().find(|(c, _)| written(c.name())) {
-        return Some((compared.name().to_owned(), *better));
+        return Some((compared.name().to_owned(), better.by(compared.scale())));
     }
     if column == LoopColumn::OperationsPerSecond.name() {
-        return Some((column.to_owned(), Better::Higher));
+        return Some((column.to_owned(), Better::Higher.into()));
     }
     let (name, _) = BESIDE.iter().find(|(name, _)| written(name))?;
-    let better = if *name == "writes/s" { Better::Higher } else { Better::Lower };
-    Some(((*name).to_owned(), better))
+    let reading = match *name {
+        "writes/s" => Better::Higher.into(),
+        "gap %" => Better::Lower.by(Scale::PERCENT),
+        "longest gap ms" => Better::Lower.by(Scale::GAP_MS),
+        _ => Better::Lower.into(),
+    };
+    Some(((*name).to_owned(), reading))
 }
 
 fn of_digest(digest: &Digest) -> ResultSet {
@@ -265,8 +276,8 @@ fn of_digest(digest: &Digest) -> ResultSet {
         });
         for (column, value) in row {
             let found = figure_of_column(column).zip(value.as_f64());
-            if let Some(((figure, better), value)) = found {
-                set.add([&name, &test, &figure], better, (repeat, value), is_control);
+            if let Some(((figure, reading), value)) = found {
+                set.add([&name, &test, &figure], reading, (repeat, value), is_control);
             }
         }
     }

@@ -222,6 +222,7 @@ fn lines(first: &ResultSet, second: &ResultSet, subjects: &[[&Subject; 2]]) -> V
     }
     let cell = |(series, twin): &(&Series, &Series)| Cell {
         kind: series.figure.clone(),
+        scale: series.scale,
         sides: [twin.values.clone(), series.values.clone()],
         controls: [twin.again.clone(), series.again.clone()],
         layout: Layout::Unpaired,

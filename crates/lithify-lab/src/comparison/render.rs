@@ -10,7 +10,7 @@ use crate::report::paired::{
     DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome, ratio_text, repeats_text, shown_text,
 };
 use crate::report::tables::{Align, Grid};
-use crate::statistics::verdicts::FALSE_DISCOVERY_RATE;
+use crate::statistics::verdicts::{FALSE_DISCOVERY_RATE, Scale};
 
 /// What a figure says of the second run.
 fn words(outcome: Outcome) -> &'static str {
@@ -127,7 +127,7 @@ pub fn grid(comparison: &Comparison) -> Grid {
 /// One line per figure, nothing rounded.
 pub fn csv(comparison: &Comparison) -> String {
     let mut text = "test,figure,subject,first,first_min,first_max,first_repeats,second,second_min,\
-        second_max,second_repeats,ratio,interval_low,interval_high,p,could_have_shown,\
+        second_max,second_repeats,scale,ratio,difference,interval_low,interval_high,p,could_have_shown,\
         repeats_to_decide,verdict\n"
         .to_owned();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -135,7 +135,7 @@ pub fn csv(comparison: &Comparison) -> String {
         let (first, second, judged) = (&line.first, &line.second, &line.judged);
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             quoted(&line.test),
             quoted(&line.figure),
             quoted(&line.subject),
@@ -147,7 +147,9 @@ pub fn csv(comparison: &Comparison) -> String {
             second.min,
             second.max,
             second.count,
+            scale_name(judged.scale),
             number(judged.ratio),
+            number(judged.difference),
             number(judged.interval.map(|i| i.low)),
             number(judged.interval.map(|i| i.high)),
             number(judged.p),
@@ -157,6 +159,11 @@ pub fn csv(comparison: &Comparison) -> String {
         );
     }
     text
+}
+
+/// What interval and `could_have_shown` are of.
+fn scale_name(scale: Scale) -> &'static str {
+    if scale.is_difference() { "difference" } else { "ratio" }
 }
 
 /// Names of figures have commas in them.
@@ -183,7 +190,9 @@ pub fn json(comparison: &Comparison) -> serde_json::Value {
                     "repeats": first.count},
                 "second": {"median": second.median, "min": second.min, "max": second.max,
                     "repeats": second.count},
+                "scale": scale_name(line.judged.scale),
                 "ratio": line.judged.ratio,
+                "difference": line.judged.difference,
                 "interval": line.judged.interval.map(|i| bounds(i.low, i.high)),
                 "p": line.judged.p,
                 "could_have_shown": line.judged.could_have_shown,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::days;
 use crate::report::figures::Spread;
-use crate::report::paired::{Better, Sides};
+use crate::report::paired::{Better, Reading, Sides};
+use crate::statistics::verdicts::Scale;
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +49,8 @@ pub struct Series {
     pub figure: String,
     /// Which direction is good.
     pub better: Better,
+    /// How it is compared.
+    pub scale: Scale,
     /// Values with their repeats.
     pub values: Vec<(u64, f64)>,
     /// The same once more, where the run has a control.
@@ -87,10 +90,11 @@ impl ResultSet {
     pub fn add(
         &mut self,
         [subject, test, figure]: [&str; 3],
-        better: Better,
+        reading: impl Into<Reading>,
         (repeat, value): (u64, f64),
         is_control: bool,
     ) {
+        let Reading { better, scale } = reading.into();
         let same = |s: &&mut Series| s.subject == subject && s.test == test && s.figure == figure;
         let found = self.series.iter_mut().find(same);
         let series = match found {
@@ -101,6 +105,7 @@ impl ResultSet {
                     test: test.to_owned(),
                     figure: figure.to_owned(),
                     better,
+                    scale,
                     values: Vec::new(),
                     again: Vec::new(),
                 });
@@ -130,6 +135,7 @@ impl ResultSet {
         let [one, other] = [self.find(one, test, figure)?, self.find(other, test, figure)?];
         Some(Sides {
             kind: figure.to_owned(),
+            scale: one.scale,
             values: [one.values.clone(), other.values.clone()],
             again: [one.again.clone(), other.again.clone()],
             other_day,

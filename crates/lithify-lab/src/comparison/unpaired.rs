@@ -11,8 +11,9 @@ use crate::durability::{CommitFigures, DurabilityRecord};
 use crate::experiment::tables::TableColumn;
 use crate::page_store::PagesRecord;
 use crate::page_store::report::columns;
-use crate::report::paired::Better;
+use crate::report::paired::{Better, Reading};
 use crate::run::cells::Run;
+use crate::statistics::verdicts::Scale;
 use crate::tables::figures::column_value;
 use crate::tables::plan::TablePlan;
 
@@ -88,11 +89,19 @@ pub(super) fn amplification(record: &AmplificationRecord) -> ResultSet {
             ("reads per absent key, cold", row.cold_reads(QueryKind::Absent)),
         ];
         for (figure, value) in figures.into_iter().filter_map(|(name, v)| Some((name, v?))) {
-            set.add([name, test, figure], Better::Lower, (0, value), false);
+            let scale = match figure.starts_with("reads") {
+                true => Scale::Difference { resolution: 0.01 },
+                false => Scale::Ratio,
+            };
+            set.add([name, test, figure], Better::Lower.by(scale), (0, value), false);
         }
     }
     set
 }
+
+/// Of commits that a crash took: there may be none.
+const LOST: Reading =
+    Reading { better: Better::Lower, scale: Scale::Difference { resolution: 1.0 } };
 
 pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
     let mut set = ResultSet {
@@ -100,10 +109,10 @@ pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
         machine: machine(&record.machine),
         ..ResultSet::default()
     };
-    let mut add = |mode: &str, test: &str, figures: &[(&str, Better, f64)]| {
+    let mut add = |mode: &str, test: &str, figures: &[(&str, Reading, f64)]| {
         set.subject(subject(mode, &record.engine_name, &record.spec));
-        for (figure, better, value) in figures {
-            set.add([mode, test, figure], *better, (0, *value), false);
+        for (figure, reading, value) in figures {
+            set.add([mode, test, figure], *reading, (0, *value), false);
         }
     };
     for figures in &record.commits {
@@ -113,10 +122,10 @@ pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
             mode.name(),
             &test,
             &[
-                ("commits/s", Better::Higher, figures.rate()),
-                ("p50 us", Better::Lower, latency.p50_us),
-                ("p99 us", Better::Lower, latency.p99_us),
-                ("p99.9 us", Better::Lower, latency.p999_us),
+                ("commits/s", Better::Higher.into(), figures.rate()),
+                ("p50 us", Better::Lower.into(), latency.p50_us),
+                ("p99 us", Better::Lower.into(), latency.p99_us),
+                ("p99.9 us", Better::Lower.into(), latency.p999_us),
             ],
         );
     }
@@ -126,9 +135,9 @@ pub(super) fn durability(record: &DurabilityRecord) -> ResultSet {
             figures.mode.name(),
             crash_name(figures.crash),
             &[
-                ("lost per crash", Better::Lower, lost(figures.acknowledged_lost.commits)),
-                ("lost after it was seen", Better::Lower, lost(figures.visible_lost.commits)),
-                ("recovery ms", Better::Lower, figures.recovery_ms[0]),
+                ("lost per crash", LOST, lost(figures.acknowledged_lost.commits)),
+                ("lost after it was seen", LOST, lost(figures.visible_lost.commits)),
+                ("recovery ms", Better::Lower.into(), figures.recovery_ms[0]),
             ],
         );
     }

@@ -9,7 +9,8 @@ use crate::experiment::Ladder;
 use crate::report::better_of;
 use crate::report::days;
 use crate::report::figures::Spread;
-use crate::report::paired::{Better, Sides, ratios};
+use crate::report::paired::{Better, Reading, Sides, ratios};
+use crate::statistics::verdicts::Scale;
 
 /// A figure of a step.
 pub struct Metric {
@@ -19,6 +20,8 @@ pub struct Metric {
     pub unit: &'static str,
     /// Which direction is good.
     pub better: Better,
+    /// How it is compared.
+    pub scale: Scale,
     /// Its value; `None` where a step does not have it.
     pub value: fn(&Measured<'_>) -> Option<f64>,
 }
@@ -36,7 +39,16 @@ const MIB: f64 = (1 << 20) as f64;
 
 macro_rules! metric {
     ($name:literal, $unit:literal, $better:ident, $value:expr) => {
-        Metric { name: $name, unit: $unit, better: Better::$better, value: $value }
+        metric!($name, $unit, $better by Scale::Ratio, $value)
+    };
+    ($name:literal, $unit:literal, $better:ident by $scale:expr, $value:expr) => {
+        Metric {
+            name: $name,
+            unit: $unit,
+            better: Better::$better,
+            scale: $scale,
+            value: $value,
+        }
     };
 }
 
@@ -55,10 +67,10 @@ pub static METRICS: [Metric; 18] = [
     metric!("p99.9", "us", Lower, |m| Some(m.step.latency.summary.p999_us)),
     metric!("p99.99", "us", Lower, |m| Some(m.step.latency.summary.p9999_us)),
     metric!("max", "ms", Lower, |m| Some(m.step.latency.summary.max_ms)),
-    metric!("slowed share", "%", Lower, |m| m.slowed_percent()),
-    metric!("gap share", "%", Lower, |m| Some(100.0 * m.step.throughput.as_ref()?.gap_share())),
-    metric!("longest gap", "ms", Lower, |m| Some(m.step.throughput.as_ref()?.longest_gap_ms)),
-    metric!("worst second", "ops/s", Higher, |m| m.step.worst_second()),
+    metric!("slowed share", "%", Lower by Scale::PERCENT, |m| m.slowed_percent()),
+    metric!("gap share", "%", Lower by Scale::PERCENT, |m| Some(100.0 * m.step.throughput.as_ref()?.gap_share())),
+    metric!("longest gap", "ms", Lower by Scale::GAP_MS, |m| Some(m.step.throughput.as_ref()?.longest_gap_ms)),
+    metric!("worst second", "ops/s", Higher by Scale::RATE, |m| m.step.worst_second()),
     metric!("resident", "MiB", Lower, |m| Some(m.resident_bytes() / MIB)),
 ];
 
@@ -77,6 +89,11 @@ impl Metric {
     /// Name and unit.
     pub fn heading(&self) -> String {
         format!("{} {}", self.name, self.unit).trim_end().to_owned()
+    }
+
+    /// Which direction is good, and how it is compared.
+    pub fn reading(&self) -> Reading {
+        Reading { better: self.better, scale: self.scale }
     }
 
     /// Its column in files.
@@ -256,6 +273,7 @@ impl<'a> Series<'a> {
         let of = |role| [0, other].map(|engine| self.values(engine, role, index, metric));
         Sides {
             kind: metric.name.to_owned(),
+            scale: metric.scale,
             values: of(Role::Measure),
             again: of(Role::Control),
             other_day: days::apart(&self.began(0), &self.began(other)),

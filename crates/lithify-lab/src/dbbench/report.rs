@@ -81,7 +81,7 @@ pub fn render(record: &DbRecord) -> String {
         if let Some(missed) = render_floors(&floors::cells(record, &judged)) {
             let _ = writeln!(text, "{missed}\n");
         }
-        text.push_str(&together::render(record));
+        text.push_str(&together::render(record, &judged));
         text.push_str(&lines_of_all(record));
         text.push_str(&tables(record, &judged));
         text.push_str(&trees::render(record));

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::adapter::EngineName;
 use crate::dbbench::spec::Benchmark;
+use crate::statistics::verdicts::Scale;
 
 /// One experiment: every arm runs on every engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,6 +191,14 @@ impl LoopColumn {
         LoopColumn::JobCpuPerWrite,
         LoopColumn::Stall,
     ];
+
+    /// How it is compared.
+    pub fn scale(self) -> Scale {
+        match self {
+            LoopColumn::Stall => Scale::PERCENT,
+            _ => Scale::Ratio,
+        }
+    }
 
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {

@@ -166,7 +166,7 @@ fn levels(result: &OverwriteResult) -> Section {
 fn tables(record: &OverwriteRecord, result: &OverwriteResult) -> Section {
     let columns = [("figure", Align::Left), ("value", Align::Right), ("good is", Align::Left)];
     let row = |item: figures::Figure| {
-        let good = if item.better == Better::Higher { "more" } else { "less" };
+        let good = if item.reading.better == Better::Higher { "more" } else { "less" };
         vec![item.name.to_owned(), figure(item.value), good.to_owned()]
     };
     let rows = figures::of(result, &record.driver).into_iter().map(row).collect();

@@ -16,9 +16,11 @@ pub(super) use crate::report::days::day;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
 use crate::report::paired::Outcome as Found;
-use crate::report::paired::{Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, ratio_text};
+use crate::report::paired::{
+    Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, ratio_text, signed,
+};
 use crate::report::tables::{Align, Grid};
-use crate::statistics::median;
+use crate::statistics::{Interval, median};
 
 /// Heading of the first column of tables over time.
 pub(super) const SECOND: &str = "second";
@@ -268,16 +270,23 @@ pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -
         let Some(ratio) = item.comparison.judged.ratio else { continue };
         let (word, paint) = spoken(item.comparison.outcome(item.better));
         let judged = &item.comparison.judged;
+        // A difference has no place on an axis of ratios: the ratio of the means alone is marked.
+        let of_ratio = |interval: Interval| (interval.low, interval.high);
+        let is_ratio = !judged.scale.is_difference();
+        let effect = match is_ratio {
+            true => format!("{}×", figure(ratio)),
+            false => item.comparison.ratio(),
+        };
         let row = Row {
             name: format!("{} {}", item.name, arrow(item.better)),
             paint,
-            band: judged.could_have_shown.map(|shown| (1.0 / shown, shown)),
-            span: judged.interval.map(|interval| (interval.low, interval.high)),
+            band: judged.could_have_shown.filter(|_| is_ratio).map(|shown| (1.0 / shown, shown)),
+            span: judged.interval.filter(|_| is_ratio).map(of_ratio),
             marks: vec![ratio],
             published: None,
-            note: format!("{}× {word}", figure(ratio)),
+            note: format!("{effect} {word}"),
             words: format!(
-                "{}, {}: {}\n{first} {}\n{other} {}\nratio {}",
+                "{}, {}: {}\n{first} {}\n{other} {}\nratio or difference {}",
                 item.group,
                 item.name,
                 word,
@@ -347,9 +356,13 @@ fn ratio_grid([first, other]: [&str; 2], ratios: &[Ratio]) -> Grid {
 fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
     let of_figure = ratios.iter().filter(|item| item.name == figure_name);
     let said = of_figure.filter_map(|item| {
-        let ratio = figure(item.comparison.judged.ratio?);
+        let judged = &item.comparison.judged;
+        let effect = match judged.scale.is_difference() {
+            true => signed(judged.difference?),
+            false => format!("{}×", figure(judged.ratio?)),
+        };
         let word = item.comparison.outcome(item.better).word();
-        Some(format!("{} {ratio}× ({word})", item.group))
+        Some(format!("{} {effect} ({word})", item.group))
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| format!("{figure_name}: {}.", said.join(", ")))
@@ -409,6 +422,8 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in items {
         let Some(measured) = &item.measured else { continue };
+        let Some(ratio) = measured.judged.ratio else { continue };
+        let interval = measured.judged.interval.filter(|_| !measured.judged.scale.is_difference());
         let word = compare::direction(measured.verdict);
         let paint = match outcome(Some(measured)) {
             Outcome::Held => Paint::Good,
@@ -419,10 +434,10 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
             name: item.name.clone(),
             paint,
             band: None,
-            span: measured.judged.interval.map(|interval| (interval.low, interval.high)),
-            marks: vec![measured.ratio],
+            span: interval.map(|interval| (interval.low, interval.high)),
+            marks: vec![ratio],
             published: Some(item.ratio),
-            note: format!("{}× {word}", figure(measured.ratio)),
+            note: format!("{}× {word}", figure(ratio)),
             words: format!(
                 "{}, {}\npublished {}, measured {}: {word}",
                 item.group,

@@ -482,7 +482,7 @@ pub(crate) fn checks(record: &LoopRecord, figures: &Figures<'_>) -> Vec<String> 
 pub(crate) struct Claimed<'a> {
     pub(crate) engine: &'a EngineName,
     pub(crate) item: &'a LoopHeadline,
-    /// `None` where it was not measured, or a figure is zero.
+    /// `None` where it was not measured.
     pub(crate) comparison: Option<Comparison>,
 }
 
@@ -502,6 +502,7 @@ pub(crate) fn claims<'a>(record: &'a LoopRecord, figures: &Figures<'_>) -> Claim
             let arms = [item.arm.as_str(), item.base.as_str()];
             let sides = Sides {
                 kind: item.column.to_string(),
+                scale: item.column.scale(),
                 values: arms.map(|arm| figures.rounds(engine, arm, item.test, item.column)),
                 other_day: figures.apart(engine, arms),
                 ..Sides::default()
@@ -514,7 +515,7 @@ pub(crate) fn claims<'a>(record: &'a LoopRecord, figures: &Figures<'_>) -> Claim
     let items = added.into_iter().map(|(engine, item, place)| Claimed {
         engine,
         item,
-        comparison: findings.get(place).and_then(|found| claim(&found.judged, item.published)),
+        comparison: findings.get(place).map(|found| claim(found, item.published)),
     });
     Claims { items: items.collect(), basis: findings.basis.clone() }
 }
@@ -538,7 +539,7 @@ fn add_noise(family: &mut Family, record: &LoopRecord, figures: &Figures<'_>) {
                 if !headlines.iter().any(|other| is_claim(&other)) {
                     let sides = [&arms[0], &arms[1]]
                         .map(|arm| figures.rounds(engine, arm, item.test, item.column));
-                    family.add_noise(&item.column.to_string(), sides);
+                    family.add_noise(&item.column.to_string(), item.column.scale(), sides);
                 }
             }
         }

@@ -2,14 +2,15 @@
 
 use super::OverwriteResult;
 use crate::keyvalue::timeline::Evenness;
-use crate::report::paired::Better;
+use crate::report::paired::{Better, Reading};
+use crate::statistics::verdicts::Scale;
 
 /// A figure of a run.
 pub struct Figure {
     /// Name and unit.
     pub name: &'static str,
-    /// Which direction is good.
-    pub better: Better,
+    /// Which direction is good, and how it is compared.
+    pub reading: Reading,
     /// Its value.
     pub value: f64,
 }
@@ -36,7 +37,8 @@ pub fn of(result: &OverwriteResult, driver: &OverwriteResult) -> Vec<Figure> {
         result.statistics.slowed_us_since(&result.statistics_before).unwrap_or(f64::NAN);
     let resident = |result: &OverwriteResult| result.settle.memory.resident_max_bytes as f64;
     let directory = result.settle.directory.allocated_bytes as f64;
-    let higher = [("writes/s", even.mean), ("slowest second in 100, writes/s", even.p1 as f64)];
+    let higher = [("writes/s", even.mean)];
+    let higher_or_none = [("slowest second in 100, writes/s", even.p1 as f64)];
     let lower = [
         ("CPU per write, us", during_us - driver_us),
         ("CPU per write until settled, us", during_us + settling_us - driver_us),
@@ -48,13 +50,20 @@ pub fn of(result: &OverwriteResult, driver: &OverwriteResult) -> Vec<Figure> {
         ("p99, us", seen.latency.p99_us),
         ("p99.9, us", seen.latency.p999_us),
         ("p99.99, us", seen.latency.p9999_us),
-        ("longest gap, ms", seen.longest_gap_ms),
+    ];
+    let gap = [("longest gap, ms", seen.longest_gap_ms)];
+    let shares = [
         ("windows of 100 ms without a write, %", 100.0 * seen.gap_share()),
         ("slowed share, %", 100.0 * slowed_us / (result.usage.seconds * 1e6)),
-        ("resident less driver's, MiB", (resident(result) - resident(driver)) / MIB),
     ];
-    let figure = |better| move |(name, value)| Figure { name, better, value };
-    let all = higher.into_iter().map(figure(Better::Higher));
-    let all = all.chain(lower.into_iter().map(figure(Better::Lower)));
+    let resident = [("resident less driver's, MiB", (resident(result) - resident(driver)) / MIB)];
+    let figure = |reading: Reading| move |(name, value)| Figure { name, reading, value };
+    let lower_by = |scale| figure(Better::Lower.by(scale));
+    let all = higher.into_iter().map(figure(Better::Higher.into()));
+    let all = all.chain(higher_or_none.into_iter().map(figure(Better::Higher.by(Scale::RATE))));
+    let all = all.chain(lower.into_iter().map(figure(Better::Lower.into())));
+    let all = all.chain(gap.into_iter().map(lower_by(Scale::GAP_MS)));
+    let all = all.chain(shares.into_iter().map(lower_by(Scale::PERCENT)));
+    let all = all.chain(resident.into_iter().map(figure(Better::Lower.into())));
     all.filter(|figure| figure.value.is_finite()).collect()
 }

@@ -204,8 +204,7 @@ pub(crate) fn drop_ratios(record: &PagesRecord) -> Vec<DropRatio> {
     }
     let findings = family.judge();
     let ratio = |(base, file_system, published, place)| {
-        let judged = findings.get(place).map(|found| &found.judged);
-        let measured = judged.and_then(|judged| claim(judged, published));
+        let measured = findings.get(place).map(|found| claim(found, published));
         DropRatio { base, file_system, published, measured }
     };
     added.into_iter().map(ratio).collect()

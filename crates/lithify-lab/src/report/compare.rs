@@ -15,7 +15,7 @@ use super::tables::{Align, Grid};
 use crate::experiment::{Column, Experiment, Headline, applies};
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, Purpose};
-use crate::statistics::verdicts::{self, Judged, Rounds};
+use crate::statistics::verdicts::{self, Judged, Rounds, Scale};
 
 /// The repeats that a claim should rest on.
 pub(crate) const REPEATS_WANTED: u64 = 3;
@@ -57,45 +57,58 @@ pub enum Verdict {
     DirectionOnly(bool),
 }
 
-/// A measured ratio of a claim.
+/// What was measured of a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Geometric mean of the repeats' ratios.
-    pub ratio: f64,
-    /// What the ratio comes to by itself.
+    /// The medians of the two sides.
+    pub medians: [f64; 2],
+    /// What the two come to by themselves. There is no ratio where a figure is zero.
     pub judged: Judged,
     /// What it says of the claim.
     pub verdict: Verdict,
 }
 
-/// What a judged ratio says of a published one; `None` when a ratio means nothing because a figure
-/// is zero.
-pub fn claim(judged: &Judged, published: f64) -> Option<Comparison> {
-    let ratio = judged.ratio?;
-    let direction = (ratio > 1.0) == (published > 1.0);
+/// What a figure of two sides says of a published ratio.
+pub fn claim(found: &paired::Comparison, published: f64) -> Comparison {
+    let judged = &found.judged;
+    let is_above = match judged.ratio {
+        Some(ratio) => ratio > 1.0,
+        None => judged.difference.is_some_and(|difference| difference > 0.0),
+    };
+    let direction = is_above == (published > 1.0);
     let verdict = match judged.verdict {
         verdicts::Verdict::DirectionOnly(_) if says_equal(published) => {
-            Verdict::DirectionOnly((ratio - 1.0).abs() < ABOUT_EQUAL_HERE)
+            Verdict::DirectionOnly(judged.ratio.is_some_and(is_near_1))
         }
         verdicts::Verdict::DirectionOnly(_) => Verdict::DirectionOnly(direction),
-        _ if says_equal(published) => equal_claim(judged, ratio),
+        _ if says_equal(published) => equal_claim(judged),
         verdicts::Verdict::NotSignificant => Verdict::NotSignificant,
-        _ if direction => Verdict::Confirmed(size(ratio, published)),
+        _ if direction => Verdict::Confirmed(size(judged.ratio, published)),
         _ => Verdict::Contradicted,
     };
-    Some(Comparison { ratio, judged: *judged, verdict })
+    let medians = [found.first.median, found.other.median];
+    Comparison { medians, judged: *judged, verdict }
 }
 
-/// What a judged ratio says of "about equal".
-fn equal_claim(judged: &Judged, ratio: f64) -> Verdict {
+/// Whether a measured ratio confirms "about equal".
+fn is_near_1(ratio: f64) -> bool {
     let most = 1.0 + ABOUT_EQUAL_HERE;
-    let is_near = |value: f64| (1.0 / most..=most).contains(&value);
-    let all_near = judged.interval.is_none_or(|i| is_near(i.low) && is_near(i.high));
+    (1.0 / most..=most).contains(&ratio)
+}
+
+/// What a judged ratio says of "about equal": confirmed where the whole interval is near to 1,
+/// contradicted where a significant ratio is not. A significant ratio near to 1 whose interval
+/// reaches farther says neither.
+fn equal_claim(judged: &Judged) -> Verdict {
+    let is_near = judged.ratio.is_some_and(is_near_1);
+    let all_near = match judged.scale {
+        Scale::Ratio => judged.interval.is_some_and(|i| is_near_1(i.low) && is_near_1(i.high)),
+        Scale::Difference { .. } => judged.p == Some(1.0),
+    };
     match judged.verdict.is_significant() {
-        _ if is_near(ratio) && all_near => Verdict::Confirmed(Size::AsPublished),
-        false => Verdict::NotSignificant,
-        true if is_near(ratio) => Verdict::Confirmed(Size::AsPublished),
-        true => Verdict::Contradicted,
+        _ if is_near && all_near => Verdict::Confirmed(Size::AsPublished),
+        true if !is_near => Verdict::Contradicted,
+        _ => Verdict::NotSignificant,
     }
 }
 
@@ -105,7 +118,9 @@ fn says_equal(published: f64) -> bool {
 }
 
 /// How large a ratio in the published direction is beside the published one.
-fn size(measured: f64, published: f64) -> Size {
+fn size(measured: Option<f64>, published: f64) -> Size {
+    // Without a ratio one side has none of it, and the other has some.
+    let Some(measured) = measured else { return Size::More };
     match measured.ln() / published.ln() {
         times if times < 1.0 / FAR => Size::Less,
         times if times > FAR => Size::More,
@@ -137,6 +152,7 @@ pub(super) fn sides(figures: &Figures<'_>, item: &Headline) -> Sides {
     };
     Sides {
         kind: item.column.to_string(),
+        scale: Scale::Ratio,
         values: arms.map(|arm| rounds(figures, arm, item)),
         again: arms.map(again),
         other_day: figures.apart(arms),
@@ -158,7 +174,7 @@ pub(super) fn add_noise(family: &mut Family, record: &RunRecord, figures: &Figur
             };
             if !items.iter().any(|other| is_of_both(&other)) {
                 let sides = [0, 1].map(|side| rounds(figures, &arms[side], item));
-                family.add_noise(&item.column.to_string(), sides);
+                family.add_noise(&item.column.to_string(), Scale::Ratio, sides);
             }
         }
     }
@@ -208,6 +224,7 @@ impl Companion {
         let arms = [headline.arm.as_str(), headline.base.as_str()];
         Sides {
             kind: self.name().to_owned(),
+            scale: Scale::Ratio,
             values: arms.map(|arm| figures.rounds(arm, value)),
             again: arms.map(|arm| figures.rounds_again(arm, value)),
             other_day: figures.apart(arms),
@@ -308,23 +325,53 @@ pub(crate) fn claim_cells(
     missing: &str,
 ) -> [String; 6] {
     let published_text = format!("{published:.3}");
-    let Some(Comparison { ratio, judged, verdict }) = comparison else {
+    let Some(Comparison { medians, judged, verdict }) = comparison else {
         return [&published_text, "-", "-", "-", "-", missing].map(str::to_owned);
+    };
+    let Some(ratio) = judged.ratio.filter(|_| !judged.scale.is_difference()) else {
+        return without_ratio(published_text, medians, judged, *verdict);
     };
     let measured = match (judged.interval, judged.range) {
         (Some(interval), _) => format!("{ratio:.3} [{:.3}, {:.3}]", interval.low, interval.high),
         (None, Some(range)) => format!("{ratio:.3} ({:.3} to {:.3})", range.low, range.high),
         (None, None) => format!("{ratio:.3}"),
     };
-    let is_decided = matches!(verdict, Verdict::Confirmed(_) | Verdict::Contradicted);
-    let repeats = if is_decided { "-".to_owned() } else { paired::repeats_text(judged) };
     [
         published_text,
         measured,
         format!("{:.3}", ratio / published),
         paired::shown_text(judged),
-        repeats,
+        repeats(judged, *verdict),
         direction(*verdict).to_owned(),
+    ]
+}
+
+fn repeats(judged: &Judged, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Confirmed(_) | Verdict::Contradicted => "-".to_owned(),
+        Verdict::NotSignificant | Verdict::DirectionOnly(_) => paired::repeats_text(judged),
+    }
+}
+
+/// The cells of a claim whose figures are zero or may be: the medians, and their difference.
+fn without_ratio(
+    published: String,
+    medians: &[f64; 2],
+    judged: &Judged,
+    verdict: Verdict,
+) -> [String; 6] {
+    let [first, other] = medians.map(figure);
+    let measured = match judged.scale.is_difference() {
+        true => format!("{first} / {other}: {}", paired::ratio_text(judged)),
+        false => format!("{first} / {other}"),
+    };
+    [
+        published,
+        measured,
+        "-".to_owned(),
+        paired::shown_text(judged),
+        repeats(judged, verdict),
+        direction(verdict).to_owned(),
     ]
 }
 
@@ -400,7 +447,13 @@ pub(crate) fn sentence(
         let percent = (ratio - 1.0) * 100.0;
         format!("{}{} %", if percent >= 0.0 { "+" } else { "" }, figure(percent))
     };
-    let (of_theirs, of_ours) = (percent(published), percent(comparison.ratio));
+    let of_theirs = percent(published);
+    let of_ours = match comparison.judged.ratio.filter(|_| !comparison.judged.scale.is_difference())
+    {
+        Some(ratio) => percent(ratio),
+        // A zero has no ratio: the figures themselves.
+        None => comparison.medians.map(figure).join(" against "),
+    };
     let says = match comparison.verdict {
         Verdict::Confirmed(Size::AsPublished) => "confirmed",
         Verdict::Confirmed(Size::More) => "confirmed, and by more",
@@ -418,24 +471,25 @@ pub(crate) fn sentence(
 fn doubt(comparison: &Comparison) -> String {
     let Comparison { judged, verdict, .. } = comparison;
     let mut text = String::new();
+    let what = if judged.scale.is_difference() { "difference" } else { "ratio" };
     if *verdict == Verdict::NotSignificant && judged.could_have_shown.is_some() {
         let shown = paired::shown_text(judged);
-        text.push_str(&format!("; this run could have shown a ratio of {shown}"));
+        text.push_str(&format!("; this run could have shown a {what} of {shown}"));
     }
     match (verdict, judged.interval, judged.range) {
         (Verdict::DirectionOnly(_), Some(interval), _) => {
             let (low, high) = (figure(interval.low), figure(interval.high));
-            text.push_str(&format!("; the ratio may be {low} to {high}"));
+            text.push_str(&format!("; the {what} may be {low} to {high}"));
         }
         (Verdict::DirectionOnly(_), None, Some(range)) => {
             let (low, high) = (figure(range.low), figure(range.high));
-            text.push_str(&format!("; the repeats had ratios of {low} to {high}"));
+            text.push_str(&format!("; the repeats had {what}s of {low} to {high}"));
         }
         _ => {}
     }
     match (verdict, judged.rounds_to_decide) {
         (Verdict::NotSignificant | Verdict::DirectionOnly(_), Some(rounds)) => {
-            text.push_str(&format!("; --repeats {rounds} would decide {DECIDE_THIS}"));
+            text.push_str(&format!("; --repeats {rounds} would decide a {what} of this size"));
         }
         (Verdict::DirectionOnly(_), None) if judged.interval.is_none() => {
             text.push_str(&format!("; {DIRECTION_ONLY_DECIDE}"));
@@ -444,8 +498,6 @@ fn doubt(comparison: &Comparison) -> String {
     }
     text
 }
-
-const DECIDE_THIS: &str = "a ratio of this size";
 
 /// Where nothing is known of the noise.
 const DIRECTION_ONLY_DECIDE: &str = "nothing is known of the noise: --repeats 5 decides";

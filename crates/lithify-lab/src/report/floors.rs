@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use super::figures::{Spread, figure};
 use super::paired::{Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome};
 use super::tables::{Align, Grid};
+use crate::statistics::verdicts::Judged;
 
 /// What a target comes to. A factor says how far behind: 1.1 is a tenth, infinite is "the base has
 /// none of it".
@@ -27,21 +28,30 @@ pub enum Judgement {
 
 /// Judges the first side's figure by the base's.
 pub fn against_base(better: Better, comparison: &Comparison) -> Judgement {
-    let Comparison { first, other, judged, .. } = comparison;
-    let quotient = match judged.ratio {
-        Some(ratio) => ratio,
-        None if first.median == other.median => 1.0,
-        None => first.median / other.median,
+    let factor = factor_behind(better, comparison);
+    match comparison.outcome(better) {
+        Outcome::Worse => Judgement::Missed(factor.max(1.0)),
+        Outcome::Better => Judgement::Met,
+        _ if factor <= 1.0 => Judgement::Met,
+        Outcome::DirectionOnly(_) => Judgement::DirectionOnly(factor),
+        Outcome::NotSignificant => Judgement::NotSignificant(factor),
+    }
+}
+
+/// How far the first side is behind: at most 1 when it is not, infinite when the base has none of
+/// what is counted.
+fn factor_behind(better: Better, comparison: &Comparison) -> f64 {
+    let Judged { ratio, difference, .. } = comparison.judged;
+    let quotient = match (ratio, difference) {
+        (Some(ratio), _) => ratio,
+        // No ratio: one of the sides has none of it, or less.
+        (None, Some(difference)) if difference > 0.0 => f64::INFINITY,
+        (None, Some(difference)) if difference < 0.0 => 0.0,
+        (None, _) => 1.0,
     };
-    let factor = match better {
+    match better {
         Better::Lower => quotient,
         Better::Higher => 1.0 / quotient,
-    };
-    match comparison.outcome(better) {
-        _ if factor <= 1.0 => Judgement::Met,
-        Outcome::Worse => Judgement::Missed(factor),
-        Outcome::DirectionOnly(_) => Judgement::DirectionOnly(factor),
-        Outcome::Better | Outcome::NotSignificant => Judgement::NotSignificant(factor),
     }
 }
 
@@ -188,6 +198,7 @@ fn row(cell: &Cell) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::paired::{Family, Sides};
+    use crate::statistics::verdicts::Scale;
 
     fn repeats(values: &[f64]) -> Vec<(u64, f64)> {
         (0..).zip(values.iter().copied()).collect()
@@ -195,6 +206,10 @@ mod tests {
 
     /// Both sides have a control that differs by about 1 %, or by `noise`.
     fn comparison(first: &[f64], other: &[f64], noise: f64) -> Comparison {
+        compared(Scale::Ratio, first, other, noise)
+    }
+
+    fn compared(scale: Scale, first: &[f64], other: &[f64], noise: f64) -> Comparison {
         let again = |values: &[f64]| {
             let signs = [1.0, -1.0].into_iter().cycle();
             let noisy = values.iter().zip(signs).map(|(value, sign)| value * (1.0 + sign * noise));
@@ -203,6 +218,7 @@ mod tests {
         let mut family = Family::default();
         let place = family.add(Sides {
             kind: "figure".to_owned(),
+            scale,
             values: [repeats(first), repeats(other)],
             again: [again(first), again(other)],
             other_day: false,
@@ -250,6 +266,27 @@ mod tests {
         assert_eq!(some, Judgement::Missed(f64::INFINITY));
         assert_eq!(judged(lower, &[0.0; 3], &[0.1, 0.2, 0.1], 0.0), Judgement::Met);
         assert_eq!(judged(Better::Higher, &[5.0], &[0.0], 0.0), Judgement::Met);
+    }
+
+    /// Shares that were measured: five repeats, and the base has none of it in any.
+    #[test]
+    fn a_share_is_missed_though_the_base_has_none_of_it() {
+        let shares = [31.7, 27.5, 34.9, 30.1, 33.0];
+        let of = |first: &[f64], other: &[f64]| {
+            against_base(Better::Lower, &compared(Scale::PERCENT, first, other, 0.0))
+        };
+        assert_eq!(of(&shares, &[0.0; 5]), Judgement::Missed(f64::INFINITY));
+        assert_eq!(of(&shares[..3], &[0.0; 3]), Judgement::Missed(f64::INFINITY));
+        // None of it in one repeat alone takes nothing out of judgement.
+        let one_zero = of(&shares, &[0.0, 1.0, 2.0, 1.0, 1.0]);
+        assert!(matches!(one_zero, Judgement::Missed(factor) if factor > 25.0), "{one_zero:?}");
+        assert_eq!(of(&[0.0; 3], &[0.0; 3]), Judgement::Met);
+        assert_eq!(of(&[0.01; 3], &[0.0; 3]), Judgement::NotSignificant(f64::INFINITY));
+        assert_eq!(of(&[0.0; 5], &shares), Judgement::Met);
+        // A slowest second without an operation, where more is better.
+        let rates = [900.0, 1000.0, 1100.0, 950.0, 1050.0];
+        let slowest = compared(Scale::RATE, &[0.0; 5], &rates, 0.0);
+        assert_eq!(against_base(Better::Higher, &slowest), Judgement::Missed(f64::INFINITY));
     }
 
     #[test]

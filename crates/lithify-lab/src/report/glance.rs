@@ -2,7 +2,7 @@
 
 use super::figures::figure;
 use super::judged::Judgements;
-use super::paired::Outcome;
+use super::paired::{Outcome, signed};
 use super::pairs::Line;
 use super::tables::{Align, table};
 use crate::experiment::Phase;
@@ -46,10 +46,15 @@ pub(super) fn render(judged: &Judgements<'_>) -> Option<String> {
 }
 
 fn ratio(line: &Line) -> String {
-    let Some(ratio) = line.comparison.judged.ratio else { return "-".to_owned() };
+    let judged = &line.comparison.judged;
+    let effect = match judged.scale.is_difference() {
+        true => judged.difference.map(signed),
+        false => judged.ratio.map(figure),
+    };
+    let Some(effect) = effect else { return "-".to_owned() };
     match line.comparison.outcome(line.better) {
-        Outcome::Better | Outcome::Worse => figure(ratio),
-        Outcome::NotSignificant => format!("{} n.s.", figure(ratio)),
-        Outcome::DirectionOnly(_) => format!("~{}", figure(ratio)),
+        Outcome::Better | Outcome::Worse => effect,
+        Outcome::NotSignificant => format!("{effect} n.s."),
+        Outcome::DirectionOnly(_) => format!("~{effect}"),
     }
 }

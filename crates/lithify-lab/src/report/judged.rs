@@ -14,7 +14,7 @@ use crate::run::RunRecord;
 pub(crate) struct Claimed<'a> {
     /// As published.
     pub(crate) item: &'a Headline,
-    /// As measured; `None` where it was not, or a figure is zero.
+    /// As measured; `None` where it was not.
     pub(crate) comparison: Option<Comparison>,
     /// The figures beside it, by their names.
     pub(crate) beside: Vec<(&'static str, Comparison)>,
@@ -71,7 +71,7 @@ impl<'a> Judgements<'a> {
                 |(place, figure): (usize, pairs::PairFigure)| figure.into_line(findings.get(place));
             figures.into_iter().filter_map(line).collect()
         };
-        let of = |place: usize, published: f64| claim(&findings.get(place)?.judged, published);
+        let of = |place: usize, published: f64| Some(claim(findings.get(place)?, published));
         Judgements {
             pairs: pairs.into_iter().map(|(pair, figures)| (pair, lines(figures))).collect(),
             headlines: headlines
@@ -106,8 +106,8 @@ fn add_noise(family: &mut Family, record: &RunRecord, figures: &Figures<'_>) {
     for arms in record.plan.arms.windows(2) {
         let is_pair = |pair: &Pair| arms.contains(&pair.arm) && arms.contains(&pair.base);
         if !record.plan.experiment.pairs.iter().any(is_pair) {
-            for (kind, sides) in pairs::noise(figures, [&arms[0], &arms[1]]) {
-                family.add_noise(kind, sides);
+            for (kind, scale, sides) in pairs::noise(figures, [&arms[0], &arms[1]]) {
+                family.add_noise(kind, scale, sides);
             }
         }
     }

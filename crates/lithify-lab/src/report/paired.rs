@@ -7,8 +7,8 @@
 use super::figures::{Spread, figure};
 use crate::statistics::Interval;
 use crate::statistics::verdicts::{
-    self, Cell, FALSE_DISCOVERY_RATE, Judged, Layout, Noise, ROUNDS_MIN, Rounds, SIGN_ROUNDS_MIN,
-    Verdict, Why,
+    self, Cell, FALSE_DISCOVERY_RATE, Judged, Layout, Noise, ROUNDS_MIN, Rounds, Scale, Verdict,
+    Why,
 };
 
 /// Which direction is good.
@@ -18,6 +18,29 @@ pub enum Better {
     Higher,
     /// Less is better.
     Lower,
+}
+
+/// How a figure is read: which direction is good, and how it is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Which direction is good.
+    pub better: Better,
+    /// How it is compared.
+    pub scale: Scale,
+}
+
+impl Better {
+    /// Of a figure that is compared so.
+    pub fn by(self, scale: Scale) -> Reading {
+        Reading { better: self, scale }
+    }
+}
+
+/// Of a figure that is not zero.
+impl From<Better> for Reading {
+    fn from(better: Better) -> Reading {
+        better.by(Scale::Ratio)
+    }
 }
 
 /// What a comparison says of the first side.
@@ -103,23 +126,36 @@ impl Comparison {
     }
 }
 
-/// A ratio with its interval.
+/// A ratio or a difference with its interval.
 pub(crate) fn ratio_text(judged: &Judged) -> String {
-    match (judged.ratio, judged.interval, judged.range) {
+    let is_difference = judged.scale.is_difference();
+    let effect = if is_difference { judged.difference } else { judged.ratio };
+    let number: fn(f64) -> String = if is_difference { signed } else { figure };
+    match (effect, judged.interval, judged.range) {
         (None, _, _) => "-".to_owned(),
-        (Some(ratio), Some(Interval { low, high }), _) => {
-            format!("{} [{}, {}]", figure(ratio), figure(low), figure(high))
+        (Some(effect), Some(Interval { low, high }), _) => {
+            format!("{} [{}, {}]", number(effect), number(low), number(high))
         }
-        (Some(ratio), None, Some(Interval { low, high })) => {
-            format!("{} ({} to {})", figure(ratio), figure(low), figure(high))
+        (Some(effect), None, Some(Interval { low, high })) => {
+            format!("{} ({} to {})", number(effect), number(low), number(high))
         }
-        (Some(ratio), None, None) => figure(ratio),
+        (Some(effect), None, None) => number(effect),
+    }
+}
+
+/// A difference: its sign tells it from a ratio.
+pub(crate) fn signed(value: f64) -> String {
+    match figure(value) {
+        text if value > 0.0 => format!("+{text}"),
+        text if text == "0" => "+0".to_owned(),
+        text => text,
     }
 }
 
 pub(crate) fn shown_text(judged: &Judged) -> String {
     match judged.could_have_shown {
         None => "-".to_owned(),
+        Some(shown) if judged.scale.is_difference() => signed(shown),
         Some(shown) if shown < 1.1 => format!("{shown:.3}"),
         Some(shown) => figure(shown),
     }
@@ -128,6 +164,8 @@ pub(crate) fn shown_text(judged: &Judged) -> String {
 pub(crate) fn repeats_text(judged: &Judged) -> String {
     match (judged.rounds_to_decide, judged.verdict) {
         (Some(rounds), _) => rounds.to_string(),
+        // Nothing on either side: no number of repeats makes a difference of it.
+        _ if judged.difference == Some(0.0) => "-".to_owned(),
         (None, Verdict::NotSignificant) if judged.interval.is_some() => "> 30".to_owned(),
         (None, Verdict::DirectionOnly(Why::FewRounds | Why::NoVariance))
             if judged.interval.is_some() =>
@@ -143,6 +181,8 @@ pub(crate) fn repeats_text(judged: &Judged) -> String {
 pub struct Sides {
     /// Name of the figure: cells of one kind have noise of one size, more or less.
     pub kind: String,
+    /// How it is compared.
+    pub scale: Scale,
     /// The values of the two sides with their repeats.
     pub values: [Rounds; 2],
     /// The same sides measured again; empty without an A/A control.
@@ -161,13 +201,14 @@ pub struct Family {
 impl Family {
     /// Adds a figure of two sides; its place among the results.
     pub fn add(&mut self, sides: Sides) -> usize {
-        let Sides { kind, values, again, other_day } = sides;
+        let Sides { kind, scale, values, again, other_day } = sides;
         let finite = |mut rounds: Rounds| {
             rounds.retain(|(_, value)| value.is_finite());
             rounds
         };
         self.cells.push(Cell {
             kind,
+            scale,
             sides: values.map(finite),
             controls: again.map(finite),
             layout: Layout::Paired,
@@ -177,8 +218,8 @@ impl Family {
     }
 
     /// Adds two sides that say something of the noise of a kind, and are not judged.
-    pub fn add_noise(&mut self, kind: &str, sides: [Rounds; 2]) {
-        self.noise.push(Noise { kind: kind.to_owned(), sides });
+    pub fn add_noise(&mut self, kind: &str, scale: Scale, sides: [Rounds; 2]) {
+        self.noise.push(Noise { kind: kind.to_owned(), scale, sides });
     }
 
     /// Judges all of them together.
@@ -248,16 +289,20 @@ pub struct Basis {
     other_day: usize,
     /// Those with a control of both sides, and of one.
     controlled: [usize; 2],
-    /// How many repeats would decide the middle one of those that have too few.
-    repeats_to_decide: Option<usize>,
+    /// Those that are compared by their difference.
+    differences: usize,
+    /// How many repeats would decide the middle one of those that have too few, and of those with
+    /// a zero.
+    repeats_to_decide: [Option<usize>; 2],
 }
 
 impl Basis {
     fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Basis {
         let mut basis = Basis::default();
-        let mut repeats = Vec::new();
+        let mut repeats = [Vec::new(), Vec::new()];
         for Comparison { judged, controls, .. } in comparisons {
             basis.cells += 1;
+            basis.differences += usize::from(judged.scale.is_difference());
             basis.tested += usize::from(judged.p.is_some());
             basis.significant += usize::from(judged.verdict.is_significant());
             match controls.iter().flatten().count() {
@@ -272,10 +317,17 @@ impl Basis {
                 Why::Zeros => basis.zeros += 1,
                 Why::OtherDay => basis.other_day += 1,
             }
-            repeats.extend(judged.rounds_to_decide.filter(|_| why == Why::FewRounds));
+            let of_why = match why {
+                Why::FewRounds => &mut repeats[0],
+                Why::Zeros => &mut repeats[1],
+                Why::NoVariance | Why::OtherDay => continue,
+            };
+            of_why.push(judged.rounds_to_decide.unwrap_or(usize::MAX));
         }
-        repeats.sort_unstable();
-        basis.repeats_to_decide = repeats.get(repeats.len() / 2).copied();
+        basis.repeats_to_decide = repeats.map(|mut rounds| {
+            rounds.sort_unstable();
+            rounds.get(rounds.len() / 2).copied().filter(|rounds| *rounds < usize::MAX)
+        });
         basis
     }
 
@@ -289,11 +341,18 @@ impl Basis {
              known of the noise, with the range of the repeats (a to b)"
                 .to_owned(),
         ];
+        if self.differences > 0 {
+            lines.push(
+                "a value with a sign, as +1.50: the mean difference in the figure's unit with its \
+                 interval, of figures that may well be zero"
+                    .to_owned(),
+            );
+        }
         if self.tested > 0 {
             lines.push(format!(
                 "{} of {} tested differences are significant; of those at most {} % are expected to \
                  be false. n.s.: not significant. could have shown: the smallest ratio, or its \
-                 inverse, that would have been significant",
+                 inverse, or difference that would have been significant",
                 self.significant,
                 self.tested,
                 100.0 * FALSE_DISCOVERY_RATE
@@ -322,9 +381,14 @@ impl Basis {
 
     /// Why figures have no verdict, and what would decide them.
     fn direction_lines(&self) -> Vec<String> {
-        let decides = match self.repeats_to_decide {
+        let [few, zeros] = self.repeats_to_decide;
+        let decides = match few {
             Some(repeats) => format!("--repeats {repeats} would decide half of them"),
             None => format!("--repeats {} is the least", ROUNDS_MIN + 2),
+        };
+        let decides_zeros = match zeros {
+            Some(repeats) => format!("--repeats {repeats} would decide half of them"),
+            None => "no usual number of repeats decides them".to_owned(),
         };
         let reasons = [
             (
@@ -343,7 +407,8 @@ impl Basis {
             (
                 self.zeros,
                 format!(
-                    "a value is zero, which has no ratio. The exact test needs --repeats {SIGN_ROUNDS_MIN}"
+                    "a value is zero, which has no ratio. An exact test of the signs is left: \
+                     {decides_zeros}"
                 ),
             ),
             (
@@ -374,6 +439,7 @@ mod tests {
     fn sides(first: &[f64], other: &[f64], again: [&[f64]; 2]) -> Sides {
         Sides {
             kind: "rate".to_owned(),
+            scale: Scale::Ratio,
             values: [rounds(first), rounds(other)],
             again: again.map(rounds),
             other_day: false,

@@ -9,11 +9,11 @@ use super::figures::{
     slowed_percent, table_gb,
 };
 use super::floors::Cell;
-use super::paired::{Better, Comparison, Outcome, Sides};
+use super::paired::{Better, Comparison, Outcome, Reading, Sides};
 use super::tables::{Align, Grid};
 use crate::experiment::{Pair, Phase};
 use crate::run::cell::{CellResult, EngineSettings, PhaseResult};
-use crate::statistics::verdicts::Rounds;
+use crate::statistics::verdicts::{Rounds, Scale};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -45,42 +45,67 @@ impl Driver {
 type Value = fn(&PhaseResult, &Driver) -> Option<f64>;
 
 /// The figures with their names, which direction is good, and what they must not be worse than.
-const FIGURES: [(&str, Better, Floor, Value); 12] = [
-    ("operations/s", Better::Higher, Floor::Base, |phase, _| Some(phase.rate())),
-    ("CPU us/op", Better::Lower, Floor::Base, |phase, driver| {
+const FIGURES: [(&str, Reading, Floor, Value); 12] = [
+    ("operations/s", by_ratio(Better::Higher), Floor::Base, |phase, _| Some(phase.rate())),
+    ("CPU us/op", by_ratio(Better::Lower), Floor::Base, |phase, driver| {
         Some(cpu_us_per_operation(phase) - driver.cpu_us)
     }),
-    ("CPU us/op with settling", Better::Lower, Floor::Base, |phase, driver| {
+    ("CPU us/op with settling", by_ratio(Better::Lower), Floor::Base, |phase, driver| {
         Some(settled_cpu_us_per_operation(phase) - driver.cpu_us)
     }),
-    ("KB written/op with settling", Better::Lower, Floor::Base, |phase, _| {
+    ("KB written/op with settling", by_ratio(Better::Lower), Floor::Base, |phase, _| {
         let written = phase.usage.process_io.written_device_bytes
             + phase.settle.process_io.written_device_bytes;
         per_operation(phase, written as f64 / 1024.0)
     }),
-    ("KB read/op", Better::Lower, Floor::None, |phase, _| {
+    ("KB read/op", by_difference(READ_KB), Floor::None, |phase, _| {
         let read = phase.usage.device.map(|device| device.read_bytes)?;
         per_operation(phase, read as f64 / 1024.0)
     }),
-    ("tables settled, GB", Better::Lower, Floor::Base, |phase, _| table_gb(phase)),
-    ("directory, GB", Better::Lower, Floor::Base, |phase, _| {
+    ("tables settled, GB", by_ratio(Better::Lower), Floor::Base, |phase, _| table_gb(phase)),
+    ("directory, GB", by_ratio(Better::Lower), Floor::Base, |phase, _| {
         Some(phase.usage.directory.allocated_bytes as f64 / 1e9)
     }),
-    ("live peak / settled", Better::Lower, Floor::AtMost(|_| LIVE_PEAK_MAX), |phase, _| {
-        let settled = phase.statistics_settled.live_bytes;
-        (settled > 0).then(|| phase.peak_live_bytes() as f64 / settled as f64)
+    (
+        "live peak / settled",
+        by_ratio(Better::Lower),
+        Floor::AtMost(|_| LIVE_PEAK_MAX),
+        |phase, _| {
+            let settled = phase.statistics_settled.live_bytes;
+            (settled > 0).then(|| phase.peak_live_bytes() as f64 / settled as f64)
+        },
+    ),
+    (
+        "resident less driver's, MiB",
+        by_ratio(Better::Lower),
+        Floor::AtMost(resident_mib_max),
+        |p, driver| Some((resident_max_bytes(p) as f64 - driver.resident_bytes as f64) / MIB),
+    ),
+    ("slowed share, %", by_difference(Scale::PERCENT), Floor::Base, |phase, _| {
+        slowed_percent(phase)
     }),
-    ("resident less driver's, MiB", Better::Lower, Floor::AtMost(resident_mib_max), |p, driver| {
-        Some((resident_max_bytes(p) as f64 - driver.resident_bytes as f64) / MIB)
-    }),
-    ("slowed share, %", Better::Lower, Floor::Base, |phase, _| slowed_percent(phase)),
-    ("windows of 100 ms without a write, %", Better::Lower, Floor::Base, |phase, _| {
-        Some(100.0 * phase.observed_stalls.share())
-    }),
-    ("longest gap, ms", Better::Lower, Floor::AtMost(|_| GAP_MS_MAX), |phase, _| {
+    (
+        "windows of 100 ms without a write, %",
+        by_difference(Scale::PERCENT),
+        Floor::Base,
+        |phase, _| Some(100.0 * phase.observed_stalls.share()),
+    ),
+    ("longest gap, ms", by_difference(Scale::GAP_MS), Floor::AtMost(|_| GAP_MS_MAX), |phase, _| {
         Some(phase.observed_stalls.longest_gap_us? as f64 / 1e3)
     }),
 ];
+
+/// What is read may be nothing at all, where all is cached.
+const READ_KB: Scale = Scale::Difference { resolution: 0.01 };
+
+const fn by_ratio(better: Better) -> Reading {
+    Reading { better, scale: Scale::Ratio }
+}
+
+/// Of what there may be none, and less is better.
+const fn by_difference(scale: Scale) -> Reading {
+    Reading { better: Better::Lower, scale }
+}
 
 /// Most live bytes in units of those that are left when nothing is due.
 const LIVE_PEAK_MAX: f64 = 1.2;
@@ -137,8 +162,9 @@ pub(crate) struct Line {
 pub(crate) fn figures_of(figures: &Figures<'_>, pair: &Pair) -> Vec<PairFigure> {
     let arms = [pair.arm.as_str(), pair.base.as_str()];
     let other_day = figures.apart(arms);
-    let sides = |kind: &str, value: &dyn Fn(&CellResult) -> Option<f64>| Sides {
+    let sides = |kind: &str, scale: Scale, value: &dyn Fn(&CellResult) -> Option<f64>| Sides {
         kind: kind.to_owned(),
+        scale,
         values: arms.map(|arm| figures.rounds(arm, value)),
         again: arms.map(|arm| figures.rounds_again(arm, value)),
         other_day,
@@ -146,13 +172,13 @@ pub(crate) fn figures_of(figures: &Figures<'_>, pair: &Pair) -> Vec<PairFigure> 
     let mut all = Vec::new();
     for phase in [Phase::Load, Phase::Query] {
         let driver = Driver::of(figures, phase);
-        for (name, better, floor, value) in FIGURES {
-            let sides = sides(name, &|result| value(result.phase(phase), &driver));
+        for (name, Reading { better, scale }, floor, value) in FIGURES {
+            let sides = sides(name, scale, &|result| value(result.phase(phase), &driver));
             all.push(PairFigure { phase, name: name.to_owned(), better, floor, sides });
         }
         for (operation, percentile) in percentiles(figures, pair, phase) {
             let of = |result: &CellResult| percentile.of(result.phase(phase), &operation);
-            let sides = sides(percentile.name, &of);
+            let sides = sides(percentile.name, Scale::Ratio, &of);
             let (name, better) = (percentile.name_of(&operation), Better::Lower);
             all.push(PairFigure { phase, name, better, floor: Floor::Base, sides });
         }
@@ -161,13 +187,16 @@ pub(crate) fn figures_of(figures: &Figures<'_>, pair: &Pair) -> Vec<PairFigure> 
 }
 
 /// Two arms that are no pair: what they say of the noise of the figures.
-pub(crate) fn noise(figures: &Figures<'_>, arms: [&str; 2]) -> Vec<(&'static str, [Rounds; 2])> {
+pub(crate) fn noise(
+    figures: &Figures<'_>,
+    arms: [&str; 2],
+) -> Vec<(&'static str, Scale, [Rounds; 2])> {
     let mut all = Vec::new();
     for phase in [Phase::Load, Phase::Query] {
         let driver = Driver::of(figures, phase);
-        all.extend(FIGURES.iter().map(|(name, _, _, value)| {
+        all.extend(FIGURES.iter().map(|(name, reading, _, value)| {
             let of = |result: &CellResult| value(result.phase(phase), &driver);
-            (*name, arms.map(|arm| figures.rounds(arm, of)))
+            (*name, reading.scale, arms.map(|arm| figures.rounds(arm, of)))
         }));
     }
     all
@@ -177,7 +206,7 @@ pub(crate) fn noise(figures: &Figures<'_>, arms: [&str; 2]) -> Vec<(&'static str
 pub(crate) struct Measure {
     pub(crate) phase: Phase,
     pub(crate) name: String,
-    pub(crate) better: Better,
+    pub(crate) reading: Reading,
     pub(crate) value: f64,
 }
 
@@ -187,16 +216,16 @@ pub(crate) fn measures(figures: &Figures<'_>, result: &CellResult) -> Vec<Measur
     for phase in [Phase::Load, Phase::Query] {
         let driver = Driver::of(figures, phase);
         let cell = result.phase(phase);
-        let measure = |name: String, better, value: Option<f64>| {
-            value.map(|value| Measure { phase, name, better, value })
+        let measure = |name: String, reading, value: Option<f64>| {
+            value.map(|value| Measure { phase, name, reading, value })
         };
-        measures.extend(FIGURES.iter().filter_map(|(name, better, _, value)| {
-            measure((*name).to_owned(), *better, value(cell, &driver))
+        measures.extend(FIGURES.iter().filter_map(|(name, reading, _, value)| {
+            measure((*name).to_owned(), *reading, value(cell, &driver))
         }));
         measures.extend(cell.latencies.iter().flat_map(|summary| {
             PERCENTILES.iter().filter_map(move |percentile| {
                 let value = percentile.of(cell, &summary.op);
-                measure(percentile.name_of(&summary.op), Better::Lower, value)
+                measure(percentile.name_of(&summary.op), Better::Lower.into(), value)
             })
         }));
     }

@@ -1,6 +1,6 @@
 //! Figures, verdicts, and the whole text of a report from a fixed record.
 
-use super::compare::{Comparison, Size, Verdict, claim, sentence};
+use super::compare::{Comparison, Size, Verdict, claim, claim_cells, sentence};
 use super::figures::{Spread, column_value, figure};
 use super::paired::{Family, Sides};
 use super::*;
@@ -53,7 +53,7 @@ fn spreads() {
 }
 
 /// What comes of a claim that nobody else's noise helps to judge.
-fn claimed(arm: &[f64], base: &[f64], published: f64) -> Option<Comparison> {
+fn claimed(arm: &[f64], base: &[f64], published: f64) -> Comparison {
     let rounds = |values: &[f64]| (0..).zip(values.iter().copied()).collect::<Vec<(u64, f64)>>();
     let mut family = Family::default();
     let again = |values: &[f64]| rounds(values);
@@ -62,14 +62,12 @@ fn claimed(arm: &[f64], base: &[f64], published: f64) -> Option<Comparison> {
         again: [again(arm), again(base)],
         ..Sides::default()
     });
-    claim(&family.judge().get(0)?.judged, published)
+    claim(family.judge().get(0).expect("both sides have values"), published)
 }
 
 #[test]
 fn a_claim_is_confirmed_by_a_significant_difference() {
-    let verdict = |arm: &[f64], base: &[f64], published| {
-        claimed(arm, base, published).expect("has a ratio").verdict
-    };
+    let verdict = |arm: &[f64], base: &[f64], published| claimed(arm, base, published).verdict;
     let (one, two) = ([1.0, 1.01, 0.99], [2.0, 2.01, 1.99]);
     let as_published = Verdict::Confirmed(Size::AsPublished);
     assert_eq!(verdict(&one, &two, 0.5), as_published);
@@ -78,18 +76,31 @@ fn a_claim_is_confirmed_by_a_significant_difference() {
     assert_eq!(verdict(&[1.0, 2.0, 3.0], &[2.0, 1.9, 2.1], 0.5), Verdict::NotSignificant);
     assert_eq!(verdict(&one[..2], &two[..2], 0.5), Verdict::DirectionOnly(true));
     assert_eq!(verdict(&one[..1], &two[..1], 1.5), Verdict::DirectionOnly(false));
-    assert_eq!(claimed(&one, &[0.0; 3], 0.5), None);
-    let comparison = claimed(&[1.0; 3], &[2.0; 3], 0.5).expect("has a ratio");
-    assert!((comparison.ratio - 0.5).abs() < 1e-12);
+    let comparison = claimed(&[1.0; 3], &[2.0; 3], 0.5);
+    assert!((comparison.judged.ratio.expect("has one") - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn a_claim_with_a_zero_says_what_was_measured() {
+    let (some, none) = ([1.0, 1.01, 0.99], [0.0; 3]);
+    let zeros = claimed(&some, &none, 0.5);
+    assert_eq!(zeros.verdict, Verdict::DirectionOnly(false));
+    let text = sentence("it is so", "reads", 0.5, Some(&zeros));
+    assert!(text.contains("not as published: reads 1.00 against 0 here, -50.0 %"), "{text}");
+    let cells = claim_cells(0.5, Some(&zeros), "not measured");
+    assert_eq!(cells[1..3], ["1.00 / 0".to_owned(), "-".to_owned()]);
+    // Enough repeats decide it by their signs.
+    let zeros = claimed(&[0.0; 6], &[1.0, 2.0, 1.0, 3.0, 1.0, 2.0], 0.5);
+    assert_eq!(zeros.verdict, Verdict::Confirmed(Size::More));
 }
 
 #[test]
 fn a_published_ratio_near_to_1_says_about_equal() {
-    let verdict = |arm: &[f64], published| {
-        claimed(arm, &[1.0, 1.0, 1.0], published).expect("has a ratio").verdict
-    };
+    let verdict = |arm: &[f64], published| claimed(arm, &[1.0, 1.0, 1.0], published).verdict;
     for published in [0.985, 1.0, 1.015] {
         let equal = Verdict::Confirmed(Size::AsPublished);
+        let wide = [1.05, 1.042, 1.058];
+        assert_eq!(verdict(&wide, published), Verdict::NotSignificant, "the interval is too wide");
         assert_eq!(verdict(&[1.0, 1.01, 0.99], published), equal);
         assert_eq!(verdict(&[1.03, 1.03, 1.03], published), equal, "significant, and near to 1");
         assert_eq!(verdict(&[0.7, 1.4, 1.0], published), Verdict::NotSignificant);
@@ -107,7 +118,7 @@ fn a_published_ratio_near_to_1_says_about_equal() {
 #[test]
 fn a_sentence_says_both_sizes() {
     let says = |arm: f64, published| {
-        sentence("it is so", "tps", published, claimed(&[arm; 3], &[1.0; 3], published).as_ref())
+        sentence("it is so", "tps", published, Some(&claimed(&[arm; 3], &[1.0; 3], published)))
     };
     assert_eq!(
         says(0.88, 0.979),
@@ -120,7 +131,7 @@ fn a_sentence_says_both_sizes() {
     assert!(says(1.01, 1.01).contains(": confirmed: "), "{}", says(1.01, 1.01));
     assert!(says(0.5, 1.02).contains(": contradicted: "), "{}", says(0.5, 1.02));
     let of = |arm: &[f64], base: &[f64]| {
-        sentence("it is so", "tps", 0.8, claimed(arm, base, 0.8).as_ref())
+        sentence("it is so", "tps", 0.8, Some(&claimed(arm, base, 0.8)))
     };
     let noisy = of(&[1.0, 2.0, 1.2], &[1.5, 1.4, 1.8]);
     assert!(noisy.contains(": not significant here: tps -"), "{noisy}");

@@ -377,7 +377,7 @@ pub(crate) fn claimed(run: &Run<TablePlan>) -> Claims<'_> {
     let items = added.into_iter().map(|(item, engine, place)| Claimed {
         item,
         engine,
-        comparison: findings.get(place).and_then(|found| claim(&found.judged, item.published)),
+        comparison: findings.get(place).map(|found| claim(found, item.published)),
     });
     Claims { items: items.collect(), basis: findings.basis.clone() }
 }

@@ -12,14 +12,19 @@
 //! 4. Cells are significant by the procedure of Benjamini and Hochberg (1995) over all cells that
 //!    could be tested: at most [`FALSE_DISCOVERY_RATE`] of the findings are expected to be false.
 //!
-//! A ratio of zeros has no logarithm. Such cells are judged by an exact sign test of the rounds'
-//! differences, which needs [`SIGN_ROUNDS_MIN`] rounds; with fewer they have a direction only.
+//! Figures that may well be zero (shares of a time, gaps) are judged by the rounds' differences in
+//! their own unit, in the same way. Each figure declares its [`Scale`]; no data decides it.
+//!
+//! A figure on the ratio scale that is zero after all has no logarithm. Such cells are judged by an
+//! exact sign test of the rounds' differences, which needs [`SIGN_ROUNDS_MIN`] rounds or more; with
+//! fewer they have a direction only.
 //! `simulation` measures how often the rule is wrong and what it finds.
 //!
 //! Pure and deterministic. Which direction is good is not known here.
 
 mod estimate;
 mod pooling;
+mod projection;
 #[cfg(test)]
 mod simulation;
 
@@ -28,8 +33,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::beta_reg;
 
 use super::Interval;
-use estimate::{Estimate, log_ratios};
+use estimate::{Estimate, compared, differences};
 use pooling::{Prior, Variance};
+use projection::Growth;
 
 /// The expected share of false findings among the findings of a report.
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
@@ -50,8 +56,71 @@ const INTERVAL_FREEDOM_MIN: f64 = 2.0;
 /// distribution.
 const FREEDOM_MAX: f64 = 30.0;
 
-/// Most rounds that are named as what would decide a cell.
-const ROUNDS_NAMED_MAX: usize = 30;
+/// No logarithm of a ratio is taken to be known better than that: a thousandth.
+const LOG_RESOLUTION: f64 = 0.001;
+
+/// How a figure is compared. It is declared beside the name of the figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Scale {
+    /// By ratios: for figures that are not zero.
+    #[default]
+    Ratio,
+    /// By differences in the figure's own unit: for figures that may well be zero.
+    Difference {
+        /// No difference is taken to be known better than that, in the figure's unit.
+        resolution: f64,
+    },
+}
+
+impl Scale {
+    /// Of shares in percent.
+    pub const PERCENT: Scale = Scale::Difference { resolution: 0.1 };
+
+    /// Of times without an operation, in milliseconds.
+    pub const GAP_MS: Scale = Scale::Difference { resolution: 1.0 };
+
+    /// Of rates per second that may fall to nothing.
+    pub const RATE: Scale = Scale::Difference { resolution: 1.0 };
+
+    /// True for differences.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Scale::Difference { .. })
+    }
+
+    /// Where a value lies; `None` where it has no place.
+    fn place(self, value: f64) -> Option<f64> {
+        match self {
+            Scale::Ratio => (value > 0.0 && value.is_finite()).then(|| value.ln()),
+            Scale::Difference { .. } => value.is_finite().then_some(value),
+        }
+    }
+
+    /// An effect for people: a ratio, or a difference.
+    fn shown(self, effect: f64) -> f64 {
+        match self {
+            Scale::Ratio => effect.exp(),
+            Scale::Difference { .. } => effect,
+        }
+    }
+
+    fn shown_interval(self, Interval { low, high }: Interval) -> Interval {
+        Interval { low: self.shown(low), high: self.shown(high) }
+    }
+
+    /// The smallest variance of a round's effect.
+    fn variance_min(self) -> f64 {
+        match self {
+            Scale::Ratio => LOG_RESOLUTION * LOG_RESOLUTION,
+            Scale::Difference { resolution } => resolution * resolution,
+        }
+    }
+
+    /// Whether a variance says something of other cells. Zeros beside zeros do not: they say that
+    /// there was none of it, not how it varies where there is some.
+    fn lends(self, variance: Variance) -> bool {
+        !self.is_difference() || variance.value > self.variance_min()
+    }
+}
 
 /// Values with the rounds that they are of.
 pub type Rounds = Vec<(u64, f64)>;
@@ -84,6 +153,8 @@ pub enum Why {
 pub struct Cell {
     /// Cells of one kind have noise of one size, more or less: the name of the figure.
     pub kind: String,
+    /// How it is compared.
+    pub scale: Scale,
     /// The side above the line, and the one below it.
     pub sides: [Rounds; 2],
     /// The same sides measured again, in the same rounds; empty without an A/A control.
@@ -99,6 +170,8 @@ pub struct Cell {
 pub struct Noise {
     /// The name of the figure.
     pub kind: String,
+    /// How it is compared.
+    pub scale: Scale,
     /// Two sides that were measured in turn.
     pub sides: [Rounds; 2],
 }
@@ -120,22 +193,30 @@ pub enum Verdict {
 /// A judged cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Geometric mean of the rounds' ratios; `None` where a value is zero or less.
+    /// How it was compared. Interval, range and what could have been shown are ratios, or
+    /// differences in the figure's unit.
+    pub scale: Scale,
+    /// Geometric mean of the rounds' ratios, or, for differences, the ratio of the means; `None`
+    /// where a value is zero or less, or the mean below the line is.
     pub ratio: Option<f64>,
-    /// Its 95 % interval, by itself: not widened for the number of cells. `None` without a usable
-    /// variance.
+    /// Mean difference of the rounds, above less below, in the figure's unit; `None` where a side
+    /// has no value.
+    pub difference: Option<f64>,
+    /// The 95 % interval of what is compared, by itself: not widened for the number of cells.
+    /// `None` without a usable variance.
     pub interval: Option<Interval>,
-    /// The smallest and the largest of the rounds' ratios; `None` with one, or where sides are no
-    /// pairs.
+    /// The smallest and the largest of the rounds' ratios or differences; `None` with one, or where
+    /// sides are no pairs.
     pub range: Option<Interval>,
     /// What it says.
     pub verdict: Verdict,
     /// Two-sided; `None` without a test.
     pub p: Option<f64>,
-    /// The smallest ratio above 1 (or its inverse) that would have been significant here.
+    /// The smallest ratio above 1 (or its inverse), or the smallest difference either way, that
+    /// would have been significant here.
     pub could_have_shown: Option<f64>,
-    /// Fewest rounds with which a ratio as large as this one would be significant, if there is no
-    /// verdict and it is at most thirty.
+    /// Fewest rounds of the whole report with which this cell would be among its findings, if all
+    /// effects and variances stayed as they are; `None` where it is one, or with more than thirty.
     pub rounds_to_decide: Option<usize>,
 }
 
@@ -148,59 +229,60 @@ impl Verdict {
 
 /// Judges all cells of a report together.
 pub fn judge(cells: &[Cell], noise: &[Noise]) -> Vec<Judged> {
+    let (tests, limit) = tested(cells, noise);
+    let advice = projection::rounds_to_decide(&tests, limit);
+    tests.iter().zip(advice).map(|(test, rounds)| test.judged(limit, rounds)).collect()
+}
+
+/// All cells on their way to verdicts, and the limit of the findings.
+fn tested(cells: &[Cell], noise: &[Noise]) -> (Vec<Test>, Limit) {
     let estimates: Vec<Option<Estimate>> = cells.iter().map(Estimate::of).collect();
+    let kind_of = |cell: &Cell| cell.scale.is_difference();
     let priors = pooling::priors(
         cells.iter().zip(&estimates).flat_map(|(cell, estimate)| {
             let variances = estimate.iter().flat_map(|estimate| &estimate.of_kind);
-            variances.map(|variance| (cell.kind.as_str(), *variance))
+            variances.map(move |variance| ((cell.kind.as_str(), kind_of(cell)), *variance))
         }),
         noise.iter().filter_map(|noise| {
-            Some((noise.kind.as_str(), Variance::about_mean(&log_ratios(&noise.sides)?)?))
+            let values = differences(noise.scale, &noise.sides)?;
+            let variance = Variance::about_mean(&values, noise.scale.variance_min())?;
+            let kind = (noise.kind.as_str(), noise.scale.is_difference());
+            noise.scale.lends(variance).then_some((kind, variance))
         }),
     );
-    let tests: Vec<Test> = cells
-        .iter()
-        .zip(&estimates)
-        .map(|(cell, estimate)| Test::of(cell, estimate.as_ref(), priors.get(cell.kind.as_str())))
-        .collect();
-    let limit = Limit::of(&tests);
-    tests.iter().map(|test| test.judged(limit)).collect()
+    let of_cell = |(cell, estimate): (&Cell, &Option<Estimate>)| {
+        let prior = priors.get(&(cell.kind.as_str(), kind_of(cell)));
+        match estimate {
+            Some(estimate) => Test::of_effect(cell, estimate, prior),
+            None => Test::of_signs(cell),
+        }
+    };
+    let tests: Vec<Test> = cells.iter().zip(&estimates).map(of_cell).collect();
+    let limit = Limit::of(tests.iter().filter_map(|test| test.p));
+    (tests, limit)
 }
 
 /// A cell on its way to a verdict.
 struct Test {
-    /// Logarithm of the ratio.
+    scale: Scale,
+    /// On the scale: the logarithm of the ratio, or the difference.
     effect: Option<f64>,
+    /// The same on the other scale.
+    aside: Option<f64>,
     range: Option<Interval>,
     /// Standard error of the effect, and its degrees of freedom.
     error: Option<(f64, f64)>,
-    /// How the error shrinks with rounds: variance of a round, prior degrees of freedom, rounds,
-    /// whether both sides have a control.
-    growth: Option<Growth>,
+    /// What more rounds would say.
+    growth: Growth,
+    rounds: usize,
     p: Option<f64>,
     /// Whether the first side is above the other.
     is_above: bool,
     why: Option<Why>,
 }
 
-/// What decides how many rounds are enough.
-#[derive(Clone, Copy)]
-struct Growth {
-    variance: f64,
-    prior_freedom: f64,
-    freedom_per_round: f64,
-    sides: f64,
-}
-
 impl Test {
-    fn of(cell: &Cell, estimate: Option<&Estimate>, prior: Option<&Prior>) -> Test {
-        match estimate {
-            Some(estimate) => Test::of_ratios(cell, estimate, prior),
-            None => Test::of_signs(cell),
-        }
-    }
-
-    fn of_ratios(cell: &Cell, estimate: &Estimate, prior: Option<&Prior>) -> Test {
+    fn of_effect(cell: &Cell, estimate: &Estimate, prior: Option<&Prior>) -> Test {
         let moderated = match (estimate.pooled, prior) {
             (Some(own), Some(prior)) => Some(prior.moderate(own)),
             (None, Some(prior)) => Some(prior.variance()),
@@ -212,120 +294,123 @@ impl Test {
             (value, variance.freedom.min(FREEDOM_MAX))
         });
         let effect = estimate.effect;
+        let least = cell.scale.variance_min();
+        // None of it on either side in any round: equal, however little is known of the noise.
+        let is_equal = cell.scale.is_difference()
+            && effect == 0.0
+            && estimate.pooled.is_some_and(|own| own.value <= least);
         let why = match error {
             _ if cell.other_day => Some(Why::OtherDay),
             _ if estimate.rounds < ROUNDS_MIN => Some(Why::FewRounds),
+            _ if is_equal => None,
             Some((_, freedom)) if freedom >= FREEDOM_MIN => None,
             _ => Some(Why::NoVariance),
         };
-        let growth = error.map(|(variance, _)| Growth {
-            variance,
+        let growth = error.map_or(Growth::Unknown, |(variance, _)| Growth::OfEffect {
+            effect,
+            variance: variance * estimate.share * estimate.rounds as f64,
             prior_freedom: prior.map_or(0.0, |prior| prior.variance().freedom),
-            freedom_per_round: estimate.pooled.map_or(1.0, |pooled| {
-                pooled.freedom / estimate.rounds.saturating_sub(1).max(1) as f64
-            }),
-            sides: estimate.scale * estimate.rounds as f64,
+            freedom: estimate.freedom,
         });
-        let error = error.map(|(variance, freedom)| ((variance * estimate.scale).sqrt(), freedom));
-        let tested = error.filter(|_| why.is_none());
+        let error = error.map(|(variance, freedom)| ((variance * estimate.share).sqrt(), freedom));
+        let of_error = |(error, freedom): (f64, f64)| two_sided_p(effect / error, freedom);
+        let p = if is_equal { Some(1.0) } else { error.map(of_error) };
         Test {
+            scale: cell.scale,
             effect: Some(effect),
+            aside: aside(cell),
             range: estimate.range,
-            p: tested.map(|(error, freedom)| two_sided_p(effect / error, freedom)),
+            p: p.filter(|_| why.is_none()),
             error,
             growth,
+            rounds: estimate.rounds,
             is_above: effect > 0.0,
             why,
         }
     }
 
-    /// Zeros: an exact test of the signs of the rounds' differences.
+    /// Zeros where ratios are compared: an exact test of the signs of the rounds' differences.
     fn of_signs(cell: &Cell) -> Test {
-        let [above, below] = &cell.sides;
+        let [above, below] = compared(cell);
+        let rounds = above.len().min(below.len());
         let differences: Vec<f64> = match cell.layout {
             Layout::Unpaired => Vec::new(),
-            Layout::Paired => above
-                .iter()
-                .filter_map(|(round, value)| {
-                    let of_round = below.iter().find(|(other, _)| other == round)?;
-                    Some(value - of_round.1)
-                })
-                .collect(),
+            Layout::Paired => differences(Scale::RATE, &cell.sides).unwrap_or_default(),
         };
-        let rounds = differences.len();
         let ups = differences.iter().filter(|difference| **difference > 0.0).count();
         let downs = differences.iter().filter(|difference| **difference < 0.0).count();
-        let is_equal = rounds > 0 && ups + downs == 0;
-        let why = match rounds {
+        let is_equal = !differences.is_empty() && ups + downs == 0;
+        let why = match differences.len() {
             _ if cell.other_day => Some(Why::OtherDay),
-            _ if is_equal && rounds >= ROUNDS_MIN => None,
-            rounds if rounds < ROUNDS_MIN => Some(Why::FewRounds),
-            rounds if rounds < SIGN_ROUNDS_MIN => Some(Why::Zeros),
+            _ if rounds < ROUNDS_MIN => Some(Why::FewRounds),
+            _ if is_equal => None,
+            tested if tested < SIGN_ROUNDS_MIN => Some(Why::Zeros),
             _ => None,
         };
         let p = if is_equal { 1.0 } else { sign_p(ups, downs) };
         Test {
+            scale: cell.scale,
             effect: is_equal.then_some(0.0),
+            aside: aside(cell),
             range: None,
             error: None,
-            growth: None,
+            growth: Growth::OfSigns { ups, downs, rounds: differences.len() },
+            rounds,
             p: why.is_none().then_some(p),
             is_above: ups > downs,
             why,
         }
     }
 
-    fn judged(&self, limit: Limit) -> Judged {
-        let verdict = match (self.why, self.p) {
+    fn verdict(&self, limit: Limit) -> Verdict {
+        match (self.why, self.p) {
             (Some(why), _) => Verdict::DirectionOnly(why),
             (None, Some(p)) if p <= limit.found && self.is_above => Verdict::Greater,
             (None, Some(p)) if p <= limit.found => Verdict::Smaller,
             _ => Verdict::NotSignificant,
-        };
+        }
+    }
+
+    fn judged(&self, limit: Limit, rounds_to_decide: Option<usize>) -> Judged {
+        let scale = self.scale;
         let interval = self.effect.zip(self.error).map(|(effect, (error, freedom))| {
             let reach = t_quantile(0.05, freedom) * error;
-            Interval { low: (effect - reach).exp(), high: (effect + reach).exp() }
+            scale.shown_interval(Interval { low: effect - reach, high: effect + reach })
         });
         let tested = self.error.filter(|_| self.why.is_none());
-        let shown = tested.map(|(error, freedom)| (t_quantile(limit.next, freedom) * error).exp());
-        let undecided = !verdict.is_significant() && self.why != Some(Why::OtherDay);
+        let shown =
+            tested.map(|(error, freedom)| scale.shown(t_quantile(limit.next, freedom) * error));
+        let effect = self.effect.map(|effect| scale.shown(effect));
+        let (ratio, difference) = match scale {
+            Scale::Ratio => (effect, self.aside),
+            Scale::Difference { .. } => (self.aside, effect),
+        };
         Judged {
-            ratio: self.effect.map(f64::exp),
+            scale,
+            ratio,
+            difference,
             interval,
-            range: self.range,
-            verdict,
+            range: self.range.map(|range| scale.shown_interval(range)),
+            verdict: self.verdict(limit),
             p: self.p,
             could_have_shown: shown,
-            rounds_to_decide: self
-                .effect
-                .zip(self.growth)
-                .filter(|_| undecided)
-                .and_then(|(effect, growth)| growth.rounds_to_decide(effect, limit.next)),
+            rounds_to_decide,
         }
     }
 }
 
-impl Growth {
-    /// Fewest rounds with which an effect of that size would be significant.
-    fn rounds_to_decide(self, effect: f64, p: f64) -> Option<usize> {
-        let is_enough = |rounds: usize| {
-            let rounds = rounds as f64;
-            let freedom = self.prior_freedom + self.freedom_per_round * (rounds - 1.0);
-            let error = (self.variance * self.sides / rounds).sqrt();
-            freedom >= FREEDOM_MIN
-                && effect.abs() >= t_quantile(p, freedom.min(FREEDOM_MAX)) * error
-        };
-        // More rounds are never worse: halving.
-        let (mut low, mut high) = (ROUNDS_MIN, ROUNDS_NAMED_MAX + 1);
-        while low < high {
-            let middle = (low + high) / 2;
-            if is_enough(middle) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        (low <= ROUNDS_NAMED_MAX).then_some(low)
+/// What is said beside the effect: the mean difference beside a ratio, the ratio of the means beside
+/// a difference.
+fn aside(cell: &Cell) -> Option<f64> {
+    let [above, below] = compared(cell);
+    if above.is_empty() || below.is_empty() {
+        return None;
+    }
+    let [above, below] = [above, below].map(|values| estimate::mean(&values));
+    match cell.scale {
+        Scale::Ratio => Some(above - below),
+        Scale::Difference { .. } if above == below => Some(1.0),
+        Scale::Difference { .. } => (below > 0.0 && above >= 0.0).then(|| above / below),
     }
 }
 
@@ -340,8 +425,8 @@ struct Limit {
 
 impl Limit {
     /// Benjamini and Hochberg's: the largest p(k) that is at most k/m of the rate.
-    fn of(tests: &[Test]) -> Limit {
-        let mut values: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
+    fn of(p_values: impl Iterator<Item = f64>) -> Limit {
+        let mut values: Vec<f64> = p_values.collect();
         values.sort_by(f64::total_cmp);
         let all = values.len().max(1) as f64;
         let threshold = |count: usize| FALSE_DISCOVERY_RATE * count as f64 / all;

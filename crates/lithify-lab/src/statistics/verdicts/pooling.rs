@@ -18,9 +18,6 @@ use std::collections::BTreeMap;
 
 use statrs::function::gamma::digamma;
 
-/// No logarithm of a ratio is taken to be known better than that: a thousandth.
-const DEVIATION_MIN: f64 = 0.001;
-
 /// Fewest variances by which a kind lends.
 const VARIANCES_MIN: usize = 3;
 
@@ -32,24 +29,19 @@ pub(super) struct Variance {
 }
 
 impl Variance {
-    /// Never below the resolution.
-    fn new(value: f64, freedom: f64) -> Variance {
-        Variance { value: value.max(DEVIATION_MIN * DEVIATION_MIN), freedom }
-    }
-
-    /// Of values whose mean is not known; `None` with fewer than two.
-    pub(super) fn about_mean(values: &[f64]) -> Option<Variance> {
+    /// Of values whose mean is not known, and not below `least`; `None` with fewer than two.
+    pub(super) fn about_mean(values: &[f64], least: f64) -> Option<Variance> {
         let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
         let mean = super::estimate::mean(values);
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Some(Variance::new(squares / freedom, freedom))
+        Some(Variance { value: (squares / freedom).max(least), freedom })
     }
 
-    /// Of values whose mean is zero; `None` without any.
-    pub(super) fn about_zero(values: &[f64]) -> Option<Variance> {
+    /// Of values whose mean is zero, and not below `least`; `None` without any.
+    pub(super) fn about_zero(values: &[f64], least: f64) -> Option<Variance> {
         let freedom = Some(values.len()).filter(|freedom| *freedom > 0)? as f64;
         let squares: f64 = values.iter().map(|value| value * value).sum();
-        Some(Variance::new(squares / freedom, freedom))
+        Some(Variance { value: (squares / freedom).max(least), freedom })
     }
 
     /// The mean of two variances of different size: degrees of freedom by Satterthwaite.
@@ -63,14 +55,14 @@ impl Variance {
         let sum = parts[0] + parts[1];
         let squares =
             parts[0].powi(2) / variances[0].freedom + parts[1].powi(2) / variances[1].freedom;
-        Variance::new(sum / (weights[0] + weights[1]), sum * sum / squares)
+        Variance { value: sum / (weights[0] + weights[1]), freedom: sum * sum / squares }
     }
 
     /// Two estimates of one variance together.
     pub(super) fn with(self, other: Variance) -> Variance {
         let freedom = self.freedom + other.freedom;
         let sum = self.value * self.freedom + other.value * other.freedom;
-        Variance::new(sum / freedom, freedom)
+        Variance { value: sum / freedom, freedom }
     }
 }
 
@@ -110,16 +102,19 @@ impl Prior {
             excess if excess > 0.0 => 2.0 * trigamma_inverse(excess),
             _ => most,
         };
-        Some(Prior(Variance::new(middle.exp(), lent.min(most))))
+        Some(Prior(Variance { value: middle.exp(), freedom: lent.min(most) }))
     }
 }
 
+/// A kind: the name of a figure, and whether it is judged by differences.
+pub(super) type Kind<'a> = (&'a str, bool);
+
 /// The priors of all kinds that have enough variances.
 pub(super) fn priors<'a>(
-    cells: impl Iterator<Item = (&'a str, Variance)>,
-    noise: impl Iterator<Item = (&'a str, Variance)>,
-) -> BTreeMap<&'a str, Prior> {
-    let mut kinds: BTreeMap<&str, Vec<Variance>> = BTreeMap::new();
+    cells: impl Iterator<Item = (Kind<'a>, Variance)>,
+    noise: impl Iterator<Item = (Kind<'a>, Variance)>,
+) -> BTreeMap<Kind<'a>, Prior> {
+    let mut kinds: BTreeMap<Kind<'a>, Vec<Variance>> = BTreeMap::new();
     for (kind, variance) in cells.chain(noise) {
         kinds.entry(kind).or_default().push(variance);
     }
@@ -172,18 +167,21 @@ mod tests {
         let close = |v: Variance, value: f64, freedom: f64| {
             (v.value - value).abs() < 1e-12 && (v.freedom - freedom).abs() < 1e-9
         };
-        let about_mean = Variance::about_mean(&[1.0, 2.0, 3.0]).expect("three");
+        let about_mean = Variance::about_mean(&[1.0, 2.0, 3.0], 1e-6).expect("three");
         assert!(close(about_mean, 1.0, 2.0));
-        assert!(close(Variance::about_zero(&[3.0, 4.0]).expect("two"), 12.5, 2.0));
-        assert_eq!((Variance::about_mean(&[1.0]), Variance::about_zero(&[])), (None, None));
+        assert!(close(Variance::about_zero(&[3.0, 4.0], 1e-6).expect("two"), 12.5, 2.0));
+        assert_eq!(
+            (Variance::about_mean(&[1.0], 1.0), Variance::about_zero(&[], 1.0)),
+            (None, None)
+        );
         let same = Variance { value: 2.0, freedom: 3.0 };
         assert!(close(Variance::mean(same, same), 2.0, 6.0));
         // A side that is much noisier decides alone.
         let quiet = Variance { value: 2e-6, freedom: 3.0 };
         assert!(Variance::mean(same, quiet).freedom < 3.001);
         assert!(close(same.with(Variance { value: 5.0, freedom: 1.0 }), 2.75, 4.0));
-        // Nothing is known better than to a thousandth.
-        assert!(close(Variance::about_mean(&[1.0, 1.0]).expect("two"), 1e-6, 1.0));
+        // Nothing is known better than to the resolution.
+        assert!(close(Variance::about_mean(&[1.0, 1.0], 1e-6).expect("two"), 1e-6, 1.0));
     }
 
     #[test]

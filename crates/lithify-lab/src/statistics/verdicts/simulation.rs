@@ -90,12 +90,19 @@ fn report(setup: Setup, random: &mut Random) -> Vec<Cell> {
                     true => controls[side].clone(),
                     false => Vec::new(),
                 }),
+                scale: Scale::Ratio,
                 layout: Layout::Paired,
                 other_day: false,
             });
         }
     }
     cells
+}
+
+/// Verdicts without what would decide: that takes long, and nothing here asks for it.
+fn judged(cells: &[Cell]) -> Vec<Judged> {
+    let (tests, limit) = tested(cells, &[]);
+    tests.iter().map(|test| test.judged(limit, None)).collect()
 }
 
 /// What a number of reports came to.
@@ -114,7 +121,7 @@ fn rates(setup: Setup, reports: u64) -> Rates {
     let (mut with_false, mut share, mut found, mut shown) = (0, 0.0, 0, Vec::new());
     for seed in 0..reports {
         let cells = report(setup, &mut Random::new(seed, 400));
-        let judged = judge(&cells, &[]);
+        let judged = judged(&cells);
         let is_found = |index: usize| judged[index].verdict.is_significant();
         let is_true = |index: usize| setup.truth != 1.0 && is_different(index);
         let findings = (0..judged.len()).filter(|index| is_found(*index)).count();
@@ -177,6 +184,62 @@ fn true_differences_are_found_and_few_false_ones_beside_them() {
         );
         assert!(rates.power >= least, "{rounds} {controls} {truth}: {}", rates.power);
         assert!(rates.false_discovery <= FALSE_DISCOVERY_RATE, "{}", rates.false_discovery);
+    }
+}
+
+/// A report of shares in percent whose sides are equal: in half of the cells there is none of it,
+/// in the others none in some rounds and much in others, more by far in some cells.
+fn shares(rounds: usize, controls: usize, truth: f64, random: &mut Random) -> Vec<Cell> {
+    let of_cell = |index: usize, random: &mut Random| {
+        let level = match random.chance(0.5) {
+            true => 0.0,
+            false => (1.0 + random.gaussian()).exp(),
+        };
+        let mut side = |more: f64| -> Rounds {
+            let value = |round| match random.chance(0.3) {
+                true => (round, more),
+                false => (round, level * (0.5 * random.gaussian()).exp() + more),
+            };
+            (0..rounds as u64).map(value).collect()
+        };
+        let more = if is_different(index) { truth } else { 0.0 };
+        let sides = [side(more), side(0.0)];
+        let again = [side(more), side(0.0)];
+        Cell {
+            kind: format!("share {}", index % FIGURES),
+            scale: Scale::PERCENT,
+            sides,
+            controls: again.map(|values| if controls == 2 { values } else { Vec::new() }),
+            layout: Layout::Paired,
+            other_day: false,
+        }
+    };
+    (0..FIGURES * STEPS).map(|index| of_cell(index, random)).collect()
+}
+
+#[test]
+fn equal_shares_have_few_findings_and_others_are_found() {
+    println!("rounds controls: reports with a finding; found of 30 % more, false among them");
+    for (rounds, controls, least) in [(3, 2, 0.7), (5, 0, 0.6), (5, 2, 0.8)] {
+        let mut with_finding = 0;
+        let (mut found, mut false_share) = (0, 0.0);
+        for seed in 0..REPORTS {
+            let equal = judged(&shares(rounds, controls, 0.0, &mut Random::new(seed, 401)));
+            with_finding += usize::from(equal.iter().any(|cell| cell.verdict.is_significant()));
+            let other = judged(&shares(rounds, controls, 30.0, &mut Random::new(seed, 402)));
+            let is_found = |index: &usize| other[*index].verdict.is_significant();
+            let all = (0..other.len()).filter(is_found).count();
+            let hits = (0..other.len()).filter(is_found).filter(|at| is_different(*at)).count();
+            found += hits;
+            false_share += (all - hits) as f64 / all.max(1) as f64;
+        }
+        let reports = REPORTS as f64;
+        let (equal, power) =
+            (with_finding as f64 / reports, found as f64 / reports / (FIGURES * STEPS / 10) as f64);
+        println!("{rounds} {controls}: {equal:.3} {power:.3} {:.3}", false_share / reports);
+        assert!(equal <= FALSE_DISCOVERY_RATE, "{rounds} {controls}: {equal}");
+        assert!(false_share / reports <= FALSE_DISCOVERY_RATE, "{rounds} {controls}");
+        assert!(power >= least, "{rounds} {controls}: {power}");
     }
 }
 

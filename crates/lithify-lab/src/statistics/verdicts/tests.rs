@@ -10,6 +10,7 @@ fn rounds(values: &[f64]) -> Rounds {
 fn cell(first: &[f64], other: &[f64], controls: [&[f64]; 2]) -> Cell {
     Cell {
         kind: "throughput".to_owned(),
+        scale: Scale::Ratio,
         sides: [rounds(first), rounds(other)],
         controls: controls.map(rounds),
         layout: Layout::Paired,
@@ -85,6 +86,7 @@ fn three_rounds_alone_are_no_variance() {
     // Others of the kind lend theirs; those of another kind do not.
     let noise = |kind: &str, index: usize| Noise {
         kind: kind.to_owned(),
+        scale: Scale::Ratio,
         sides: [rounds(&[10.0, 10.1 + index as f64 / 50.0, 9.8]), rounds(&[10.0, 10.0, 10.1])],
     };
     let lent = |kind: &str| {
@@ -134,6 +136,74 @@ fn zeros_are_judged_by_signs() {
     );
 }
 
+fn shares(first: &[f64], other: &[f64], controls: [&[f64]; 2]) -> Cell {
+    Cell { scale: Scale::PERCENT, ..cell(first, other, controls) }
+}
+
+#[test]
+fn shares_are_judged_by_differences() {
+    let none: &[f64] = &[0.0; 3];
+    let judged = alone(shares(none, &[30.0, 31.0, 33.0], [none, &[31.0, 30.0, 32.0]]));
+    assert_eq!((judged.verdict, judged.ratio), (Verdict::Smaller, Some(0.0)), "{judged:?}");
+    let Interval { low, high } = judged.interval.expect("has one");
+    assert!(-37.0 < low && low < -31.4 && -31.3 < high && high < -25.0, "{low} {high}");
+    let turned = alone(shares(&[30.0, 31.0, 33.0], none, [&[31.0, 30.0, 32.0], none]));
+    assert_eq!((turned.verdict, turned.ratio), (Verdict::Greater, None));
+    assert!((turned.difference.expect("has one") - 94.0 / 3.0).abs() < 1e-9);
+    // Five repeats need no control; one zero among the values changes nothing.
+    let five =
+        alone(shares(&[31.7, 27.5, 34.9, 30.0, 33.0], &[0.0, 1.0, 0.0, 2.0, 1.0], [&[], &[]]));
+    assert_eq!(five.verdict, Verdict::Greater, "{five:?}");
+    // Nothing is no difference, and neither is less than the resolution.
+    let nothing = alone(shares(none, none, [&[], &[]]));
+    assert_eq!((nothing.verdict, nothing.p), (Verdict::NotSignificant, Some(1.0)));
+    assert_eq!(nothing.rounds_to_decide, None);
+    let little = alone(shares(none, &[0.01; 3], [none, &[0.01; 3]]));
+    assert_eq!(little.verdict, Verdict::NotSignificant, "{little:?}");
+    assert!(little.could_have_shown.expect("has one") > 0.05, "{little:?}");
+}
+
+#[test]
+fn zeros_beside_zeros_lend_no_variance() {
+    let none: &[f64] = &[0.0; 3];
+    let noisy = || shares(&[1.0, 9.0, 5.0], &[0.0, 1.0, 0.0], [&[], &[]]);
+    let mut cells = vec![noisy()];
+    cells.extend((0..50).map(|_| shares(none, none, [none, none])));
+    let judged = judge(&cells, &[]);
+    assert_eq!(judged[0].verdict, Verdict::DirectionOnly(Why::NoVariance), "{:?}", judged[0]);
+}
+
+/// Two repeats of many equal cells beside one that may differ.
+#[test]
+fn what_would_decide_is_that_of_the_whole_report() {
+    let odd = || {
+        let controls: [&[f64]; 2] = [&[10.5, 9.6], &[12.9, 12.0]];
+        cell(&[10.0, 10.1], &[12.0, 12.9], controls)
+    };
+    let own = alone(odd()).rounds_to_decide.expect("not many");
+    let equal = || cell(&[10.0, 10.2], &[10.1, 10.1], [&[10.3, 9.9], &[10.0, 10.2]]);
+    let family = |count: usize| {
+        let mut cells = vec![Cell { kind: "its own".to_owned(), ..odd() }];
+        cells.extend((0..count).map(|_| equal()));
+        judge(&cells, &[])[0].rounds_to_decide.expect("not many")
+    };
+    let (few, many) = (family(10), family(400));
+    assert!(own < few && few < many, "{own} {few} {many}");
+}
+
+#[test]
+fn what_would_decide_zeros_follows_from_the_number_of_cells() {
+    let zeros = || cell(&[0.0; 5], &[1.0, 2.0, 1.0, 3.0, 1.0], [&[], &[]]);
+    assert_eq!(alone(zeros()).rounds_to_decide, Some(6), "two of 2^6 are at most 0.05");
+    let equal = |_| cell(&[0.0; 5], &[0.0; 5], [&[], &[]]);
+    let cells: Vec<Cell> = std::iter::once(zeros()).chain((1..100).map(equal)).collect();
+    // Two of 2^12 are at most 0.05 / 100.
+    assert_eq!(judge(&cells, &[])[0].rounds_to_decide, Some(12));
+    // One that goes the other way.
+    let mixed = cell(&[0.0; 5], &[1.0, 2.0, 1.0, 3.0, -1.0], [&[], &[]]);
+    assert_eq!(alone(mixed).rounds_to_decide, Some(20));
+}
+
 #[test]
 fn other_days_have_no_verdict() {
     let clear = cell(&[10.0, 10.1, 9.9], &[20.0, 20.1, 19.9], AGAIN);
@@ -157,10 +227,13 @@ fn sessions_are_compared_without_pairs() {
 #[test]
 fn findings_are_those_of_the_step_up_procedure() {
     let test = |p: f64| Test {
+        scale: Scale::Ratio,
         effect: None,
+        aside: None,
         range: None,
         error: None,
-        growth: None,
+        growth: Growth::Unknown,
+        rounds: 3,
         p: Some(p),
         is_above: true,
         why: None,
@@ -171,13 +244,13 @@ fn findings_are_those_of_the_step_up_procedure() {
         0.5719, 0.6528, 0.7590, 1.0,
     ];
     let tests: Vec<Test> = values.into_iter().map(test).collect();
-    let limit = Limit::of(&tests);
-    let found = tests.iter().filter(|t| t.judged(limit).verdict.is_significant()).count();
+    let limit = Limit::of(values.into_iter());
+    let found = tests.iter().filter(|t| t.verdict(limit).is_significant()).count();
     assert_eq!(found, 4);
     assert!((limit.next - 0.05 * 5.0 / 15.0).abs() < 1e-12);
-    let none = Limit::of(&[test(0.3)]);
-    assert!(!test(0.3).judged(none).verdict.is_significant());
-    assert_eq!(Limit::of(&[]).next, 0.05);
+    let none = Limit::of([0.3].into_iter());
+    assert!(!test(0.3).verdict(none).is_significant());
+    assert_eq!(Limit::of(std::iter::empty()).next, 0.05);
 }
 
 /// A cell of noise: sides and controls around any level, with any number of rounds.
@@ -190,7 +263,15 @@ fn any_cell(random: &mut Random) -> Cell {
     };
     let sides = [values(true), values(true)];
     let controls = [values(level > 1.0), values(level > 0.5)];
-    Cell { kind: "any".to_owned(), sides, controls, layout: Layout::Paired, other_day: false }
+    let scale = Scale::Ratio;
+    Cell {
+        kind: "any".to_owned(),
+        scale,
+        sides,
+        controls,
+        layout: Layout::Paired,
+        other_day: false,
+    }
 }
 
 #[test]
