@@ -6,7 +6,6 @@
 use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
 use crate::experiment::Ladder;
-use crate::report::better_of;
 use crate::report::days;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Reading, Sides, ratios};
@@ -301,13 +300,6 @@ impl<'a> Series<'a> {
         let ratios = ratios(&values, &of_base);
         let is_whole = ratios.len() == values.len().min(of_base.len());
         Spread::of(ratios).filter(|_| is_whole)
-    }
-
-    /// Of the engines at these places the one with the better median of a figure of the loop at
-    /// `index`; `None` when none has it.
-    pub fn better_of(&self, engines: &[usize], index: usize, metric: &Metric) -> Option<usize> {
-        let median = |engine: &usize| Some((*engine, self.spread(*engine, index, metric)?.median));
-        better_of::better(engines.iter().filter_map(median), metric.better)
     }
 
     /// A figure of one engine's loop at `index` over its repeats.

@@ -6,10 +6,11 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Metric, Series, metric};
+use super::figures::{METRICS, Metric, Series, metric};
+use super::judged::Judgements;
 use super::runner::DbRecord;
 use crate::adapter::EngineName;
-use crate::report::better_of::groups;
+use crate::report::better_of::{Group, against, groups};
 use crate::report::figures::figure;
 use crate::report::tables::{Align, table};
 
@@ -28,13 +29,13 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// The tables; empty for fewer than three engines.
-pub(super) fn render(record: &DbRecord) -> String {
+pub(super) fn render(record: &DbRecord, judged: &Judgements) -> String {
     let mut text = String::new();
     let (Some(reference), [_, base, _, ..]) = (record.reference(), &record.plan.engines[..]) else {
         return text;
     };
     let metrics: Vec<&Metric> = COLUMNS.iter().filter_map(|name| metric(name)).collect();
-    for ladder in &record.plan.ladders() {
+    for (number, ladder) in record.plan.ladders().iter().enumerate() {
         let series = Series::of(record, *ladder);
         for (index, step) in reference.loops().enumerate() {
             let _ = writeln!(
@@ -43,13 +44,26 @@ pub(super) fn render(record: &DbRecord) -> String {
                 step.spec,
                 index + 1
             );
-            let _ = writeln!(text, "{}\n", grid(&series, &record.plan.engines, index, &metrics));
+            let hardest = |arms: &Group, wanted: &Metric| {
+                let place = METRICS.iter().position(|known| known.name == wanted.name)?;
+                let compared = |arm: &usize| (*arm, judged.get(number, *arm, index, place));
+                Some(against(arms.members.iter().map(compared), wanted.better)?.arm)
+            };
+            let grid = grid(&series, &record.plan.engines, index, &metrics, hardest);
+            let _ = writeln!(text, "{grid}\n");
         }
     }
     text
 }
 
-fn grid(series: &Series<'_>, engines: &[EngineName], index: usize, metrics: &[&Metric]) -> String {
+/// `hardest` knows which arm of a group is hardest to beat for the first engine in a figure.
+fn grid(
+    series: &Series<'_>,
+    engines: &[EngineName],
+    index: usize,
+    metrics: &[&Metric],
+    hardest: impl Fn(&Group, &Metric) -> Option<usize>,
+) -> String {
     let has = |metric: &&&Metric| {
         (0..engines.len()).any(|engine| series.spread(engine, index, metric).is_some())
     };
@@ -62,9 +76,9 @@ fn grid(series: &Series<'_>, engines: &[EngineName], index: usize, metrics: &[&M
         std::iter::once(name.to_string()).chain(cells).collect()
     };
     let mut rows: Vec<Vec<String>> = engines.iter().enumerate().map(row).collect();
-    for arms in groups(engines) {
+    for arms in groups(engines).into_iter().filter(|arms| !arms.members.contains(&0)) {
         let cells = metrics.iter().map(|metric| {
-            let best = series.better_of(&arms.members, index, metric);
+            let best = hardest(&arms, metric);
             best.map_or_else(|| "-".to_owned(), |best| cell(series, best, index, metric))
         });
         rows.push(std::iter::once(arms.title()).chain(cells).collect());

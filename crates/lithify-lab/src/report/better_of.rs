@@ -1,13 +1,17 @@
 //! Several arms of one engine, as it is matched with others and as its experts set it: the better of
 //! them, figure by figure.
 //!
-//! Owns: which engines are arms of one, and which of several values is better. Pure. Every report
-//! that compares with the better arm asks here, so that all mean the same by it: in each cell (a
-//! figure of a step or phase with its codecs) the arm with the better median over the repeats. That
-//! choice can only favour the arms; the engine that is compared with them has one.
+//! Owns: which engines are arms of one, and what a comparison with all of them comes to
+//! ([`against`]). Pure. Every report that compares with the better arm asks here, so that all mean
+//! the same by it: in each cell (a figure of a step or phase with its codecs) the arm whose ratio is
+//! least favourable to the engine that is compared. To choose the better arm by the same values that
+//! are then compared is a choice by noise, too. So the verdict is not that of the chosen arm: the
+//! engine is better only where it is significantly better than every arm, and worse where it is
+//! significantly worse than any.
 
-use super::paired::Better;
+use super::paired::{Better, Comparison, Outcome};
 use crate::adapter::EngineName;
+use crate::statistics::verdicts::{Judged, Why};
 
 /// What ends the name of an engine that its experts have set.
 const EXPERT: &str = "-expert";
@@ -54,24 +58,64 @@ pub fn groups(engines: &[EngineName]) -> Vec<Group> {
         .collect()
 }
 
-/// The candidate with the better value; the first of equals, none without candidates.
-pub fn better<T>(candidates: impl IntoIterator<Item = (T, f64)>, better: Better) -> Option<T> {
-    let mut best: Option<(T, f64)> = None;
-    for (candidate, value) in candidates {
-        let is_better = best.as_ref().is_none_or(|(_, best)| match better {
-            Better::Higher => value > *best,
-            Better::Lower => value < *best,
-        });
-        if is_better {
-            best = Some((candidate, value));
+/// What a comparison with all arms of a group comes to.
+pub struct Against<'a, T> {
+    /// The arm that is hardest to beat.
+    pub arm: T,
+    /// With that arm.
+    pub comparison: &'a Comparison,
+    /// Over all arms.
+    pub outcome: Outcome,
+}
+
+/// Compares with all arms of a group in one figure; `None` where no arm has it. An arm that does not
+/// have what others have keeps the engine from being better.
+pub fn against<'a, T>(
+    arms: impl IntoIterator<Item = (T, Option<&'a Comparison>)>,
+    better: Better,
+) -> Option<Against<'a, T>> {
+    let (mut found, mut is_whole) = (Vec::new(), true);
+    for (arm, comparison) in arms {
+        match comparison {
+            Some(comparison) => found.push((arm, comparison)),
+            None => is_whole = false,
         }
     }
-    best.map(|(candidate, _)| candidate)
+    let outcomes = found.iter().map(|(_, comparison)| comparison.outcome(better));
+    let outcome = match over_all(outcomes) {
+        Outcome::Better if !is_whole => Outcome::DirectionOnly(Why::FewRounds),
+        outcome => outcome,
+    };
+    let have_ratios = found.iter().all(|(_, comparison)| comparison.judged.ratio.is_some());
+    let disadvantage = |comparison: &Comparison| {
+        let Judged { ratio, difference, .. } = comparison.judged;
+        let effect = if have_ratios { ratio } else { difference }.unwrap_or(f64::NAN);
+        match better {
+            Better::Higher => -effect,
+            Better::Lower => effect,
+        }
+    };
+    let hardest = found.into_iter().reduce(|hardest, other| {
+        if disadvantage(other.1) > disadvantage(hardest.1) { other } else { hardest }
+    });
+    hardest.map(|(arm, comparison)| Against { arm, comparison, outcome })
+}
+
+/// Worse than any is worse; better than all is better; else not significant where that holds of any.
+fn over_all(outcomes: impl Iterator<Item = Outcome>) -> Outcome {
+    let weight = |outcome: &Outcome| match outcome {
+        Outcome::Worse => 3,
+        Outcome::NotSignificant => 2,
+        Outcome::DirectionOnly(_) => 1,
+        Outcome::Better => 0,
+    };
+    outcomes.max_by_key(weight).unwrap_or(Outcome::NotSignificant)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::paired::{Family, Sides};
 
     fn names(names: &[&str]) -> Vec<EngineName> {
         names.iter().map(|name| EngineName::new(*name)).collect()
@@ -87,12 +131,53 @@ mod tests {
         assert!(groups(&names(&["rocksdb-expert"])).is_empty());
     }
 
+    /// One engine against arms, each with a rate over three repeats and a noise.
+    fn compared(own: f64, arms: &[(f64, f64)]) -> Vec<Comparison> {
+        let rounds = |level: f64, noise: f64| -> Vec<(u64, f64)> {
+            (0..).zip([0.0, noise, -noise].map(|by| level * (1.0 + by))).collect()
+        };
+        let mut family = Family::default();
+        for (level, noise) in arms {
+            family.add(Sides {
+                kind: format!("{level} {noise}"),
+                values: [rounds(own, 0.0), rounds(*level, *noise)],
+                again: [rounds(own, 0.005), rounds(*level, -noise)],
+                ..Sides::default()
+            });
+        }
+        let findings = family.judge();
+        (0..arms.len()).filter_map(|place| findings.get(place).cloned()).collect()
+    }
+
+    fn verdict(better: Better, own: f64, arms: &[(f64, f64)]) -> (usize, Outcome) {
+        let all = compared(own, arms);
+        let found = against(all.iter().map(Some).enumerate(), better).expect("has arms");
+        (found.arm, found.outcome)
+    }
+
     #[test]
-    fn the_direction_of_a_figure_decides() {
-        let rates = [("plain", 90.0), ("expert", 120.0), ("other", 120.0)];
-        assert_eq!(better(rates, Better::Higher), Some("expert"));
-        assert_eq!(better(rates, Better::Lower), Some("plain"));
-        assert_eq!(better([("plain", f64::NAN)], Better::Lower), Some("plain"));
-        assert_eq!(better(Vec::<((), f64)>::new(), Better::Lower), None);
+    fn better_than_all_is_better_and_worse_than_any_is_worse() {
+        let (higher, lower) = (Better::Higher, Better::Lower);
+        let quiet = 0.005;
+        assert_eq!(verdict(higher, 200.0, &[(90.0, quiet), (120.0, quiet)]), (1, Outcome::Better));
+        assert_eq!(verdict(lower, 50.0, &[(90.0, quiet), (120.0, quiet)]), (0, Outcome::Better));
+        assert_eq!(verdict(higher, 100.0, &[(90.0, quiet), (120.0, quiet)]), (1, Outcome::Worse));
+        assert_eq!(verdict(lower, 100.0, &[(90.0, quiet), (120.0, quiet)]), (0, Outcome::Worse));
+        // Significantly better than one arm, and not than the other.
+        let mixed = verdict(higher, 100.0, &[(80.0, quiet), (99.5, quiet)]);
+        assert_eq!(mixed, (1, Outcome::NotSignificant));
+        // The arm that is hardest to beat is noisy: what is worse than the quiet one is still worse.
+        let noisy = verdict(higher, 100.0, &[(130.0, 0.9), (120.0, quiet)]);
+        assert_eq!(noisy.1, Outcome::Worse);
+    }
+
+    #[test]
+    fn an_arm_without_a_value_keeps_from_better() {
+        let all = compared(200.0, &[(90.0, 0.005)]);
+        let with = |other| against([(0, Some(&all[0])), (1, other)], Better::Higher);
+        let found = with(None).expect("has one");
+        assert_eq!((found.arm, found.outcome.word()), (0, "direction only"));
+        assert_eq!(with(Some(&all[0])).expect("has two").outcome, Outcome::Better);
+        assert!(against([(0, None)], Better::Higher).is_none());
     }
 }

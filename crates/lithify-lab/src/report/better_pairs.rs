@@ -1,6 +1,6 @@
 //! Pairs of one arm with several arms of another engine: figure by figure against the better one.
 
-use super::better_of::{better, engine_of};
+use super::better_of::{against, engine_of};
 use super::figures::figure;
 use super::judged::Judgements;
 use super::pairs::Line;
@@ -70,20 +70,18 @@ fn grid(arm: &str, measured: &[&Measured<'_>]) -> Grid {
     let Some((_, first)) = measured.first() else { return Grid::new(&columns, Vec::new()) };
     let row = |wanted: &Line| {
         let is_wanted = |line: &&Line| line.phase == wanted.phase && line.name == wanted.name;
-        let candidates = measured.iter().filter_map(|(pair, lines)| {
-            let line = lines.iter().find(is_wanted)?;
-            Some(((pair, line), line.comparison.other.median))
-        });
-        let (pair, line) = better(candidates, wanted.better)?;
-        let comparison = &line.comparison;
+        let arms = measured
+            .iter()
+            .map(|(pair, lines)| (pair, lines.iter().find(is_wanted).map(|line| &line.comparison)));
+        let found = against(arms, wanted.better)?;
         Some(vec![
-            line.phase.to_string(),
-            line.name.clone(),
-            figure(comparison.first.median),
-            figure(comparison.other.median),
-            pair.base.clone(),
-            comparison.ratio(),
-            comparison.outcome(line.better).word().to_owned(),
+            wanted.phase.to_string(),
+            wanted.name.clone(),
+            figure(found.comparison.first.median),
+            figure(found.comparison.other.median),
+            found.arm.base.clone(),
+            found.comparison.ratio(),
+            found.outcome.word().to_owned(),
         ])
     };
     Grid::new(&columns, first.iter().filter_map(row).collect())
