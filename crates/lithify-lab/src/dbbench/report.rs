@@ -14,7 +14,7 @@ use super::{floors, oracle, together, trees};
 use crate::adapter::{EngineName, EngineStatistics};
 use crate::experiment::{DurabilityMode, Ladder};
 use crate::report::VERDICTS_HEADING;
-use crate::report::better_of::{Group, groups};
+use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
 use crate::report::figures::figure;
 use crate::report::floors::render as render_floors;
@@ -96,7 +96,11 @@ pub fn render(record: &DbRecord) -> String {
 
 /// The days of the cells; with several, what was measured on each.
 pub(crate) fn days_of(record: &DbRecord) -> Option<String> {
-    days::line(record.results().map(|result| (result.cell.id.as_str(), result.started_unix_s)))
+    days::line(
+        record
+            .results()
+            .map(|result| (result.cell.id.as_str(), result.cell.repeat, result.started_unix_s)),
+    )
 }
 
 pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
@@ -237,7 +241,7 @@ fn tables(record: &DbRecord, judged: &Judgements) -> String {
             for arms in arms {
                 let _ = writeln!(text, "{heading}: {} against the {}", engines[0], arms.title());
                 let comparison = |other, metric| judged.get(number, other, index, metric);
-                text.push_str(&table_of_better(&series, &arms, index, engines, comparison));
+                text.push_str(&table_of_better(&arms, engines, comparison));
                 text.push('\n');
             }
             for (other, engine) in engines.iter().enumerate().skip(1) {
@@ -285,12 +289,10 @@ fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparis
     text
 }
 
-/// The table of the first engine against the better of several arms of another one; `comparison`
-/// knows the arm at a place and the figure at one in [`METRICS`].
+/// The table of the first engine against all arms of another one, with the arm that is hardest to
+/// beat; `comparison` knows the arm at a place and the figure at one in [`METRICS`].
 fn table_of_better<'a>(
-    series: &Series<'_>,
     arms: &Group,
-    index: usize,
     engines: &[EngineName],
     comparison: impl Fn(usize, usize) -> Option<&'a Comparison>,
 ) -> String {
@@ -303,15 +305,15 @@ fn table_of_better<'a>(
         ("verdict", Align::Left),
     ];
     let row = |(place, metric): (usize, &Metric)| {
-        let best = series.better_of(&arms.members, index, metric)?;
-        let comparison = comparison(best, place)?;
+        let all = arms.members.iter().map(|arm| (*arm, comparison(*arm, place)));
+        let found = against(all, metric.better)?;
         Some(vec![
             metric.heading(),
-            comparison.first.with_range(),
-            comparison.other.with_range(),
-            comparison.ratio(),
-            engines[best].to_string(),
-            comparison.outcome(metric.better).word().to_owned(),
+            found.comparison.first.with_range(),
+            found.comparison.other.with_range(),
+            found.comparison.ratio(),
+            engines[found.arm].to_string(),
+            found.outcome.word().to_owned(),
         ])
     };
     let rows: Vec<Vec<String>> = METRICS.iter().enumerate().filter_map(row).collect();

@@ -4,11 +4,13 @@
 //! each engine did to settle its tree, whether a writer beside readers made the engine flush, and
 //! what keeps a run from being more than a short form. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::runner::DbRecord;
-use super::spec::{Benchmark, DbResult, Role, Step, StepResult};
-use crate::adapter::{EngineStatistics, LevelStatistics};
+use super::spec::{Benchmark, DbCell, DbResult, Role, Step, StepResult};
+use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
+use crate::report::days;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, table};
 
@@ -19,6 +21,12 @@ const READ_SECONDS_MIN: f64 = 60.0;
 
 /// Levels that are not empty before it, at least.
 const LEVELS_MIN: usize = 4;
+
+/// Keys of a headline, at least.
+const KEYS_MIN: u64 = 12_000_000;
+
+/// Repeats of a headline, at least.
+const REPEATS_MIN: usize = 3;
 
 /// Memtables' worth of keys and values that a writer beside readers has to write at least.
 const MEMTABLES_WRITTEN_MIN: u64 = 3;
@@ -77,10 +85,57 @@ fn reads(step: &StepResult) -> bool {
     !step.spec.benchmark.is_write()
 }
 
+/// What the run as a whole lacks.
+fn of_run(record: &DbRecord) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if record.interrupted {
+        reasons.push("the run was interrupted".to_owned());
+    }
+    let planned = || record.plan.cells.iter().filter(|cell| cell.role != Role::Driver);
+    let keys = planned().map(|cell| cell.spec.num).min().unwrap_or(0);
+    if keys < KEYS_MIN {
+        reasons.push(format!("{keys} keys, not {KEYS_MIN}"));
+    }
+    let repeats = repeats(record).len();
+    if repeats < REPEATS_MIN {
+        let noun = if repeats == 1 { "repeat" } else { "repeats" };
+        reasons.push(format!("{repeats} {noun}, not {REPEATS_MIN}"));
+    }
+    for engine in &record.plan.engines {
+        let is_again = |cell: &&DbCell| cell.role == Role::Control && cell.spec.engine == *engine;
+        if planned().filter(is_again).count() == 0 {
+            reasons.push(format!("{engine}: no A/A control (--control)"));
+        }
+    }
+    for cell in planned() {
+        if !record.results().any(|result| result.cell.id == cell.id) {
+            reasons.push(format!("{}: no valid result", cell.id));
+        }
+    }
+    reasons
+}
+
+/// The repeats that were planned.
+fn repeats(record: &DbRecord) -> BTreeSet<u64> {
+    let measured = record.plan.cells.iter().filter(|cell| cell.role == Role::Measure);
+    measured.map(|cell| cell.repeat).collect()
+}
+
+/// Whether an engine has one level only, by what it says of its trees: it is not asked for more.
+fn is_single_level(record: &DbRecord, engine: &EngineName) -> bool {
+    let results = record.results().filter(|result| result.cell.spec.engine == *engine);
+    let mut levels = results.flat_map(DbResult::loops).flat_map(|step| {
+        let all = [&step.statistics_before, &step.statistics, &step.statistics_settled];
+        all.into_iter().flat_map(|statistics| &statistics.levels)
+    });
+    levels.all(|level| level.level == 0)
+}
+
 /// What keeps a run from being a headline, each reason once; nothing for one that is.
 pub fn shortcomings(record: &DbRecord) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
+    let mut reasons = of_run(record);
     for result in record.results().filter(|result| result.cell.role != Role::Driver) {
+        let has_levels = !is_single_level(record, &result.cell.spec.engine);
         for step in result.loops().filter(|step| reads(step)) {
             let mut add = |why: String| {
                 let reason = format!("{}, {}: {why}", step.spec, result.cell.id);
@@ -91,10 +146,10 @@ pub fn shortcomings(record: &DbRecord) -> Vec<String> {
             }
             let before = &step.statistics_before;
             let count = non_empty(before).count();
-            if !before.levels.is_empty() && count < LEVELS_MIN {
+            if has_levels && count < LEVELS_MIN {
                 add(format!("{count} levels that are not empty, not {LEVELS_MIN}"));
             }
-            if non_empty(before).any(|level| level.level == 0) {
+            if has_levels && non_empty(before).any(|level| level.level == 0) {
                 add("level 0 was not empty before it".to_owned());
             }
             if let Some(why) = idle_writer(result, step) {
@@ -116,9 +171,15 @@ pub(super) fn form(record: &DbRecord) -> String {
     }
     let reasons = shortcomings(record);
     if reasons.is_empty() {
+        let count = repeats(record).len();
+        let days: BTreeSet<String> =
+            record.results().map(|result| days::day(result.started_unix_s)).collect();
+        let days = Vec::from_iter(days).join(" and ");
         return format!(
-            "Headline form: every step that reads ran for {READ_SECONDS_MIN:.0} s, over {LEVELS_MIN} \
-             levels or more with an empty level 0; writers beside readers made the engine flush.\n\n"
+            "Headline form, one run of {count} repeats on {days}: {KEYS_MIN} keys or more; both sides \
+             measured twice in every repeat; every step that reads ran for {READ_SECONDS_MIN:.0} s, \
+             over {LEVELS_MIN} levels or more with an empty level 0; writers beside readers made the \
+             engine flush.\n\n"
         );
     }
     let shown = reasons[..reasons.len().min(REASONS_SHOWN)].join("\n  ");
@@ -211,15 +272,36 @@ mod tests {
         assert_eq!(super::levels(&EngineStatistics::default()), "");
     }
 
+    /// The same run over enough keys, with every cell measured twice.
+    fn controlled(mut record: DbRecord) -> DbRecord {
+        for cell in &mut record.cells {
+            cell.cell.spec.num = KEYS_MIN;
+        }
+        let mut again = record.cells.clone();
+        again.retain(|cell| cell.cell.role == Role::Measure);
+        for cell in &mut again {
+            cell.cell.role = Role::Control;
+            cell.cell.id.push_str("-control");
+        }
+        record.cells.extend(again);
+        for cell in &mut record.cells {
+            cell.result.iter_mut().for_each(|result| result.cell = cell.cell.clone());
+        }
+        record.plan.cells = record.cells.iter().map(|cell| cell.cell.clone()).collect();
+        record
+    }
+
     /// A run in which every step that reads is as a headline needs it, after `change`.
     fn run(change: impl Fn(&mut StepResult)) -> DbRecord {
-        let mut record = sample::record(&sample::plan(1)).run;
+        let mut record = controlled(sample::record(&sample::plan(3)).run);
         for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
             let memtable_bytes = result.cell.spec.settings.memtable_bytes;
             for step in &mut result.steps {
                 let Step::Loop(step) = step else { continue };
                 step.elapsed_s = READ_SECONDS_MIN;
                 step.statistics_before = tree(&[3, 4, 5, 6]);
+                step.statistics = tree(&[3, 4, 5, 6]);
+                step.statistics_settled = tree(&[3, 4, 5, 6]);
                 step.ingested_bytes = MEMTABLES_WRITTEN_MIN * memtable_bytes;
                 step.statistics.written_bytes_by_cause.insert("flush".to_owned(), 1);
                 if reads(step) {
@@ -244,6 +326,58 @@ mod tests {
         assert!(unsettled.contains("level 0 was not empty"), "{unsettled}");
         let short = form(&run(|step| step.elapsed_s = 1.0));
         assert!(short.starts_with("SHORT FORM, to find regressions"), "{short}");
+    }
+
+    #[test]
+    fn a_headline_is_a_whole_run_with_repeats_and_controls() {
+        let told = |change: &dyn Fn(&mut DbRecord)| {
+            let mut record = run(|_| ());
+            change(&mut record);
+            shortcomings(&record).join("\n")
+        };
+        assert_eq!(told(&|_| ()), "");
+        let said = form(&run(|_| ()));
+        assert!(said.contains("one run of 3 repeats on 2023-11-14: 12000000 keys"), "{said}");
+        assert_eq!(told(&|record| record.interrupted = true), "the run was interrupted");
+        let small = told(&|record| record.plan.cells[1].spec.num = 2_000_000);
+        assert_eq!(small, "2000000 keys, not 12000000");
+        let two = told(&|record| {
+            record.plan.cells.retain(|cell| cell.repeat < 2);
+        });
+        assert_eq!(two, "2 repeats, not 3");
+        let one_side = told(&|record| {
+            let engine = record.plan.engines[0].clone();
+            let is_again = |cell: &DbCell| cell.role == Role::Control && cell.spec.engine == engine;
+            record.plan.cells.retain(|cell| !is_again(cell));
+        });
+        assert!(one_side.ends_with(": no A/A control (--control)"), "{one_side}");
+        let failed = told(&|record| {
+            let last = record.cells.len() - 1;
+            record.cells[last].result = None;
+        });
+        assert!(failed.ends_with("-control: no valid result"), "{failed}");
+    }
+
+    #[test]
+    fn a_store_of_one_level_is_not_asked_for_levels() {
+        let single = run(|step| {
+            for statistics in
+                [&mut step.statistics_before, &mut step.statistics, &mut step.statistics_settled]
+            {
+                *statistics = tree(&[0]);
+            }
+            step.statistics.written_bytes_by_cause.insert("flush".to_owned(), 1);
+        });
+        let mut single = single;
+        for result in single.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+            for step in &mut result.steps {
+                let Step::Loop(step) = step else { continue };
+                step.statistics_before.levels.retain(|level| level.level == 0);
+                step.statistics.levels.clear();
+                step.statistics_settled.levels.clear();
+            }
+        }
+        assert_eq!(shortcomings(&single), Vec::<String>::new());
     }
 
     #[test]

@@ -143,8 +143,10 @@ pub(crate) fn card(record: &LoopRecord) -> Vec<(&'static str, String)> {
 /// The days of the cells; with several, what was measured on each.
 fn days_of(record: &LoopRecord) -> String {
     let results = record.run.results();
-    days::line(results.map(|result| (result.cell.id.as_str(), result.started_unix_s)))
-        .unwrap_or_default()
+    days::line(
+        results.map(|result| (result.cell.id.as_str(), result.cell.repeat, result.started_unix_s)),
+    )
+    .unwrap_or_default()
 }
 
 /// The codecs of every arm: level 0, small levels, middle, bottom.

@@ -60,7 +60,9 @@ pub fn lines(record: &RunRecord) -> Vec<(&'static str, String)> {
 /// The days of the cells; with several, what was measured on each.
 fn days_of(record: &RunRecord) -> Option<String> {
     let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
-    days::line(results.map(|result| (result.spec.arm.as_str(), result.started_unix_s)))
+    days::line(
+        results.map(|result| (result.spec.arm.as_str(), result.spec.repeat, result.started_unix_s)),
+    )
 }
 
 fn machine(result: &CellResult) -> Vec<(&'static str, String)> {

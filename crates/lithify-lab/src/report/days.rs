@@ -1,7 +1,7 @@
 //! The days on which a run was measured. Ratios of different days differ by more than the ranges
 //! inside one day, so reports name the days.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sides of one repeat that began farther apart were not measured in turn.
 const APART_S: u64 = 12 * 3600;
@@ -36,30 +36,36 @@ pub fn far(one: &[u64], other: &[u64]) -> bool {
     !one.is_empty() && !other.is_empty() && !one.iter().any(near)
 }
 
-/// The day, or the days with what was measured on each: `2026-11-20; 2026-11-22: lz4 (3 cells)`.
-/// Parts come with the moments at which they began, in the order of the report.
-pub fn line<'a>(parts: impl IntoIterator<Item = (&'a str, u64)>) -> Option<String> {
-    let mut days: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (name, at) in parts {
-        days.entry(day(at)).or_default().push(name);
+/// The day, or the days with what was measured on each:
+/// `2026-11-20: lz4 (1 cell of r0); 2026-11-22: lz4 (3 cells of r0, r1)`.
+/// Parts come with their repeats and the moments at which they began, in the order of the report.
+pub fn line<'a>(parts: impl IntoIterator<Item = (&'a str, u64, u64)>) -> Option<String> {
+    let mut days: BTreeMap<String, Vec<(&str, u64)>> = BTreeMap::new();
+    for (name, repeat, at) in parts {
+        days.entry(day(at)).or_default().push((name, repeat));
     }
     if days.len() <= 1 {
-        return days.into_keys().next();
+        return days.into_keys().next().map(|day| format!("{day}. {OF_ONE_DAY}"));
     }
-    let of_day = |(day, names): (String, Vec<&str>)| {
+    let of_day = |(day, parts): (String, Vec<(&str, u64)>)| {
         let mut distinct: Vec<&str> = Vec::new();
-        names.iter().for_each(|name| {
+        parts.iter().for_each(|(name, _)| {
             if !distinct.contains(name) {
                 distinct.push(name);
             }
         });
-        let cells = names.len();
+        let repeats: BTreeSet<u64> = parts.iter().map(|(_, repeat)| *repeat).collect();
+        let repeats: Vec<String> = repeats.iter().map(|repeat| format!("r{repeat}")).collect();
+        let cells = parts.len();
         let cells = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
-        format!("{day}: {} ({cells})", distinct.join(", "))
+        format!("{day}: {} ({cells} of {})", distinct.join(", "), repeats.join(", "))
     };
     let days: Vec<String> = days.into_iter().map(of_day).collect();
     Some(format!("{}. {ACROSS_DAYS}", days.join("; ")))
 }
+
+/// What a reader of figures of one day has to know.
+pub const OF_ONE_DAY: &str = "Intervals are of this day";
 
 /// What a reader of figures of several days has to know.
 pub const ACROSS_DAYS: &str =
@@ -81,9 +87,12 @@ mod tests {
     fn parts_of_other_days_are_named() {
         const DAY: u64 = 86_400;
         assert_eq!(line([]), None);
-        assert_eq!(line([("a", 5), ("b", 7)]).as_deref(), Some("1970-01-01"));
-        let two = line([("a", 5), ("b", DAY), ("b", DAY + 9), ("c", DAY)]).expect("has days");
-        let said = "1970-01-01: a (1 cell); 1970-01-02: b, c (3 cells). Ratios of different days";
+        let one = line([("a", 0, 5), ("b", 0, 7)]);
+        assert_eq!(one.as_deref(), Some("1970-01-01. Intervals are of this day"));
+        let parts = [("a", 0, 5), ("b", 0, DAY), ("b", 1, DAY + 9), ("c", 1, DAY)];
+        let two = line(parts).expect("has days");
+        let said = "1970-01-01: a (1 cell of r0); 1970-01-02: b, c (3 cells of r0, r1). Ratios of \
+                    different days";
         assert!(two.starts_with(said), "{two}");
     }
 

@@ -165,7 +165,7 @@ pub(crate) fn repeats_text(judged: &Judged) -> String {
     match (judged.rounds_to_decide, judged.verdict) {
         (Some(rounds), _) => rounds.to_string(),
         // Nothing on either side: no number of repeats makes a difference of it.
-        _ if judged.difference == Some(0.0) => "-".to_owned(),
+        _ if judged.scale.is_difference() && judged.difference == Some(0.0) => "-".to_owned(),
         (None, Verdict::NotSignificant) if judged.interval.is_some() => "> 30".to_owned(),
         (None, Verdict::DirectionOnly(Why::FewRounds | Why::NoVariance))
             if judged.interval.is_some() =>

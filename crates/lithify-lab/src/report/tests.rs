@@ -336,7 +336,7 @@ fn arms_of_different_days_have_no_verdict() {
     assert!(line.ends_with("direction only"), "{line}");
     assert!(text.contains("the two sides were measured on different days"), "{text}");
     let days = line_of(&text, "measured on");
-    assert!(days.contains(": zstd-1 (6 cells). Ratios of different days differ by more"), "{days}");
+    assert!(days.contains(": zstd-1 (6 cells of r0, r1, r2). Ratios of different days"), "{days}");
 }
 
 #[test]
@@ -366,11 +366,15 @@ fn floors_of_a_pair_begin_the_report() {
     assert!(
         text.find("Targets of the pairs").expect("is there") < text.find("load: ").expect("is")
     );
-    // Faster and cheaper is no miss; the same time of waiting in half the time is.
+    // Faster and cheaper is no miss.
     let missed = text.lines().filter(|line| line.trim_start().starts_with("MISSED"));
     assert!(missed.clone().all(|line| !line.contains("CPU") && !line.contains("operations")));
-    assert_eq!(missed.clone().filter(|line| line.contains("slowed share")).count(), 2, "{text}");
-    assert_eq!(missed.count(), 6, "{text}");
+    assert_eq!(missed.count(), 4, "{text}");
+    // The same time of waiting in half the time is behind; three repeats that differ by less than
+    // the resolution, without a control, do not say how much such a share varies.
+    let is_slowed = |line: &&str| line.contains("direction only") && line.contains("slowed share");
+    let slowed = text.lines().filter(|line| line.contains(" x ")).filter(is_slowed);
+    assert_eq!(slowed.count(), 2, "{text}");
     assert!(!text.contains("missed ones first (NOT QUIET"), "{text}");
     if let Some(result) = &mut record.cells[1].result {
         result.query.usage.foreign_cpu_us = (result.query.seconds * 2e6 * 0.3) as u64;

@@ -120,7 +120,8 @@ pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);
     let mut lines = machine_lines(&outcome.machine);
-    let began = run.entries.results().map(|of| (of.cell.arm.as_str(), of.started_unix_s));
+    let began =
+        run.entries.results().map(|of| (of.cell.arm.as_str(), of.cell.repeat, of.started_unix_s));
     lines.extend(days::line(began).map(|days| ("measured on", days)));
     lines.extend([
         ("engines", engine_names(run)),
