@@ -6,7 +6,7 @@
 use lithify_lab::adapter::EngineName;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
-use lithify_lab::dbbench::runner::{DbCellRecord, DbPlan, DbRecord};
+use lithify_lab::dbbench::runner::{Controls, DbCellRecord, DbPlan, DbRecord};
 use lithify_lab::dbbench::spec::{
     Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
 };
@@ -206,7 +206,7 @@ fn the_reports_have_their_columns() {
     let benchmarks = [Benchmark::FillSeq, Benchmark::ReadWhileWriting];
     let specs = [EngineName::lithify(), EngineName::model()]
         .map(|engine| DbSpec { num: 2_000, ..spec(engine, &benchmarks) });
-    let plan = DbPlan::new("pairs", &specs, &[ladder("none,lz4,zstd-1")], 2, true);
+    let plan = DbPlan::new("pairs", &specs, &[ladder("none,lz4,zstd-1")], 2, Controls::ALL);
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let controls = ["lithify-control-r0", "model-control-r0"];
     assert_eq!(ids[..5], ["driver", "lithify-r0", "model-r0", controls[0], controls[1]]);
@@ -314,7 +314,7 @@ fn made_up(change: &dyn Fn(&DbCell, &mut StepResult)) -> DbRecord {
     let specs =
         [EngineName::lithify(), EngineName::model()].map(|engine| spec(engine, &benchmarks));
     let ladders = [ladder("none,none,lz4"), ladder("lz4")];
-    let plan = DbPlan::new("made-up", &specs, &ladders, 3, true);
+    let plan = DbPlan::new("made-up", &specs, &ladders, 3, Controls::ALL);
     let shape = run(spec(EngineName::model(), &benchmarks));
     let cells = plan.cells.iter().map(|cell| {
         let mut result = DbResult { cell: cell.clone(), hash: cell.hash(), ..shape.clone() };
@@ -361,6 +361,24 @@ fn every_repeat_runs_every_ladder_with_every_engine() {
     let csv = report::csv(&record);
     assert!(csv.contains("\nlithify-lz4+lz4+lz4-r2,measure,lithify,lz4+lz4+lz4,2,1,fillrandom,"));
     assert!(csv.contains("\ndriver,driver,null,,0,1,fillrandom,"), "{csv}");
+}
+
+#[test]
+fn controls_can_be_kept_to_the_first_ladders_and_repeats() {
+    let specs = [EngineName::lithify(), EngineName::model()]
+        .map(|engine| spec(engine, &[Benchmark::FillRandom]));
+    let ladders = [ladder("none,none,lz4"), ladder("lz4")];
+    let plan = |controls| DbPlan::new("controls", &specs, &ladders, 3, controls);
+    let controls = |controls| -> Vec<String> {
+        let cells = plan(controls).cells.into_iter();
+        cells.map(|cell| cell.id).filter(|id| id.contains("control")).collect()
+    };
+    let of_first = controls(Controls { ladders: 1, repeats: 1 });
+    assert_eq!(of_first, ["lithify-none+none+lz4-control-r0", "model-none+none+lz4-control-r0"]);
+    assert_eq!(controls(Controls { ladders: 1, ..Controls::ALL }).len(), 6);
+    assert_eq!(controls(Controls::ALL).len(), 12);
+    assert_eq!(controls(Controls::NONE), [""; 0]);
+    assert_eq!(plan(Controls { ladders: 1, repeats: 1 }).cells.len(), 1 + 12 + 2);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use lithify_lab::linkbench::schema::{self, LINK_TYPE_FIRST, Link, NodeRow, SPACE
 use lithify_lab::linkbench::shuffle::Shuffle;
 use lithify_lab::linkbench::store::{GraphStore, ListQuery};
 use lithify_lab::linkbench::{
-    Control, Graph, GraphConfig, GraphSession as _, OpMix, Operation, Profile, Progress,
-    null_engine,
+    Control, Graph, GraphConfig, GraphSession as _, LinkBefore, OpMix, Operation, Profile,
+    Progress, null_engine,
 };
 
 fn graph(profile: Profile, nodes: u64) -> Graph {
@@ -147,19 +147,19 @@ fn operations_keep_counts_and_index() {
     };
     let t = LINK_TYPE_FIRST;
     assert_eq!(store.count_links(7, t).unwrap(), 0);
-    assert!(!store.put_link(&link(1, 1, 10, b"a"), 10).unwrap());
-    assert!(!store.put_link(&link(2, 1, 20, b"b"), 20).unwrap());
-    assert!(!store.put_link(&link(3, 0, 30, b"hidden"), 30).unwrap());
+    assert_eq!(store.put_link(&link(1, 1, 10, b"a"), 10).unwrap(), LinkBefore::Missing);
+    assert_eq!(store.put_link(&link(2, 1, 20, b"b"), 20).unwrap(), LinkBefore::Missing);
+    assert_eq!(store.put_link(&link(3, 0, 30, b"hidden"), 30).unwrap(), LinkBefore::Missing);
     assert_eq!(store.count_links(7, t).unwrap(), 2);
     // Rewritten unchanged, with other data, with another time: no count changes.
-    assert!(store.put_link(&link(1, 1, 10, b"a"), 11).unwrap());
-    assert!(store.put_link(&link(1, 1, 10, b"c"), 12).unwrap());
-    assert!(store.put_link(&link(1, 1, 40, b"c"), 40).unwrap());
+    assert_eq!(store.put_link(&link(1, 1, 10, b"a"), 11).unwrap(), LinkBefore::Visible);
+    assert_eq!(store.put_link(&link(1, 1, 10, b"c"), 12).unwrap(), LinkBefore::Visible);
+    assert_eq!(store.put_link(&link(1, 1, 40, b"c"), 40).unwrap(), LinkBefore::Visible);
     assert_eq!(store.count_links(7, t).unwrap(), 2);
     // Shown and hidden by rewriting.
-    assert!(store.put_link(&link(3, 1, 30, b"shown"), 50).unwrap());
+    assert_eq!(store.put_link(&link(3, 1, 30, b"shown"), 50).unwrap(), LinkBefore::Hidden);
     assert_eq!(store.count_links(7, t).unwrap(), 3);
-    assert!(store.put_link(&link(3, 0, 30, b"hidden"), 60).unwrap());
+    assert_eq!(store.put_link(&link(3, 0, 30, b"hidden"), 60).unwrap(), LinkBefore::Visible);
     assert_eq!(store.count_links(7, t).unwrap(), 2);
     // Deleting hides once; a hidden or absent link is left alone.
     assert!(store.delete_link(7, t, 2, false, 70).unwrap());

@@ -16,7 +16,7 @@ use lithify_lab::adapter::{
     BatchOp, Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch,
 };
 use lithify_lab::engines::external_lock::Stripes;
-use lithify_lab::linkbench::engine::{GraphEngine, GraphRows, GraphSession};
+use lithify_lab::linkbench::engine::{GraphEngine, GraphRows, GraphSession, LinkBefore};
 use lithify_lab::linkbench::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
     VISIBILITY_HIDDEN, count_key, decode_count_key, decode_node_key, link_key, node_key,
@@ -375,7 +375,7 @@ impl<'a> SqlSession<'a> {
         statement.execute(&mut self.several, &self.arguments).map(|_| ())
     }
 
-    fn put_link_locked(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
+    fn put_link_locked(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<LinkBefore> {
         let arguments = &mut self.arguments;
         arguments.clear().number(link.id1).number(link.id2).number(link.link_type);
         arguments.number(link.visibility).bytes(link.data);
@@ -394,7 +394,13 @@ impl<'a> SqlSession<'a> {
             arguments.number(link.id1).number(link.id2).number(link.link_type);
             self.statements.update_link.execute(&mut self.several, arguments)?;
         }
-        Ok(existed)
+        // A link that changed its visibility had the other one.
+        let was_visible = visible != (inserted.affected == 2);
+        Ok(match (existed, was_visible) {
+            (false, _) => LinkBefore::Missing,
+            (true, true) => LinkBefore::Visible,
+            (true, false) => LinkBefore::Hidden,
+        })
     }
 
     fn delete_link_locked(
@@ -478,7 +484,7 @@ impl GraphSession for SqlSession<'_> {
         })
     }
 
-    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
+    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<LinkBefore> {
         self.transact(link.id1, |session| Ok((session.put_link_locked(link, now_ms)?, true)))
     }
 

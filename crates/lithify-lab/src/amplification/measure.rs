@@ -12,6 +12,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ use crate::keyvalue::samples::Sampler;
 use crate::keyvalue::{SPACE, SPACES};
 use crate::linkbench::access::Zipf;
 use crate::linkbench::control::RequestProgress;
+use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::random::Random;
 use crate::linkbench::request::{self, RequestConfig};
@@ -76,7 +78,8 @@ pub fn measure(
     listener: Listener<'_>,
 ) -> Result<AmplificationResult, RunError> {
     let started_unix_s = unix_seconds();
-    let run = Run { spec, directory, meter: Meter::new(directory), listener, graph: graph(spec)? };
+    let (meter, expected) = (Meter::new(directory), Mutex::default());
+    let run = Run { spec, directory, meter, listener, graph: graph(spec)?, expected };
     let engine = Counted::above(run.open()?);
     run.fill(&engine)?;
     run.say("settle");
@@ -133,6 +136,8 @@ struct Run<'a> {
     meter: Meter,
     listener: Listener<'a>,
     graph: Option<Graph>,
+    /// What the graph must hold.
+    expected: Mutex<Option<Expected>>,
 }
 
 /// What came of the writes and of the work that they left behind.
@@ -173,11 +178,17 @@ impl Run<'_> {
         let filled = match &self.graph {
             Some(graph) => {
                 let config = LoadConfig { loaders: 1, ..LoadConfig::default() };
-                load::run(graph, &engine, &config, &Control::silent()).map(|_| ())
+                load::run(graph, &engine, &config, &Control::silent()).map(|loaded| {
+                    *self.expected() = Some(Expected::after_load(graph, &loaded, config.nodes));
+                })
             }
             None => self.fill_keys(engine),
         };
         filled.map_err(|error| failed("fill", &error))
+    }
+
+    fn expected(&self) -> MutexGuard<'_, Option<Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fill_keys(&self, engine: &dyn Engine) -> EngineResult<()> {
@@ -279,6 +290,9 @@ impl Run<'_> {
         let control =
             Control { cancel: &NEVER, progress: &watch, interval: Duration::from_secs(1) };
         let outcome = request::run(graph, &engine, &config, &control)?;
+        if let Some(expected) = &mut *self.expected() {
+            expected.follow(&outcome);
+        }
         match outcome.first_error {
             Some(error) => Err(EngineError::fatal(error)),
             None => Ok(()),
@@ -288,12 +302,13 @@ impl Run<'_> {
     /// Bytes of all keys and values that are there.
     fn live_bytes(&self, engine: &dyn Engine) -> Result<u64, RunError> {
         let spec = self.spec;
-        if self.graph.is_none() || !engine::stores(&spec.engine) {
+        let expected = self.expected();
+        let Some(expected) = expected.as_ref().filter(|_| engine::stores(&spec.engine)) else {
             return Ok(spec.rows * (spec.key_bytes + spec.value_bytes));
-        }
+        };
         self.say("check");
-        let report =
-            oracle::check(&engine, &Control::silent()).map_err(|error| failed("oracle", &error))?;
+        let report = oracle::check_expected(&engine, &Control::silent(), expected)
+            .map_err(|error| failed("oracle", &error))?;
         if !report.passed() {
             let described = report.described.join("; ");
             return Err(RunError::new(format!("{} differences: {described}", report.differences)));

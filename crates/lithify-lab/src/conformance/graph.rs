@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Failures, Subject, Verdict, same, text};
+use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
 use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Profile, oracle};
@@ -29,8 +30,10 @@ fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
     let graph = Graph::new(Profile::lb2013(), config).map_err(|error| error.to_string())?;
     let control = Control::silent();
     let loading = LoadConfig { loaders: CLIENTS, ..LoadConfig::default() };
-    load::run(&graph, &*engine, &loading, &control).map_err(|error| error.to_string())?;
-    passes(&*engine, "after the load")?;
+    let loaded =
+        load::run(&graph, &*engine, &loading, &control).map_err(|error| error.to_string())?;
+    let mut expected = Expected::after_load(&graph, &loaded, loading.nodes);
+    passes(&*engine, &expected, "after the load")?;
     let config = RequestConfig {
         requesters: CLIENTS,
         requests_per_requester: REQUESTS,
@@ -38,14 +41,16 @@ fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
     };
     let outcome =
         request::run(&graph, &*engine, &config, &control).map_err(|error| error.to_string())?;
-    same("requests that failed", (outcome.failures, outcome.first_error), (0, None))?;
+    same("requests that failed", (outcome.failures, &outcome.first_error), (0, &None))?;
     same("requests", outcome.requests, CLIENTS * REQUESTS)?;
-    passes(&*engine, "after the requests")?;
+    expected.follow(&outcome);
+    passes(&*engine, &expected, "after the requests")?;
     engine.close().map_err(text)
 }
 
-fn passes(engine: &dyn GraphEngine, when: &str) -> Verdict {
-    let report = oracle::check(engine, &Control::silent()).map_err(|error| error.to_string())?;
+fn passes(engine: &dyn GraphEngine, expected: &Expected, when: &str) -> Verdict {
+    let report = oracle::check_expected(engine, &Control::silent(), expected)
+        .map_err(|error| error.to_string())?;
     if report.passed() && report.nodes > 0 {
         return Ok(());
     }

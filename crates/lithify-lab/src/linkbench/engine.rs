@@ -152,6 +152,24 @@ fn index_by_primary_keys(
     }
 }
 
+/// What a put found where its link goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkBefore {
+    /// Nothing.
+    Missing,
+    /// A hidden link.
+    Hidden,
+    /// A visible link.
+    Visible,
+}
+
+impl LinkBefore {
+    /// True when there was a link, visible or hidden.
+    pub fn existed(self) -> bool {
+        self != LinkBefore::Missing
+    }
+}
+
 /// One thread's operations on the graph. Each write is one transaction; a retryable error has
 /// rolled back, and the caller calls again.
 pub trait GraphSession {
@@ -164,12 +182,12 @@ pub trait GraphSession {
     /// The engine's own.
     fn load(&mut self, rows: &WriteBatch) -> EngineResult<()>;
 
-    /// Inserts `link` or rewrites it; keeps its list's count. Returns whether it existed.
+    /// Inserts `link` or rewrites it; keeps its list's count. Returns what was there before.
     /// `now_ms` is the time of the count's change.
     ///
     /// # Errors
     /// The engine's own.
-    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool>;
+    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<LinkBefore>;
 
     /// Hides a link, or with `expunge` removes it. Returns whether a visible link was there (with
     /// `expunge`, any link).

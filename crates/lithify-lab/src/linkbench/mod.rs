@@ -22,6 +22,7 @@ pub mod expected;
 pub mod generator;
 pub mod graph;
 pub mod history;
+pub mod ledger;
 pub mod load;
 pub mod oracle;
 pub mod payload;
@@ -35,7 +36,7 @@ pub mod shuffle;
 pub mod store;
 
 pub use control::{Control, Progress};
-pub use engine::{GraphEngine, GraphSession};
+pub use engine::{GraphEngine, GraphSession, LinkBefore};
 pub use graph::{Graph, GraphConfig};
 pub use profile::{OpMix, Operation, Profile};
 

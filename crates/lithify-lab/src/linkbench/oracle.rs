@@ -9,7 +9,7 @@
 //!
 //! It holds one list in memory at a time, and chunks of rows. The engine must be idle. A run
 //! whose oracle fails is void. What the data should be tells [`Expected`], which
-//! [`OracleReport::expect`] compares with; the content hashes let two engines that ran the same
+//! [`check_expected`] compares with; the content hashes let two engines that ran the same
 //! requests be compared.
 
 use std::cmp::Ordering;
@@ -20,6 +20,7 @@ use twox_hash::XxHash3_64;
 use super::control::Control;
 use super::engine::{GraphEngine, GraphRows};
 use super::expected::Expected;
+use super::ledger::{Comparison, Ledger};
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NodeRow, VISIBILITY_DEFAULT,
     decode_count_key, decode_node_key, link_type_prefix,
@@ -64,7 +65,7 @@ impl OracleReport {
         self.differences == 0 && !self.cancelled
     }
 
-    /// Compares what was found with what must be there.
+    /// Compares how much was found with how much must be there.
     pub fn expect(&mut self, expected: &Expected) {
         if !self.cancelled {
             expected.differences(self).into_iter().for_each(|what| self.differ(|| what));
@@ -88,13 +89,38 @@ impl OracleReport {
     }
 }
 
-/// Reads the whole graph in `engine` and compares its parts.
+/// Reads the whole graph in `engine` and compares its parts with each other, but not with what must
+/// be there.
 ///
 /// # Errors
 /// The engine's own.
 pub fn check(engine: &dyn GraphEngine, control: &Control<'_>) -> EngineResult<OracleReport> {
+    compare_views(engine, control, &Ledger::default())
+}
+
+/// Reads the whole graph in `engine` and compares its parts with each other and with what must be
+/// there.
+///
+/// # Errors
+/// The engine's own.
+pub fn check_expected(
+    engine: &dyn GraphEngine,
+    control: &Control<'_>,
+    expected: &Expected,
+) -> EngineResult<OracleReport> {
+    let mut report = compare_views(engine, control, expected.ledger())?;
+    report.expect(expected);
+    Ok(report)
+}
+
+fn compare_views(
+    engine: &dyn GraphEngine,
+    control: &Control<'_>,
+    ledger: &Ledger,
+) -> EngineResult<OracleReport> {
     let mut report = OracleReport::default();
-    check_nodes(engine, control, &mut report)?;
+    let mut written = Comparison::new(ledger);
+    check_nodes(engine, control, &mut written, &mut report)?;
     let types = link_types(engine, &mut report)?;
     let mut merge = Merge {
         primary: types
@@ -113,15 +139,20 @@ pub fn check(engine: &dyn GraphEngine, control: &Control<'_>) -> EngineResult<Or
         })?,
         primary_rows: Vec::new(),
         secondary_rows: Vec::new(),
+        written,
     };
     while !control.is_cancelled() && merge.compare_next_list(&mut report)? {}
     report.cancelled = control.is_cancelled();
+    if !report.cancelled {
+        merge.written.missing().into_iter().for_each(|what| report.differ(|| what));
+    }
     Ok(report)
 }
 
 fn check_nodes(
     engine: &dyn GraphEngine,
     control: &Control<'_>,
+    written: &mut Comparison<'_>,
     report: &mut OracleReport,
 ) -> EngineResult<()> {
     let mut reader = engine.rows(NODE, &[])?;
@@ -129,7 +160,10 @@ fn check_nodes(
         report.saw(NODE, key, value);
         report.nodes += 1;
         match (decode_node_key(key), NodeRow::decode(value)) {
-            (Some(id), Some(_)) => report.largest_node_id = report.largest_node_id.max(id),
+            (Some(id), Some(row)) => {
+                report.largest_node_id = report.largest_node_id.max(id);
+                written.node(id, &row).into_iter().for_each(|what| report.differ(|| what));
+            }
             _ => report.differ(|| format!("malformed node row at {}", hex(key))),
         }
         reader.advance();
@@ -242,6 +276,8 @@ struct Merge<'a> {
     counts: Source<'a>,
     primary_rows: Vec<Row>,
     secondary_rows: Vec<Row>,
+    /// What requests wrote last.
+    written: Comparison<'a>,
 }
 
 impl Merge<'_> {
@@ -257,9 +293,12 @@ impl Merge<'_> {
         let Some(list) = lowest else { return Ok(false) };
         self.primary_rows.clear();
         for source in &mut self.primary {
-            let rows = &mut self.primary_rows;
-            source.take_list(list, report, |key, value, _| {
-                rows.extend(Link::decode(key, value).map(|link| Row::new(&link)));
+            let (rows, written) = (&mut self.primary_rows, &mut self.written);
+            source.take_list(list, report, |key, value, report| {
+                if let Some(link) = Link::decode(key, value) {
+                    written.link(&link).into_iter().for_each(|what| report.differ(|| what));
+                    rows.push(Row::new(&link));
+                }
             })?;
         }
         self.secondary_rows.clear();

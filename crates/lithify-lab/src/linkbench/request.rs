@@ -19,6 +19,7 @@ use super::engine::GraphEngine;
 use super::expected::Effects;
 use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
+use super::ledger::Ledger;
 use super::profile::Operation;
 use super::requester::{Done, Requester, Shared, Tally};
 use crate::adapter::{EngineError, EngineResult};
@@ -173,6 +174,9 @@ pub struct RequestOutcome {
     /// What was done to the graph, warm-up included.
     #[serde(default)]
     pub effects: Effects,
+    /// What the last writes of a sample of the rows left, warm-up included.
+    #[serde(skip)]
+    pub ledger: Ledger,
     /// Rows read, warm-up included.
     pub rows_read: u64,
     /// Bytes of their keys and values.
@@ -326,6 +330,7 @@ fn outcome(shared: Shared<'_>, next_node_id: u64) -> EngineResult<RequestOutcome
             max: tally.list_rows.max(),
         },
         effects: tally.effects,
+        ledger: tally.ledger,
         rows_read: tally.digest.rows,
         bytes_read: tally.digest.bytes,
         read_hash: tally.digest.hash,

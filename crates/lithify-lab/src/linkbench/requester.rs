@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
 use super::control::{Completions, Control, IntervalSample, PerSecond, RequestProgress};
-use super::engine::{GraphEngine, GraphSession};
+use super::engine::{GraphEngine, GraphSession, LinkBefore};
 use super::expected::Effects;
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
+use super::ledger::Ledger;
 use super::profile::Operation;
 use super::request::RequestConfig;
 use super::schema::{Link, VISIBILITY_DEFAULT};
@@ -75,6 +76,7 @@ pub(super) struct Tally {
     pub(super) queue_max: u64,
     pub(super) digest: ReadDigest,
     pub(super) effects: Effects,
+    pub(super) ledger: Ledger,
     pub(super) time_ms: u64,
     pub(super) last_end: Option<Instant>,
 }
@@ -96,6 +98,7 @@ impl Tally {
         self.failures += other.failures;
         self.queue_max = self.queue_max.max(other.queue_max);
         self.effects.merge(&other.effects);
+        self.ledger.merge(&other.ledger);
         self.digest.rows += other.digest.rows;
         self.digest.bytes += other.digest.bytes;
         // Independent of the order in which requesters end.
@@ -106,8 +109,12 @@ impl Tally {
 }
 
 /// What a request that did not fail brought.
-struct Answer {
-    rows: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answer {
+    /// Rows that it found, or rewrote.
+    pub(super) rows: u64,
+    /// It rewrote a hidden link, which is visible now.
+    pub(super) shown: bool,
     retries: u64,
 }
 
@@ -184,9 +191,13 @@ impl<'a> Requester<'a> {
                 },
             };
             let request = self.generator.next_request();
-            let begun = arrived.unwrap_or_else(Instant::now);
+            let started = Instant::now();
+            let begun = arrived.unwrap_or(started);
             let result = self.execute_with_retries(&request);
             let ended = Instant::now();
+            let found = result.as_ref().ok().map(|answer| answer.rows > 0);
+            let payload = self.generator.payload();
+            self.tally.ledger.note(&request, payload, found, [started, ended]);
             done += 1;
             self.shared.done[self.number].0.store(done, Ordering::Relaxed);
             self.book(&request, result, begun, ended);
@@ -239,16 +250,16 @@ impl<'a> Requester<'a> {
         loop {
             match self.execute(request) {
                 Err(error) if error.is_retryable() && retries < RETRIES_MAX => retries += 1,
-                result => return result.map(|rows| Answer { rows, retries }),
+                result => return result.map(|answer| Answer { retries, ..answer }),
             }
         }
     }
 
-    /// The number of rows that the request found, or rewrote.
+    /// Makes the request once.
     #[inline]
-    fn execute(&mut self, request: &Request) -> EngineResult<u64> {
+    fn execute(&mut self, request: &Request) -> EngineResult<Answer> {
         let store = &mut self.store;
-        match *request {
+        let rows = match *request {
             Request::PutLink { id1, link_type, id2, time_ms, .. } => {
                 let link = Link {
                     id1,
@@ -259,7 +270,9 @@ impl<'a> Requester<'a> {
                     time_ms,
                     data: self.generator.payload(),
                 };
-                store.put_link(&link, time_ms).map(u64::from)
+                let before = store.put_link(&link, time_ms)?;
+                let rows = u64::from(before.existed());
+                return Ok(Answer { rows, shown: before == LinkBefore::Hidden, retries: 0 });
             }
             Request::DeleteLink { id1, link_type, id2, time_ms } => {
                 store.delete_link(id1, link_type, id2, false, time_ms).map(u64::from)
@@ -283,7 +296,8 @@ impl<'a> Requester<'a> {
             }
             Request::DeleteNode { id } => store.delete_node(id).map(u64::from),
             Request::GetNode { id } => store.get_node(id).map(u64::from),
-        }
+        }?;
+        Ok(Answer { rows, ..Answer::default() })
     }
 
     #[inline]
@@ -298,7 +312,7 @@ impl<'a> Requester<'a> {
             Ok(answer) => answer,
             Err(error) => return self.book_failure(error),
         };
-        self.tally.effects.book(request, answer.rows > 0);
+        self.tally.effects.book(request, &answer);
         if begun < self.shared.measure_from {
             return;
         }

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use twox_hash::XxHash3_64;
 
-use super::engine::GraphSession;
+use super::engine::{GraphSession, LinkBefore};
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
     VISIBILITY_HIDDEN, count_key, link_key, list_position, list_prefix, node_key,
@@ -135,14 +135,16 @@ impl<'a> GraphStore<'a> {
         }
     }
 
-    fn put_link_locked(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
+    fn put_link_locked(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<LinkBefore> {
         let key = link.key();
-        let existed = self.session.get_for_update(LINK, &key, &mut self.old)?;
-        let mut was_visible = false;
-        if existed {
+        let mut before = LinkBefore::Missing;
+        if self.session.get_for_update(LINK, &key, &mut self.old)? {
             let old = Link::decode(&key, &self.old).ok_or_else(|| malformed("link"))?;
             self.digest.found(&key, &self.old);
-            was_visible = old.visibility == VISIBILITY_DEFAULT;
+            before = match old.visibility {
+                VISIBILITY_DEFAULT => LinkBefore::Visible,
+                _ => LinkBefore::Hidden,
+            };
             self.session.single_delete(LINK_SECONDARY, &old.secondary_key())?;
         }
         link.encode(&mut self.new);
@@ -150,11 +152,12 @@ impl<'a> GraphStore<'a> {
         link.encode_secondary(&mut self.new);
         self.session.put(LINK_SECONDARY, &link.secondary_key(), &self.new)?;
         let visible = link.visibility == VISIBILITY_DEFAULT;
+        let was_visible = before == LinkBefore::Visible;
         if visible != was_visible {
             let change = i32::from(visible) - i32::from(was_visible);
             self.change_count(link.id1, link.link_type, change, now_ms)?;
         }
-        Ok(existed)
+        Ok(before)
     }
 
     fn change_count(
@@ -196,7 +199,7 @@ impl GraphSession for GraphStore<'_> {
         self.session.write_batch(rows)
     }
 
-    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<bool> {
+    fn put_link(&mut self, link: &Link<'_>, now_ms: u64) -> EngineResult<LinkBefore> {
         self.transact(link.id1, |store| store.put_link_locked(link, now_ms))
     }
 

@@ -9,9 +9,10 @@ use super::AnyRecord;
 use crate::adapter::EngineName;
 use crate::amplification::{AmplificationRecord, Workload};
 use crate::chunks::plan::ChunkPlan;
-use crate::dbbench::runner::DbRecord;
+use crate::dbbench::runner::{DbPlan, DbRecord};
 use crate::dbbench::spec::Role;
 use crate::durability::DurabilityRecord;
+use crate::experiment::Ladder;
 use crate::loop_experiment::plan::LoopPlan;
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::{PAGE_BYTES, PagesRecord};
@@ -59,10 +60,8 @@ impl Line {
         if default.as_ref() == Some(&value) { self } else { self.with(flag, value) }
     }
 
-    fn flag_if(mut self, given: bool, flag: &str) -> Line {
-        if given {
-            self.0.push_str(&format!(" {flag}"));
-        }
+    fn with_flag(mut self, flag: &str) -> Line {
+        self.0.push_str(&format!(" {flag}"));
         self
     }
 
@@ -162,8 +161,8 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         .unless(Some(20), "--key-size", spec.key_bytes)
         .unless(Some(400), "--value-size", spec.value_bytes)
         .unless(Some(1), "--repeats", repeats.unwrap_or(1))
-        .flag_if(plan.cells.iter().any(|cell| cell.role == Role::Control), "--control")
         .unless(Some(256), "--memory-budget-mib", spec.settings.memory_budget_bytes >> 20);
+    line = with_controls(line, plan, repeats.unwrap_or(1));
     let settings = &spec.settings;
     line = line
         .unless(Some(16 << 20), "--write-buffer-size", settings.memtable_bytes)
@@ -176,6 +175,21 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         line = line.with("--compression", ladder);
     }
     Some(line.unless(Some(Allocator::System), "--allocator", spec.allocator))
+}
+
+/// With the controls of loops, and where they are not everywhere, how far they go.
+fn with_controls(line: Line, plan: &DbPlan, repeats: u64) -> Line {
+    let controls = || plan.cells.iter().filter(|cell| cell.role == Role::Control);
+    let Some(of_repeats) = controls().map(|cell| cell.repeat + 1).max() else { return line };
+    let is_controlled =
+        |ladder: &Ladder| controls().any(|cell| cell.spec.settings.ladder() == *ladder);
+    let ladders = plan.ladders();
+    let of_ladders = ladders.iter().filter(|ladder| is_controlled(ladder)).count();
+    line.with_flag("--control").unless(Some(ladders.len()), "--control-ladders", of_ladders).unless(
+        Some(repeats),
+        "--control-repeats",
+        of_repeats,
+    )
 }
 
 fn of_overwrite(record: &OverwriteRecord) -> Line {

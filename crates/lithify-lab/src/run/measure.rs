@@ -429,7 +429,7 @@ impl Cell<'_> {
             )));
         }
         if let Some(expected) = &mut *self.expected() {
-            expected.follow(&outcome.effects);
+            expected.follow(&outcome);
         }
         Ok(outcome)
     }
@@ -496,11 +496,12 @@ impl Cell<'_> {
             return Ok(None);
         }
         self.say("check");
-        let mut report = oracle::check(engine, &Reporter::new(self, "check").control())
-            .map_err(|error| failed("oracle", &error))?;
-        if let Some(expected) = &*self.expected() {
-            report.expect(expected);
-        }
+        let reporter = Reporter::new(self, "check");
+        let report = match &*self.expected() {
+            Some(expected) => oracle::check_expected(engine, &reporter.control(), expected),
+            None => oracle::check(engine, &reporter.control()),
+        };
+        let report = report.map_err(|error| failed("oracle", &error))?;
         release_free_memory();
         let summary = if report.passed() {
             format!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::dbbench::runner::{DbPlan, Runner, needed_bytes, write_report};
+use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes, write_report};
 use lithify_lab::dbbench::sequence::{self, Item};
 use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
@@ -83,6 +83,12 @@ pub struct DbArguments {
     /// Run every engine twice in every repeat: the A/A control
     #[arg(long)]
     control: bool,
+    /// The control with the first N of several --compression only [1 to 1000]
+    #[arg(long, value_name = "N", requires = "control", value_parser = range(1, 1000))]
+    control_ladders: Option<u64>,
+    /// The control in the first N repeats only [1 to 100]
+    #[arg(long, value_name = "N", requires = "control", value_parser = range(1, 100))]
+    control_repeats: Option<u64>,
     #[command(flatten)]
     workload: Workload,
     #[command(flatten)]
@@ -296,6 +302,16 @@ impl Tuning {
 }
 
 impl DbArguments {
+    fn controls(&self) -> Controls {
+        if !self.control {
+            return Controls::NONE;
+        }
+        Controls {
+            ladders: self.control_ladders.unwrap_or(u64::MAX),
+            repeats: self.control_repeats.unwrap_or(u64::MAX),
+        }
+    }
+
     fn steps(&self) -> Vec<StepSpec> {
         sequence::expand(&self.benchmarks, self.workload.num, self.workload.threads)
     }
@@ -436,7 +452,7 @@ pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
         &specs,
         &arguments.tuning.compression,
         arguments.repeats,
-        arguments.control,
+        arguments.controls(),
     );
     Ok(DbRun { plan, program, kept: arguments.db.clone(), printed, skipped: Vec::new() })
 }
@@ -524,4 +540,46 @@ pub fn planned(plan: &DbPlan, results: &Path) -> Vec<Planned> {
         }
     };
     plan.cells.iter().map(planned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Own {
+        #[command(flatten)]
+        db: DbArguments,
+    }
+
+    /// Most seconds that all cells of the headline may take.
+    const HEADLINE_SECONDS_MAX: f64 = 90.0 * 60.0;
+
+    #[test]
+    fn the_headline_keeps_its_time() {
+        let text = include_str!("../../../../../experiments/headline.toml");
+        let line = text.lines().find_map(|line| line.strip_prefix("command = \"bench "));
+        let words = line.expect("a command").trim_end_matches('"').split_whitespace();
+        let mut arguments = Own::try_parse_from(words).expect("is a command").db;
+        let engines = std::mem::replace(&mut arguments.engine, vec![EngineName::lithify()]);
+        let spec = arguments.specs("build").expect("are settings").remove(0);
+        let specs: Vec<DbSpec> = engines
+            .iter()
+            .map(|engine| DbSpec { engine: engine.clone(), ..spec.clone() })
+            .collect();
+        let plan = |controls| {
+            let ladders = &arguments.tuning.compression;
+            DbPlan::new("headline", &specs, ladders, arguments.repeats, controls)
+        };
+        let seconds = |plan: DbPlan| -> f64 {
+            plan.cells.iter().filter_map(|cell| cell.effort().declared_s).sum()
+        };
+        let (own, all) = (plan(arguments.controls()), plan(Controls::ALL));
+        assert_eq!((own.cells.len(), arguments.repeats), (1 + 18 + 3, 3));
+        let planned = seconds(own);
+        assert!(planned <= HEADLINE_SECONDS_MAX, "{planned} s");
+        assert!(seconds(all) > HEADLINE_SECONDS_MAX, "the limit can be broken");
+    }
 }
