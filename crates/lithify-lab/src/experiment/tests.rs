@@ -259,7 +259,7 @@ fn impossible_clients_series_and_conditions_name_line_and_key() {
     }
     // Keys of which a file has several: the first one is replaced.
     for (from, to, key, what) in [
-        ("device = \"disk\"", "device = \"floppy\"", "arm[4].device", "slow-ssd"),
+        ("device = \"disk\"", "device = \"floppy\"", "arm[5].device", "slow-ssd"),
         ("second_log = true", "second_log = 1", "arm[0].second_log", "invalid type"),
         ("published = 1.12", "published = 1.3", "headline[0].published", "contradicts"),
         ("clients = 1", "clients = \"1\"", "headline[0].clients", "invalid type"),

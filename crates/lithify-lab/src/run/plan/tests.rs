@@ -224,8 +224,8 @@ fn arms_belong_to_scales() {
         let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b");
         plan.expect("expands").arms
     };
-    assert_eq!(arms("smoke").len(), 9);
-    assert_eq!(arms("cached").len(), 6);
+    assert_eq!(arms("smoke").len(), 11);
+    assert_eq!(arms("cached").len(), 7);
     assert!(arms("io-s").iter().all(|arm| arm.ends_with("-log") || arm.ends_with("-disk")));
     let arms = Some(vec!["lithify-disk".to_owned()]);
     let choice = Choice { scale: Some("cached".into()), arms, ..Choice::default() };
