@@ -124,7 +124,7 @@ impl DatabaseOptions {
         policy: &Policy,
         mode: Mode,
     ) -> EngineResult<DatabaseOptions> {
-        let sizes = Sizes::new(mode.tuning, settings, spaces.len() as u64);
+        let sizes = Sizes::new(mode.tuning, settings);
         let memory = Memory::new(functions, settings, &sizes)?;
         let database = database_options(functions, settings, &memory, mode, &sizes)?;
         let shared = FamilyOptions { functions, settings, policy, memory: &memory, mode, sizes };

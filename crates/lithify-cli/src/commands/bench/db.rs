@@ -541,3 +541,49 @@ pub fn planned(plan: &DbPlan, results: &Path) -> Vec<Planned> {
     };
     plan.cells.iter().map(planned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Own {
+        #[command(flatten)]
+        db: DbArguments,
+    }
+
+    /// Most seconds that all cells of the headline may take.
+    const HEADLINE_SECONDS_MAX: f64 = 90.0 * 60.0;
+
+    #[test]
+    fn the_headline_keeps_its_time() {
+        let text = include_str!("../../../../../experiments/headline.toml");
+        let line = text.lines().find_map(|line| line.strip_prefix("command = \"bench "));
+        // The others may not be built into this program: what they cost is known by their names.
+        let names = "lithify,rocksdb,rocksdb-expert";
+        let line = line.expect("a command").trim_end_matches('"');
+        assert!(line.contains(names), "{line}");
+        let line = line.replace(names, "lithify");
+        let arguments = Own::try_parse_from(line.split_whitespace()).expect("is a command").db;
+        let engines: Vec<EngineName> = names.split(',').map(EngineName::new).collect();
+        let spec = arguments.specs("build").expect("are settings").remove(0);
+        let specs: Vec<DbSpec> = engines
+            .iter()
+            .map(|engine| DbSpec { engine: engine.clone(), ..spec.clone() })
+            .collect();
+        let plan = |controls| {
+            let ladders = &arguments.tuning.compression;
+            DbPlan::new("headline", &specs, ladders, arguments.repeats, controls)
+        };
+        let seconds = |plan: DbPlan| -> f64 {
+            plan.cells.iter().filter_map(|cell| cell.effort().declared_s).sum()
+        };
+        let (own, all) = (plan(arguments.controls()), plan(Controls::ALL));
+        assert_eq!((own.cells.len(), arguments.repeats), (1 + 18 + 3, 3));
+        let planned = seconds(own);
+        assert!(planned <= HEADLINE_SECONDS_MAX, "{planned} s");
+        assert!(seconds(all) > HEADLINE_SECONDS_MAX, "the limit can be broken");
+    }
+}
