@@ -44,6 +44,11 @@ pub(crate) fn let_others_in() {
     list::pause();
 }
 
+/// As [`let_others_in`], for as long as a close takes.
+pub(crate) fn let_a_close_in() {
+    (0..20).for_each(|_| let_others_in());
+}
+
 #[cfg(feature = "planted-defects")]
 mod list {
     use std::sync::OnceLock;

@@ -315,6 +315,9 @@ impl Ingest {
         let record = self.written.records.entry(open.level).or_default();
         record.target_level = open.level;
         open.sink.begin_close(&[], 0, record.cpu_ns, &mut self.meter)?;
+        if planted!(CloseLeavesCallsIn) {
+            crate::planted::let_a_close_in();
+        }
         loop {
             match open.sink.poll_close(&mut self.meter)? {
                 CloseProgress::More => {}

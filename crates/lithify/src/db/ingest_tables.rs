@@ -91,6 +91,9 @@ impl Incoming<'_> {
         step.finish(clock, &inner.ledger, Cause::Ingest, 0, &mut meter);
         let checked = arrived.and_then(|is_copy| {
             self.copies.extend(is_copy.then_some(number));
+            if planted!(CloseLeavesCallsIn) {
+                crate::planted::let_a_close_in();
+            }
             inner.check_incoming(number, &mut meter)
         });
         step.finish(clock, &inner.ledger, Cause::Verification, 0, &mut meter);
