@@ -44,7 +44,7 @@ pub(crate) struct Background {
     pub(crate) compaction_count: usize,
     /// Families whose automatic compactions rest because a manual one runs.
     pub(crate) manual: BTreeSet<ColumnFamilyId>,
-    /// Whether removed tables wait for their last reader.
+    /// Whether removed tables wait to be collected.
     pub(crate) garbage_is_held: bool,
     /// Compactions that still hold their input tables.
     pub(crate) receivers: usize,
@@ -513,7 +513,7 @@ impl DbInner {
         let numbers = {
             let mut manifest = self.manifest();
             let numbers = manifest.obsolete().collect();
-            self.background().garbage_is_held = manifest.obsolete().held_bytes() > 0;
+            self.background().garbage_is_held = !manifest.obsolete().is_empty();
             numbers
         };
         self.ledger.count(Counter::TablesRemoved, numbers.len() as u64);

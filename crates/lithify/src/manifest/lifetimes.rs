@@ -49,6 +49,12 @@ impl ObsoleteTables {
         dead.map(|retired| retired.number).collect()
     }
 
+    /// Whether tables wait to be collected: those too whose last holder went after
+    /// [`ObsoleteTables::collect`] had looked at them.
+    pub fn is_empty(&self) -> bool {
+        self.retired.is_empty()
+    }
+
     /// Bytes of tables that are not live and still held.
     pub fn held_bytes(&self) -> u64 {
         let held = self.retired.iter().filter(|retired| retired.life.strong_count() > 0);

@@ -389,9 +389,12 @@ fn a_table_is_collected_when_its_last_holder_is_gone() {
     drop(moved);
     assert!(manifest.obsolete().collect().is_empty(), "the version before the move holds it");
     drop(held);
+    // Nobody holds it any more, and it waits: whoever asks after the last look must hear of it.
+    assert_eq!(manifest.obsolete().held_bytes(), 0);
+    assert!(!manifest.obsolete().is_empty());
     assert_eq!(manifest.obsolete().collect(), [5]);
     assert!(manifest.obsolete().collect().is_empty(), "each only once");
-    assert_eq!(manifest.obsolete().held_bytes(), 0);
+    assert!(manifest.obsolete().is_empty());
 
     manifest.append(edit(&["add family=1 level=0 number=6 keys=a..=b"])).unwrap();
     manifest.append(edit(&["drop id=1"])).unwrap();
