@@ -11,8 +11,6 @@
 pub mod check;
 pub mod crash;
 pub mod damage;
-#[cfg(feature = "planted-defects")]
-pub mod defects;
 pub mod digest;
 pub mod faults;
 pub mod fuzz;

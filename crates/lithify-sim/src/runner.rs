@@ -133,6 +133,13 @@ pub fn run(
     }
 }
 
+/// Runs the first cases of a check on all processors, unwatched, until so much is found.
+pub fn run_first(check: &dyn Check, cases: u64, findings_max: usize) -> Report {
+    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    let plan = Plan { limit: Limit::Goal(Goal::Cases(cases)), first_case: 0, jobs, findings_max };
+    run(check, plan, &AtomicBool::new(false), &mut |_| {})
+}
+
 impl Run<'_> {
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)

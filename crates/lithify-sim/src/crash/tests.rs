@@ -12,6 +12,7 @@ use super::scripts::{self, MODES, Script};
 use super::trial::Trial;
 use super::*;
 use crate::check::{Check, Tally};
+use crate::runner::run_first;
 use lithify::fs::{CrashKeep, FileSystem, MemoryFileSystem, OpenMode};
 use lithify::{Durability, ErrorKind};
 use std::io::IoSlice;
@@ -152,30 +153,28 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
     assert!(dropped > 0, "the last group was dropped");
 }
 
+/// What so many cases counted; a finding fails the test.
+fn tally_of(check: &dyn Check, cases: u64) -> Tally {
+    let report = run_first(check, cases, 1);
+    if let Some(finding) = report.findings.first() {
+        panic!("{finding}");
+    }
+    assert_eq!(report.tally.get("cases"), cases);
+    println!("{}", check.table(&report.tally));
+    println!("distinct images: {}", report.tally.get(DISTINCT_IMAGES));
+    report.tally
+}
+
 #[test]
 fn crash_points_of_every_script() {
-    let mut tally = Tally::default();
     // Each script in one mode, and then in the others.
-    let cases = scripts::all().len() as u64 * MODES.len() as u64;
-    for case in 0..cases {
-        if let Err(finding) = CrashPoints.run_case(case, &mut tally) {
-            panic!("{finding}");
-        }
-    }
-    println!("{}", CrashPoints.table(&tally));
-    println!("distinct images: {}", tally.get(DISTINCT_IMAGES));
+    let tally = tally_of(&CrashPoints, scripts::all().len() as u64 * MODES.len() as u64);
     assert!(tally.get(DISTINCT_IMAGES) >= 20_000, "{} images", tally.get(DISTINCT_IMAGES));
 }
 
 #[test]
 fn chains_of_crashes() {
-    let mut tally = Tally::default();
-    for case in 0..100 {
-        if let Err(finding) = Crashes.run_case(case, &mut tally) {
-            panic!("{finding}");
-        }
-    }
-    println!("{}", Crashes.table(&tally));
+    let tally = tally_of(&Crashes, 100);
     assert!(tally.get(DISTINCT_IMAGES) >= 5_000, "{} images", tally.get(DISTINCT_IMAGES));
 }
 

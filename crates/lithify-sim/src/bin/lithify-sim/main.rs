@@ -3,6 +3,8 @@
 //! Owns: the command line, its help, the exit codes, and what is shown. The checks and their
 //! runner are the library's. An error is one line on standard error that begins with `error: `.
 
+#[cfg(feature = "planted-defects")]
+mod defects;
 mod display;
 mod summary;
 
@@ -90,7 +92,7 @@ enum Command {
     PowerlossWorker(powerloss::WorkerArguments),
     /// Put defects into the engine, one at a time, and see which check catches each
     #[cfg(feature = "planted-defects")]
-    Defects(lithify_sim::defects::Arguments),
+    Defects(defects::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -136,7 +138,7 @@ fn main() -> ExitCode {
         Command::PowerlossWorker(arguments) => powerloss::run_worker(&arguments).map(|()| 0),
         #[cfg(feature = "planted-defects")]
         Command::Defects(arguments) => {
-            let all_caught = lithify_sim::defects::run(&arguments, &checks(), &print);
+            let all_caught = defects::run(&arguments, &checks(), &print);
             all_caught.map(|all_caught| if all_caught { 0 } else { FOUND })
         }
     };

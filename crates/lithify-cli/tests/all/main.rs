@@ -1,0 +1,12 @@
+//! The command from outside, in one program: each file is a part of the command line.
+
+mod bench_all;
+mod bench_compare;
+mod bench_db;
+mod bench_durability;
+mod bench_refusals;
+mod bench_tables;
+mod cli;
+mod copies;
+mod inspect;
+mod repair;

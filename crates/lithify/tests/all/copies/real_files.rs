@@ -1,0 +1,105 @@
+//! Over the real file system: links are links, and another file system gets copies.
+
+use super::scene::{content, write_database};
+use lithify::backup::{BackupOptions, BackupStore, RestoreOptions};
+use lithify::{CfOptions, Db, ErrorKind, Options};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+fn tables(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut tables: Vec<_> =
+        entries.filter(|path| path.extension() == Some("sst".as_ref())).collect();
+    tables.sort();
+    tables
+}
+
+fn identity(path: &Path) -> (u64, u64) {
+    let metadata = std::fs::metadata(path).unwrap();
+    (metadata.dev(), metadata.ino())
+}
+
+/// Nothing is compacted, and no file goes, but in a call that waits for it.
+fn still() -> Options {
+    Options { background_threads: 0, ..Options::default() }
+}
+
+#[test]
+fn tables_of_a_checkpoint_are_hard_links_and_nothing_else_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("db"), directory.path().join("deep/er/copy"));
+    let db = Db::open(&path, still()).unwrap();
+    write_database(&db);
+    let made = db.checkpoint(&copy).unwrap();
+    assert_eq!(tables(&copy).len() as u64, made.linked_tables);
+    assert!(made.linked_tables > 0 && made.copied_tables == 0, "{made:?}");
+    for table in tables(&copy) {
+        assert_eq!(identity(&table), identity(&path.join(table.file_name().unwrap())));
+    }
+    for entry in std::fs::read_dir(&copy).unwrap() {
+        let entry = entry.unwrap().path();
+        let links = std::fs::metadata(&entry).unwrap().nlink();
+        let is_table = entry.extension() == Some("sst".as_ref());
+        assert_eq!(links, if is_table { 2 } else { 1 }, "{}", entry.display());
+    }
+    let second = Db::open(&copy, still()).unwrap();
+    assert_eq!(content(&second), content(&db));
+    // Compacted away on both sides, the files go.
+    for one in [&db, &second] {
+        let rocks = one.existing_column_family("rocks").unwrap().unwrap();
+        rocks.put(b"rock00000", b"again").unwrap();
+        rocks.compact_range(None, None).unwrap();
+    }
+    assert_eq!(content(&second), content(&db));
+    drop((db, second));
+    let again = db_error(&copy, &path);
+    assert_eq!(again, ErrorKind::AlreadyExists);
+}
+
+/// The kind of the error of a checkpoint of the database at `of` to `to`.
+fn db_error(of: &Path, to: &Path) -> ErrorKind {
+    Db::open(of, still()).unwrap().checkpoint(to).unwrap_err().kind()
+}
+
+#[test]
+fn another_file_system_gets_copies() {
+    let (here, there) = (tempfile::tempdir().unwrap(), Path::new("/dev/shm"));
+    let other = tempfile::tempdir_in(there);
+    let Ok(other) = other.as_ref().map(tempfile::TempDir::path) else {
+        println!("skipped: {} cannot be written", there.display());
+        return;
+    };
+    if identity(here.path()).0 == identity(other).0 {
+        println!("skipped: there is one file system only");
+        return;
+    }
+    let db = Db::open(here.path().join("db"), still()).unwrap();
+    write_database(&db);
+    let made = db.checkpoint(other.join("copy")).unwrap();
+    assert_eq!(made.linked_tables, 0);
+    assert!(made.copied_tables > 0 && made.link_refusal.is_some(), "{made:?}");
+    let copy = Db::open(other.join("copy"), still()).unwrap();
+    assert_eq!(content(&copy), content(&db));
+}
+
+#[test]
+fn a_store_on_real_files_and_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let db = Db::open(path("db"), still()).unwrap();
+    write_database(&db);
+    let mut store = BackupStore::open(path("stores/one")).unwrap();
+    let expected = content(&db);
+    store.create(&db, &BackupOptions::default()).unwrap();
+    db.column_family("later", CfOptions::default()).unwrap();
+    store.create(&db, &BackupOptions::default()).unwrap();
+    assert!(store.verify(None, &Default::default()).unwrap().is_whole());
+    store.restore(1, path("back"), &RestoreOptions::default()).unwrap();
+    for table in tables(&path("back")) {
+        assert_eq!(std::fs::metadata(table).unwrap().nlink(), 1, "a backup is never linked");
+    }
+    let back = Db::open(path("back"), still()).unwrap();
+    assert_eq!(content(&back), expected);
+    assert_eq!(store.purge(1).unwrap(), [1]);
+    assert!(store.verify(None, &Default::default()).unwrap().is_whole());
+}

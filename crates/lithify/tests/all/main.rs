@@ -1,0 +1,31 @@
+//! Tests through the public interface, in one program: each file is a room of its own.
+//!
+//! A test that counts what belongs to the process is a program of its own beside this one.
+
+mod bad_files;
+mod close;
+mod codec_debt;
+mod copies;
+mod deadlocks;
+mod deletes;
+mod families;
+mod full_disk;
+mod ingest;
+mod ledger_bytes;
+mod limits;
+mod log_segments;
+mod memory;
+mod model;
+mod open_errors;
+mod options_page;
+mod promises;
+mod range_deletes;
+mod readers;
+mod reads;
+mod refusals;
+mod repair;
+mod serializability;
+mod sorted_load;
+mod support;
+mod transactions;
+mod verify;
