@@ -234,7 +234,7 @@ fn unnamed_tables_in(parts: &Parts) -> usize {
 /// A close must not be slept through by the thread that syncs at intervals, however late it begins.
 #[test]
 fn the_syncing_thread_hears_of_a_close() {
-    support::watched("closes beside the syncing thread", || {
+    crate::support::watched("closes beside the syncing thread", || {
         for round in 0..200 {
             let parts = Parts::new(round);
             let world = World {

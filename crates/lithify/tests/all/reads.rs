@@ -237,11 +237,11 @@ fn direct_reads_give_the_same_rows_or_say_where_they_cannot_be_had() {
         return;
     }
     let buffered = Db::open(&path, options(false)).unwrap();
-    let expected = support::rows(&buffered.existing_column_family("rows").unwrap().unwrap());
+    let expected = crate::support::rows(&buffered.existing_column_family("rows").unwrap().unwrap());
     drop(buffered);
     let db = Db::open(&path, options(true)).unwrap();
     let family = db.existing_column_family("rows").unwrap().unwrap();
-    assert_eq!(support::rows(&family), expected);
+    assert_eq!(crate::support::rows(&family), expected);
     // A compaction reads and writes through the same option.
     family.compact_range(None, None).unwrap();
     for (key, value) in expected.iter().step_by(7) {

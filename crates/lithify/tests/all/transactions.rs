@@ -191,7 +191,7 @@ fn savepoints_nest_and_free_their_locks() {
     assert_eq!(seen(&transaction, &family), ["a=0"], "a refused rollback changes nothing");
     transaction.commit().unwrap();
     other.commit().unwrap();
-    let rows = support::rows(&family);
+    let rows = crate::support::rows(&family);
     let values: Vec<_> = rows.values().map(|value| &value[..]).collect();
     assert_eq!(values, [&b"0"[..], b"theirs", b"theirs"]);
     assert_nothing_held(&db);
@@ -235,11 +235,11 @@ fn dropping_rolls_back() {
             }
         }
         assert_nothing_held(&db);
-        assert!(support::rows(&family).is_empty());
+        assert!(crate::support::rows(&family).is_empty());
     }
     db.close().unwrap();
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
-    assert!(support::rows(&db.existing_column_family("rows").unwrap().unwrap()).is_empty());
+    assert!(crate::support::rows(&db.existing_column_family("rows").unwrap().unwrap()).is_empty());
 }
 
 #[test]
