@@ -7,6 +7,7 @@ mod defects;
 mod floors;
 mod forbidden;
 mod house;
+mod prose;
 mod size;
 mod source;
 #[cfg(test)]
@@ -108,6 +109,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);
+    prose::check(tree, &mut complaints);
     complaints.sort();
     complaints
 }

@@ -1,0 +1,215 @@
+//! Documents are read once: short sentences, and the field's words.
+//!
+//! 1. A document is cut into blocks: paragraphs, items of lists, tables. Code blocks and headings are
+//!    skipped.
+//! 2. A piece of inline code becomes one word, a link its text.
+//! 3. A sentence ends at `.`, `?` or `!` before a space and a word that does not begin small, and at
+//!    the end of its block.
+//!
+//! Tables have no sentences, but phrases are looked for in them too. Not a parser of English.
+
+use super::{Complaint, Tree};
+
+/// Most words of a sentence.
+const WORDS_MAX: usize = 30;
+
+/// Longer sentences that files still have: path, number. It only ever gets shorter.
+const LONG_SENTENCES: &[(&str, usize)] = &[];
+
+/// Phrases that a reader has to guess at, and what to say.
+const PHRASES: &[(&str, &str)] = &[
+    ("told apart", "significant, or n.s."),
+    ("come to rest", "steady, settled or idle"),
+    ("came to rest", "was steady, settled or idle"),
+    ("comes to rest", "is steady, settled or idle"),
+    ("goes on", "continues"),
+    ("go on", "continue"),
+    ("went on", "continued"),
+    ("going on", "continuing"),
+    ("looks at", "checks"),
+    ("looked at", "checked"),
+    ("two looks", "two checks"),
+    ("is taken on", "is adopted"),
+    ("held back by its host", "throttled by the host"),
+    ("is held back", "is throttled, or waits"),
+    ("the same arm twice", "A/A control"),
+    ("the same engine twice", "A/A control"),
+    ("until all work is done", "including compaction debt"),
+    ("what an operation costs", "CPU and I/O per operation"),
+    ("the driver's own", "driver overhead"),
+    ("not waited for", "excluded from the wait"),
+    ("of one's own", "separate"),
+    ("in its own right", "separate"),
+    ("floors are missed", "targets are missed"),
+    ("missed floors", "missed targets"),
+];
+
+/// Complains about long sentences and about phrases that say less than they could.
+pub fn check(tree: &Tree, complaints: &mut Vec<Complaint>) {
+    for file in tree.files.iter().filter(|file| is_document(&file.path)) {
+        let blocks = blocks(&String::from_utf8_lossy(&file.bytes));
+        check_phrases(&file.path, &blocks, complaints);
+        check_sentences(&file.path, &blocks, complaints);
+    }
+}
+
+fn is_document(path: &str) -> bool {
+    path.ends_with(".md") && (path.starts_with("docs/") || !path.contains('/'))
+}
+
+fn check_phrases(path: &str, blocks: &[Block], complaints: &mut Vec<Complaint>) {
+    for block in blocks {
+        let text = block.text.to_lowercase();
+        for (phrase, better) in PHRASES {
+            for at in super::source::words(&text, phrase) {
+                complaints.push(Complaint {
+                    path: path.to_owned(),
+                    line: block.line_at(at),
+                    what: format!("\"{phrase}\": say {better}"),
+                });
+            }
+        }
+    }
+}
+
+fn check_sentences(path: &str, blocks: &[Block], complaints: &mut Vec<Complaint>) {
+    let mut complain = |line: usize, what: String| {
+        complaints.push(Complaint { path: path.to_owned(), line, what });
+    };
+    let long: Vec<(usize, usize, &str)> = blocks
+        .iter()
+        .filter(|block| !block.is_table)
+        .flat_map(|block| {
+            let sentences = sentences(&block.text).into_iter();
+            sentences.map(|(at, text)| (block.line_at(at), count_words(text), text))
+        })
+        .filter(|(_, words, _)| *words > WORDS_MAX)
+        .collect();
+    let recorded = LONG_SENTENCES.iter().find(|(known, _)| *known == path).map_or(0, |row| row.1);
+    if long.len() < recorded {
+        complain(0, format!("{} long sentences, {recorded} recorded: record less", long.len()));
+    }
+    if long.len() > recorded {
+        for (line, words, text) in long {
+            let start: String = text.chars().take(50).collect();
+            complain(line, format!("a sentence of {words} words; at most {WORDS_MAX}: \"{start}\""));
+        }
+    }
+}
+
+/// A paragraph, an item of a list, or a row of a table: its text in one line, without markup that
+/// is no word.
+struct Block {
+    text: String,
+    is_table: bool,
+    /// Where each of its lines begins in the text, and its number.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Block {
+    /// The line, from 1, of a byte offset of the text.
+    fn line_at(&self, offset: usize) -> usize {
+        let after = self.lines.partition_point(|(start, _)| *start <= offset);
+        after.checked_sub(1).map_or(0, |index| self.lines[index].1)
+    }
+}
+
+/// The blocks of a Markdown document.
+fn blocks(document: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut is_code = false;
+    let mut is_open = false;
+    for (index, line) in document.lines().enumerate() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") {
+            is_code = !is_code;
+        }
+        let is_heading = trimmed.starts_with('#');
+        if is_code || is_heading || trimmed.is_empty() || trimmed.starts_with("```") {
+            is_open = false;
+            continue;
+        }
+        let is_table = trimmed.starts_with('|');
+        let item = item_text(trimmed);
+        if is_table || item.is_some() || !is_open {
+            blocks.push(Block { text: String::new(), is_table, lines: Vec::new() });
+        }
+        is_open = !is_table;
+        if let Some(block) = blocks.last_mut() {
+            if !block.text.is_empty() {
+                block.text.push(' ');
+            }
+            block.lines.push((block.text.len(), index + 1));
+            block.text.push_str(item.unwrap_or(trimmed));
+        }
+    }
+    blocks.into_iter().map(without_markup).collect()
+}
+
+/// What follows the mark of a list's item.
+fn item_text(line: &str) -> Option<&str> {
+    let bullet = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
+    bullet.or_else(|| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.len() == line.len() { None } else { rest.strip_prefix(". ") }
+    })
+}
+
+/// The block with each piece of inline code as the word `code` and each link as its text. Offsets
+/// of lines follow.
+fn without_markup(block: Block) -> Block {
+    let mut text = String::with_capacity(block.text.len());
+    let mut lines = block.lines.iter().peekable();
+    let mut kept_lines = Vec::new();
+    let mut inside = Inside::Prose;
+    let mut previous = ' ';
+    for (at, c) in block.text.char_indices() {
+        while let Some((_, number)) = lines.next_if(|(start, _)| *start <= at) {
+            kept_lines.push((text.len(), *number));
+        }
+        match (&inside, c) {
+            (Inside::Prose, '`') => {
+                text.push_str("code");
+                inside = Inside::Code;
+            }
+            (Inside::Code, '`') => inside = Inside::Prose,
+            (Inside::Prose, '(') if previous == ']' => inside = Inside::Address,
+            (Inside::Address, ')') => inside = Inside::Prose,
+            (Inside::Prose, '*' | '[' | ']') => {}
+            (Inside::Prose, _) => text.push(c),
+            (Inside::Code | Inside::Address, _) => {}
+        }
+        previous = c;
+    }
+    Block { text, is_table: block.is_table, lines: kept_lines }
+}
+
+/// Where a character stands.
+enum Inside {
+    Prose,
+    Code,
+    Address,
+}
+
+/// The sentences of a text, each with its offset.
+fn sentences(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(['.', '?', '!']) {
+        let rest = text[at + 1..].trim_start_matches([')', '"']);
+        let Some(next) = rest.strip_prefix(' ') else { continue };
+        if next.starts_with(char::is_lowercase) && !next.starts_with("code") {
+            continue;
+        }
+        let end = text.len() - next.len();
+        found.push((start, text[start..end].trim_end()));
+        start = end;
+    }
+    found.push((start, text[start..].trim_end()));
+    found
+}
+
+/// Words: what stands between spaces and has a letter or a digit.
+fn count_words(sentence: &str) -> usize {
+    sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
+}
