@@ -1,12 +1,12 @@
 //! Documents are read once: short sentences, and the field's words.
 //!
-//! 1. A document is cut into blocks: paragraphs, items of lists, tables. Code blocks and headings are
-//!    skipped.
+//! 1. A document is cut into blocks: paragraphs and items of lists. Code blocks, tables and headings
+//!    are skipped.
 //! 2. A piece of inline code becomes one word, a link its text.
 //! 3. A sentence ends at `.`, `?` or `!` before a space and a word that does not begin small, and at
 //!    the end of its block.
 //!
-//! Tables have no sentences, but phrases are looked for in them too. Not a parser of English.
+//! Not a parser of English.
 
 use super::{Complaint, Tree};
 
@@ -36,7 +36,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("the same engine twice", "A/A control"),
     ("until all work is done", "including compaction debt"),
     ("what an operation costs", "CPU and I/O per operation"),
-    ("the driver's own", "driver overhead"),
     ("not waited for", "excluded from the wait"),
     ("of one's own", "separate"),
     ("in its own right", "separate"),
@@ -78,7 +77,6 @@ fn check_sentences(path: &str, blocks: &[Block], complaints: &mut Vec<Complaint>
     };
     let long: Vec<(usize, usize, &str)> = blocks
         .iter()
-        .filter(|block| !block.is_table)
         .flat_map(|block| {
             let sentences = sentences(&block.text).into_iter();
             sentences.map(|(at, text)| (block.line_at(at), count_words(text), text))
@@ -92,16 +90,17 @@ fn check_sentences(path: &str, blocks: &[Block], complaints: &mut Vec<Complaint>
     if long.len() > recorded {
         for (line, words, text) in long {
             let start: String = text.chars().take(50).collect();
-            complain(line, format!("a sentence of {words} words; at most {WORDS_MAX}: \"{start}\""));
+            complain(
+                line,
+                format!("a sentence of {words} words; at most {WORDS_MAX}: \"{start}\""),
+            );
         }
     }
 }
 
-/// A paragraph, an item of a list, or a row of a table: its text in one line, without markup that
-/// is no word.
+/// A paragraph or an item of a list: its text in one line, without markup.
 struct Block {
     text: String,
-    is_table: bool,
     /// Where each of its lines begins in the text, and its number.
     lines: Vec<(usize, usize)>,
 }
@@ -124,17 +123,16 @@ fn blocks(document: &str) -> Vec<Block> {
         if trimmed.starts_with("```") {
             is_code = !is_code;
         }
-        let is_heading = trimmed.starts_with('#');
-        if is_code || is_heading || trimmed.is_empty() || trimmed.starts_with("```") {
+        let is_skipped = ["```", "#", "|"].iter().any(|mark| trimmed.starts_with(mark));
+        if is_code || is_skipped || trimmed.is_empty() {
             is_open = false;
             continue;
         }
-        let is_table = trimmed.starts_with('|');
         let item = item_text(trimmed);
-        if is_table || item.is_some() || !is_open {
-            blocks.push(Block { text: String::new(), is_table, lines: Vec::new() });
+        if item.is_some() || !is_open {
+            blocks.push(Block { text: String::new(), lines: Vec::new() });
         }
-        is_open = !is_table;
+        is_open = true;
         if let Some(block) = blocks.last_mut() {
             if !block.text.is_empty() {
                 block.text.push(' ');
@@ -181,7 +179,7 @@ fn without_markup(block: Block) -> Block {
         }
         previous = c;
     }
-    Block { text, is_table: block.is_table, lines: kept_lines }
+    Block { text, lines: kept_lines }
 }
 
 /// Where a character stands.
