@@ -6,6 +6,7 @@
 mod defects;
 mod floors;
 mod forbidden;
+mod help;
 mod house;
 mod prose;
 mod size;

@@ -6,12 +6,15 @@
 //! 3. A sentence ends at `.`, `?` or `!` before a space and a word that does not begin small, and at
 //!    the end of its block.
 //!
-//! Not a parser of English.
+//! The help texts of the program are checked in the same way. Not a parser of English.
 
-use super::{Complaint, Tree};
+use super::{Complaint, Tree, help};
 
 /// Most words of a sentence.
 const WORDS_MAX: usize = 30;
+
+/// Where the program is whose help texts are checked.
+const PROGRAM: &str = "crates/lithify-cli/src/";
 
 /// Longer sentences that files still have: path, number. It only ever gets shorter.
 pub(super) const LONG_SENTENCES: &[(&str, usize)] = &[
@@ -58,8 +61,15 @@ pub fn check(tree: &Tree, complaints: &mut Vec<Complaint>) {
 
 /// [`check`] with another table of what is recorded.
 pub(super) fn check_with(tree: &Tree, recorded: &[(&str, usize)], complaints: &mut Vec<Complaint>) {
-    for file in tree.files.iter().filter(|file| is_document(&file.path)) {
-        let blocks = blocks(&String::from_utf8_lossy(&file.bytes));
+    for file in &tree.files {
+        let text = String::from_utf8_lossy(&file.bytes);
+        let blocks = match &file.path {
+            path if is_document(path) => blocks(&text),
+            path if path.starts_with(PROGRAM) && path.ends_with(".rs") => {
+                blocks(&help::document(&text))
+            }
+            _ => continue,
+        };
         check_phrases(&file.path, &blocks, complaints);
         let allowed = recorded.iter().find(|(path, _)| *path == file.path).map_or(0, |row| row.1);
         check_sentences(&file.path, &blocks, allowed, complaints);

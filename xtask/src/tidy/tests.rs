@@ -265,3 +265,25 @@ fn recorded_sentences_only_get_fewer() {
         assert!(root.join(path).is_file(), "{path} is recorded and gone");
     }
 }
+
+#[test]
+fn help_is_prose_too() {
+    let path = "crates/lithify-cli/src/commands/a.rs";
+    let found = |text: String| {
+        let text = format!("{HEADER}{text}");
+        let tree = tree(vec![file(path, &text)]);
+        check(&tree).iter().map(|c| format!("{}: {}", c.line, c.what)).collect::<Vec<_>>()
+    };
+    let attribute =
+        "#[command(long_about = \"\\\nIt goes on.\n\n  It goes on.\",\nafter_help = \"\\\n";
+    let both = found(format!("{attribute}{}\n\")]\nstruct A;\n", sentence(31)));
+    assert_eq!(both[0], "3: \"goes on\": say continues");
+    assert!(both[1].starts_with("7: a sentence of 31 words"), "{both:?}");
+    assert_eq!(both.len(), 2);
+    let one =
+        found("#[command(about = \"Say \\\"a\\\". It goes on.\")]\n// It goes on.\n".to_owned());
+    assert_eq!(one, ["2: \"goes on\": say continues"]);
+    let comment = found("/// It goes\n/// on.\nfn f() {}\n".to_owned());
+    assert_eq!(comment, ["2: \"goes on\": say continues"]);
+    none("crates/lithify-lab/src/a.rs", "/// It goes on.\nfn f() {}\n");
+}
