@@ -8,6 +8,9 @@
 //!
 //! The help texts of the program are checked in the same way. Not a parser of English.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Complaint, Tree, help};
 
 /// Most words of a sentence.
