@@ -8,6 +8,7 @@ mod floors;
 mod forbidden;
 mod help;
 mod house;
+mod links;
 mod prose;
 mod size;
 mod source;
@@ -110,6 +111,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);
+    links::check(tree, &mut complaints);
     prose::check(tree, &mut complaints);
     complaints.sort();
     complaints
