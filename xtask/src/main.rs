@@ -1,7 +1,8 @@
 //! Checks of the repository's own rules and costs, and the picture in its README.
 //!
 //! `cargo xtask tidy` (or `cargo run -p xtask -- tidy`) reads the repository and names every place
-//! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers.
+//! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers,
+//! prose, links.
 //! `cargo run -p xtask -- counts` compares what stages cost in instructions with what is recorded.
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 

@@ -401,9 +401,9 @@ mod list {
         WokenBeforeTold,
         /// A leader that hands over leaves the queue as if nobody led.
         LeaderUnmarked,
-        /// Who waits at an event counts itself after its last look at what it waits for.
+        /// Who waits at an event counts itself after its last check of what it waits for.
         WaiterCountedLate,
-        /// A wait for a row is noted only after it was found to close no circle.
+        /// A wait for a row is noted only after it was found to close no cycle.
         WaitNotedLate,
         /// A freed row lock is not announced.
         RowFreedSilently,

@@ -6,7 +6,10 @@
 mod defects;
 mod floors;
 mod forbidden;
+mod help;
 mod house;
+mod links;
+mod prose;
 mod size;
 mod source;
 #[cfg(test)]
@@ -108,6 +111,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);
+    links::check(tree, &mut complaints);
+    prose::check(tree, &mut complaints);
     complaints.sort();
     complaints
 }

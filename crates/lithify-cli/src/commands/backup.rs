@@ -70,8 +70,8 @@ pub struct CreateArguments {
 /// `backup list`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Columns: number; when it was made; the last sequence number in it, and the first one that it can be
-restored to; files; size of all of them; OWN: what no other backup needs; the note.
+Columns: number; when it was made; the last sequence number in it; the first sequence number that
+it can be restored to; files and their size. OWN is the size that no other backup needs. Then the note.
 
 Exit codes:
   0  done

@@ -14,11 +14,13 @@ use crate::fault::{Fault, print};
     long_about = "\
 Print the tree of a database: per column family one line a level.
 
-Columns: files; size on disk and raw size before compression, with their ratio; the target of the
-level; the codec that the policy asks for; the codecs that the tables were written with, as their
-properties say, with the number of tables; the codecs of the data blocks, as the tables' indexes
-say, with the number of blocks, and how many of them are raw because they did not shrink; tables
-in codec debt; entries, deletes and range deletes; sequence numbers.
+Columns:
+- files; size on disk and raw size before compression, with their ratio;
+- the target of the level; the codec that the policy asks for;
+- codecs and number of the tables, as their properties say;
+- codecs and number of the data blocks, as the tables' indexes say, and how many of them are raw
+  because they did not shrink;
+- tables in codec debt; entries, deletes and range deletes; sequence numbers.
 
 Reads only and takes no lock: of an open database it shows a state that was in force meanwhile,
 without what is still in the log.",

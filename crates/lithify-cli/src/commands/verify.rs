@@ -12,9 +12,9 @@ use crate::fault::{Fault, print};
 #[derive(Debug, Args)]
 #[command(
     long_about = "\
-Check every byte of a database: all checksums, the order of rows in blocks, between blocks and
-between tables, indexes, filters, range deletes, properties, log segments, the manifest, and that
-every file that is named is there and every file that is there is named.
+Check every byte of a database: all checksums, indexes, filters, range deletes, properties, log
+segments and the manifest. Check the order of rows in blocks, between blocks and between tables, and
+that every file that is named is there and every file that is there is named.
 
 A database that a process has open is verified as it was on disk when the command began; the
 files stay there until it ends. Damage does not end it: everything that is wrong is listed, with

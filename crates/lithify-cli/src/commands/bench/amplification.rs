@@ -21,10 +21,10 @@ use crate::fault::Fault;
 /// `bench amp`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-For each engine and workload, in a process of its own: fills a database, waits until nothing is
-due, changes rows, waits again, and reads keys that are there, short ranges, and keys that are
-not, each kind cold and then warm. What the formulas of leveled trees and of B-trees predict,
-with the rows, pages, fanout and levels that were measured, stands beside it (docs/lab.md). The
+Each engine and workload runs in a separate process. It fills a database, waits until nothing is
+due, changes rows, and waits again. Then it reads keys that are there, short ranges, and keys that
+are not, each kind cold and then warm. Beside it is what the formulas of leveled trees and of
+B-trees predict, with the rows, pages, fanout and levels that were measured (docs/lab.md). The
 report goes to DIR/amplification.txt, .csv, .json and .html. Cells that were measured by the
 same program with the same settings are not measured again.
 

@@ -30,24 +30,24 @@ use crate::fault::Fault;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Benchmarks: fillseq, fillrandom, overwrite, readrandom, multireadrandom, readwhilewriting,
-seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction, settle. standard is the
-sequence of the original's comparison script, standard-wal the same with a log for its fill. A
+seekrandom, seekrandomwhilewriting; and the calls flush, waitforcompaction, settle. The sequence of
+the original's comparison script is standard; standard-wal is the same with a log for its fill. A
 sequence runs over one database in one process; a fill begins with an empty one. Options have
 the names of the original, with - or _ between the words. Keys, values and random numbers are
 the original's: the same flags and seed visit the same keys.
 
-A step may have settings of its own behind colons: use-direct-reads, mb-write-per-sec=N,
+A step may have settings behind colons: use-direct-reads, mb-write-per-sec=N,
 benchmark-write-rate-limit=N, seek-nexts=N, reverse-iterator, batch-size=N, writes=N, disable-wal,
-duration=N; for the others it has those of the command line: readwhilewriting:mb-write-per-sec=10,
-readrandom:use-direct-reads:duration=30.
+duration=N. Other settings are those of the command line. An example is
+readwhilewriting:mb-write-per-sec=10,readrandom:use-direct-reads:duration=30.
 
 With several engines every repeat runs each in turn. --control is the A/A control: it runs each a
 second time, and what its two runs differ by is noise. Verdicts need three repeats; without
 --control more are needed. With several --compression every repeat does so for each, and the
-report has a table for each. Before the tables stand the targets that the first engine misses,
+report has a table for each. Before the tables come the targets that the first engine misses,
 the farthest behind first. Results go to DIR/NAME.txt, .csv, .tsv, .json
 and .html, raw results and one line per second to DIR/runs/NAME. Ctrl-C keeps what is measured,
-and the same command goes on. docs/db-bench.md explains every column.
+and the same command continues. docs/db-bench.md explains every column.
 
 Examples:
   lithify bench db
@@ -189,7 +189,7 @@ struct Tuning {
     #[arg(long, value_name = "SMALL,MIDDLE,BOTTOM", default_value = "none,lz4,zstd-1")]
     compression: Vec<Ladder>,
     /// Who gives all processes their memory: system (what the program has) or jemalloc (the
-    /// system's libjemalloc.so.2, loaded before the C library); when not given, system, but
+    /// system's libjemalloc.so.2, loaded before the C library). When not given, it is system, but
     /// jemalloc for an engine that is measured with it only
     #[arg(long, value_name = "NAME")]
     allocator: Option<Allocator>,

@@ -19,8 +19,8 @@ use crate::fault::Fault;
 #[command(after_help = "\
 Four modes: none (no log), buffered (the log is written), interval (and synced every 50 ms) and sync
 (synced before anybody sees the write). Processes that write are killed at random moments on the
-real file system; power is cut at random moments over a file system in memory that loses what was
-not synced; what was acknowledged or seen before a crash is looked for after it. Rates and
+real file system. Power is cut at random moments over a file system in memory that loses what was
+not synced. After a crash, what was acknowledged or seen before it is looked for. Rates and
 latencies of commits are those of the real file system. The report goes to
 DIR/durability-lithify.txt, .json and .html. A broken promise (docs/durability.md) is exit code 1. A
 mode that was measured by the same program with the same settings is not measured again.

@@ -9,9 +9,13 @@ use crate::fault::{Fault, print};
 /// `bench engines`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-transactions: own row locks, or the lab's external lock, one per group of rows. codecs: kinds of
-codec; \"per level\" when levels may differ. own statistics: whether the engine counts bytes or time
-itself, beside what the operating system counts. docs/engines.md says what is matched.
+Columns:
+- transactions: own row locks, or the lab's external lock, one per group of rows;
+- codecs: kinds of codec; \"per level\" when levels may differ;
+- own statistics: whether the engine counts bytes or time itself, beside what the operating system
+  counts.
+
+docs/engines.md says what is matched.
 
 Examples:
   lithify bench engines

@@ -34,7 +34,7 @@ use crate::fault::Fault;
 /// What can be done with experiments.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Run an experiment; a run that was stopped goes on where it stopped
+    /// Run an experiment; a run that was stopped continues where it stopped
     Run(Box<run::RunArguments>),
     /// The loops of the classic key-value benchmark, on one engine or in pairs of engines
     Db(Box<db::DbArguments>),

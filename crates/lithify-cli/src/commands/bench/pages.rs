@@ -19,8 +19,8 @@ use crate::fault::Fault;
 /// `bench pages`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Pages of 16 KiB in one file: as they are (plain), compressed into slots of 8 KiB (slot),
-compressed in their places with holes behind them (hole), and as rows of Lithify (tree). Each is
+Pages of 16 KiB in one file: as they are (plain), compressed into slots of 8 KiB (slot), or
+compressed in their places with holes behind them (hole). As rows of Lithify they are tree. Each is
 filled, overwritten at random, measured, and dropped while somebody else writes to the same file
 system. File systems are made in loop files, which needs root; one that cannot be made costs its
 own rows. The report goes to DIR/page-compression.txt, .csv, .json and .html. What was measured

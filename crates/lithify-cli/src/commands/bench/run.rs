@@ -25,15 +25,15 @@ use crate::fault::{Fault, print};
 /// `bench run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every arm runs in a process of its own; arms are interleaved over the repeats. Raw results go to
+Every arm runs in a separate process; arms are interleaved over the repeats. Raw results go to
 DIR/runs/NAME, the report to DIR/NAME.txt, .csv, .json and .html, a page for any browser. Cells
 that were measured by the same program with the same settings are not measured again; --fresh
 measures them again.
---all goes on where it was stopped too, whatever it was at. It estimates the rest by cells that were
+--all continues where it was stopped too, whatever it was at. It estimates the rest by cells that were
 measured, and where there are none by declared seconds, and says which. An experiment that fails
 does not stop the others; the exit code is 1 then. DIR/index.html links the pages of all runs.
-A scale with a memory limit (io-s, io-l) runs every cell in a control group of its own, page cache
-included, and is refused where groups cannot be made; counters decide whether a row may be called
+A scale with a memory limit (io-s, io-l) runs every cell in a separate control group, page cache
+included. It is refused where groups cannot be made. Counters decide whether a row may be called
 IO-bound (docs/lab.md).
 Ctrl-C stops the run: its child is ended, its data are removed, measured cells are kept, and the
 exit code is 130. A second Ctrl-C does not wait for that.

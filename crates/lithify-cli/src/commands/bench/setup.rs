@@ -13,8 +13,8 @@ use crate::fault::{Fault, print, say};
 /// `bench setup`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Gets the engine with the client of the registry that it is published in, builds it where that is
-needed, tries it with a small database, and keeps it in a directory outside of any build:
+Gets the engine with the client of the registry that it is published in. Builds it where that is
+needed, and tries it with a small database. Keeps it in a directory outside of any build:
 $LITHIFY_ENGINES, else $XDG_CACHE_HOME/lithify/engines, else ~/.cache/lithify/engines.
 Without a name it lists what can be got.
 
