@@ -1,20 +1,25 @@
-//! Checks of the repository's own rules and costs, and the picture in its README.
+//! Checks of the repository's own rules, costs and reports, and the picture in its README.
 //!
 //! `cargo xtask tidy` (or `cargo run -p xtask -- tidy`) reads the repository and names every place
 //! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers,
 //! prose, links.
 //! `cargo run -p xtask -- counts` compares what stages cost in instructions with what is recorded.
+//! `cargo run -p xtask -- render LITHIFY RECORDS OUT` lets a program make all reports of all records;
+//! `cargo run -p xtask -- same-figures BEFORE AFTER` finds the figures that two such directories do not
+//! have in common.
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 
 mod counts;
+mod figures;
 mod picture;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | picture CSV SVG";
+const USAGE: &str = "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | \
+                     picture CSV SVG | render LITHIFY RECORDS OUT | \
+                     same-figures BEFORE AFTER [--counts] [--all]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +32,16 @@ fn main() -> ExitCode {
             counts::run(&repository(), Some(&counts::Accept { stage, reason }))
         }
         ["picture", csv, svg] => picture(Path::new(csv), Path::new(svg)),
+        ["render", lithify, records, out] => {
+            figures::render(Path::new(lithify), Path::new(records), Path::new(out))
+        }
+        ["same-figures", before, after, flags @ ..]
+            if flags.iter().all(|flag| ["--counts", "--all"].contains(flag)) =>
+        {
+            let has = |flag: &str| flags.contains(&flag);
+            let wishes = figures::Wishes { counts: has("--counts"), all: has("--all") };
+            figures::same_figures(&repository(), Path::new(before), Path::new(after), wishes)
+        }
         ["-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

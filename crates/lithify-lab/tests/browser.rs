@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lithify_lab::html;
-use lithify_lab::records::{AnyRecord, names_in};
+use lithify_lab::records::{AnyRecord, file};
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for one answer.
@@ -211,14 +211,12 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut pages, mut records) = (Vec::new(), Vec::new());
     for results in [here.join("../../results"), here.join("tests/records")] {
-        for name in names_in(&results).expect("records") {
-            let path = results.join(&name);
+        for (name, path) in file::files_in(&results).expect("records") {
             let Ok(record) = AnyRecord::read(&path) else { continue };
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let page = directory.join(format!("{stem}.html"));
+            let page = directory.join(format!("{name}.html"));
             std::fs::write(&page, html::render(&record)).expect("writes");
             pages.push(page);
-            records.push((format!("{stem}.html"), record));
+            records.push((format!("{name}.html"), record));
         }
     }
     assert!(records.len() >= 12, "only {} records have pages", records.len());

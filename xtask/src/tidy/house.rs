@@ -7,8 +7,17 @@ use super::{Complaint, Tree};
 /// Most bytes of a file.
 const FILE_BYTES_MAX: usize = 200 << 10;
 
-/// Most bytes of a file under `results/`: the raw figures of one experiment.
-const RESULT_BYTES_MAX: usize = 1792 << 10;
+/// Where the records of experiments are kept, with their reports.
+const RESULTS: &str = "results/";
+
+/// Most bytes of a record: `bench pack` makes it that small.
+const RECORD_BYTES_MAX: usize = 200 << 10;
+
+/// Most bytes of a report or of its figures as lines.
+const REPORT_BYTES_MAX: usize = 256 << 10;
+
+/// Most bytes of all results together.
+const RESULTS_BYTES_MAX: usize = 6_000_000;
 
 /// Names that say nothing.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "misc"];
@@ -34,10 +43,9 @@ pub fn check(tree: &Tree, sources: &[Source], complaints: &mut Vec<Complaint>) {
         let mut complain = |line: usize, what: String| {
             complaints.push(Complaint { path: file.path.clone(), line, what });
         };
-        let is_result = file.path.starts_with("results/");
-        let bytes_max = if is_result { RESULT_BYTES_MAX } else { FILE_BYTES_MAX };
+        let (bytes_max, advice) = bytes_max(&file.path);
         if file.bytes.len() > bytes_max {
-            complain(0, format!("{} bytes; at most {bytes_max}", file.bytes.len()));
+            complain(0, format!("{} bytes; at most {bytes_max}{advice}", file.bytes.len()));
         }
         for part in file.path.split('/') {
             let stem = part.split('.').next().unwrap_or_default();
@@ -53,6 +61,17 @@ pub fn check(tree: &Tree, sources: &[Source], complaints: &mut Vec<Complaint>) {
             }
         }
     }
+    let results = tree.files.iter().filter(|file| file.path.starts_with(RESULTS));
+    let results_bytes: usize = results.map(|file| file.bytes.len()).sum();
+    if results_bytes > RESULTS_BYTES_MAX {
+        complaints.push(Complaint {
+            path: RESULTS.to_owned(),
+            line: 0,
+            what: format!(
+                "{results_bytes} bytes in all; at most {RESULTS_BYTES_MAX}: keep what documents cite"
+            ),
+        });
+    }
     for script in SCRIPTS {
         let what = match tree.files.iter().find(|file| file.path == *script) {
             None => "is missing",
@@ -60,6 +79,16 @@ pub fn check(tree: &Tree, sources: &[Source], complaints: &mut Vec<Complaint>) {
             Some(_) => continue,
         };
         complaints.push(Complaint { path: (*script).to_owned(), line: 0, what: what.to_owned() });
+    }
+}
+
+/// Most bytes of a file, and what to do with a larger one.
+fn bytes_max(path: &str) -> (usize, &'static str) {
+    let is_record = path.ends_with(".json") || path.ends_with(".zst");
+    match path.starts_with(RESULTS) {
+        true if is_record => (RECORD_BYTES_MAX, ": `lithify bench pack` makes a record smaller"),
+        true => (REPORT_BYTES_MAX, ""),
+        false => (FILE_BYTES_MAX, ""),
     }
 }
 

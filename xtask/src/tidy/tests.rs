@@ -150,9 +150,24 @@ fn the_house_is_in_order() {
     assert!(about(vec![file("helpers/a.md", "")]).contains("helpers says nothing"));
     let word = ["see /wor", "k/notes"].concat();
     assert!(about(vec![file("README.md", &word)]).starts_with("README.md:1: "));
-    let large = vec![0u8; (200 << 10) + 1];
-    let large = File { bytes: large, ..file("picture.png", "") };
-    assert!(about(vec![large]).contains("204801 bytes"));
+    let sized = |path: &str, bytes: usize| File { bytes: vec![0u8; bytes], ..file(path, "") };
+    for (path, bytes_max) in [
+        ("picture.png", 204_800),
+        ("results/run.json", 204_800),
+        ("results/run.json.zst", 204_800),
+        ("results/run.txt", 262_144),
+        ("results/run.csv", 262_144),
+    ] {
+        assert_eq!(about(vec![sized(path, bytes_max)]), "");
+        let part = format!("{path}: {} bytes; at most {bytes_max}", bytes_max + 1);
+        assert!(about(vec![sized(path, bytes_max + 1)]).starts_with(&part), "{part}");
+    }
+    let results = |bytes: usize| {
+        let whole = (0..29).map(|number| sized(&format!("results/{number}.json.zst"), 200_000));
+        about(whole.chain([sized("results/last.json.zst", bytes)]).collect())
+    };
+    assert_eq!(results(200_000), "");
+    assert!(results(200_001).starts_with("results/: 6000001 bytes in all; at most 6000000"));
     assert_eq!(about(vec![file("README.md", "a fine page\n")]), "");
     let bare = Tree { files: vec![file("run", "")] };
     let text: Vec<String> = check(&bare).iter().map(ToString::to_string).collect();

@@ -104,7 +104,7 @@ fn directories_that_were_made_for_data_go_again() {
     let record = "results/chunk-length-smoke-lithify.json";
     let part = "nowhere/x: there is no directory nowhere";
     refused(place.path(), &["report", record, "--out", "nowhere/x"], part);
-    refused(place.path(), &["thin", record, "--to", "nowhere/x"], part);
+    refused(place.path(), &["pack", record, "--to", "nowhere/x"], part);
     let same = bench(place.path(), &["compare", record, record]);
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
     assert_eq!(text(&same.stderr), "both are the same: no figure differs\n");

@@ -109,15 +109,16 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
     refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
-    refused(&["bench", "thin", "missing", "--to", "x"], 2, "missing: No such file");
-    refused(&["bench", "thin", "file", "--to", "."], 2, "--to . is a directory");
+    refused(&["bench", "pack", "missing", "--to", "x"], 2, "missing: there is no such file");
+    refused(&["bench", "pack", "file", "--to", "."], 2, "--to . is a directory");
+    refused(&["bench", "pack", "file", "--to", "x.zst"], 2, "--to x.zst does not end in .json or ");
 }
 
 #[test]
 fn failures_exit_with_1() {
     refused(&["bench", "show", "file"], 1, "file is no record of a run");
     refused(&["bench", "show", "."], 1, ". holds no run");
-    refused(&["bench", "thin", "file", "--to", "thin.json"], 1, "file is no record of a run");
+    refused(&["bench", "pack", "file", "--to", "x.json"], 1, "file is no record of a run");
 }
 
 #[test]
@@ -268,12 +269,21 @@ fn a_run_prints_the_tables_and_can_be_shown_again() {
     let csv = output(place.path(), &["bench", "show", &format!("{name}.json"), "--format", "csv"]);
     assert_eq!(text(&csv.stdout).lines().count(), 5);
     let json = format!("{name}.json");
-    let thin = output(place.path(), &["bench", "thin", &json, "--to", "thin.json"]);
-    assert_eq!(thin.status.code(), Some(0), "{}", text(&thin.stderr));
-    let size = |file: &str| fs::metadata(place.path().join(file)).expect("is there").len();
-    assert!(size("thin.json") < size(&json));
-    let show = output(place.path(), &["bench", "show", "thin.json"]);
-    assert_eq!(text(&show.stdout), report, "the smaller record says the same");
+    let pack = |arguments: &[&str]| {
+        let packed = output(place.path(), &[&["bench", "pack"], arguments].concat());
+        assert_eq!(packed.status.code(), Some(0), "{}", text(&packed.stderr));
+    };
+    pack(&[&json, "--to", "packed.json.zst"]);
+    pack(&["packed.json.zst", "--to", "again.json"]);
+    pack(&["packed.json.zst", "--to", "thin.json", "--samples", "2"]);
+    let bytes = |file: &str| fs::read(place.path().join(file)).expect("is there");
+    assert!(bytes("packed.json.zst").len() < bytes(&json).len() / 4);
+    assert!(bytes("again.json") == bytes(&json), "packing loses nothing");
+    assert!(bytes("thin.json").len() < bytes(&json).len());
+    for copy in ["packed.json.zst", "thin.json"] {
+        let show = output(place.path(), &["bench", "show", copy]);
+        assert_eq!(text(&show.stdout), report, "{copy} says the same");
+    }
 }
 
 #[test]

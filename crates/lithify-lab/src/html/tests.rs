@@ -153,12 +153,11 @@ fn pages_of_sample_records_are_well_formed() {
 /// Records of kinds of which no large one is kept, measured once at the smallest sizes.
 fn small_records() -> Vec<(String, AnyRecord)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
-    let names = crate::records::names_in(&directory).expect("the small records");
-    let read = |name: std::ffi::OsString| {
-        let record = AnyRecord::read(&directory.join(&name)).expect("is a record");
-        (name.to_string_lossy().trim_end_matches(".json").to_owned(), record)
+    let files = crate::records::file::files_in(&directory).expect("the small records");
+    let read = |(name, path): (String, std::path::PathBuf)| {
+        (name, AnyRecord::read(&path).expect("is a record"))
     };
-    names.into_iter().map(read).collect()
+    files.into_iter().map(read).collect()
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
-//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), the command that
-//! measures the same ([`command`]), figures that were kept without the rest of their record
-//! ([`digest`]), and records made smaller ([`thin`]). What a record holds belongs to the room of its kind.
+//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), the form of the
+//! file, plain or compressed ([`file`]), the command that measures the same ([`command`]), figures
+//! that were kept without the rest of their record ([`digest`]), and records with fewer samples
+//! ([`thin`]). What a record holds belongs to the room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
 //! it. A new kind is a variant here, a list of its figures in `comparison::collect` and a page in
@@ -10,10 +11,9 @@
 
 pub mod command;
 pub mod digest;
+pub mod file;
 pub mod thin;
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde::Serialize;
@@ -38,16 +38,6 @@ const PLAN_FILES: [&str; 3] = ["plan.json", "experiment.json", "cells.json"];
 /// Whether a directory is that of one run, and not one of records.
 pub fn is_run(directory: &Path) -> bool {
     PLAN_FILES.iter().any(|name| directory.join(name).exists())
-}
-
-/// The names of the JSON files in a directory of records.
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn names_in(directory: &Path) -> Result<BTreeSet<OsString>, RunError> {
-    let entries = std::fs::read_dir(directory).map_err(|error| RunError::io(directory, error))?;
-    let names = entries.flatten().map(|entry| entry.file_name());
-    Ok(names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "json")).collect())
 }
 
 /// A run of any kind with its results. As JSON it is what the report of its kind is.
@@ -78,7 +68,7 @@ pub enum AnyRecord {
 }
 
 impl AnyRecord {
-    /// Reads a run: the JSON of its report, or its directory (`results/runs/NAME`).
+    /// Reads a run: its record, plain or compressed, or its directory (`results/runs/NAME`).
     ///
     /// # Errors
     /// A path that holds no run of any kind, a file that cannot be read.
@@ -86,8 +76,7 @@ impl AnyRecord {
         if path.is_dir() {
             return directory(path);
         }
-        let text = std::fs::read_to_string(path).map_err(|error| RunError::io(path, error))?;
-        AnyRecord::parse(path, &text)
+        AnyRecord::parse(path, &file::read(path)?)
     }
 
     /// Reads a run from the JSON of its report; `path` says where that is from.
@@ -126,7 +115,7 @@ impl AnyRecord {
         }
         if has("/runs/0") || has("/tests/0") {
             let mut digest: Box<Digest> = parsed(path, text)?;
-            digest.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            digest.name = file::name(path);
             return Ok(AnyRecord::Digest(digest));
         }
         Err(unknown(path))
@@ -197,8 +186,8 @@ fn broken(path: &Path, error: serde_json::Error) -> RunError {
 
 fn unknown(path: &Path) -> RunError {
     RunError::new(format!(
-        "{} is no record of a run: name the .json that a command of `bench` wrote, or a directory \
-         of results/runs",
+        "{} is no record of a run: name the .json or .json.zst that a command of `bench` wrote, or a \
+         directory of results/runs",
         path.display()
     ))
 }
@@ -223,17 +212,31 @@ mod tests {
         let digest = r#"{"about": "x", "machine": {"cpu": "c", "cpus": 1, "kernel": "k",
             "memory_bytes": 1, "file_system": "f", "device": "d", "compiler": "r",
             "build": "release"}, "runs": [{"engine": "lithify"}]}"#;
+        let packed = directory.path().join("packed.json.zst");
+        file::write(&packed, &text).expect("writes");
+        assert!(matches!(AnyRecord::read(&packed), Ok(AnyRecord::LinkBench(_))));
         let found = read("few.json", digest);
         assert!(matches!(&found, Ok(AnyRecord::Digest(d)) if d.name == "few"), "{found:?}");
         for (name, text, why) in [
             ("list.json", "[1]", "is no record of a run: name the .json"),
             ("words.json", "no json", "is no record of a run: expected"),
             ("half.json", r#"{"plan": {"experiment": 1}}"#, "is no record of a run"),
+            ("plain.json.zst", &text, "is no record of a run: zstd: Unknown frame descriptor"),
         ] {
             let error = read(name, text).expect_err("is refused").to_string();
             assert!(error.contains(name) && error.contains(why), "{error}");
         }
         let error = AnyRecord::read(directory.path()).expect_err("holds no run").to_string();
         assert!(error.ends_with("holds no run: no plan.json"), "{error}");
+    }
+    #[test]
+    fn every_kept_record_is_read() {
+        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+        let files = file::files_in(&results).expect("the kept records");
+        assert!(files.len() >= 12, "{} records", files.len());
+        for (name, path) in files {
+            let record = AnyRecord::read(&path);
+            assert!(record.is_ok(), "{name}: {:?}", record.err());
+        }
     }
 }

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::comparison::{self, Comparison, collect, render};
-use lithify_lab::records::{self, AnyRecord};
+use lithify_lab::records::{self, AnyRecord, file};
 
 use crate::fault::{Fault, print, say};
 
 /// `bench compare`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A and B are the JSON of two runs, their directories (results/runs/NAME), or two directories of such
-files, which are compared by their names. Ratios are B / A of geometric means over the repeats,
+A and B are the records of two runs (.json, .json.zst), their directories (results/runs/NAME), or two
+directories of records, which are compared by their names. Ratios are B / A of geometric means over the repeats,
 with a 95 % interval. Of the significant differences at most 5 % are expected to be false; n.s. is
 not significant. Runs of different days give directions only: the day changes ratios by more than
 the ranges inside one day. docs/reports.md has the rule. Runs of another workload, scale, machine or other settings are refused with exit code 2 and
@@ -113,13 +113,13 @@ fn pairs(first: &Path, second: &Path) -> Result<Vec<[PathBuf; 2]>, Fault> {
     if !holds_runs(first) || !holds_runs(second) {
         return Ok(vec![[first.to_owned(), second.to_owned()]]);
     }
-    let names = |path: &Path| records::names_in(path).map_err(Fault::failure);
-    let (ours, theirs) = (names(first)?, names(second)?);
+    let files = |path: &Path| file::files_in(path).map_err(Fault::failure);
+    let (ours, mut theirs) = (files(first)?, files(second)?);
     let pairs: Vec<[PathBuf; 2]> =
-        ours.intersection(&theirs).map(|name| [first.join(name), second.join(name)]).collect();
+        ours.into_iter().filter_map(|(name, path)| Some([path, theirs.remove(&name)?])).collect();
     if pairs.is_empty() {
         return Err(Fault::usage(format!(
-            "{} and {} have no .json of one name",
+            "{} and {} have no record of one name",
             first.display(),
             second.display()
         )));

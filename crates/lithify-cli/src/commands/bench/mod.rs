@@ -12,6 +12,7 @@ mod list;
 mod loops;
 mod matrix;
 mod overwrite;
+mod pack;
 mod page;
 mod pages;
 mod places;
@@ -20,7 +21,6 @@ mod ready;
 mod run;
 mod setup;
 mod show;
-mod thin;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ pub enum BenchCommand {
     Data(data::DataArguments),
     /// Show the report of a run again
     Show(show::ShowArguments),
-    /// Make a record small enough for a repository
-    Thin(thin::ThinArguments),
+    /// Make a record small enough for a repository, or plain again
+    Pack(pack::PackArguments),
     /// Make the page of a run again
     Report(page::ReportArguments),
     /// Two runs side by side: ratios with intervals, winners outside of noise
@@ -102,7 +102,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Setup(arguments) => setup::run(&arguments),
         BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
-        BenchCommand::Thin(arguments) => thin::run(&arguments),
+        BenchCommand::Pack(arguments) => pack::run(&arguments),
         BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
         BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Report(arguments) => page::run(&arguments),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::html;
-use lithify_lab::records::{self, AnyRecord};
+use lithify_lab::records::{self, AnyRecord, file};
 use lithify_lab::run::store::write_atomically;
 
 use super::places::require_file_place;
@@ -24,7 +24,7 @@ Examples:
   lithify bench report results
   lithify bench report results --out /tmp/pages")]
 pub struct ReportArguments {
-    /// The JSON of a run, its directory, or a directory of results
+    /// The record of a run (.json, .json.zst), its directory, or a directory of results
     results: PathBuf,
     /// Where the page goes, or of a directory of results the directory of the pages; beside the
     /// results when not given
@@ -58,14 +58,8 @@ pub fn run(arguments: &ReportArguments) -> Result<(), Fault> {
 /// Writes the page of one run.
 fn page(arguments: &ReportArguments, record: &AnyRecord) -> Result<(), Fault> {
     let results = &arguments.results;
-    let beside = match results.is_dir() {
-        // A directory's name may have dots in it.
-        true => results.with_file_name(format!(
-            "{}.html",
-            results.file_name().unwrap_or_default().to_string_lossy()
-        )),
-        false => results.with_extension("html"),
-    };
+    // A directory's name may have dots in it, and the name of a record too.
+    let beside = results.with_file_name(format!("{}.html", file::name(results)));
     let out = arguments.out.clone().unwrap_or(beside);
     require_file_place("--out", &out)?;
     write_atomically(&out, html::render(record).as_bytes()).map_err(Fault::failure)?;
@@ -77,12 +71,9 @@ fn page(arguments: &ReportArguments, record: &AnyRecord) -> Result<(), Fault> {
 /// that one, or nothing where there is no run.
 pub fn write_index(results: &Path, directory: &Path) -> Result<Option<PathBuf>, Fault> {
     let (mut runs, mut unread) = (Vec::new(), Vec::new());
-    for name in records::names_in(results).map_err(Fault::failure)? {
-        match AnyRecord::read(&results.join(&name)) {
-            Ok(record) => {
-                let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
-                runs.push((format!("{stem}.html"), record));
-            }
+    for (name, path) in file::files_in(results).map_err(Fault::failure)? {
+        match AnyRecord::read(&path) {
+            Ok(record) => runs.push((format!("{name}.html"), record)),
             Err(error) => unread.push(error.to_string()),
         }
     }

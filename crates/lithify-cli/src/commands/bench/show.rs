@@ -15,13 +15,13 @@ use crate::fault::{Fault, print};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lithify bench show results/zlib-vs-zstd-cached.json
+  lithify bench show results/zlib-vs-zstd-cached.json.zst
   lithify bench show results/runs/zlib-vs-zstd-smoke
-  lithify bench show results/zlib-vs-zstd-cached.json --format csv
+  lithify bench show results/zlib-vs-zstd-cached.json.zst --format csv
   lithify bench show results/compress-or-not-smoke.json
-  lithify bench show results/durability-lithify.json")]
+  lithify bench show results/durability-lithify.json.zst")]
 pub struct ShowArguments {
-    /// The JSON of a report, or the directory of a run
+    /// The record of a run (.json, .json.zst), or its directory
     results: PathBuf,
     /// As what
     #[arg(long, value_enum, default_value_t = Format::Text)]
