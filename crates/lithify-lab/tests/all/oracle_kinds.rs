@@ -275,8 +275,7 @@ fn requests_that_fail_are_not_taken_for_done() {
         &engine,
         &[RequestConfig {
             requesters: 1,
-            requests_per_requester: 2_000,
-            max_seconds: 1.0,
+            requests_per_requester: 1_000,
             max_failed_per_requester: None,
             ..closed_loop()
         }],
