@@ -5,10 +5,11 @@
 //! with both names. The tables [`DATABASE_OPTIONS`] and [`FAMILY_OPTIONS`] are what the checks,
 //! `docs/options.md` and its test are made from.
 
-use crate::compaction::CodecPolicy;
+use crate::compaction::{CodecPolicy, FormatPolicy, LevelFormats};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// When a write is acknowledged, and what can be lost afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,6 +373,12 @@ impl CfOptions {
             .expected(format_args!("at most {}", self.table_bytes), self.block_size_bytes));
         }
         Ok(())
+    }
+
+    /// The policy that decides the format of the family's tables. Every policy is made here.
+    pub(crate) fn formats(&self) -> Arc<dyn FormatPolicy> {
+        let (codecs, block_size_bytes) = (self.compression, self.block_size_bytes);
+        Arc::new(LevelFormats { codecs, block_size_bytes })
     }
 
     /// The options as one line of text, as the manifest keeps them.

@@ -6,13 +6,23 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Which program encodes; both write the same format.
+/// Which program encodes; both write the same format. Their numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Encoder {
     /// The codec's reference implementation.
-    Reference,
+    Reference = 0,
     /// A faster one of the same format (deflate: libdeflate).
-    Fast,
+    Fast = 1,
+}
+
+/// A number in a file that names no codec, effort or encoder of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCodec {
+    /// Which of the three.
+    pub what: &'static str,
+    /// The number, without its sign.
+    pub number: u64,
 }
 
 /// A codec with its strength ("effort": zstd 3, zlib 6, lz4 1; negative is faster and weaker).
@@ -83,6 +93,29 @@ impl Compression {
     /// LZ4, fast mode.
     pub const LZ4: Compression =
         Compression { codec: CodecId::Lz4, effort: 1, encoder: Encoder::Reference };
+
+    /// What the numbers in a file mean.
+    ///
+    /// # Errors
+    /// The first number that this version does not know.
+    pub fn from_numbers(
+        codec: u64,
+        effort: i64,
+        encoder: u64,
+    ) -> std::result::Result<Self, UnknownCodec> {
+        let unknown = |what, number| UnknownCodec { what, number };
+        let known_codec = u8::try_from(codec).ok().and_then(CodecId::from_u8);
+        let known_effort = i32::try_from(effort);
+        Ok(Compression {
+            codec: known_codec.ok_or(unknown("codec", codec))?,
+            effort: known_effort.map_err(|_| unknown("effort", effort.unsigned_abs()))?,
+            encoder: match encoder {
+                0 => Encoder::Reference,
+                1 => Encoder::Fast,
+                other => return Err(unknown("encoder", other)),
+            },
+        })
+    }
 
     /// Fails with [`crate::ErrorKind::InvalidArgument`], naming the allowed range, if the codec
     /// has no such encoder or effort.

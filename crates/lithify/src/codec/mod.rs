@@ -28,7 +28,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use compression::{Compression, Encoder};
+pub use compression::{Compression, Encoder, UnknownCodec};
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
 pub use pool::{ContextPool, PooledCompressor, PooledDecompressor};

@@ -186,7 +186,7 @@ impl MergeJob {
             name: plan.name,
             urgency: plan.urgency,
             cause: plan.output.cause,
-            level: plan.output.level,
+            level: plan.output.place.level,
             sink: TableSink::new(workshop.clone(), plan.output),
             workshop,
             phase: Phase::Merge,
@@ -290,6 +290,9 @@ impl MergeJob {
         context: &mut StepContext<'_>,
         clock: &dyn Clock,
     ) -> Result<bool> {
+        if !self.merge.offered_format().is_some_and(|stored| self.sink.takes_blocks_of(&stored)) {
+            return Ok(false);
+        }
         let Some(block) = self.merge.block()? else { return Ok(false) };
         let (first, last) = (block.first_key(), block.separator());
         // Where nothing lies deeper, sequence numbers that all readers see are zeroed.

@@ -291,21 +291,7 @@ impl DbInner {
     ) -> Result<()> {
         let options_text = options.to_text().into_bytes();
         let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
-        let version = Arc::clone(&family.view().version);
-        // Tables of level 0 are short-lived.
-        for (level, table) in version.tables().filter(|(level, _)| *level > 0) {
-            let wanted = options.compression.resolve(level, version.level_count());
-            let codec_debt = table.metadata.compression != wanted;
-            if codec_debt != table.metadata.codec_debt {
-                changes.push(Change::MoveFile {
-                    family: family.id,
-                    number: table.metadata.number,
-                    from: level,
-                    to: level,
-                    codec_debt,
-                });
-            }
-        }
+        changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
         self.replace_version(family, &state, &[]);

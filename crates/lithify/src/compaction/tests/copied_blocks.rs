@@ -67,8 +67,12 @@ impl Bench {
     fn plan(&self, table_bytes: u64) -> OutputPlan {
         OutputPlan {
             cause: Cause::Compaction,
-            level: 1,
-            compression: self.compression,
+            place: TablePlace { family: None, level: 1, level_count: 4 },
+            formats: Arc::new(LevelFormats {
+                codecs: CodecPolicy::uniform(self.compression),
+                block_size_bytes: self.table.block_size_bytes,
+            }),
+            evidence: Evidence::default(),
             table: self.table.clone(),
             table_bytes,
             boundaries: Vec::new(),
@@ -104,12 +108,10 @@ impl Bench {
 
     /// Merges the runs, newest first; blocks are offered for a copy if `copies`.
     fn merge(&self, case: &Case, copies: bool) -> Result<(PartOutput, Vec<Entry>)> {
-        let other = Compression { effort: 77, ..self.compression };
-        let target = if copies { self.compression } else { other };
-        let runs = case
-            .runs
-            .iter()
-            .map(|run| Input::Tables(TableRun::new(run.clone(), case.range.clone(), target)));
+        let runs = case.runs.iter().map(|run| {
+            let run = TableRun::new(run.clone(), case.range.clone());
+            Input::Tables(if copies { run } else { run.without_offers() })
+        });
         let mut context = ReadContext::new(&*self.workshop.world.environment);
         let tombstones: Vec<Arc<FragmentedTombstones>> = case
             .runs
