@@ -18,6 +18,8 @@ mod cursor;
 mod departing;
 mod durability;
 mod family;
+#[cfg(test)]
+mod format_tests;
 mod frozen;
 mod group;
 mod ingest;
