@@ -1,4 +1,4 @@
-//! Floor 9: ways into decoders that are no part of the public interface, for fuzz targets.
+//! Floor 11: ways into decoders that are no part of the public interface, for fuzz targets.
 //!
 //! Compiled with the feature `fuzzing` alone; no behaviour depends on it. Each entry takes bytes
 //! as they would come from a file, behind the checksum where there is one. It may panic where a

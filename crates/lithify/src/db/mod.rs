@@ -4,8 +4,17 @@
 //! memtables), the read path, snapshots, row locks, transactions, and the bridge to background
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
-//! All handles may be used from any thread. Locks are taken in this order, and none is held while
-//! waiting: sync turn, writer, next log segment, manifest, a family's view, background.
+//! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
+//! waiting:
+//!
+//! 1. the writer
+//! 2. the next log segment, then the files to recycle
+//! 3. the manifest
+//! 4. a family's view, or what runs in the background
+//! 5. a family's compaction cursors
+//!
+//! The list of waits for row locks comes before a stripe of row locks; neither is held with one of
+//! the above. All other mutexes are leaves: nothing is locked under them.
 
 mod activity;
 mod background;
