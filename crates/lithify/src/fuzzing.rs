@@ -123,7 +123,7 @@ fn options(bytes: &[u8]) -> Result<()> {
         .map_err(|error| Error::corruption("options are no text").because(error))?;
     let _ = text.parse::<Compression>();
     let options = CfOptions::from_text(text)?;
-    assert_eq!(CfOptions::from_text(&options.to_text())?, options);
+    assert_eq!(CfOptions::from_text(&options.to_string())?, options);
     Ok(())
 }
 

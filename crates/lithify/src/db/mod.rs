@@ -277,7 +277,7 @@ impl DbInner {
                 name: name.to_string(),
                 level_count: LEVEL_COUNT,
                 log_number: self.wal_number.load(std::sync::atomic::Ordering::Acquire),
-                options: options.to_text().into_bytes(),
+                options: options.to_string().into_bytes(),
             },
             Change::NextFamilyId(id + 1),
         ];
@@ -300,7 +300,7 @@ impl DbInner {
         options: CfOptions,
         manifest: &mut Manifest,
     ) -> Result<()> {
-        let options_text = options.to_text().into_bytes();
+        let options_text = options.to_string().into_bytes();
         let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
         changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;

@@ -87,16 +87,3 @@ fn user_bytes(table: &TableFile) -> u64 {
     let properties = table.reader().map(|reader| reader.properties());
     properties.map_or(0, |properties| properties.key_bytes + properties.value_bytes)
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::codec::CodecId;
-    use crate::stats::CODEC_NAMES;
-
-    #[test]
-    fn the_ledger_names_codecs_as_the_registry_does() {
-        for codec in CodecId::ALL {
-            assert_eq!(CODEC_NAMES[codec as usize], codec.name());
-        }
-    }
-}

@@ -324,7 +324,7 @@ impl Inspector<'_> {
         FamilyLevels {
             id,
             name: state.name.to_string(),
-            options: options.to_text(),
+            options: options.to_string(),
             base_level: targets.base_level,
             levels,
             tables,
