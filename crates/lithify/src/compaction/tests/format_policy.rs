@@ -39,7 +39,7 @@ fn merged_into(formats: impl IntoIterator<Item = BlockFormat>) -> crate::Result<
     let runs = vec![bench.tables(&entries, &[], 20_000)];
     let bench = bench.with_formats(InTurn::new(formats));
     let deeper = Arc::new(Version::empty(4));
-    let case = Case { runs, deeper, snapshots: vec![9], range: EVERYTHING, table_bytes: 20_000 };
+    let case = Case { runs, deeper, snapshots: vec![9], range: EVERYTHING, table_bytes: 10_000 };
     let (output, found) = bench.merge(&case, true)?;
     assert_eq!(found, entries);
     Ok(output)
