@@ -284,6 +284,7 @@ impl MergeJob {
     /// Copies the block that begins under the merge as it is stored, if the rules would keep every
     /// entry of it as it is; false if they might not, or the table does not take it. The key
     /// before has ended, so none of its entries is in the block.
+    #[inline(never)]
     fn copy_block(
         &mut self,
         bytes: &mut usize,

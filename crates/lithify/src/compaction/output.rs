@@ -191,6 +191,7 @@ impl TableSink {
 
     /// Whether blocks of a table stored in that format fit the table at hand, or the next one if
     /// none is open.
+    #[inline(never)]
     pub(crate) fn takes_blocks_of(&self, stored: &StoredFormat) -> bool {
         self.format.mismatch(stored).is_none()
     }
@@ -219,6 +220,9 @@ impl TableSink {
         self.copied
     }
 
+    /// Once a table, so kept out of what is done for every row.
+    #[cold]
+    #[inline(never)]
     fn create(&self) -> Result<OpenTable> {
         if self.format.dictionary.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, "no table has a dictionary yet"));
