@@ -1,4 +1,4 @@
-//! Floor 9: ways into decoders that are no part of the public interface, for fuzz targets.
+//! Floor 11: ways into decoders that are no part of the public interface, for fuzz targets.
 //!
 //! Compiled with the feature `fuzzing` alone; no behaviour depends on it. Each entry takes bytes
 //! as they would come from a file, behind the checksum where there is one. It may panic where a
@@ -123,7 +123,7 @@ fn options(bytes: &[u8]) -> Result<()> {
         .map_err(|error| Error::corruption("options are no text").because(error))?;
     let _ = text.parse::<Compression>();
     let options = CfOptions::from_text(text)?;
-    assert_eq!(CfOptions::from_text(&options.to_text())?, options);
+    assert_eq!(CfOptions::from_text(&options.to_string())?, options);
     Ok(())
 }
 

@@ -1,14 +1,22 @@
-//! Every setting of the engine, with default, unit and range, in one place.
+//! Every setting of the engine, each once: one row has its field, type, default, unit, range and
+//! meaning.
 //!
 //! Settings only: no handles, no callbacks. A setting is either per database ([`Options`]) or per
 //! column family ([`CfOptions`]); nothing can be set twice. What contradicts itself is refused
-//! with both names. The tables [`DATABASE_OPTIONS`] and [`FAMILY_OPTIONS`] are what the checks,
-//! `docs/options.md` and its test are made from.
+//! with both names. From the rows come the structs, their defaults, the check of ranges, the text
+//! form that is printed, parsed and kept in the manifest, and the tables [`DATABASE_OPTIONS`] and
+//! [`FAMILY_OPTIONS`], from which a test makes those of `docs/options.md`.
+//!
+//! A new setting is a row here, a line in that page's table of changes, and the code that obeys it.
 
-use crate::compaction::CodecPolicy;
+use crate::compaction::{CodecPolicy, FormatPolicy, LevelFormats};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::Arc;
 
 /// When a write is acknowledged, and what can be lost afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +38,44 @@ pub enum Durability {
     None,
 }
 
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Durability::Sync => f.write_str("sync"),
+            Durability::Buffered => f.write_str("buffered"),
+            Durability::Interval { milliseconds } => write!(f, "interval({milliseconds})"),
+            Durability::None => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for Durability {
+    type Err = Error;
+
+    /// Parses what `Display` writes. Every failure is [`crate::ErrorKind::InvalidArgument`].
+    fn from_str(text: &str) -> Result<Self> {
+        let interval = |text: &str| {
+            let milliseconds = text.strip_prefix("interval(")?.strip_suffix(')')?.parse().ok()?;
+            Some(Durability::Interval { milliseconds })
+        };
+        match text {
+            "sync" => Ok(Durability::Sync),
+            "buffered" => Ok(Durability::Buffered),
+            "none" => Ok(Durability::None),
+            _ => interval(text).ok_or_else(|| {
+                Error::invalid("durability").expected("sync, buffered, interval(ms) or none", text)
+            }),
+        }
+    }
+}
+
 /// One row of the table of settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
     /// The field's name.
     pub name: &'static str,
     /// The default, as text.
-    pub default: &'static str,
+    pub default: fn() -> String,
     /// The unit.
     pub unit: &'static str,
     /// The smallest value, for numbers.
@@ -49,261 +88,225 @@ pub struct OptionInfo {
 
 const MIB: u64 = 1 << 20;
 
-macro_rules! option {
-    ($name:literal, $default:literal, $unit:literal, $minimum:expr, $maximum:expr, $meaning:literal) => {
-        OptionInfo {
-            name: $name,
-            default: $default,
+/// The type of a setting: how its value is read from text, and its number if it has a range.
+trait OptionValue: fmt::Display + Sized {
+    /// The value; `None` if the text is no value of this type. Words give their own error.
+    fn from_text(text: &str) -> Result<Option<Self>>;
+
+    /// What is compared with the range; `None` if every value of the type is allowed.
+    fn number(&self) -> Option<u64>;
+}
+
+macro_rules! number_values {
+    ($($number:ty),+) => {$(
+        impl OptionValue for $number {
+            fn from_text(text: &str) -> Result<Option<Self>> {
+                Ok(text.parse().ok())
+            }
+
+            fn number(&self) -> Option<u64> {
+                Some(*self as u64)
+            }
+        }
+    )+};
+}
+
+number_values!(u32, u64, usize);
+
+impl OptionValue for bool {
+    fn from_text(text: &str) -> Result<Option<Self>> {
+        Ok(text.parse().ok())
+    }
+
+    fn number(&self) -> Option<u64> {
+        None
+    }
+}
+
+macro_rules! word_values {
+    ($($word:ty),+) => {$(
+        impl OptionValue for $word {
+            fn from_text(text: &str) -> Result<Option<Self>> {
+                text.parse().map(Some)
+            }
+
+            fn number(&self) -> Option<u64> {
+                None
+            }
+        }
+    )+};
+}
+
+word_values!(Durability, CodecPolicy);
+
+/// Settings from one list. A row is a doc comment, which is the meaning on the page too, then
+/// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`.
+macro_rules! settings {
+    ($(#[$attribute:meta])* $settings:ident, $(#[$table_attribute:meta])* $table:ident {
+        $($(#[doc = $doc:literal])+
+        $field:ident: $value:ty = $default:expr, $unit:literal, $range:expr;)+
+    }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $settings {
+            $($(#[doc = $doc])+ pub $field: $value,)+
+        }
+
+        $(#[$table_attribute])*
+        pub const $table: &[OptionInfo] = &[$(OptionInfo {
+            name: stringify!($field),
+            default: || $settings::default().$field.to_string(),
             unit: $unit,
-            minimum: $minimum,
-            maximum: $maximum,
-            meaning: $meaning,
+            minimum: *($range).start(),
+            maximum: *($range).end(),
+            meaning: concat!($($doc),+).trim_ascii(),
+        },)+];
+
+        impl Default for $settings {
+            fn default() -> Self {
+                $settings { $($field: $default,)+ }
+            }
+        }
+
+        /// One line: `name=value` for every option.
+        impl fmt::Display for $settings {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let pairs: &[(&str, &dyn fmt::Display)] =
+                    &[$((stringify!($field), &self.$field),)+];
+                for (index, (name, value)) in pairs.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { " " };
+                    write!(f, "{separator}{name}={value}")?;
+                }
+                Ok(())
+            }
+        }
+
+        impl FromStr for $settings {
+            type Err = Error;
+
+            /// Reads pairs of `name=value`; what is not named has its default. Every failure is
+            /// [`crate::ErrorKind::InvalidArgument`].
+            fn from_str(text: &str) -> Result<Self> {
+                $settings::read(text, |pair| Error::invalid(format!("the option {pair:?}")))
+            }
+        }
+
+        impl $settings {
+            fn read(text: &str, unreadable: fn(&str) -> Error) -> Result<Self> {
+                let mut options = $settings::default();
+                for pair in text.split_ascii_whitespace() {
+                    let is_read = match pair.split_once('=') {
+                        Some((name, value)) => options.set(name, value)?,
+                        None => false,
+                    };
+                    if !is_read {
+                        return Err(unreadable(pair));
+                    }
+                }
+                options.validate()?;
+                Ok(options)
+            }
+
+            /// Sets one option; false if there is none of that name, or the text is no value of it.
+            fn set(&mut self, name: &str, text: &str) -> Result<bool> {
+                match name {
+                    $(stringify!($field) => {
+                        let Some(value) = OptionValue::from_text(text)? else { return Ok(false) };
+                        self.$field = value;
+                    })+
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            fn check_ranges(&self) -> Result<()> {
+                $(if let Some(number) = self.$field.number() {
+                    check_range(stringify!($field), number, $range, $unit)?;
+                })+
+                Ok(())
+            }
         }
     };
 }
 
-/// The settings of a database.
-pub const DATABASE_OPTIONS: &[OptionInfo] = &[
-    option!("create_if_missing", "true", "boolean", 0, 1, "Make a new database if there is none."),
-    option!(
-        "memory_budget_bytes",
-        "268435456",
-        "bytes",
-        MIB,
-        1 << 46,
-        "One budget for block cache, memtables, filters, codec contexts, compaction buffers and read-ahead; the cache gets what the others leave."
-    ),
-    option!(
-        "memtable_bytes",
-        "16777216",
-        "bytes",
-        65_536,
-        1 << 32,
-        "A memtable of this size is flushed."
-    ),
-    option!(
-        "wal_bytes_max",
-        "268435456",
-        "bytes",
-        65_536,
-        1 << 46,
-        "More log than this makes the column family that pins the oldest segment flush."
-    ),
-    option!(
-        "manifest_bytes_max",
-        "4194304",
-        "bytes",
-        1024,
-        1 << 32,
-        "A manifest longer than this, and than twice what the present state takes, is replaced by one that holds nothing else."
-    ),
-    option!(
-        "background_threads",
-        "2",
-        "threads",
-        0,
-        64,
-        "Threads that flush and compact. With 0, a caller that has to wait does the work, step by step."
-    ),
-    option!(
-        "durability",
-        "buffered",
-        "mode",
-        0,
-        0,
-        "When a write is acknowledged: sync, buffered, interval(ms) or none; see durability.md."
-    ),
-    option!(
-        "row_lock_timeout_ms",
-        "1000",
-        "milliseconds",
-        0,
-        3_600_000,
-        "How long a transaction or a plain write waits for a row lock."
-    ),
-    option!(
-        "deadlock_detection",
-        "true",
-        "boolean",
-        0,
-        1,
-        "Refuse at once a wait for a row lock that would close a circle of waiting writers; otherwise they wait out row_lock_timeout_ms."
-    ),
-    option!(
-        "direct_reads",
-        "false",
-        "boolean",
-        0,
-        1,
-        "Read tables past the system's page cache, for users and compactions alike. Opening fails where the file system cannot."
-    ),
-    option!(
-        "space_slack_percent",
-        "30",
-        "percent",
-        5,
-        10_000,
-        "Obsolete entries may take this part of the settled size: on the way there writers are slowed until compaction keeps up. More is faster and larger."
-    ),
-];
-
-/// The settings of a column family.
-pub const FAMILY_OPTIONS: &[OptionInfo] = &[
-    option!(
-        "compression",
-        "none,lz4,zstd-1",
-        "policy",
-        0,
-        0,
-        "Codec by distance from the bottom: small levels and L0, middle (one above the bottom), bottom; a fourth one in front of them is for L0 alone."
-    ),
-    option!(
-        "block_size_bytes",
-        "16384",
-        "bytes",
-        512,
-        4 * MIB,
-        "Data blocks are cut at this size before compression; those of rows larger than a tenth of it where they are nearest to it."
-    ),
-    option!(
-        "table_bytes",
-        "16777216",
-        "bytes",
-        65_536,
-        1 << 34,
-        "Tables written by compactions are cut at about this size."
-    ),
-    option!(
-        "base_level_bytes_max",
-        "67108864",
-        "bytes",
-        65_536,
-        1 << 40,
-        "The first level below L0 is kept at or below this size; targets are derived from the bottom up."
-    ),
-    option!(
-        "fanout",
-        "8",
-        "factor",
-        2,
-        64,
-        "A level's target is this many times that of the level above."
-    ),
-    option!(
-        "filter_bits_per_key",
-        "10",
-        "bits",
-        0,
-        64,
-        "Bits of the Bloom filter per key; 0 for none."
-    ),
-    option!(
-        "prefix_length_bytes",
-        "0",
-        "bytes",
-        0,
-        1024,
-        "Keys' first bytes that the filter also holds, so that scans of a prefix skip tables; 0 for none."
-    ),
-];
-
-/// The settings of a database. Read them all with `Debug`; [`DATABASE_OPTIONS`] has units and
-/// ranges.
-///
-/// ```
-/// use lithify::{Durability, Options};
-/// let options = Options { memory_budget_bytes: 64 << 20, ..Options::default() };
-/// assert_eq!(options.durability, Durability::Buffered);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Make a new database if there is none.
-    pub create_if_missing: bool,
-    /// One budget for block cache, memtables, filters, codec contexts, compaction buffers and
-    /// read-ahead.
-    pub memory_budget_bytes: usize,
-    /// A memtable of this size is flushed.
-    pub memtable_bytes: usize,
-    /// More log than this makes the family that pins the oldest segment flush.
-    pub wal_bytes_max: u64,
-    /// A manifest longer than this, and than twice what the present state takes, is replaced.
-    pub manifest_bytes_max: u64,
-    /// Threads that flush and compact; with 0 a waiting caller does the work.
-    pub background_threads: usize,
-    /// When a write is acknowledged.
-    pub durability: Durability,
-    /// How long a writer waits for a row lock.
-    pub row_lock_timeout_ms: u64,
-    /// Refuse at once a wait for a row lock that would close a circle of waiting writers.
-    pub deadlock_detection: bool,
-    /// Read tables past the system's page cache, so that the block cache is the only one.
-    pub direct_reads: bool,
-    /// Obsolete entries may take this part of the settled size, in percent. A database that is
-    /// overwritten without a pause comes to rest near half of it.
-    pub space_slack_percent: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            create_if_missing: true,
-            memory_budget_bytes: 256 << 20,
-            memtable_bytes: 16 << 20,
-            wal_bytes_max: 256 << 20,
-            manifest_bytes_max: ROTATE_SIZE_BYTES,
-            background_threads: 2,
-            durability: Durability::Buffered,
-            row_lock_timeout_ms: 1000,
-            deadlock_detection: true,
-            direct_reads: false,
-            space_slack_percent: 30,
-        }
+settings! {
+    /// The settings of a database. [`DATABASE_OPTIONS`] has units and ranges.
+    ///
+    /// ```
+    /// use lithify::{Durability, Options};
+    /// let options = Options { memory_budget_bytes: 64 << 20, ..Options::default() };
+    /// assert_eq!(options.durability, Durability::Buffered);
+    /// let parsed: Options = "memory_budget_bytes=67108864".parse()?;
+    /// assert_eq!(parsed, options);
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    Options,
+    /// The settings of a database.
+    DATABASE_OPTIONS {
+        /// Make a new database if there is none.
+        create_if_missing: bool = true, "boolean", 0..=1;
+        /// One budget for block cache, memtables, filters, codec contexts, compaction buffers and
+        /// read-ahead; the cache gets what the others leave.
+        memory_budget_bytes: usize = 256 << 20, "bytes", MIB..=1 << 46;
+        /// A memtable of this size is flushed.
+        memtable_bytes: usize = 16 << 20, "bytes", 65_536..=1 << 32;
+        /// More log than this makes the column family that pins the oldest segment flush.
+        wal_bytes_max: u64 = 256 << 20, "bytes", 65_536..=1 << 46;
+        /// A manifest longer than this, and than twice what the present state takes, is replaced by
+        /// one that holds nothing else.
+        manifest_bytes_max: u64 = ROTATE_SIZE_BYTES, "bytes", 1024..=1 << 32;
+        /// Threads that flush and compact. With 0, a caller that has to wait does the work, step by
+        /// step.
+        background_threads: usize = 2, "threads", 0..=64;
+        /// When a write is acknowledged: sync, buffered, interval(ms) or none; see durability.md.
+        durability: Durability = Durability::Buffered, "mode", 0..=0;
+        /// How long a transaction or a plain write waits for a row lock.
+        row_lock_timeout_ms: u64 = 1000, "milliseconds", 0..=3_600_000;
+        /// Refuse at once a wait for a row lock that would close a circle of waiting writers;
+        /// otherwise they wait out row_lock_timeout_ms.
+        deadlock_detection: bool = true, "boolean", 0..=1;
+        /// Read tables past the system's page cache, for users and compactions alike. Opening fails
+        /// where the file system cannot.
+        direct_reads: bool = false, "boolean", 0..=1;
+        /// Obsolete entries may take this part of the settled size: on the way there writers are
+        /// slowed until compaction keeps up. More is faster and larger.
+        space_slack_percent: u32 = 30, "percent", 5..=10_000;
     }
 }
 
-/// The settings of a column family. They are stored in the database; opening a family with other
-/// ones changes them for what is written from then on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CfOptions {
-    /// Codec by distance from the bottom.
-    pub compression: CodecPolicy,
-    /// Data blocks are cut at this size before compression; those of rows larger than a tenth of it
-    /// where they are nearest to it.
-    pub block_size_bytes: usize,
-    /// Tables written by compactions are cut at about this size.
-    pub table_bytes: u64,
-    /// The first level below L0 is kept at or below this size.
-    pub base_level_bytes_max: u64,
-    /// A level's target is this many times that of the level above.
-    pub fanout: u32,
-    /// Bits of the Bloom filter per key; 0 for none.
-    pub filter_bits_per_key: u32,
-    /// Keys' first bytes that the filter also holds; 0 for none.
-    pub prefix_length_bytes: usize,
-}
-
-impl Default for CfOptions {
-    fn default() -> Self {
-        CfOptions {
-            compression: CodecPolicy::default(),
-            block_size_bytes: 16 << 10,
-            table_bytes: 16 << 20,
-            base_level_bytes_max: 64 << 20,
-            fanout: 8,
-            filter_bits_per_key: 10,
-            prefix_length_bytes: 0,
-        }
+settings! {
+    /// The settings of a column family. They are stored in the database; opening a family with other
+    /// ones changes them for what is written from then on. [`FAMILY_OPTIONS`] has units and ranges.
+    CfOptions,
+    /// The settings of a column family.
+    FAMILY_OPTIONS {
+        /// Codec by distance from the bottom: small levels and L0, middle (one above the bottom),
+        /// bottom; a fourth one in front of them is for L0 alone.
+        compression: CodecPolicy = CodecPolicy::default(), "policy", 0..=0;
+        /// Target size of a data block before compression. If rows are larger than a tenth of it, a
+        /// block ends at the row boundary nearest to the target.
+        block_size_bytes: usize = 16 << 10, "bytes", 512..=4 * MIB;
+        /// Tables written by compactions are cut at about this size.
+        table_bytes: u64 = 16 << 20, "bytes", 65_536..=1 << 34;
+        /// The first level below L0 is kept at or below this size; targets are derived from the
+        /// bottom up.
+        base_level_bytes_max: u64 = 64 << 20, "bytes", 65_536..=1 << 40;
+        /// A level's target is this many times that of the level above.
+        fanout: u32 = 8, "factor", 2..=64;
+        /// Bits of the Bloom filter per key; 0 for none.
+        filter_bits_per_key: u32 = 10, "bits", 0..=64;
+        /// Keys' first bytes that the filter also holds, so that scans of a prefix skip tables; 0
+        /// for none.
+        prefix_length_bytes: usize = 0, "bytes", 0..=1024;
     }
 }
 
-fn check_range(table: &[OptionInfo], name: &str, value: u64) -> Result<()> {
-    let row = table.iter().find(|row| row.name == name);
-    match row {
-        Some(row) if (row.minimum..=row.maximum).contains(&value) => Ok(()),
-        Some(row) => Err(Error::invalid(format!("the option {name} is out of its range"))
-            .expected(format_args!("{} to {} {}", row.minimum, row.maximum, row.unit), value)),
-        None => Err(Error::invalid(format!("there is no option {name}"))),
+fn check_range(name: &str, value: u64, range: RangeInclusive<u64>, unit: &str) -> Result<()> {
+    if range.contains(&value) {
+        return Ok(());
     }
+    Err(Error::invalid(format!("the option {name} is out of its range"))
+        .expected(format_args!("{} to {} {unit}", range.start(), range.end()), value))
 }
 
 impl Options {
@@ -312,14 +315,7 @@ impl Options {
     /// # Errors
     /// `InvalidArgument` that names the option and its range, or the two options that contradict.
     pub fn validate(&self) -> Result<()> {
-        let check = |name, value| check_range(DATABASE_OPTIONS, name, value);
-        check("memory_budget_bytes", self.memory_budget_bytes as u64)?;
-        check("memtable_bytes", self.memtable_bytes as u64)?;
-        check("wal_bytes_max", self.wal_bytes_max)?;
-        check("manifest_bytes_max", self.manifest_bytes_max)?;
-        check("background_threads", self.background_threads as u64)?;
-        check("row_lock_timeout_ms", self.row_lock_timeout_ms)?;
-        check("space_slack_percent", u64::from(self.space_slack_percent))?;
+        self.check_ranges()?;
         if self.memtable_bytes > self.memory_budget_bytes / 2 {
             return Err(Error::invalid(
                 "memtable_bytes contradicts memory_budget_bytes: it must be at most half of it",
@@ -353,13 +349,7 @@ impl CfOptions {
     /// # Errors
     /// As [`Options::validate`].
     pub fn validate(&self) -> Result<()> {
-        let check = |name, value| check_range(FAMILY_OPTIONS, name, value);
-        check("block_size_bytes", self.block_size_bytes as u64)?;
-        check("table_bytes", self.table_bytes)?;
-        check("base_level_bytes_max", self.base_level_bytes_max)?;
-        check("fanout", u64::from(self.fanout))?;
-        check("filter_bits_per_key", u64::from(self.filter_bits_per_key))?;
-        check("prefix_length_bytes", self.prefix_length_bytes as u64)?;
+        self.check_ranges()?;
         if self.prefix_length_bytes > 0 && self.filter_bits_per_key == 0 {
             return Err(Error::invalid(
                 "prefix_length_bytes contradicts filter_bits_per_key 0: prefixes live in the filter",
@@ -374,19 +364,10 @@ impl CfOptions {
         Ok(())
     }
 
-    /// The options as one line of text, as the manifest keeps them.
-    pub(crate) fn to_text(&self) -> String {
-        format!(
-            "compression={} block_size_bytes={} table_bytes={} base_level_bytes_max={} fanout={} \
-             filter_bits_per_key={} prefix_length_bytes={}",
-            self.compression,
-            self.block_size_bytes,
-            self.table_bytes,
-            self.base_level_bytes_max,
-            self.fanout,
-            self.filter_bits_per_key,
-            self.prefix_length_bytes
-        )
+    /// The policy that decides the format of the family's tables. Every policy is made here.
+    pub(crate) fn formats(&self) -> Arc<dyn FormatPolicy> {
+        let (codecs, block_size_bytes) = (self.compression, self.block_size_bytes);
+        Arc::new(LevelFormats { codecs, block_size_bytes })
     }
 
     /// The options that the manifest keeps of a column family.
@@ -398,26 +379,10 @@ impl CfOptions {
         CfOptions::from_text(text)
     }
 
-    /// Reads what [`CfOptions::to_text`] wrote. A name that this version does not know is an
-    /// error: the family's data were written under a setting whose meaning is unknown.
+    /// Reads what the manifest keeps. A name that this version does not know is an error: the
+    /// family's data were written under a setting whose meaning is unknown.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
-        let mut options = CfOptions::default();
-        for pair in text.split_ascii_whitespace() {
-            let (name, value) = pair.split_once('=').ok_or_else(|| bad_stored_option(pair))?;
-            let number = || value.parse::<u64>().map_err(|_| bad_stored_option(pair));
-            match name {
-                "compression" => options.compression = value.parse()?,
-                "block_size_bytes" => options.block_size_bytes = number()? as usize,
-                "table_bytes" => options.table_bytes = number()?,
-                "base_level_bytes_max" => options.base_level_bytes_max = number()?,
-                "fanout" => options.fanout = number()? as u32,
-                "filter_bits_per_key" => options.filter_bits_per_key = number()? as u32,
-                "prefix_length_bytes" => options.prefix_length_bytes = number()? as usize,
-                _ => return Err(bad_stored_option(pair)),
-            }
-        }
-        options.validate()?;
-        Ok(options)
+        CfOptions::read(text, bad_stored_option)
     }
 }
 
@@ -433,7 +398,7 @@ mod tests {
     fn defaults_are_valid_and_survive_text() {
         Options::default().validate().unwrap();
         let options = CfOptions { prefix_length_bytes: 20, fanout: 5, ..CfOptions::default() };
-        assert_eq!(CfOptions::from_text(&options.to_text()).unwrap(), options);
+        assert_eq!(CfOptions::from_text(&options.to_string()).unwrap(), options);
         assert!(CfOptions::from_text("fanout=eight").is_err());
         assert!(CfOptions::from_text("colour=red").is_err());
     }
@@ -453,19 +418,26 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_options_lists_every_field() {
-        let fields = |debug: String| -> Vec<String> {
-            debug
-                .split(['{', ','])
-                .filter_map(|part| part.split_once(": "))
-                .map(|(name, _)| name.trim().to_string())
-                .collect()
+    fn the_text_form_names_every_option() {
+        let options = Options {
+            durability: Durability::Interval { milliseconds: 7 },
+            direct_reads: true,
+            ..Options::default()
         };
-        let stored = fields(format!("{:?}", Options::default()));
-        for row in DATABASE_OPTIONS {
-            assert!(stored.iter().any(|field| field == row.name), "{} is no field", row.name);
+        let text = options.to_string();
+        assert_eq!(text.parse::<Options>().unwrap(), options);
+        let names: Vec<_> =
+            text.split(' ').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+        assert_eq!(names, DATABASE_OPTIONS.iter().map(|row| row.name).collect::<Vec<_>>());
+        for text in ["durability=often", "direct_reads=maybe", "wal_bytes_max", "colour=red"] {
+            let error = text.parse::<Options>().unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{text}");
         }
-        assert_eq!(DATABASE_OPTIONS.len(), 11);
-        assert_eq!(FAMILY_OPTIONS.len(), 7);
+        assert_eq!(
+            CfOptions::default().to_string(),
+            "compression=none,lz4,zstd-1 block_size_bytes=16384 table_bytes=16777216 \
+             base_level_bytes_max=67108864 fanout=8 filter_bits_per_key=10 prefix_length_bytes=0",
+            "the manifest keeps this text"
+        );
     }
 }

@@ -4,12 +4,15 @@
 //! room. The error type and the counted slice are everywhere; what else the crate's root exports
 //! belongs to the top floor.
 
-use super::Complaint;
 use super::source::{Source, is_identifier};
+use super::{Complaint, Tree};
 
 const ENGINE: &str = "crates/lithify/src/";
 
-/// The floor of every room. `options` is the public face of `db` and stands with it.
+/// The page whose table of rooms repeats the floors.
+const PAGE: &str = "ARCHITECTURE.md";
+
+/// The floor of every room; headers and the page are compared with it. `options` is the public face of `db` and stands with it.
 pub(super) const FLOORS: &[(&str, u32)] = &[
     ("base", 0),
     ("format", 0),
@@ -17,7 +20,6 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("fs", 1),
     ("codec", 1),
     ("stats", 1),
-    ("chooser", 2),
     ("cache", 2),
     ("memtable", 3),
     ("wal", 3),
@@ -39,6 +41,9 @@ const TOP: u32 = 7;
 
 /// Below all floors: every room may use these. Defects are planted in all of them.
 const EVERYWHERE: &[&str] = &["error", "planted", "Error", "ErrorKind", "Result"];
+
+/// Rooms that import from one on their own floor.
+const SIDE_PAIRS: &[(&str, &str)] = &[("format", "base"), ("stats", "codec")];
 
 fn floor_of(room: &str) -> Option<u32> {
     FLOORS.iter().find(|(name, _)| *name == room).map(|(_, floor)| *floor)
@@ -81,6 +86,64 @@ pub fn check(source: &Source, complaints: &mut Vec<Complaint>) {
     }
 }
 
+/// Complains about a room that does not exist, and about floors in headers and on the page that are
+/// not those of the list.
+pub fn check_lists(tree: &Tree, sources: &[Source], complaints: &mut Vec<Complaint>) {
+    let mut complain = |path: &str, line: usize, what: String| {
+        complaints.push(Complaint { path: path.to_owned(), line, what });
+    };
+    for source in sources {
+        let Some(room) = room_of(&source.path) else { continue };
+        let said = source.lines.first().and_then(|line| line.strip_prefix("//! Floor "));
+        let said = said.and_then(|text| text.split(':').next()?.parse::<u32>().ok());
+        if let (Some(said), Some(floor)) = (said, floor_of(room))
+            && said != floor
+        {
+            complain(&source.path, 1, format!("the room {room} is on floor {floor}"));
+        }
+    }
+    let Some(page) = tree.files.iter().find(|file| file.path == PAGE) else { return };
+    let text = String::from_utf8_lossy(&page.bytes);
+    let listed = listed_floors(&text);
+    for (line, room, floor) in &listed {
+        let is_right = room == "error" || floor_of(room) == Some(*floor);
+        if !is_right {
+            complain(PAGE, *line, format!("the room {room} is not on floor {floor}"));
+        }
+    }
+    for (room, _) in FLOORS {
+        if !listed.iter().any(|(_, listed, _)| listed == room) {
+            complain(PAGE, 0, format!("the table of floors lacks the room {room}"));
+        }
+        if !sources.iter().any(|source| room_of(&source.path) == Some(room)) {
+            complain(PAGE, 0, format!("xtask gives a floor to {room}, which does not exist"));
+        }
+    }
+}
+
+/// The room whose root that file is.
+fn room_of(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix(ENGINE)?;
+    let root = inside.strip_suffix("/mod.rs").or_else(|| inside.strip_suffix(".rs"))?;
+    (!root.contains('/')).then_some(root)
+}
+
+/// The rooms of the page's table, with line and floor.
+fn listed_floors(page: &str) -> Vec<(usize, String, u32)> {
+    let lines = page.lines().enumerate();
+    let table = lines.skip_while(|(_, line)| !line.starts_with("| floor | room |")).skip(2);
+    let mut listed = Vec::new();
+    for (index, line) in table.take_while(|(_, line)| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').collect();
+        let floor = cells.get(1).and_then(|cell| cell.trim().parse::<u32>().ok());
+        if let (Some(floor), Some(rooms)) = (floor, cells.get(2)) {
+            let names = rooms.split('`').skip(1).step_by(2);
+            listed.extend(names.map(|room| (index + 1, room.to_owned(), floor)));
+        }
+    }
+    listed
+}
+
 /// What is wrong with `room` on floor `own` using `used`.
 fn verdict(room: &str, own: u32, used: &str) -> Option<String> {
     if used == room || EVERYWHERE.contains(&used) {
@@ -93,8 +156,8 @@ fn verdict(room: &str, own: u32, used: &str) -> Option<String> {
         None => return None,
     };
     let public_pair = own == TOP && floor == TOP;
-    let base_pair = room == "format" && used == "base" || used == "Slice";
-    if floor < own || public_pair || base_pair {
+    let side_pair = SIDE_PAIRS.contains(&(room, used)) || used == "Slice";
+    if floor < own || public_pair || side_pair {
         return None;
     }
     Some(format!("{room} (floor {own}) imports {used} (floor {floor}): only lower floors"))

@@ -109,6 +109,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         forbidden::check(source, &mut complaints);
         size::check(source, &mut complaints);
     }
+    floors::check_lists(tree, &sources, &mut complaints);
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);
     links::check(tree, &mut complaints);

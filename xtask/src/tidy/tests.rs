@@ -57,6 +57,26 @@ fn rooms_import_from_lower_floors_only() {
 }
 
 #[test]
+fn floors_are_the_same_wherever_they_are_told() {
+    let wal = "crates/lithify/src/wal/mod.rs";
+    let headed = |text: &str| {
+        let tree = tree(vec![file(wal, text)]);
+        check(&tree).into_iter().map(|c| c.what).collect::<Vec<_>>()
+    };
+    assert_eq!(headed("//! Floor 3: the log.\n"), Vec::<String>::new());
+    assert_eq!(headed("//! Floor 4: the log.\n"), ["the room wal is on floor 3"]);
+    let page =
+        "| floor | room | owns |\n|---|---|---|\n| 3 | `wal`, `table` | |\n| 1 | `attic` | |\n";
+    let tree = tree(vec![file(wal, HEADER), file("ARCHITECTURE.md", page)]);
+    let found: Vec<_> =
+        check(&tree).into_iter().map(|c| format!("{}: {}", c.line, c.what)).collect();
+    let has = |text: &str| found.iter().any(|complaint| complaint.contains(text));
+    assert!(has("4: the room attic is not on floor 1"), "{found:#?}");
+    assert!(has("lacks the room db") && has("a floor to table, which does not exist"));
+    assert!(!has("room wal") && !has("to wal"), "{found:#?}");
+}
+
+#[test]
 fn only_fs_touches_the_system() {
     let wal = "crates/lithify/src/wal/mod.rs";
     one(wal, "use std::fs::File;\n", "2: std::fs outside of the fs room");

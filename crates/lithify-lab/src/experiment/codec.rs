@@ -69,10 +69,13 @@ impl From<Codec> for Compression {
     }
 }
 
-impl From<Compression> for Codec {
-    fn from(compression: Compression) -> Codec {
+impl TryFrom<Compression> for Codec {
+    type Error = String;
+
+    /// An error for a codec that the engine has and the laboratory does not compare yet.
+    fn try_from(compression: Compression) -> Result<Codec, String> {
         let effort = compression.effort;
-        match (compression.codec, compression.encoder) {
+        Ok(match (compression.codec, compression.encoder) {
             (CodecId::None, _) => Codec::None,
             (CodecId::Snappy, _) => Codec::Snappy,
             (CodecId::Lz4, _) if compression == Compression::LZ4 => Codec::Lz4,
@@ -80,7 +83,8 @@ impl From<Compression> for Codec {
             (CodecId::Zlib, Encoder::Reference) => Codec::Zlib(effort),
             (CodecId::Zlib, Encoder::Fast) => Codec::ZlibFast(effort),
             (CodecId::Zstd, _) => Codec::Zstd(effort),
-        }
+            _ => return Err(format!("the laboratory does not know {compression}")),
+        })
     }
 }
 
@@ -108,8 +112,8 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse::<Compression>();
-        parsed.map(Codec::from).map_err(|error| format!("codec \"{text}\": {error}"))
+        let parsed = text.parse::<Compression>().map_err(|error| error.to_string());
+        parsed.and_then(Codec::try_from).map_err(|error| format!("codec \"{text}\": {error}"))
     }
 }
 

@@ -1,18 +1,27 @@
 //! A codec with its effort and encoder: its valid range, and how it is written in options.
 
-use super::CodecId;
+use super::{CodecId, EncoderRow, encoders};
 use crate::{Error, Result};
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Which program encodes; both write the same format.
+/// Which program encodes; both write the same format. Their numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Encoder {
     /// The codec's reference implementation.
-    Reference,
+    Reference = 0,
     /// A faster one of the same format (deflate: libdeflate).
-    Fast,
+    Fast = 1,
+}
+
+/// A number in a file that names no codec, effort or encoder of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCodec {
+    /// Which of the three.
+    pub what: &'static str,
+    /// The number, without its sign.
+    pub number: u64,
 }
 
 /// A codec with its strength ("effort": zstd 3, zlib 6, lz4 1; negative is faster and weaker).
@@ -41,41 +50,6 @@ pub struct Compression {
     pub encoder: Encoder,
 }
 
-/// A name that a compression is written by, and what it means.
-struct Family {
-    name: &'static str,
-    codec: CodecId,
-    encoder: Encoder,
-    /// 0 is valid only for the codecs that have no effort.
-    efforts: RangeInclusive<i32>,
-    /// What the name alone means.
-    effort_of_bare_name: Option<i32>,
-}
-
-impl Family {
-    fn new(name: &'static str, codec: CodecId, efforts: RangeInclusive<i32>) -> Self {
-        Family { name, codec, encoder: Encoder::Reference, efforts, effort_of_bare_name: None }
-    }
-}
-
-/// All families. The efforts of zstd come from the library.
-fn families() -> [Family; 6] {
-    [
-        Family { effort_of_bare_name: Some(0), ..Family::new("none", CodecId::None, 0..=0) },
-        Family { effort_of_bare_name: Some(0), ..Family::new("snappy", CodecId::Snappy, 0..=0) },
-        Family::new("zlib", CodecId::Zlib, 1..=9),
-        Family {
-            encoder: Encoder::Fast,
-            ..Family::new("libdeflate", CodecId::Zlib, super::libdeflate::EFFORTS)
-        },
-        Family {
-            effort_of_bare_name: Some(1),
-            ..Family::new("lz4", CodecId::Lz4, super::lz4::EFFORTS)
-        },
-        Family::new("zstd", CodecId::Zstd, super::zstd::efforts()),
-    ]
-}
-
 impl Compression {
     /// Blocks are stored as they are.
     pub const NONE: Compression =
@@ -84,41 +58,62 @@ impl Compression {
     pub const LZ4: Compression =
         Compression { codec: CodecId::Lz4, effort: 1, encoder: Encoder::Reference };
 
+    /// What the numbers in a file mean.
+    ///
+    /// # Errors
+    /// The first number that this version does not know.
+    pub fn from_numbers(
+        codec: u64,
+        effort: i64,
+        encoder: u64,
+    ) -> std::result::Result<Self, UnknownCodec> {
+        let unknown = |what, number| UnknownCodec { what, number };
+        let known_codec = u8::try_from(codec).ok().and_then(CodecId::from_u8);
+        let known_effort = i32::try_from(effort);
+        Ok(Compression {
+            codec: known_codec.ok_or(unknown("codec", codec))?,
+            effort: known_effort.map_err(|_| unknown("effort", effort.unsigned_abs()))?,
+            encoder: match encoder {
+                0 => Encoder::Reference,
+                1 => Encoder::Fast,
+                other => return Err(unknown("encoder", other)),
+            },
+        })
+    }
+
     /// Fails with [`crate::ErrorKind::InvalidArgument`], naming the allowed range, if the codec
     /// has no such encoder or effort.
     pub fn validate(self) -> Result<()> {
-        let Some(family) = self.family() else {
+        let Some(row) = self.encoder_row() else {
             let codec = self.codec.name();
             return Err(Error::invalid(format!("{codec} has only its reference encoder")));
         };
-        let without = family.effort_of_bare_name == Some(0);
-        if family.efforts.contains(&self.effort) && (self.effort != 0 || without) {
+        let without = row.effort_of_bare_name == Some(0);
+        let efforts = (row.efforts)();
+        if efforts.contains(&self.effort) && (self.effort != 0 || without) {
             return Ok(());
         }
         let allowed = if without {
             "no effort".to_string()
-        } else if *family.efforts.start() < 0 {
-            format!("-1 to {} or 1 to {}", family.efforts.start(), family.efforts.end())
+        } else if *efforts.start() < 0 {
+            format!("-1 to {} or 1 to {}", efforts.start(), efforts.end())
         } else {
-            format!("{} to {}", family.efforts.start(), family.efforts.end())
+            format!("{} to {}", efforts.start(), efforts.end())
         };
-        Err(Error::invalid(format!("effort of {}", family.name)).expected(allowed, self.effort))
+        Err(Error::invalid(format!("effort of {}", row.name)).expected(allowed, self.effort))
     }
 
-    fn family(self) -> Option<Family> {
-        families()
-            .into_iter()
-            .find(|family| family.codec == self.codec && family.encoder == self.encoder)
+    /// The registry's row of its encoder; `None` if the codec has no such encoder.
+    pub(super) fn encoder_row(self) -> Option<&'static EncoderRow> {
+        self.codec.row().encoders.iter().find(|row| row.encoder == self.encoder)
     }
 }
 
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.family() {
-            Some(family) if family.effort_of_bare_name == Some(self.effort) => {
-                f.write_str(family.name)
-            }
-            Some(family) => write!(f, "{}-{}", family.name, self.effort),
+        match self.encoder_row() {
+            Some(row) if row.effort_of_bare_name == Some(self.effort) => f.write_str(row.name),
+            Some(row) => write!(f, "{}-{}", row.name, self.effort),
             None => write!(f, "{}-{} ({:?})", self.codec.name(), self.effort, self.encoder),
         }
     }
@@ -133,19 +128,20 @@ impl FromStr for Compression {
             Some((name, effort)) => (name, Some(effort)),
             None => (text, None),
         };
-        let Some(family) = families().into_iter().find(|family| family.name == name) else {
-            let names = families().map(|family| family.name).join(", ");
-            return Err(Error::invalid("compression").expected(format!("one of {names}"), text));
+        let Some((codec, row)) = encoders().find(|(_, row)| row.name == name) else {
+            let names: Vec<&str> = encoders().map(|(_, row)| row.name).collect();
+            let expected = format!("one of {}", names.join(", "));
+            return Err(Error::invalid("compression").expected(expected, text));
         };
         let effort = match effort {
             Some(effort) => effort.parse::<i32>().map_err(|error| {
                 Error::invalid(format!("effort of {name} in '{text}'")).because(error)
             })?,
-            None => family.effort_of_bare_name.ok_or_else(|| {
+            None => row.effort_of_bare_name.ok_or_else(|| {
                 Error::invalid(format!("compression '{text}' needs an effort, as in '{text}-1'"))
             })?,
         };
-        let compression = Compression { codec: family.codec, effort, encoder: family.encoder };
+        let compression = Compression { codec, effort, encoder: row.encoder };
         compression.validate()?;
         Ok(compression)
     }

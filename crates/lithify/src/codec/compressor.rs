@@ -1,7 +1,6 @@
 //! The encoders' one face. See the module head for threads and promises.
 
-use super::{CodecId, Compression, Encoder, RAW_SIZE_MAX};
-use super::{libdeflate, lz4, snappy, zlib, zstd};
+use super::{Compression, RAW_SIZE_MAX};
 use crate::{Error, Result};
 
 /// One codec's encoder with its context. It is given 1 byte to [`RAW_SIZE_MAX`] bytes.
@@ -27,18 +26,8 @@ impl Compressor {
     /// memory for its context.
     pub fn new(compression: Compression) -> Result<Self> {
         compression.validate()?;
-        let effort = compression.effort;
-        let encoder: Option<Box<dyn BlockEncoder>> = match (compression.codec, compression.encoder)
-        {
-            (CodecId::None, _) => None,
-            (CodecId::Snappy, _) => Some(Box::new(snappy::SnappyEncoder::new())),
-            (CodecId::Zlib, Encoder::Reference) => Some(Box::new(zlib::ZlibEncoder::new(effort)?)),
-            (CodecId::Zlib, Encoder::Fast) => {
-                Some(Box::new(libdeflate::LibdeflateEncoder::new(effort)?))
-            }
-            (CodecId::Lz4, _) => Some(Box::new(lz4::Lz4Encoder::new(effort))),
-            (CodecId::Zstd, _) => Some(Box::new(zstd::ZstdEncoder::new(effort)?)),
-        };
+        let new = compression.encoder_row().and_then(|row| row.new);
+        let encoder = new.map(|new| new(compression.effort)).transpose()?;
         Ok(Compressor { compression, encoder })
     }
 

@@ -1,7 +1,6 @@
 //! The decoders' one face. See the module head for threads and promises.
 
-use super::{CodecId, RAW_SIZE_MAX, STORED_SIZE_MAX};
-use super::{libdeflate, lz4, snappy, zlib, zstd};
+use super::{COUNT, CodecId, RAW_SIZE_MAX, STORED_SIZE_MAX};
 use crate::{Error, Result};
 
 /// One codec's decoder with its context. Neither `stored` nor `raw` is ever empty or over its
@@ -32,11 +31,9 @@ pub(super) trait BlockDecoder: Send {
 /// Decompresses blocks of every codec; contexts are made when first needed and reused.
 #[derive(Default)]
 pub struct Decompressor {
-    fast_zlib: bool,
-    zlib: Option<Box<dyn BlockDecoder>>,
-    zstd: Option<zstd::ZstdDecoder>,
-    lz4: lz4::Lz4Decoder,
-    snappy: snappy::SnappyDecoder,
+    prefers_fast: bool,
+    /// By the codec's number.
+    decoders: [Option<Box<dyn BlockDecoder>>; COUNT],
 }
 
 impl Decompressor {
@@ -48,7 +45,7 @@ impl Decompressor {
     /// A decompressor that reads [`CodecId::Zlib`] through libdeflate if `fast_zlib` is set. Both
     /// return the same for what either encoder wrote; libdeflate overlooks bytes after the end.
     pub fn with_fast_zlib(fast_zlib: bool) -> Self {
-        Decompressor { fast_zlib, ..Decompressor::default() }
+        Decompressor { prefers_fast: fast_zlib, ..Decompressor::default() }
     }
 
     /// Decompresses `stored` into `raw` and fills it exactly. Fails with
@@ -99,27 +96,21 @@ impl Decompressor {
 
     /// The memory that the contexts hold, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.zlib.as_ref().map_or(0, |decoder| decoder.memory_bytes())
-            + self.zstd.as_ref().map_or(0, |decoder| decoder.memory_bytes())
+        self.decoders.iter().flatten().map(|decoder| decoder.memory_bytes()).sum()
     }
 
     fn decoder(&mut self, codec: CodecId) -> Result<&mut dyn BlockDecoder> {
-        Ok(match codec {
-            CodecId::None => return Err(Error::invalid("codec 'none' has no decoder")),
-            CodecId::Snappy => &mut self.snappy,
-            CodecId::Lz4 => &mut self.lz4,
-            CodecId::Zlib => match &mut self.zlib {
-                Some(decoder) => &mut **decoder,
-                slot if self.fast_zlib => {
-                    &mut **slot.insert(Box::new(libdeflate::LibdeflateDecoder::new()))
-                }
-                slot => &mut **slot.insert(Box::new(zlib::ZlibDecoder::new()?)),
-            },
-            CodecId::Zstd => match &mut self.zstd {
-                Some(decoder) => decoder,
-                slot => slot.insert(zstd::ZstdDecoder::new()?),
-            },
-        })
+        match &mut self.decoders[codec as usize] {
+            Some(decoder) => Ok(&mut **decoder),
+            slot => {
+                let row = codec.row();
+                let fast = row.fast_decoder.filter(|_| self.prefers_fast);
+                let Some(new) = fast.or(row.decoder) else {
+                    return Err(Error::invalid(format!("codec '{}' has no decoder", codec.name())));
+                };
+                Ok(&mut **slot.insert(new()?))
+            }
+        }
     }
 }
 

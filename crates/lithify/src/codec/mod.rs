@@ -12,6 +12,10 @@
 //! Threads: a [`Compressor`] or [`Decompressor`] belongs to one thread at a time; a
 //! [`ContextPool`] may be called from any. The room never blocks on anything but the pool's lock.
 //!
+//! A new codec is a module with its functions, a row of [`CodecId`]'s list below, its library in
+//! `Cargo.toml`, and its number, limits and a sample in `docs/format/codec.md`, which tests compare
+//! with the list.
+//!
 //! It does not choose a codec, keep a block raw when it did not shrink, or add checksums and
 //! lengths: that is for the table that stores the blocks.
 
@@ -28,10 +32,15 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use compression::{Compression, Encoder};
+pub use compression::{Compression, Encoder, UnknownCodec};
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
 pub use pool::{ContextPool, PooledCompressor, PooledDecompressor};
+
+use crate::Result;
+use compressor::BlockEncoder;
+use decompressor::BlockDecoder;
+use std::ops::RangeInclusive;
 
 /// The longest raw buffer that is compressed or decompressed at once, in bytes. It is above the
 /// longest value and far below the limits of every codec's library.
@@ -40,68 +49,180 @@ pub const RAW_SIZE_MAX: usize = 256 << 20;
 /// The longest stored form that is looked at, in bytes: no encoder makes twice of its input.
 const STORED_SIZE_MAX: usize = 2 * RAW_SIZE_MAX;
 
-/// A codec's number in every format on disk. 0 to 127 are this registry, 128 to 255 are
-/// reserved for codecs that a user registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum CodecId {
+/// Makes a decoder with its context.
+type NewDecoder = fn() -> Result<Box<dyn BlockDecoder>>;
+
+/// Makes an encoder of an effort with its context.
+type NewEncoder = fn(i32) -> Result<Box<dyn BlockEncoder>>;
+
+/// A codec beside its number and name.
+struct CodecRow {
+    /// The most raw bytes that a byte of payload can hold.
+    expansion_max: usize,
+    /// `None` where blocks are stored as they are.
+    decoder: Option<NewDecoder>,
+    /// A faster decoder of the same format, where there is one.
+    fast_decoder: Option<NewDecoder>,
+    /// The reference encoder first.
+    encoders: &'static [EncoderRow],
+}
+
+/// An encoder of a codec.
+struct EncoderRow {
+    /// In options.
+    name: &'static str,
+    encoder: Encoder,
+    /// 0 is valid only for the codecs that have no effort.
+    efforts: fn() -> RangeInclusive<i32>,
+    /// What the name alone means.
+    effort_of_bare_name: Option<i32>,
+    /// `None` where blocks are stored as they are.
+    new: Option<NewEncoder>,
+    /// Its library with its version.
+    library: fn() -> String,
+}
+
+/// The numbers with their rows; the numbers ascend from 0.
+macro_rules! codecs {
+    ($($(#[doc = $doc:literal])+ $codec:ident = $number:literal, $name:literal: $row:expr;)+) => {
+        /// A codec's number in every format on disk. 0 to 127 are this registry, 128 to 255 are
+        /// reserved for codecs that a user registers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        pub enum CodecId { $($(#[doc = $doc])+ $codec = $number,)+ }
+
+        /// How many codecs there are.
+        const COUNT: usize = [$($number,)+].len();
+
+        impl CodecId {
+            /// All codecs of the registry.
+            pub const ALL: [CodecId; COUNT] = [$(CodecId::$codec,)+];
+
+            /// Their names, in the order of their numbers.
+            pub(crate) const NAMES: [&str; COUNT] = [$($name,)+];
+        }
+
+        static ROWS: [CodecRow; COUNT] = [$($row,)+];
+    };
+}
+
+codecs! {
     /// Stored as it is.
-    None = 0,
+    None = 0, "none": CodecRow {
+        expansion_max: 1,
+        decoder: None,
+        fast_decoder: None,
+        encoders: &[EncoderRow {
+            name: "none",
+            encoder: Encoder::Reference,
+            efforts: || 0..=0,
+            effort_of_bare_name: Some(0),
+            new: None,
+            library: || "none".to_string(),
+        }],
+    };
     /// Snappy, raw format.
-    Snappy = 1,
+    Snappy = 1, "snappy": CodecRow {
+        // 64 bytes take three.
+        expansion_max: 22,
+        decoder: Some(|| Ok(Box::new(snappy::SnappyDecoder))),
+        fast_decoder: None,
+        encoders: &[EncoderRow {
+            name: "snappy",
+            encoder: Encoder::Reference,
+            efforts: || 0..=0,
+            effort_of_bare_name: Some(0),
+            new: Some(|_| Ok(Box::new(snappy::SnappyEncoder::new()))),
+            library: snappy::library_name_and_version,
+        }],
+    };
     /// Deflate (RFC 1951) without the zlib header and checksum.
-    Zlib = 2,
+    Zlib = 2, "zlib": CodecRow {
+        // 258 bytes take two bits.
+        expansion_max: 1032,
+        decoder: Some(|| Ok(Box::new(zlib::ZlibDecoder::new()?))),
+        fast_decoder: Some(|| Ok(Box::new(libdeflate::LibdeflateDecoder::new()))),
+        encoders: &[
+            EncoderRow {
+                name: "zlib",
+                encoder: Encoder::Reference,
+                efforts: || 1..=9,
+                effort_of_bare_name: None,
+                new: Some(|effort| Ok(Box::new(zlib::ZlibEncoder::new(effort)?))),
+                library: zlib::library_name_and_version,
+            },
+            EncoderRow {
+                name: "libdeflate",
+                encoder: Encoder::Fast,
+                efforts: || libdeflate::EFFORTS,
+                effort_of_bare_name: None,
+                new: Some(|effort| Ok(Box::new(libdeflate::LibdeflateEncoder::new(effort)?))),
+                library: libdeflate::library_name_and_version,
+            },
+        ],
+    };
     /// LZ4 block format.
-    Lz4 = 3,
+    Lz4 = 3, "lz4": CodecRow {
+        // A length byte.
+        expansion_max: 255,
+        decoder: Some(|| Ok(Box::new(lz4::Lz4Decoder))),
+        fast_decoder: None,
+        encoders: &[EncoderRow {
+            name: "lz4",
+            encoder: Encoder::Reference,
+            efforts: || lz4::EFFORTS,
+            effort_of_bare_name: Some(1),
+            new: Some(|effort| Ok(Box::new(lz4::Lz4Encoder::new(effort)))),
+            library: lz4::library_name_and_version,
+        }],
+    };
     /// Zstandard frames without the magic number.
-    Zstd = 4,
+    Zstd = 4, "zstd": CodecRow {
+        // A block of 128 KiB takes four bytes.
+        expansion_max: 32 << 10,
+        decoder: Some(|| Ok(Box::new(zstd::ZstdDecoder::new()?))),
+        fast_decoder: None,
+        encoders: &[EncoderRow {
+            name: "zstd",
+            encoder: Encoder::Reference,
+            efforts: zstd::efforts,
+            effort_of_bare_name: None,
+            new: Some(|effort| Ok(Box::new(zstd::ZstdEncoder::new(effort)?))),
+            library: zstd::library_name_and_version,
+        }],
+    };
 }
 
 impl CodecId {
-    /// All codecs of the registry.
-    pub const ALL: [CodecId; 5] =
-        [CodecId::None, CodecId::Snappy, CodecId::Zlib, CodecId::Lz4, CodecId::Zstd];
+    fn row(self) -> &'static CodecRow {
+        &ROWS[self as usize]
+    }
 
     /// The codec with that number.
     pub fn from_u8(byte: u8) -> Option<Self> {
-        CodecId::ALL.into_iter().find(|codec| *codec as u8 == byte)
-    }
-
-    /// The most raw bytes that a payload of so many can hold, by the form of its elements: 64
-    /// bytes take three in Snappy, 258 take two bits in Deflate, 255 a length byte in LZ4, and a
-    /// block of 128 KiB takes four in Zstandard.
-    pub fn raw_size_max(self, payload_size: usize) -> usize {
-        let expansion = match self {
-            CodecId::None => 1,
-            CodecId::Snappy => 22,
-            CodecId::Zlib => 1032,
-            CodecId::Lz4 => 255,
-            CodecId::Zstd => 32 << 10,
-        };
-        payload_size.saturating_mul(expansion)
+        CodecId::ALL.get(usize::from(byte)).copied()
     }
 
     /// Its name in options, reports and dumps.
     pub fn name(self) -> &'static str {
-        match self {
-            CodecId::None => "none",
-            CodecId::Snappy => "snappy",
-            CodecId::Zlib => "zlib",
-            CodecId::Lz4 => "lz4",
-            CodecId::Zstd => "zstd",
-        }
+        CodecId::NAMES[self as usize]
     }
+
+    /// The most raw bytes that a payload of so many can hold, by the form of its elements.
+    pub fn raw_size_max(self, payload_size: usize) -> usize {
+        payload_size.saturating_mul(self.row().expansion_max)
+    }
+}
+
+/// All encoders, in the order of the codecs.
+fn encoders() -> impl Iterator<Item = (CodecId, &'static EncoderRow)> {
+    let of_codec = |codec: CodecId| codec.row().encoders.iter().map(move |row| (codec, row));
+    CodecId::ALL.into_iter().flat_map(of_codec)
 }
 
 /// The library that encodes with `compression` and its version, such as `"zlib 1.3.1"`; `"none"`
 /// where nothing is encoded. Read from the library at run time wherever it can tell.
 pub fn library_name_and_version(compression: Compression) -> String {
-    match (compression.codec, compression.encoder) {
-        (CodecId::None, _) => "none".to_string(),
-        (CodecId::Snappy, _) => snappy::library_name_and_version(),
-        (CodecId::Zlib, Encoder::Reference) => zlib::library_name_and_version(),
-        (CodecId::Zlib, Encoder::Fast) => libdeflate::library_name_and_version(),
-        (CodecId::Lz4, _) => lz4::library_name_and_version(),
-        (CodecId::Zstd, _) => zstd::library_name_and_version(),
-    }
+    compression.encoder_row().map_or_else(String::new, |row| (row.library)())
 }

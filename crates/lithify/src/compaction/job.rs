@@ -186,7 +186,7 @@ impl MergeJob {
             name: plan.name,
             urgency: plan.urgency,
             cause: plan.output.cause,
-            level: plan.output.level,
+            level: plan.output.place.level,
             sink: TableSink::new(workshop.clone(), plan.output),
             workshop,
             phase: Phase::Merge,
@@ -284,12 +284,16 @@ impl MergeJob {
     /// Copies the block that begins under the merge as it is stored, if the rules would keep every
     /// entry of it as it is; false if they might not, or the table does not take it. The key
     /// before has ended, so none of its entries is in the block.
+    #[inline(never)]
     fn copy_block(
         &mut self,
         bytes: &mut usize,
         context: &mut StepContext<'_>,
         clock: &dyn Clock,
     ) -> Result<bool> {
+        if !self.merge.offered_format().is_some_and(|stored| self.sink.takes_blocks_of(&stored)) {
+            return Ok(false);
+        }
         let Some(block) = self.merge.block()? else { return Ok(false) };
         let (first, last) = (block.first_key(), block.separator());
         // Where nothing lies deeper, sequence numbers that all readers see are zeroed.

@@ -7,12 +7,11 @@
 use super::picker::SubRange;
 use crate::Result;
 use crate::base::{Clock, Trailer, compare_internal};
-use crate::codec::Compression;
 use crate::fs::Ticket;
 use crate::manifest::TableFile;
 use crate::memtable::MemCursor;
 use crate::stats::WorkMeter;
-use crate::table::{ScanPoll, StoredBlock, TableScanner};
+use crate::table::{ScanPoll, StoredBlock, StoredFormat, TableScanner};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,23 +20,28 @@ use std::sync::Arc;
 pub(crate) struct TableRun {
     tables: VecDeque<Arc<TableFile>>,
     range: SubRange,
-    /// Blocks in this encoding may be copied as they are stored.
-    target: Compression,
+    /// Whether blocks are offered as they are stored.
+    offers_blocks: bool,
     scanner: Option<TableScanner>,
 }
 
 impl TableRun {
-    /// `tables` in key order; only keys within `range` are read. Blocks of tables that are
-    /// encoded as `target` says are offered as they are stored.
-    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange, target: Compression) -> Self {
-        TableRun { tables: tables.into(), range, target, scanner: None }
+    /// `tables` in key order; only keys within `range` are read. Blocks are offered as they are
+    /// stored.
+    pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange) -> Self {
+        TableRun { tables: tables.into(), range, offers_blocks: true, scanner: None }
+    }
+
+    /// The same run without offers: the merge that copies are compared with.
+    #[cfg(test)]
+    pub(crate) fn without_offers(self) -> Self {
+        TableRun { offers_blocks: false, ..self }
     }
 
     fn open(&self, table: &TableFile) -> Result<TableScanner> {
         let (start, end) = (self.range.start.as_deref(), self.range.end.as_deref());
-        let reader = table.reader()?;
-        let mut scanner = reader.scanner(start, end);
-        if reader.properties().is_encoded_as(self.target) {
+        let mut scanner = table.reader()?.scanner(start, end);
+        if self.offers_blocks {
             scanner.offer_blocks();
         }
         Ok(scanner)
@@ -233,6 +237,11 @@ impl Merge {
     /// Whether the entry under the merge is the first of a block that might be copied.
     pub(crate) fn offers_block(&self) -> bool {
         self.current().scanner().is_some_and(TableScanner::offers_block)
+    }
+
+    /// The format of the block that begins under the merge.
+    pub(crate) fn offered_format(&self) -> Option<StoredFormat> {
+        self.current().scanner().map(TableScanner::stored_format)
     }
 
     /// The block that begins under the merge, as it is stored, if nothing else has a key up to its

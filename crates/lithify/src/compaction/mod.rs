@@ -1,7 +1,7 @@
 //! Floor 6: keeping the tree in shape while it is written to.
 //!
-//! Owns: the scheduler that gives steps to background jobs, the targets of the levels and the
-//! codecs written at them, the picking of compactions, the flow control of writers, and the jobs
+//! Owns: the scheduler that gives steps to background jobs, the targets of the levels, the policy
+//! that decides the format of every table ([`FormatPolicy`]), the picking of compactions, the flow control of writers, and the jobs
 //! themselves: merge, the rules for what is still needed, and the tables written.
 //!
 //! Picking, targets, policy, rules and flow control are pure: figures in, decision out, no clock
@@ -9,6 +9,7 @@
 //! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
 
 pub mod flow;
+mod format_policy;
 mod job;
 pub mod levels;
 mod merge;
@@ -20,6 +21,7 @@ mod rules;
 pub mod scheduler;
 mod survivors;
 
+pub use format_policy::{Evidence, FormatPolicy, TablePlace};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
@@ -27,7 +29,7 @@ pub(crate) use merge::{Input, Merge, TableRun};
 pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };
-pub use policy::CodecPolicy;
+pub use policy::{CodecPolicy, LevelFormats};
 
 #[cfg(test)]
 mod tests;

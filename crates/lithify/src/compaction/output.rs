@@ -5,15 +5,18 @@
 //! those once they are half full, so that the next compaction finds few overlaps; else at their
 //! target size.
 
+use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
-use crate::base::{FileNumber, Level, MemoryBudget, SequenceNumber, Trailer};
+use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{Compression, ContextPool};
 use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
 use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
 use crate::stats::{Cause, Ledger, Part, WorkMeter};
-use crate::table::{StoredBlock, TableBuilder, TableOptions, TableReader, TableSummary};
-use crate::{Error, Result};
+use crate::table::{
+    BlockFormat, StoredBlock, StoredFormat, TableBuilder, TableOptions, TableReader, TableSummary,
+};
+use crate::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,13 +64,23 @@ impl Workshop {
 #[derive(Clone)]
 pub(crate) struct OutputPlan {
     pub(crate) cause: Cause,
-    pub(crate) level: Level,
-    pub(crate) compression: Compression,
+    pub(crate) place: TablePlace,
+    /// Decides the format of each table, and what it is told of their rows.
+    pub(crate) formats: Arc<dyn FormatPolicy>,
+    pub(crate) evidence: Evidence,
+    /// The shape of tables, but for the size of blocks: that is part of the format.
     pub(crate) table: TableOptions,
     /// About where tables are cut; `u64::MAX` for one table.
     pub(crate) table_bytes: u64,
     /// Keys at which tables are preferably cut, ascending.
     pub(crate) boundaries: Vec<Box<[u8]>>,
+}
+
+impl OutputPlan {
+    /// The format of the next table.
+    fn decide(&self) -> BlockFormat {
+        self.formats.decide(&self.place, &self.evidence)
+    }
 }
 
 /// A table that is written and synced.
@@ -93,6 +106,8 @@ struct OpenTable {
 pub(crate) struct TableSink {
     workshop: Arc<Workshop>,
     plan: OutputPlan,
+    /// Of the table at hand, or of the next one.
+    format: BlockFormat,
     next_boundary: usize,
     open: Option<OpenTable>,
     in_flight: Option<Ticket>,
@@ -112,6 +127,7 @@ impl TableSink {
     pub(crate) fn new(workshop: Arc<Workshop>, plan: OutputPlan) -> Self {
         TableSink {
             workshop,
+            format: plan.decide(),
             plan,
             next_boundary: 0,
             open: None,
@@ -173,8 +189,15 @@ impl TableSink {
         open.builder.add(key, trailer, value, meter, &*self.workshop.world.environment)
     }
 
+    /// Whether blocks of a table stored in that format fit the table at hand, or the next one if
+    /// none is open.
+    #[inline(never)]
+    pub(crate) fn takes_blocks_of(&self, stored: &StoredFormat) -> bool {
+        self.format.mismatch(stored).is_none()
+    }
+
     /// Adds a block of another table as it is stored, behind all entries; false if the table at
-    /// hand does not take it.
+    /// hand does not take it. The caller has asked [`TableSink::takes_blocks_of`].
     pub(crate) fn add_block(
         &mut self,
         block: &StoredBlock<'_>,
@@ -197,13 +220,21 @@ impl TableSink {
         self.copied
     }
 
+    /// Once a table, so kept out of what is done for every row.
+    #[cold]
+    #[inline(never)]
     fn create(&self) -> Result<OpenTable> {
+        if self.format.dictionary.is_some() {
+            return Err(Error::new(ErrorKind::Unsupported, "no table has a dictionary yet"));
+        }
         let number = self.workshop.file_numbers.take();
         let path = self.workshop.table_path(number);
         let file = self.workshop.world.files.open(&path, OpenMode::CreateNew)?;
         let table_id = self.workshop.world.environment.random_u128().to_le_bytes();
-        let compressor = self.workshop.pool.compressor(self.plan.compression)?;
-        let builder = TableBuilder::new(self.plan.table.clone(), table_id, compressor);
+        let compressor = self.workshop.pool.compressor(self.format.compression)?;
+        let block_size_bytes = self.format.block_size_bytes;
+        let options = TableOptions { block_size_bytes, ..self.plan.table.clone() };
+        let builder = TableBuilder::new(options, table_id, compressor);
         Ok(OpenTable {
             number,
             file,
@@ -247,7 +278,8 @@ impl TableSink {
         let Some(open) = &mut self.open else { return Ok(None) };
         let data = open.builder.take_output();
         let length = data.len() as u64;
-        let (cause, level, codec) = (self.plan.cause, self.plan.level, self.plan.compression.codec);
+        let (cause, level) = (self.plan.cause, self.plan.place.level);
+        let codec = self.format.compression.codec;
         let request = IoRequest::Write { offset: open.offset, data };
         open.offset += length;
         let submission = meter.time(clock, Part::Io, || open.file.submit(request));
@@ -339,9 +371,10 @@ impl TableSink {
             return Err(Error::invalid("a table is closed before its entries ended"));
         };
         let reader = self.workshop.open_table(open.number, meter)?;
-        let metadata = metadata_of(open.number, summary, self.plan.compression);
+        let metadata = metadata_of(open.number, summary, self.format.compression);
         // Only now: a table that cannot be opened is abandoned like any other.
         self.open = None;
+        self.format = self.plan.decide();
         self.finished.push(NewTable { metadata, reader });
         Ok(())
     }

@@ -1,10 +1,13 @@
-//! Which codec a level's tables are written in, named by distance from the bottom.
+//! Which codec a level's tables are written in, named by distance from the bottom: the setting, and
+//! the policy that it is.
 //!
 //! The base level shifts as a database grows. A list indexed by level would mean something else
 //! then; the distance from the bottom level, which is always the last one, does not.
 
+use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use crate::base::Level;
 use crate::codec::Compression;
+use crate::table::BlockFormat;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -19,11 +22,9 @@ use std::str::FromStr;
 /// use lithify::compaction::CodecPolicy;
 /// let policy: CodecPolicy = "none,lz4,zstd-1".parse()?;
 /// assert_eq!(policy, CodecPolicy::default());
-/// let resolved: Vec<String> =
-///     (0..7).map(|level| policy.resolve(level, 7).to_string()).collect();
-/// assert_eq!(resolved, ["none", "none", "none", "none", "none", "lz4", "zstd-1"]);
+/// assert!(policy.table(5, 7).ends_with("L5     middle  lz4\nL6     bottom  zstd-1\n"));
 /// let all_but_level0: CodecPolicy = "none,lz4,lz4,lz4".parse()?;
-/// assert_eq!(all_but_level0.resolve(1, 7).to_string(), "lz4");
+/// assert_eq!(all_but_level0.small.to_string(), "lz4");
 /// # Ok::<(), lithify::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +51,10 @@ impl CodecPolicy {
         }
     }
 
-    /// The codec of a physical level in a tree of `level_count` levels.
-    pub fn resolve(&self, level: Level, level_count: usize) -> Compression {
-        match (level_count.saturating_sub(1)).saturating_sub(level) {
-            _ if level == 0 => self.level0,
+    /// The codec of a place. Asked by [`LevelFormats`]: others ask the policy.
+    fn resolve(&self, place: &TablePlace) -> Compression {
+        match place.distance_from_bottom() {
+            _ if place.level == 0 => self.level0,
             0 => self.bottom,
             1 => self.middle,
             _ => self.small,
@@ -70,7 +71,7 @@ impl CodecPolicy {
                 1 => "middle",
                 _ => "small",
             };
-            let codec = self.resolve(level, level_count).to_string();
+            let codec = self.resolve(&TablePlace { family: None, level, level_count }).to_string();
             let use_now = if level > 0 && level < base_level { "  (not in use)" } else { "" };
             text.push_str(&format!("L{level:<5} {place:<7} {codec}{use_now}\n"));
         }
@@ -88,6 +89,21 @@ impl Default for CodecPolicy {
             middle: Compression::LZ4,
             bottom: Compression { codec: zstd, effort: 1, ..Compression::NONE },
         }
+    }
+}
+
+/// The policy of the options: a table's codec by its level, blocks of one size everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelFormats {
+    /// The codecs.
+    pub codecs: CodecPolicy,
+    /// The target size of blocks.
+    pub block_size_bytes: usize,
+}
+
+impl FormatPolicy for LevelFormats {
+    fn decide(&self, place: &TablePlace, _: &Evidence) -> BlockFormat {
+        BlockFormat::new(self.codecs.resolve(place), self.block_size_bytes)
     }
 }
 

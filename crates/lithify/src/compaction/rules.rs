@@ -98,6 +98,7 @@ impl Rules {
     /// Judges the next entry of the current key. `covering` gives the newest range tombstone
     /// over the key at or below a sequence; `nothing_deeper` says that no level below the target
     /// can hold the key.
+    #[inline]
     pub(crate) fn judge(
         &mut self,
         trailer: Trailer,

@@ -17,8 +17,8 @@ use crate::compaction::picker::BusySet;
 use crate::compaction::placement::deepest_free_level;
 use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use crate::compaction::{
-    Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
-    OutputPlan, PartOutput, clipped_tombstones, remove_tables,
+    Deeper, ENTRY_OVERHEAD_BYTES, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan,
+    NewTable, OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
 use crate::manifest::{Change, FileName, KeyRange, ManifestState};
 use crate::options::{CfOptions, Durability};
@@ -390,7 +390,6 @@ impl DbInner {
             }
         }
         let version = Arc::clone(&flush.family.view().version);
-        let level_count = version.level_count();
         let is_level0 = level == 0;
         let origin = flush.family.origin_of_tables(flush.complete_through());
         let snapshots = self.snapshot_sequences();
@@ -406,8 +405,9 @@ impl DbInner {
             },
             output: OutputPlan {
                 cause: Cause::Flush,
-                level,
-                compression: options.compression.resolve(level, level_count),
+                place: flush.family.place(level),
+                formats: flush.family.formats(),
+                evidence: Evidence::default(),
                 table: table_options(&options, level, Some(origin)),
                 table_bytes: if is_level0 { u64::MAX } else { options.table_bytes },
                 boundaries: Vec::new(),
@@ -643,7 +643,8 @@ pub(crate) fn adopt_readers(state: &ManifestState, tables: Vec<(ColumnFamilyId, 
     }
 }
 
-/// `origin` is the column family that the table is made for, if that is known.
+/// The shape of a table, but for the size of its blocks: that is part of its format. `origin` is the
+/// column family that the table is made for, if that is known.
 pub(crate) fn table_options(
     options: &CfOptions,
     level: usize,
@@ -651,7 +652,6 @@ pub(crate) fn table_options(
 ) -> TableOptions {
     TableOptions {
         origin,
-        block_size_bytes: options.block_size_bytes,
         filter_bits_per_key: options.filter_bits_per_key,
         prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),
         level,

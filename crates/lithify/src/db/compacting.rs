@@ -13,8 +13,8 @@ use crate::compaction::picker::{
 };
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
-    Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
-    TableRun, clipped_tombstones, remove_tables,
+    Deeper, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan,
+    PartOutput, TableRun, clipped_tombstones, remove_tables,
 };
 use crate::manifest::{Change, FileMetadata, KeyRange, Version};
 use crate::options::CfOptions;
@@ -286,10 +286,9 @@ impl DbInner {
         let options = family.options();
         let version = Arc::clone(&family.view().version);
         let target = compaction.target_level;
-        let compression = options.compression.resolve(target, version.level_count());
         let mut inputs = Vec::new();
         let mut tombstones = Vec::new();
-        let run = |tables| Input::Tables(TableRun::new(tables, range.clone(), compression));
+        let run = |tables| Input::Tables(TableRun::new(tables, range.clone()));
         let mut meter = WorkMeter::default();
         let mut context =
             ReadContext { meter: Some(&mut meter), ..ReadContext::new(&*self.world.environment) };
@@ -325,8 +324,11 @@ impl DbInner {
             tombstones: clipped,
             output: OutputPlan {
                 cause: Cause::Compaction,
-                level: target,
-                compression,
+                place: family.place(target),
+                formats: family.formats(),
+                evidence: Evidence::of_tables(
+                    compaction.input_tables().map(|(_, table)| &table.metadata),
+                ),
                 table: table_options(&options, target, Some(origin)),
                 table_bytes: options.table_bytes,
                 boundaries: compaction.boundaries.iter().map(|b| b.key.clone()).collect(),
@@ -344,9 +346,7 @@ impl DbInner {
         }
         let mut changes = Vec::new();
         let mut moved_bytes = 0;
-        let policy = family.options().compression;
-        let level_count = family.view().version.level_count();
-        let wanted = policy.resolve(compaction.target_level, level_count);
+        let (formats, place) = (family.formats(), family.place(compaction.target_level));
         for (level, table) in compaction.input_tables() {
             moved_bytes += table.metadata.size_bytes;
             changes.push(Change::MoveFile {
@@ -354,7 +354,7 @@ impl DbInner {
                 number: table.metadata.number,
                 from: level,
                 to: compaction.target_level,
-                codec_debt: table.metadata.compression != wanted,
+                codec_debt: formats.debt(&place, &table.metadata).is_some(),
             });
         }
         self.push_cursor(family, compaction, &mut changes);
@@ -394,8 +394,7 @@ impl DbInner {
             return Ok(());
         }
         // The policy may have changed while the tables were written.
-        let level_count = family.view().version.level_count();
-        let wanted = family.options().compression.resolve(compaction.target_level, level_count);
+        let (formats, place) = (family.formats(), family.place(compaction.target_level));
         let mut changes = Vec::new();
         for (level, table) in compaction.input_tables() {
             let number = table.metadata.number;
@@ -405,7 +404,7 @@ impl DbInner {
             changes.push(Change::RemoveFile { family: family.id, level, number });
         }
         for (_, table) in &tables {
-            let codec_debt = table.metadata.compression != wanted;
+            let codec_debt = formats.debt(&place, &table.metadata).is_some();
             let metadata = FileMetadata { codec_debt, ..table.metadata.clone() };
             let level = compaction.target_level;
             changes.push(Change::AddFile { family: family.id, level, metadata });

@@ -4,9 +4,12 @@
 use super::cursor::{Cursor, ScanRange};
 use super::inner::{DbInner, lock};
 use super::snapshot::Snapshot;
-use crate::base::{Charge, ColumnFamilyId, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind};
+use crate::base::{
+    Charge, ColumnFamilyId, Level, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
+};
 use crate::compaction::picker::Cursors;
-use crate::manifest::{KeyRange, Version};
+use crate::compaction::{FormatPolicy, TablePlace};
+use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};
 use crate::options::CfOptions;
@@ -165,6 +168,7 @@ pub(crate) struct Family {
     pub(crate) id: ColumnFamilyId,
     pub(crate) name: String,
     options: ArcSwap<CfOptions>,
+    formats: ArcSwap<Arc<dyn FormatPolicy>>,
     view: ArcSwap<View>,
     /// Where each level was last compacted.
     pub(crate) cursors: Mutex<Cursors>,
@@ -186,6 +190,7 @@ impl Family {
         Arc::new(Family {
             id,
             name: name.to_string(),
+            formats: ArcSwap::from_pointee(options.formats()),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
             cursors: Mutex::new(cursors),
@@ -204,7 +209,44 @@ impl Family {
     }
 
     pub(crate) fn set_options(&self, options: CfOptions) {
+        self.set_formats(options.formats());
         self.options.store(Arc::new(options));
+    }
+
+    /// Decides the format of its tables.
+    pub(crate) fn formats(&self) -> Arc<dyn FormatPolicy> {
+        Arc::clone(&self.formats.load())
+    }
+
+    pub(crate) fn set_formats(&self, formats: Arc<dyn FormatPolicy>) {
+        self.formats.store(Arc::new(formats));
+    }
+
+    /// A place in its tree.
+    pub(crate) fn place(&self, level: Level) -> TablePlace {
+        let level_count = self.view().version.level_count();
+        TablePlace { family: Some(self.id), level, level_count }
+    }
+
+    /// What the manifest has to record so that it has the debts of the live tables under that
+    /// policy. The caller holds the manifest.
+    pub(crate) fn debt_changes(&self, formats: &dyn FormatPolicy) -> Vec<Change> {
+        let version = Arc::clone(&self.view().version);
+        let mut changes = Vec::new();
+        // Tables of level 0 are short-lived.
+        for (level, table) in version.tables().filter(|(level, _)| *level > 0) {
+            let codec_debt = formats.debt(&self.place(level), &table.metadata).is_some();
+            if codec_debt != table.metadata.codec_debt {
+                changes.push(Change::MoveFile {
+                    family: self.id,
+                    number: table.metadata.number,
+                    from: level,
+                    to: level,
+                    codec_debt,
+                });
+            }
+        }
+        changes
     }
 
     pub(crate) fn view(&self) -> Guard<Arc<View>> {

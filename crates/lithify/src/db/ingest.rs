@@ -16,7 +16,7 @@ use crate::base::{
 };
 use crate::compaction::picker::BusySet;
 use crate::compaction::placement::{deepest_free_level, end_of_gap};
-use crate::compaction::{CloseProgress, NewTable, OutputPlan, TableSink, remove_tables};
+use crate::compaction::{CloseProgress, Evidence, NewTable, OutputPlan, TableSink, remove_tables};
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
@@ -300,8 +300,9 @@ impl Ingest {
             if level > 0 { options.table_bytes } else { options.table_bytes * LEVEL0_TABLES };
         let plan = OutputPlan {
             cause: Cause::Ingest,
-            level,
-            compression: options.compression.resolve(level, version.level_count()),
+            place: self.family.place(level),
+            formats: self.family.formats(),
+            evidence: Evidence::default(),
             table: table_options(&options, level, Some(self.family.origin_of_tables(0))),
             table_bytes,
             boundaries: Vec::new(),

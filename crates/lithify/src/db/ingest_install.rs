@@ -198,15 +198,14 @@ impl DbInner {
         levels: &[Level],
         sequence: SequenceNumber,
     ) {
-        let policy = family.options().compression;
-        let level_count = family.view().version.level_count();
+        let formats = family.formats();
         for (table, level) in tables.iter_mut().zip(levels) {
             let metadata = &mut table.metadata;
             metadata.ingested = true;
             let sequence = sequence - SequenceNumber::from(planted!(IngestedTooOld));
             metadata.smallest_sequence = sequence;
             metadata.largest_sequence = sequence;
-            metadata.codec_debt = metadata.compression != policy.resolve(*level, level_count);
+            metadata.codec_debt = formats.debt(&family.place(*level), metadata).is_some();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::family::{ColumnFamily, Family};
 use super::ingest::Ingested;
 use super::inner::DbInner;
 use crate::base::FileNumber;
-use crate::codec::{CodecId, Compression, Encoder};
+use crate::codec::{CodecId, Compression, UnknownCodec};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
 use crate::fs::{File, OpenMode};
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
@@ -204,19 +204,8 @@ impl DbInner {
 
 /// The codec that a table says it was written with.
 fn compression_of(properties: &TableProperties) -> Result<Compression> {
-    let unknown = |what: &str, number: u64| {
+    properties.compression().map_err(|UnknownCodec { what, number }| {
         Error::new(ErrorKind::Unsupported, format!("a table with unknown {what} {number}"))
-    };
-    let codec = u8::try_from(properties.codec).ok().and_then(CodecId::from_u8);
-    let effort = i32::try_from(properties.effort);
-    Ok(Compression {
-        codec: codec.ok_or_else(|| unknown("codec", properties.codec))?,
-        effort: effort.map_err(|_| unknown("effort", properties.effort.unsigned_abs()))?,
-        encoder: match properties.encoder {
-            0 => Encoder::Reference,
-            1 => Encoder::Fast,
-            other => return Err(unknown("encoder", other)),
-        },
     })
 }
 

@@ -17,8 +17,8 @@
 //!    new wait: looking once, at its start, misses none.
 //!
 //! Only row locks are in the graph: a thread that waits for another in some other way, or two
-//! transactions of one thread, still run into the timeout. Locks are taken in the order waits,
-//! stripe. Any thread may call; an owner is used by one thread at a time.
+//! transactions of one thread, still run into the timeout. The order of locks
+//! stands in the header of `db`. Any thread may call; an owner is used by one thread at a time.
 
 use crate::base::ColumnFamilyId;
 use crate::base::sync::{AtomicU64, Mutex, MutexGuard, lock};

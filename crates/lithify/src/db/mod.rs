@@ -4,8 +4,17 @@
 //! memtables), the read path, snapshots, row locks, transactions, and the bridge to background
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
-//! All handles may be used from any thread. Locks are taken in this order, and none is held while
-//! waiting: sync turn, writer, next log segment, manifest, a family's view, background.
+//! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
+//! waiting:
+//!
+//! 1. the writer
+//! 2. the next log segment, then the files to recycle
+//! 3. the manifest
+//! 4. a family's view, or what runs in the background
+//! 5. a family's compaction cursors
+//!
+//! The list of waits for row locks comes before a stripe of row locks; neither is held with one of
+//! the above. All other mutexes are leaves: nothing is locked under them.
 
 mod activity;
 mod background;
@@ -18,6 +27,8 @@ mod cursor;
 mod departing;
 mod durability;
 mod family;
+#[cfg(test)]
+mod format_tests;
 mod frozen;
 mod group;
 mod ingest;
@@ -266,7 +277,7 @@ impl DbInner {
                 name: name.to_string(),
                 level_count: LEVEL_COUNT,
                 log_number: self.wal_number.load(std::sync::atomic::Ordering::Acquire),
-                options: options.to_text().into_bytes(),
+                options: options.to_string().into_bytes(),
             },
             Change::NextFamilyId(id + 1),
         ];
@@ -289,23 +300,9 @@ impl DbInner {
         options: CfOptions,
         manifest: &mut Manifest,
     ) -> Result<()> {
-        let options_text = options.to_text().into_bytes();
+        let options_text = options.to_string().into_bytes();
         let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
-        let version = Arc::clone(&family.view().version);
-        // Tables of level 0 are short-lived.
-        for (level, table) in version.tables().filter(|(level, _)| *level > 0) {
-            let wanted = options.compression.resolve(level, version.level_count());
-            let codec_debt = table.metadata.compression != wanted;
-            if codec_debt != table.metadata.codec_debt {
-                changes.push(Change::MoveFile {
-                    family: family.id,
-                    number: table.metadata.number,
-                    from: level,
-                    to: level,
-                    codec_debt,
-                });
-            }
-        }
+        changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
         self.replace_version(family, &state, &[]);

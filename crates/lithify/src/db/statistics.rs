@@ -3,6 +3,7 @@
 use super::inner::{DbInner, lock};
 use crate::base::Level;
 use crate::codec::Compression;
+use crate::compaction::Evidence;
 use crate::compaction::levels::level_sizes;
 use crate::manifest::TableFile;
 use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
@@ -40,7 +41,7 @@ impl DbInner {
             let targets = self.level_targets(family, &view.version);
             let sizes = level_sizes(&view.version);
             let scores = targets.scores(view.version.level(0).len(), &sizes);
-            let options = family.options();
+            let formats = family.formats();
             let background = self.background();
             let busy = background.compacting.get(&family.id);
             snapshot.base_level = snapshot.base_level.max(targets.base_level);
@@ -48,8 +49,8 @@ impl DbInner {
             for (level, shape) in snapshot.levels.iter_mut().enumerate() {
                 shape.target_bytes += targets.target_bytes.get(level).copied().unwrap_or(0);
                 shape.score = shape.score.max(scores.get(level).copied().unwrap_or(0.0));
-                let compression = options.compression.resolve(level, super::LEVEL_COUNT);
-                shape.compression = compression.to_string();
+                let format = formats.decide(&family.place(level), &Evidence::default());
+                shape.compression = format.compression.to_string();
             }
             for (level, table) in view.version.tables() {
                 let Some(shape) = snapshot.levels.get_mut(level) else { continue };
@@ -85,17 +86,4 @@ impl DbInner {
 fn user_bytes(table: &TableFile) -> u64 {
     let properties = table.reader().map(|reader| reader.properties());
     properties.map_or(0, |properties| properties.key_bytes + properties.value_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::codec::CodecId;
-    use crate::stats::CODEC_NAMES;
-
-    #[test]
-    fn the_ledger_names_codecs_as_the_registry_does() {
-        for codec in CodecId::ALL {
-            assert_eq!(CODEC_NAMES[codec as usize], codec.name());
-        }
-    }
 }

@@ -5,10 +5,11 @@ use super::background::table_options;
 use super::ingest::check_row;
 use crate::base::{MemoryBudget, Trailer, ValueKind};
 use crate::codec::ContextPool;
+use crate::compaction::{Evidence, TablePlace};
 use crate::fs::{File, OpenMode, World};
 use crate::options::CfOptions;
 use crate::stats::WorkMeter;
-use crate::table::TableBuilder;
+use crate::table::{TableBuilder, TableOptions};
 use crate::{Error, Result};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -87,10 +88,14 @@ impl TableWriter {
         options.validate()?;
         let path = path.as_ref().to_path_buf();
         let pool = ContextPool::new(MemoryBudget::new(CONTEXT_BYTES));
-        let compression = options.compression.resolve(LEVEL_COUNT - 1, LEVEL_COUNT);
-        let compressor = pool.compressor(compression)?;
+        let place = TablePlace { family: None, level: LEVEL_COUNT - 1, level_count: LEVEL_COUNT };
+        let format = options.formats().decide(&place, &Evidence::default());
+        let compressor = pool.compressor(format.compression)?;
         let table_id = world.environment.random_u128().to_le_bytes();
-        let table = table_options(options, LEVEL_COUNT - 1, None);
+        let table = TableOptions {
+            block_size_bytes: format.block_size_bytes,
+            ..table_options(options, place.level, None)
+        };
         let file = world.files.open(&path, OpenMode::CreateNew)?;
         Ok(TableWriter {
             world,

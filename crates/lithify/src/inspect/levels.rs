@@ -6,8 +6,9 @@
 
 use super::table::{NoClock, context_pool};
 use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
-use crate::codec::{CodecId, Compression, ContextPool, Encoder};
+use crate::codec::{CodecId, Compression, ContextPool};
 use crate::compaction::levels::LevelTargets;
+use crate::compaction::{Evidence, TablePlace};
 use crate::db::tree_shape;
 use crate::fs::{FileSystem, OpenMode};
 use crate::manifest::{
@@ -304,10 +305,13 @@ impl Inspector<'_> {
         let version = &state.version;
         let level_count = version.level_count();
         let targets = LevelTargets::new(version, &tree_shape(options));
+        let formats = options.formats();
         let mut levels: Vec<LevelSum> = (0..level_count)
             .map(|level| {
                 let target_bytes = targets.target_bytes.get(level).copied().unwrap_or(0);
-                LevelSum::new(level, target_bytes, options.compression.resolve(level, level_count))
+                let place = TablePlace { family: Some(id), level, level_count };
+                let asked = formats.decide(&place, &Evidence::default());
+                LevelSum::new(level, target_bytes, asked.compression)
             })
             .collect();
         let tables: Vec<TableLine> =
@@ -320,7 +324,7 @@ impl Inspector<'_> {
         FamilyLevels {
             id,
             name: state.name.to_string(),
-            options: options.to_text(),
+            options: options.to_string(),
             base_level: targets.base_level,
             levels,
             tables,
@@ -371,17 +375,6 @@ impl Inspector<'_> {
 
 /// What the data blocks of a table were to be encoded with.
 fn written_with(properties: &TableProperties) -> String {
-    let codec = u8::try_from(properties.codec).ok().and_then(CodecId::from_u8);
-    let effort = i32::try_from(properties.effort).ok();
-    let encoder = match properties.encoder {
-        0 => Some(Encoder::Reference),
-        1 => Some(Encoder::Fast),
-        _ => None,
-    };
-    match (codec, effort, encoder) {
-        (Some(codec), Some(effort), Some(encoder)) => {
-            Compression { codec, effort, encoder }.to_string()
-        }
-        _ => format!("unknown codec {}", properties.codec),
-    }
+    let unknown = |_| format!("unknown codec {}", properties.codec);
+    properties.compression().map_or_else(unknown, |compression| compression.to_string())
 }

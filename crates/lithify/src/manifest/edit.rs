@@ -5,7 +5,7 @@
 
 use super::version::{FileMetadata, KeyRange};
 use crate::base::{ColumnFamilyId, FileNumber, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber};
-use crate::codec::{CodecId, Compression, Encoder};
+use crate::codec::{Compression, Encoder};
 use crate::format::{Decoder, put_bytes, put_varint};
 use crate::wal::SegmentEnd;
 use crate::{Error, ErrorKind, Result};
@@ -357,10 +357,7 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_varint(target, metadata.range_tombstones);
     target.push(metadata.compression.codec as u8);
     target.extend_from_slice(&metadata.compression.effort.to_le_bytes());
-    target.push(match metadata.compression.encoder {
-        Encoder::Reference => 0,
-        Encoder::Fast => 1,
-    });
+    target.push(metadata.compression.encoder as u8);
     put_varint(target, metadata.newest_obsolete_sequence);
 }
 
@@ -373,7 +370,7 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
     let largest = body.sized_bytes(KEY_SIZE_MAX)?;
     let flags = body.u8()?;
     if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED) != 0 {
-        return Err(unsupported("table flags", flags));
+        return Err(unsupported("table flags", flags.into()));
     }
     let largest_exclusive = flags & LARGEST_EXCLUSIVE != 0;
     let (smallest_sequence, largest_sequence) = (decode_sequence(body)?, decode_sequence(body)?);
@@ -399,17 +396,12 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
 
 fn decode_compression(body: &mut Decoder<'_>) -> Result<Compression> {
     let codec = body.u8()?;
-    let codec = CodecId::from_u8(codec).ok_or_else(|| unsupported("codec", codec))?;
     let effort = i32::from_le_bytes(body.array()?);
-    let encoder = match body.u8()? {
-        0 => Encoder::Reference,
-        1 => Encoder::Fast,
-        other => return Err(unsupported("encoder", other)),
-    };
-    Ok(Compression { codec, effort, encoder })
+    Compression::from_numbers(codec.into(), effort.into(), body.u8()?.into())
+        .map_err(|unknown| unsupported(unknown.what, unknown.number))
 }
 
-fn unsupported(what: &str, found: u8) -> Error {
+fn unsupported(what: &str, found: u64) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!("manifest edit with unknown {what} {found}; use a newer version"),

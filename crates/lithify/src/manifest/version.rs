@@ -6,7 +6,7 @@
 
 use crate::base::{FileNumber, KeyWords, Level, SequenceNumber, TableId};
 use crate::codec::Compression;
-use crate::table::TableReader;
+use crate::table::{StoredFormat, TableReader};
 use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
 use std::fmt;
@@ -105,6 +105,11 @@ pub struct FileMetadata {
 }
 
 impl FileMetadata {
+    /// The format of its data blocks, as far as the manifest records it.
+    pub fn stored_format(&self) -> StoredFormat {
+        StoredFormat::of_compression(self.compression)
+    }
+
     /// What a table says of itself against this: one error for each difference, none if it is the
     /// table that is meant.
     pub fn differences(&self, table: &TableReader) -> Vec<Error> {

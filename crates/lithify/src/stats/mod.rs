@@ -6,6 +6,7 @@
 //! nothing.
 
 mod figures;
+mod gauges;
 mod json;
 mod ledger;
 mod meter;

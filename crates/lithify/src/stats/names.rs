@@ -3,6 +3,8 @@
 //! A name is written here once; the ledger's cells, the page, the JSON and `docs/stats.md` are
 //! made from it.
 
+use crate::codec::CodecId;
+
 /// An enum whose variants carry a name, a unit and a description, in a fixed order.
 macro_rules! named_list {
     ($(#[$attribute:meta])* $list:ident {
@@ -296,4 +298,4 @@ named_list! {
 pub const LEVEL_SLOTS: usize = 8;
 
 /// Names of the codecs by their numbers on disk; the ledger knows no codec, only its number.
-pub const CODEC_NAMES: [&str; 5] = ["none", "snappy", "zlib", "lz4", "zstd"];
+pub const CODEC_NAMES: [&str; CodecId::ALL.len()] = CodecId::NAMES;

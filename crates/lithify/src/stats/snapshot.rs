@@ -1,6 +1,7 @@
 //! The statistics at one moment as plain data, the arithmetic on them, and their JSON.
 
 use super::figures::{Figures, Tally};
+use super::gauges::gauges;
 use super::ledger::Ledger;
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
@@ -11,54 +12,60 @@ use super::{JsonWriter, LEVEL_SLOTS};
 use crate::base::{MemoryBudget, MemoryUse};
 use std::collections::BTreeMap;
 
-/// What a level holds; filled in by the database from its current version.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LevelShape {
-    /// Tables.
-    pub files: u64,
-    /// Tables that are inputs of running jobs.
-    pub files_busy: u64,
-    /// Stored bytes.
-    pub size_bytes: u64,
-    /// Bytes of the data blocks before compression.
-    pub raw_bytes: u64,
-    /// Bytes of keys and values as they were written, every version and tombstone counted.
-    pub user_bytes: u64,
-    /// The size from which on the level is compacted; 0 where there is none.
-    pub target_bytes: u64,
-    /// The need for compaction: 1 and more is due.
-    pub score: f64,
-    /// Tables whose codec is not the one that the policy asks for.
-    pub codec_debt_files: u64,
-    /// Their stored bytes.
-    pub codec_debt_bytes: u64,
-    /// Tables with entries that are obsolete but for snapshots.
-    pub obsolete_files: u64,
-    /// Tables of those whose obsolete entries no snapshot needs any more: a rewrite drops them.
-    pub reclaim_debt_files: u64,
-    /// Stored bytes of the latter.
-    pub reclaim_debt_bytes: u64,
-    /// The codec that the policy asks for, as text.
-    pub compression: String,
-    /// Tables by the codec that they were written in, as text.
-    pub files_by_codec: BTreeMap<String, u64>,
+gauges! {
+    /// What a level holds; filled in by the database from its current version.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    LevelShape {
+        /// Tables.
+        files: "count";
+        /// Tables that are inputs of running jobs.
+        files_busy: "count";
+        /// Stored bytes.
+        size_bytes: "bytes";
+        /// Bytes of the data blocks before compression.
+        raw_bytes: "bytes";
+        /// Bytes of keys and values as they were written, every version and tombstone counted.
+        user_bytes: "bytes";
+        /// The size from which on the level is compacted; 0 where there is none.
+        target_bytes: "bytes";
+        /// Tables whose codec is not the one that the policy asks for.
+        codec_debt_files: "count";
+        /// Their stored bytes.
+        codec_debt_bytes: "bytes";
+        /// Tables with entries that are obsolete but for snapshots.
+        obsolete_files: "count";
+        /// Tables of those whose obsolete entries no snapshot needs any more: a rewrite drops them.
+        reclaim_debt_files: "count";
+        /// Stored bytes of the latter.
+        reclaim_debt_bytes: "bytes";
+    } with {
+        /// The need for compaction: 1 and more is due.
+        score: f64;
+        /// The codec that the policy asks for, as text.
+        compression: String;
+        /// Tables by the codec that they were written in, as text.
+        files_by_codec: BTreeMap<String, u64>;
+    }
 }
 
-/// What the block cache has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheFigures {
-    /// The most it may hold.
-    pub capacity_bytes: u64,
-    /// What it holds.
-    pub used_bytes: u64,
-    /// Blocks found.
-    pub hits: u64,
-    /// Blocks not found.
-    pub misses: u64,
-    /// Blocks pushed out.
-    pub evictions: u64,
-    /// Bytes of blocks taken in.
-    pub inserted_bytes: u64,
+gauges! {
+    /// What the block cache has counted.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    CacheFigures {
+        /// The most it may hold.
+        capacity_bytes: "bytes";
+        /// What it holds.
+        used_bytes: "bytes";
+        /// Blocks found.
+        hits: "count";
+        /// Blocks not found.
+        misses: "count";
+        /// Blocks pushed out.
+        evictions: "count";
+        /// Bytes of blocks taken in.
+        inserted_bytes: "bytes";
+    } with {
+    }
 }
 
 /// Bytes in memory for one use.
@@ -70,44 +77,47 @@ pub struct MemoryFigure {
     pub used_bytes: u64,
 }
 
-/// All statistics of a database at one moment. `Display` prints the page, `to_json` the same
-/// data for programs. The ledger fills in what it has; the rest is the database's.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatisticsSnapshot {
-    /// Microseconds since the ledger's start.
-    pub uptime_us: u64,
-    /// The ledger's figures.
-    pub figures: Figures,
-    /// The stall figures.
-    pub stalls: StallSummary,
-    /// The levels, from 0 on.
-    pub levels: Vec<LevelShape>,
-    /// The level that level 0 is compacted into.
-    pub base_level: usize,
-    /// Bytes that compactions still have to rewrite to bring every level to its target.
-    pub pending_compaction_bytes: u64,
-    /// Bytes of log segments on disk.
-    pub wal_live_bytes: u64,
-    /// Bytes of the newest visible keys and values, where somebody has counted them.
-    pub logical_live_bytes: Option<u64>,
-    /// The memory budget.
-    pub memory_limit_bytes: u64,
-    /// Memory in use.
-    pub memory: Vec<MemoryFigure>,
-    /// The block cache.
-    pub cache: CacheFigures,
-    /// Row locks held by transactions and by writes under way.
-    pub row_locks_held: u64,
-    /// Snapshots held, those of transactions among them.
-    pub snapshots_held: u64,
-    /// Readers beside this writer that were registered at the last look.
-    pub readers: u64,
-    /// Files that nothing here needs any more and that are kept for those readers.
-    pub files_held_for_readers: u64,
-    /// What the last refused flush or compaction failed at; empty if none was refused.
-    pub last_refusal: String,
-    /// An earlier snapshot: the page then shows the interval since it, too.
-    pub previous: Option<Box<StatisticsSnapshot>>,
+gauges! {
+    /// All statistics of a database at one moment. `Display` prints the page, `to_json` the same
+    /// data for programs. The ledger fills in what it has; the rest is the database's.
+    #[derive(Clone, Debug, PartialEq)]
+    StatisticsSnapshot {
+        /// Bytes that compactions still have to rewrite to bring every level to its target.
+        pending_compaction_bytes: "bytes";
+        /// Bytes of log segments on disk.
+        wal_live_bytes: "bytes";
+        /// Row locks held by transactions and by writes under way.
+        row_locks_held: "count";
+        /// Snapshots held, those of transactions among them.
+        snapshots_held: "count";
+        /// Readers beside this writer that were registered when it last checked.
+        readers: "count";
+        /// Files that nothing here needs any more and that are kept for those readers.
+        files_held_for_readers: "count";
+    } with {
+        /// Microseconds since the ledger's start.
+        uptime_us: u64;
+        /// The ledger's figures.
+        figures: Figures;
+        /// The stall figures.
+        stalls: StallSummary;
+        /// The levels, from 0 on.
+        levels: Vec<LevelShape>;
+        /// The level that level 0 is compacted into.
+        base_level: usize;
+        /// Bytes of the newest visible keys and values, where somebody has counted them.
+        logical_live_bytes: Option<u64>;
+        /// The memory budget.
+        memory_limit_bytes: u64;
+        /// Memory in use.
+        memory: Vec<MemoryFigure>;
+        /// The block cache.
+        cache: CacheFigures;
+        /// What the last refused flush or compaction failed at; empty if none was refused.
+        last_refusal: String;
+        /// An earlier snapshot: the page then shows the interval since it, too.
+        previous: Option<Box<StatisticsSnapshot>>;
+    }
 }
 
 /// A quotient that is undefined where the divisor is 0.
@@ -212,12 +222,7 @@ impl StatisticsSnapshot {
         json.object(|json| {
             json.key("uptime_us").number(self.uptime_us);
             json.key("base_level").number(self.base_level as u64);
-            json.key("pending_compaction_bytes").number(self.pending_compaction_bytes);
-            json.key("wal_live_bytes").number(self.wal_live_bytes);
-            json.key("row_locks_held").number(self.row_locks_held);
-            json.key("snapshots_held").number(self.snapshots_held);
-            json.key("readers").number(self.readers);
-            json.key("files_held_for_readers").number(self.files_held_for_readers);
+            self.gauges_json(json);
             json.key("last_refusal").string(&self.last_refusal);
             json.key("counters").object(|json| {
                 for counter in Counter::ALL {
@@ -244,14 +249,7 @@ impl StatisticsSnapshot {
                     json.key(figure.memory_use.name()).number(figure.used_bytes);
                 }
             });
-            json.key("cache").object(|json| {
-                json.key("capacity_bytes").number(self.cache.capacity_bytes);
-                json.key("used_bytes").number(self.cache.used_bytes);
-                json.key("hits").number(self.cache.hits);
-                json.key("misses").number(self.cache.misses);
-                json.key("evictions").number(self.cache.evictions);
-                json.key("inserted_bytes").number(self.cache.inserted_bytes);
-            });
+            json.key("cache").object(|json| self.cache.gauges_json(json));
         });
         json.finish()
     }
@@ -260,18 +258,8 @@ impl StatisticsSnapshot {
         let shape = &self.levels[level];
         json.object(|json| {
             json.key("level").number(level as u64);
-            json.key("files").number(shape.files);
-            json.key("files_busy").number(shape.files_busy);
-            json.key("size_bytes").number(shape.size_bytes);
-            json.key("raw_bytes").number(shape.raw_bytes);
-            json.key("user_bytes").number(shape.user_bytes);
-            json.key("target_bytes").number(shape.target_bytes);
+            shape.gauges_json(json);
             json.key("score").real(shape.score);
-            json.key("codec_debt_files").number(shape.codec_debt_files);
-            json.key("codec_debt_bytes").number(shape.codec_debt_bytes);
-            json.key("obsolete_files").number(shape.obsolete_files);
-            json.key("reclaim_debt_files").number(shape.reclaim_debt_files);
-            json.key("reclaim_debt_bytes").number(shape.reclaim_debt_bytes);
             json.key("compression").string(&shape.compression);
             json.key("files_by_codec").object(|json| {
                 for (codec, files) in &shape.files_by_codec {

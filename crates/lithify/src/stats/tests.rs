@@ -493,5 +493,8 @@ fn the_documentation_lists_every_name() {
     document(&mut text, "Per level: the jobs that wrote into it", rows!(JobFigure));
     document(&mut text, "Causes of delays and stops of writers", rows!(DelayCause));
     document(&mut text, "Computed figures", rows!(Derived));
+    document(&mut text, "Gauges of the database", StatisticsSnapshot::GAUGES);
+    document(&mut text, "Gauges of a level", LevelShape::GAUGES);
+    document(&mut text, "Gauges of the block cache", CacheFigures::GAUGES);
     assert_golden("../../docs/stats.md", &text);
 }

@@ -24,8 +24,7 @@ use crate::{Error, Result};
 /// The shape of a table. The codec is not in it: that comes with the compressor.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// Where data blocks are cut, in raw bytes. Default 16 KiB, at most 16 MiB. Those of rows larger
-    /// than a tenth of it end where they are nearest to it.
+    /// Target size of a data block, in raw bytes. Default 16 KiB, at most 16 MiB.
     pub block_size_bytes: usize,
     /// Entries per restart point of a data block. Default 16.
     pub restart_interval: u16,

@@ -24,6 +24,7 @@
 
 mod batch;
 mod block;
+mod block_format;
 mod builder;
 mod cursor;
 mod data_block;
@@ -52,6 +53,7 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
+pub use block_format::{BlockFormat, DictionaryId, FormatMismatch, StoredFormat};
 pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};

@@ -2,7 +2,7 @@
 //! an older program reads a newer table's properties.
 
 use crate::base::SequenceNumber;
-use crate::codec::Compression;
+use crate::codec::{Compression, UnknownCodec};
 use crate::format::{Decoder, put_bytes, put_u64};
 use crate::{Error, ErrorKind, Result};
 
@@ -83,11 +83,12 @@ enum Slot<'a> {
 }
 
 impl TableProperties {
-    /// Whether data blocks were to be encoded in just this way.
-    pub fn is_encoded_as(&self, compression: Compression) -> bool {
-        self.codec == compression.codec as u64
-            && self.effort == i64::from(compression.effort)
-            && self.encoder == compression.encoder as u64
+    /// What data blocks were to be encoded with, unless this version does not know it.
+    ///
+    /// # Errors
+    /// The number that is unknown.
+    pub fn compression(&self) -> std::result::Result<Compression, UnknownCodec> {
+        Compression::from_numbers(self.codec, self.effort, self.encoder)
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.

@@ -12,6 +12,7 @@
 //! reads. It never waits; when a read is under way it returns the ticket.
 
 use super::block::{self, BlockHandle, Layout};
+use super::block_format::StoredFormat;
 use super::data_block::{DataBlock, DataBlockLayout, Place};
 use super::index::{FLAG_ALL_PUTS, IndexBlock, IndexRecord};
 use super::reader::{TableReader, book_decompression, check_data_block};
@@ -134,6 +135,11 @@ impl TableScanner {
     /// Has the scanner offer blocks that may be copied as they are stored.
     pub(crate) fn offer_blocks(&mut self) {
         self.offers_blocks = true;
+    }
+
+    /// The format of the table's data blocks.
+    pub(crate) fn stored_format(&self) -> StoredFormat {
+        self.table.properties().stored_format()
     }
 
     /// Whether [`TableScanner::stored_block`] may have something to give: the entry at hand is

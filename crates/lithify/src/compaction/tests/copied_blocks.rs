@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex};
 
-type Entry = (Vec<u8>, Trailer, Vec<u8>);
+pub(super) type Entry = (Vec<u8>, Trailer, Vec<u8>);
 
 /// A small generator (splitmix64).
 struct Random(u64);
@@ -36,14 +36,15 @@ impl Random {
 }
 
 /// What one case is made of.
-struct Bench {
+pub(super) struct Bench {
     workshop: Arc<Workshop>,
-    compression: Compression,
     table: TableOptions,
+    /// Decides the format of outputs.
+    formats: Arc<dyn FormatPolicy>,
 }
 
 impl Bench {
-    fn new(seed: u64, compression: Compression, block_size_bytes: usize) -> Self {
+    pub(super) fn new(seed: u64, compression: Compression, block_size_bytes: usize) -> Self {
         let environment = Arc::new(MemoryEnvironment::new(seed));
         let budget = MemoryBudget::new(64 << 20);
         let workshop = Arc::new(Workshop {
@@ -61,14 +62,22 @@ impl Bench {
         });
         let prefix_length = Some(6);
         let table = TableOptions { block_size_bytes, prefix_length, ..TableOptions::default() };
-        Bench { workshop, compression, table }
+        let codecs = CodecPolicy::uniform(compression);
+        let formats = Arc::new(LevelFormats { codecs, block_size_bytes });
+        Bench { workshop, table, formats }
+    }
+
+    /// The same bench with another policy.
+    pub(super) fn with_formats(self, formats: Arc<dyn FormatPolicy>) -> Self {
+        Bench { formats, ..self }
     }
 
     fn plan(&self, table_bytes: u64) -> OutputPlan {
         OutputPlan {
             cause: Cause::Compaction,
-            level: 1,
-            compression: self.compression,
+            place: TablePlace { family: None, level: 1, level_count: 4 },
+            formats: Arc::clone(&self.formats),
+            evidence: Evidence::default(),
             table: self.table.clone(),
             table_bytes,
             boundaries: Vec::new(),
@@ -76,7 +85,7 @@ impl Bench {
     }
 
     /// Writes tables of these entries, in order, cut at `table_bytes`.
-    fn tables(
+    pub(super) fn tables(
         &self,
         entries: &[Entry],
         tombstones: &[RangeTombstoneSpan],
@@ -103,13 +112,11 @@ impl Bench {
     }
 
     /// Merges the runs, newest first; blocks are offered for a copy if `copies`.
-    fn merge(&self, case: &Case, copies: bool) -> Result<(PartOutput, Vec<Entry>)> {
-        let other = Compression { effort: 77, ..self.compression };
-        let target = if copies { self.compression } else { other };
-        let runs = case
-            .runs
-            .iter()
-            .map(|run| Input::Tables(TableRun::new(run.clone(), case.range.clone(), target)));
+    pub(super) fn merge(&self, case: &Case, copies: bool) -> Result<(PartOutput, Vec<Entry>)> {
+        let runs = case.runs.iter().map(|run| {
+            let run = TableRun::new(run.clone(), case.range.clone());
+            Input::Tables(if copies { run } else { run.without_offers() })
+        });
         let mut context = ReadContext::new(&*self.workshop.world.environment);
         let tombstones: Vec<Arc<FragmentedTombstones>> = case
             .runs
@@ -205,16 +212,16 @@ impl JobReceiver for Receiver {
 }
 
 /// What is merged.
-struct Case {
+pub(super) struct Case {
     /// Newest first.
-    runs: Vec<Vec<Arc<TableFile>>>,
-    deeper: Arc<Version>,
-    snapshots: Vec<SequenceNumber>,
-    range: SubRange,
-    table_bytes: u64,
+    pub(super) runs: Vec<Vec<Arc<TableFile>>>,
+    pub(super) deeper: Arc<Version>,
+    pub(super) snapshots: Vec<SequenceNumber>,
+    pub(super) range: SubRange,
+    pub(super) table_bytes: u64,
 }
 
-const EVERYTHING: SubRange = SubRange { start: None, end: None };
+pub(super) const EVERYTHING: SubRange = SubRange { start: None, end: None };
 
 fn file(table: NewTable) -> Arc<TableFile> {
     let file = TableFile::new(table.metadata);
@@ -232,11 +239,11 @@ fn put(number: u64, sequence: SequenceNumber) -> Entry {
 }
 
 /// Rows of all numbers in the range.
-fn rows(numbers: std::ops::Range<u64>, sequence: SequenceNumber) -> Vec<Entry> {
+pub(super) fn rows(numbers: std::ops::Range<u64>, sequence: SequenceNumber) -> Vec<Entry> {
     numbers.map(|number| put(number, sequence)).collect()
 }
 
-fn zstd() -> Compression {
+pub(super) fn zstd() -> Compression {
     Compression { codec: CodecId::Zstd, effort: 1, ..Compression::NONE }
 }
 

@@ -3,6 +3,7 @@
 mod copied_blocks;
 mod environment;
 mod flow;
+mod format_policy;
 mod levels;
 mod overload;
 mod picker;

@@ -1,6 +1,14 @@
 use crate::ErrorKind;
 use crate::codec::Compression;
-use crate::compaction::CodecPolicy;
+use crate::compaction::{CodecPolicy, Evidence, FormatPolicy, LevelFormats, TablePlace};
+
+fn resolve(policy: &CodecPolicy, level: usize, level_count: usize) -> Compression {
+    let formats = LevelFormats { codecs: *policy, block_size_bytes: 4096 };
+    let place = TablePlace { family: None, level, level_count };
+    let format = formats.decide(&place, &Evidence::default());
+    assert_eq!((format.block_size_bytes, format.dictionary), (4096, None));
+    format.compression
+}
 
 #[test]
 fn every_physical_level_is_printed_resolved() {
@@ -22,13 +30,13 @@ fn every_physical_level_is_printed_resolved() {
 fn the_distance_from_the_bottom_counts() {
     let policy = CodecPolicy::default();
     for level_count in 3..=8 {
-        assert_eq!(policy.resolve(level_count - 1, level_count), policy.bottom);
-        assert_eq!(policy.resolve(level_count - 2, level_count), policy.middle);
-        assert_eq!(policy.resolve(0, level_count), policy.level0);
+        assert_eq!(resolve(&policy, level_count - 1, level_count), policy.bottom);
+        assert_eq!(resolve(&policy, level_count - 2, level_count), policy.middle);
+        assert_eq!(resolve(&policy, 0, level_count), policy.level0);
     }
     // Level 0 has its own even where it is next to the bottom.
-    assert_eq!(policy.resolve(0, 2), policy.level0);
-    assert_eq!(policy.resolve(1, 2), policy.bottom);
+    assert_eq!(resolve(&policy, 0, 2), policy.level0);
+    assert_eq!(resolve(&policy, 1, 2), policy.bottom);
 }
 
 #[test]
@@ -44,7 +52,7 @@ fn the_text_form_is_read_back() {
 fn level_0_may_have_a_codec_of_its_own() {
     let policy: CodecPolicy = "none,lz4,lz4,zstd-1".parse().unwrap();
     let resolved = |policy: &CodecPolicy| -> Vec<String> {
-        (0..5).map(|level| policy.resolve(level, 5).to_string()).collect()
+        (0..5).map(|level| resolve(policy, level, 5).to_string()).collect()
     };
     assert_eq!(resolved(&policy), ["none", "lz4", "lz4", "lz4", "zstd-1"]);
     assert!(policy.table(1, 5).starts_with("level  place   codec\nL0     L0      none\nL1"));

@@ -1,0 +1,80 @@
+//! The seam for the decision in which format a table is written.
+//!
+//! Every table that is written asks one [`FormatPolicy`] first: those of flushes, compactions and
+//! ingests when they are begun, each by itself. The answer is one [`BlockFormat`]. Whether a table
+//! that is there owes a rewrite is the same policy's word. Nothing else compares codecs: the sink
+//! asks the format of its open table whether a stored block fits, and the picker goes by the mark
+//! that the manifest keeps of [`FormatPolicy::debt`].
+//!
+//! # A second policy
+//!
+//! The first one, [`LevelFormats`](super::LevelFormats), goes by level alone. Another one, such as a
+//! chooser by measured costs, needs:
+//!
+//! 1. An implementation of [`FormatPolicy`]. `decide` has to be cheap, is called from several
+//!    threads, and gives the same answer until the policy's knowledge changes.
+//! 2. One line where policies are made: `CfOptions::formats`.
+//! 3. What it knows beside the place: new fields of [`Evidence`], filled where plans of outputs are
+//!    made (`OutputPlan`), such as samples of blocks and the expected lifetime of the table.
+//! 4. `Family::debt_changes` when it changes its mind: the edit that marks the tables which owe a
+//!    rewrite from then on. The picker rewrites them when nothing else runs.
+//!
+//! A policy that weighs the gain of a rewrite against its cost also implements `debt`; without that,
+//! every table that would be written otherwise today owes one.
+
+use crate::base::{ColumnFamilyId, Level};
+use crate::manifest::FileMetadata;
+use crate::table::{BlockFormat, FormatMismatch};
+
+/// Where a table is, or is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TablePlace {
+    /// Whose it is; `None` for a table that no family has asked for yet.
+    pub family: Option<ColumnFamilyId>,
+    /// Its level.
+    pub level: Level,
+    /// Levels of the tree, level 0 among them.
+    pub level_count: usize,
+}
+
+impl TablePlace {
+    /// How many levels lie below; 0 in the last level.
+    pub fn distance_from_bottom(&self) -> usize {
+        self.level_count.saturating_sub(1).saturating_sub(self.level)
+    }
+}
+
+/// What is known of the rows of a table: of the table itself if it exists, of all inputs of the job
+/// if it is to be written. Zeros mean that nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Point entries.
+    pub entries: u64,
+    /// Bytes of data blocks before compression.
+    pub raw_bytes: u64,
+    /// Bytes of files.
+    pub stored_bytes: u64,
+}
+
+impl Evidence {
+    /// Of the tables together.
+    pub fn of_tables<'a>(tables: impl IntoIterator<Item = &'a FileMetadata>) -> Self {
+        tables.into_iter().fold(Evidence::default(), |sum, table| Evidence {
+            entries: sum.entries.saturating_add(table.entries),
+            raw_bytes: sum.raw_bytes.saturating_add(table.raw_bytes),
+            stored_bytes: sum.stored_bytes.saturating_add(table.size_bytes),
+        })
+    }
+}
+
+/// Decides in which format tables are written. See the module.
+pub trait FormatPolicy: Send + Sync {
+    /// The format of a table that is about to be written.
+    fn decide(&self, place: &TablePlace, evidence: &Evidence) -> BlockFormat;
+
+    /// Whether a table that is there owes a rewrite, and why.
+    fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
+        let wanted = self.decide(place, &Evidence::of_tables([table]));
+        wanted.mismatch(&table.stored_format())
+    }
+}

@@ -1,0 +1,93 @@
+//! How the data blocks of a table are made: the format that is asked for, the format that a table
+//! has, and what differs between the two.
+//!
+//! A [`BlockFormat`] is one value and is compared as a whole: by what decides whether a table owes a
+//! rewrite, and by what decides whether a stored block may be copied. A new property of blocks is a
+//! field here, and [`BlockFormat::mismatch`] is the only comparison.
+
+use super::properties::TableProperties;
+use crate::codec::Compression;
+
+/// The number of a compression dictionary. No table has one yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DictionaryId(pub u64);
+
+/// The format that a table's data blocks are to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockFormat {
+    /// Codec, effort and encoder.
+    pub compression: Compression,
+    /// The target size of a block before compression.
+    pub block_size_bytes: usize,
+    /// The dictionary that blocks are compressed with. Writing refuses one until there are any.
+    pub dictionary: Option<DictionaryId>,
+}
+
+/// The format that the data blocks of an existing table have, as far as it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StoredFormat {
+    /// Codec, effort and encoder; `None` if this version does not know them.
+    pub compression: Option<Compression>,
+    /// The target size of its blocks; `None` if it is not recorded, which no table does yet.
+    pub block_size_bytes: Option<usize>,
+    /// Its dictionary.
+    pub dictionary: Option<DictionaryId>,
+}
+
+/// The first property in which a stored format is not the one asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FormatMismatch {
+    /// Another codec.
+    Codec,
+    /// The same codec with another encoder.
+    Encoder,
+    /// The same codec and encoder with another effort.
+    Effort,
+    /// Another target size of blocks.
+    BlockSize,
+    /// Another dictionary, or one where none is asked for.
+    Dictionary,
+}
+
+impl BlockFormat {
+    /// Blocks of a codec and size, without a dictionary.
+    pub fn new(compression: Compression, block_size_bytes: usize) -> Self {
+        BlockFormat { compression, block_size_bytes, dictionary: None }
+    }
+
+    /// What keeps blocks stored as `stored` from being of this format; `None` if they are. A
+    /// property that is not recorded is no mismatch.
+    pub fn mismatch(&self, stored: &StoredFormat) -> Option<FormatMismatch> {
+        let wanted = self.compression;
+        let Some(found) = stored.compression.filter(|found| found.codec == wanted.codec) else {
+            return Some(FormatMismatch::Codec);
+        };
+        let is_other_size = |size| size != self.block_size_bytes;
+        if found.encoder != wanted.encoder {
+            Some(FormatMismatch::Encoder)
+        } else if found.effort != wanted.effort {
+            Some(FormatMismatch::Effort)
+        } else if stored.block_size_bytes.is_some_and(is_other_size) {
+            Some(FormatMismatch::BlockSize)
+        } else if stored.dictionary != self.dictionary {
+            Some(FormatMismatch::Dictionary)
+        } else {
+            None
+        }
+    }
+}
+
+impl StoredFormat {
+    /// The format of a table that is known by its codec alone.
+    pub fn of_compression(compression: Compression) -> Self {
+        StoredFormat { compression: Some(compression), block_size_bytes: None, dictionary: None }
+    }
+}
+
+impl TableProperties {
+    /// The format that the table's data blocks were asked to have.
+    pub fn stored_format(&self) -> StoredFormat {
+        let compression = self.compression().ok();
+        StoredFormat { compression, block_size_bytes: None, dictionary: None }
+    }
+}
