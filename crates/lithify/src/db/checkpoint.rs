@@ -11,12 +11,12 @@
 //!
 //! An error at any point leaves nothing behind, a crash at most the staged directory.
 
-use super::Db;
-use super::activity::Activity;
-use super::frozen::Frozen;
-use super::ingest_tables::TableTransfer;
-use super::inner::DbInner;
 use crate::base::SequenceNumber;
+use crate::db::Db;
+use crate::db::activity::Activity;
+use crate::db::ingest::tables::TableTransfer;
+use crate::db::inner::DbInner;
+use crate::db::tree::frozen::Frozen;
 use crate::fs::{File, FileSystem, OpenMode, StagedDirectory, Transfer, TransferOptions};
 use crate::manifest::{FileName, Manifest, TableFile};
 use crate::options::Durability;

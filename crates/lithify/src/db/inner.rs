@@ -1,20 +1,20 @@
 //! The database behind its handles: what all paths share, and what is asked before any of them.
 
-use super::background::Background;
-use super::commit::{CommitQueue, Writer};
-use super::departing::Departing;
-use super::family::Family;
-use super::lifecycle::Lifecycle;
-use super::lifecycle::closed_error;
-use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
-use super::snapshot::{Snapshot, SnapshotList};
-use super::stall::Flow;
-use super::transaction_use::TransactionUse;
 pub(crate) use crate::base::lock;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::Scheduler;
+use crate::db::committing::commit::{CommitQueue, Writer};
+use crate::db::jobs::background::Background;
+use crate::db::jobs::stall::Flow;
+use crate::db::lifecycle::Lifecycle;
+use crate::db::lifecycle::closed_error;
+use crate::db::reading::snapshot::{Snapshot, SnapshotList};
+use crate::db::rows::locks::{Circle, Grant, LockTable, OwnerId, RowId};
+use crate::db::rows::transaction_use::TransactionUse;
+use crate::db::tree::departing::Departing;
+use crate::db::tree::family::Family;
 use crate::fs::{Event, FileLock, Thread, World};
 use crate::manifest::{
     Change, FileNumbers, Manifest, ManifestState, ReaderRegistration, VersionEdit, WitnessKeeper,

@@ -1,9 +1,9 @@
 //! The statistics page: the ledger with the shape of the tree, the cache and the memory.
 
-use super::inner::{DbInner, lock};
 use crate::base::Level;
 use crate::codec::Compression;
 use crate::compaction::levels::level_sizes;
+use crate::db::inner::{DbInner, lock};
 use crate::manifest::TableFile;
 use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ impl DbInner {
         snapshot.last_refusal = self.last_refusal();
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
-        snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
+        snapshot.levels = vec![LevelShape::default(); crate::db::LEVEL_COUNT];
         let mut files_by_codec: HashMap<(Level, Compression), u64> = HashMap::new();
         for family in self.families.load().values() {
             let view = family.view();
@@ -48,7 +48,7 @@ impl DbInner {
             for (level, shape) in snapshot.levels.iter_mut().enumerate() {
                 shape.target_bytes += targets.target_bytes.get(level).copied().unwrap_or(0);
                 shape.score = shape.score.max(scores.get(level).copied().unwrap_or(0.0));
-                let compression = options.compression.resolve(level, super::LEVEL_COUNT);
+                let compression = options.compression.resolve(level, crate::db::LEVEL_COUNT);
                 shape.compression = compression.to_string();
             }
             for (level, table) in view.version.tables() {

@@ -11,11 +11,11 @@
 //! moment: every commit up to [`Frozen::sequence`], and nothing else. Without a log (durability
 //! none) it is what the last flush or ingest made durable.
 
-use super::commit::Writer;
-use super::inner::DbInner;
-use super::wal_set::PinnedLog;
 use crate::Result;
 use crate::base::SequenceNumber;
+use crate::db::committing::commit::Writer;
+use crate::db::committing::wal_set::PinnedLog;
+use crate::db::inner::DbInner;
 use crate::manifest::{CleanClose, Manifest, ManifestState, TableFile};
 use crate::options::Durability;
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 //! beside the appends, and reports how far the log is durable then. With no background threads
 //! the commit that finds the interval over syncs itself.
 
-use super::commit::Writer;
-use super::inner::{DbInner, lock};
 use crate::Result;
+use crate::db::committing::commit::Writer;
+use crate::db::inner::{DbInner, lock};
 use crate::options::Durability;
 use crate::stats::Counter;
 use std::sync::{Arc, Weak};

@@ -5,9 +5,10 @@
 //! budget and the tables that are open already. The protocol with the writer is described in
 //! docs/format/readers.md.
 
-use super::inner::{DbInner, lock};
-use super::open::{Access, assemble, open_families, recover_log};
-use super::{Db, open};
+use crate::db::Db;
+use crate::db::inner::{DbInner, lock};
+use crate::db::lifecycle::open;
+use crate::db::lifecycle::open::{Access, assemble, open_families, recover_log};
 use crate::fs::World;
 use crate::manifest::{
     Change, DirectoryListing, FileName, LoadedManifest, Manifest, ManifestPosition,

@@ -10,9 +10,9 @@
 //! Writing stops only where the state on disk is unknown: an edit or a sync of the log that failed
 //! halfway, a sync of the directory, a job that panicked.
 
-use super::family::Family;
-use super::inner::DbInner;
 use crate::base::ColumnFamilyId;
+use crate::db::inner::DbInner;
+use crate::db::tree::family::Family;
 use crate::stats::{Counter, DelayCause};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;

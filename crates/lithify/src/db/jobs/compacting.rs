@@ -1,10 +1,5 @@
 //! Compactions as the database sees them: which to start, and making their outcome live.
 
-use super::background::{Gathered, adopt_readers, table_options};
-use super::family::Family;
-use super::inner::{DbInner, lock};
-use super::refusal::Work;
-use super::stall::{DrainShare, LEVEL0_TRIGGER};
 use crate::base::Level;
 use crate::compaction::flow::Drain;
 use crate::compaction::levels::{LevelTargets, TreeShape};
@@ -16,6 +11,11 @@ use crate::compaction::{
     Deeper, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan, PartOutput,
     TableRun, clipped_tombstones, remove_tables,
 };
+use crate::db::inner::{DbInner, lock};
+use crate::db::jobs::background::{Gathered, adopt_readers, table_options};
+use crate::db::jobs::refusal::Work;
+use crate::db::jobs::stall::{DrainShare, LEVEL0_TRIGGER};
+use crate::db::tree::family::Family;
 use crate::manifest::{Change, FileMetadata, KeyRange, Version};
 use crate::options::CfOptions;
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};

@@ -1,10 +1,10 @@
 //! Table files outside of any database, to be ingested later.
 
-use super::LEVEL_COUNT;
-use super::background::table_options;
-use super::ingest::check_row;
 use crate::base::{MemoryBudget, Trailer, ValueKind};
 use crate::codec::ContextPool;
+use crate::db::LEVEL_COUNT;
+use crate::db::ingest::check_row;
+use crate::db::jobs::background::table_options;
 use crate::fs::{File, OpenMode, World};
 use crate::options::CfOptions;
 use crate::stats::WorkMeter;

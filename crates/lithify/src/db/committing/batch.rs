@@ -6,10 +6,10 @@
 //! A delete and a single delete have no value; a range delete has its first key as key and the
 //! first key behind the range as value. `docs/format/wal.md` has the whole payload.
 
-use super::family::{ColumnFamily, Family};
 use crate::base::{
     COMMIT_SEQUENCE_MAX, ColumnFamilyId, KEY_SIZE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
 };
+use crate::db::tree::family::{ColumnFamily, Family};
 use crate::format::{Decoder, put_varint};
 use crate::stats::Cause;
 use crate::{Error, Result};

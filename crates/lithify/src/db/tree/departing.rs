@@ -4,7 +4,7 @@
 //! no registered reader holds a state from before. The protocol is described in
 //! docs/format/readers.md.
 
-use super::inner::{DbInner, lock};
+use crate::db::inner::{DbInner, lock};
 use crate::manifest::{FileName, ManifestPosition, Readers};
 use crate::{ErrorKind, Result};
 use std::path::{Path, PathBuf};

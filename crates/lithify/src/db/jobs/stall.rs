@@ -4,10 +4,10 @@
 //! jobs tell it after every step how much they have drained, so that writers are slowed smoothly
 //! and hardly ever stopped.
 
-use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions};
 use crate::compaction::picker::BusySet;
+use crate::db::inner::{DbInner, lock};
 use crate::options::Options;
 use crate::stats::JobRecord;
 use std::sync::atomic::{AtomicU64, Ordering};

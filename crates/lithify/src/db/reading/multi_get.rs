@@ -5,10 +5,10 @@
 //! decides is asked for no more. A table so sees its keys in order, and fetches each of its
 //! blocks once.
 
-use super::family::{Family, Memory, View};
-use super::inner::DbInner;
 use crate::Result;
 use crate::base::{SequenceNumber, Slice, ValueKind};
+use crate::db::inner::DbInner;
+use crate::db::tree::family::{Family, Memory, View};
 use crate::iter::TombstoneSet;
 use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};

@@ -7,22 +7,22 @@
 //! 4. The log is replayed into memtables; its segments stay until those are flushed.
 //! 5. What no state needs is removed, and background work begins.
 
-use super::background::Background;
-use super::batch::{Entries, GroupHead};
-use super::commit::{CommitQueue, Writer};
-use super::family::Family;
-use super::inner::{DbInner, Families};
-use super::lifecycle::Lifecycle;
-use super::locks::LockTable;
-use super::snapshot::SnapshotList;
-use super::stall::Flow;
-use super::transaction_use::TransactionUse;
-use super::wal_set::WalSet;
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
+use crate::db::committing::batch::{Entries, GroupHead};
+use crate::db::committing::commit::{CommitQueue, Writer};
+use crate::db::committing::wal_set::WalSet;
+use crate::db::inner::{DbInner, Families};
+use crate::db::jobs::background::Background;
+use crate::db::jobs::stall::Flow;
+use crate::db::lifecycle::Lifecycle;
+use crate::db::reading::snapshot::SnapshotList;
+use crate::db::rows::locks::LockTable;
+use crate::db::rows::transaction_use::TransactionUse;
+use crate::db::tree::family::Family;
 use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
 use crate::manifest::{DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState};
 use crate::memtable::chunk_pool::ChunkPool;
@@ -69,7 +69,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
 }
 
 /// Refuses a directory in which a database is still being made, or was not made to the end.
-pub(super) fn check_complete(path: &Path, world: &World) -> Result<()> {
+pub(crate) fn check_complete(path: &Path, world: &World) -> Result<()> {
     let mark = path.join(INCOMPLETE);
     if world.files.exists(&mark)? {
         let what =
@@ -79,7 +79,7 @@ pub(super) fn check_complete(path: &Path, world: &World) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
+pub(crate) fn prepare_directory(path: &Path, options: &Options, world: &World) -> Result<()> {
     if world.files.exists(path)? {
         if !world.files.is_directory(path)? {
             return Err(Error::invalid("a database is a directory, this is a file").in_file(path));
@@ -135,7 +135,7 @@ fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryList
     }
 }
 
-pub(super) fn no_database(path: &Path) -> Error {
+pub(crate) fn no_database(path: &Path) -> Error {
     Error::new(ErrorKind::NotFound, "there is no database, and create_if_missing is off")
         .in_file(path)
 }
@@ -182,7 +182,7 @@ fn open_manifest(
 }
 
 /// As what a database is opened.
-pub(super) enum Access<'a> {
+pub(crate) enum Access<'a> {
     /// For writing, under the lock.
     Write(Box<dyn FileLock>),
     /// For reading; with the memory of the state before, if there was one.
@@ -209,7 +209,7 @@ fn new_workshop(
     })
 }
 
-pub(super) fn assemble(
+pub(crate) fn assemble(
     path: &Path,
     options: Options,
     world: World,
@@ -296,7 +296,7 @@ fn start_scheduler(
 
 /// Makes the column families of a state and opens all of their tables.
 /// Tables that the state `before` has open already are not opened again.
-pub(super) fn open_families(
+pub(crate) fn open_families(
     inner: &Arc<DbInner>,
     state: &ManifestState,
     before: Option<&DbInner>,
@@ -351,7 +351,7 @@ fn missing_table(error: Error) -> Error {
 }
 
 /// Replays the log into the memtables.
-pub(super) fn recover_log(
+pub(crate) fn recover_log(
     inner: &Arc<DbInner>,
     state: &ManifestState,
     listing: &DirectoryListing,

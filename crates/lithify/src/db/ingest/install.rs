@@ -12,13 +12,13 @@
 //! Writers that go on filling memtables in the range are held back after the first attempt, so that
 //! an ingest cannot starve.
 
-use super::background::adopt_readers;
-use super::commit::{Writer, sequence_behind};
-use super::family::Family;
-use super::inner::DbInner;
 use crate::base::{Level, SequenceNumber};
 use crate::compaction::placement::deepest_free_level;
 use crate::compaction::{NewTable, remove_tables};
+use crate::db::committing::commit::{Writer, sequence_behind};
+use crate::db::inner::DbInner;
+use crate::db::jobs::background::adopt_readers;
+use crate::db::tree::family::Family;
 use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
 use crate::{ErrorKind, Result};

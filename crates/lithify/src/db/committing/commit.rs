@@ -9,14 +9,14 @@
 //!
 //! So memtables have one writer, and a group costs one log write however many commits it holds.
 
-use super::batch::{BatchData, Entries, Entry, GroupHead};
-use super::family::Family;
-use super::group::{Group, GroupQueue, Slot, Turn};
-use super::inner::{DbInner, lock};
-use super::locks::{Grant, OwnerId, RowId};
-use super::wal_set::WalSet;
 use crate::base::{COMMIT_SEQUENCE_MAX, ColumnFamilyId, SequenceNumber, Trailer, ValueKind};
 use crate::compaction::scheduler::panic_message;
+use crate::db::committing::batch::{BatchData, Entries, Entry, GroupHead};
+use crate::db::committing::group::{Group, GroupQueue, Slot, Turn};
+use crate::db::committing::wal_set::WalSet;
+use crate::db::inner::{DbInner, lock};
+use crate::db::rows::locks::{Grant, OwnerId, RowId};
+use crate::db::tree::family::Family;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};

@@ -1,8 +1,8 @@
 //! The public cursor and the ranges it takes.
 
-use super::inner::DbInner;
 use crate::Result;
 use crate::base::Slice;
+use crate::db::inner::DbInner;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
 use crate::stats::Cause;

@@ -1,10 +1,10 @@
 //! The read path: one view, one sequence number, newest run first.
 
-use super::cursor::{Cursor, ScanRange};
-use super::family::{Family, View};
-use super::inner::DbInner;
 use crate::Result;
 use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
+use crate::db::inner::DbInner;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::tree::family::{Family, View};
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
@@ -57,7 +57,7 @@ impl DbInner {
 
     /// What is visible, and then some time for it to be so no more.
     #[cold]
-    pub(super) fn sequence_long_ago(&self) -> SequenceNumber {
+    pub(crate) fn sequence_long_ago(&self) -> SequenceNumber {
         let sequence = self.visible.load(Ordering::Acquire);
         crate::planted::let_others_in();
         sequence
@@ -67,7 +67,7 @@ impl DbInner {
     /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
     /// last commit's, taken again if what it sees was forgotten meanwhile.
     #[inline]
-    pub(super) fn read_point(
+    pub(crate) fn read_point(
         &self,
         view: &View,
         given: Option<SequenceNumber>,

@@ -8,15 +8,19 @@
 //!
 //! An ingest that is dropped, or fails, removes its files; a crash leaves that to the next opening.
 
-use super::background::table_options;
-use super::family::{ColumnFamily, Family};
-use super::inner::DbInner;
+pub(crate) mod install;
+pub(crate) mod table_writer;
+pub(crate) mod tables;
+
 use crate::base::{
     Charge, KEY_SIZE_MAX, Level, MemoryUse, SequenceNumber, Trailer, VALUE_SIZE_MAX, ValueKind,
 };
 use crate::compaction::picker::BusySet;
 use crate::compaction::placement::{deepest_free_level, end_of_gap};
 use crate::compaction::{CloseProgress, NewTable, OutputPlan, TableSink, remove_tables};
+use crate::db::inner::DbInner;
+use crate::db::jobs::background::table_options;
+use crate::db::tree::family::{ColumnFamily, Family};
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
@@ -365,7 +369,7 @@ impl DbInner {
 }
 
 /// Refuses a row that does not sort behind the last one, or is too large.
-pub(super) fn check_row(last_key: Option<&[u8]>, key: &[u8], value: &[u8]) -> Result<()> {
+pub(crate) fn check_row(last_key: Option<&[u8]>, key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > KEY_SIZE_MAX || value.len() > VALUE_SIZE_MAX {
         return Err(Error::limit("key or value is too long").expected(
             format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX} bytes"),

@@ -10,6 +10,10 @@
 //! 3. What a database needs to end (the last flush without a log) goes on while it is closing.
 //! 4. When all that is over, the manifest takes no more edits and the lock is given up.
 
+pub(crate) mod close;
+pub(crate) mod open;
+pub(crate) mod reader;
+
 use crate::base::sync::{AtomicU8, AtomicUsize};
 use crate::fs::Event;
 use crate::{Error, ErrorKind, Result};

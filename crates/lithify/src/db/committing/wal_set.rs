@@ -12,9 +12,9 @@
 //! waiting. What is left to the writer that begins the next segment is to sync the last of the old
 //! one and the new header.
 
-use super::inner::{DbInner, lock};
 use crate::base::{FileNumber, Level};
 use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
+use crate::db::inner::{DbInner, lock};
 use crate::fs::File;
 use crate::manifest::FileName;
 use crate::stats::{Cause, Counter};

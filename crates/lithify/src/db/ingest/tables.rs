@@ -4,12 +4,12 @@
 //! the index, the filter, the properties, the first and the last key. What is taken in has one entry
 //! per user key, at sequence number 0.
 
-use super::family::{ColumnFamily, Family};
-use super::ingest::Ingested;
-use super::inner::DbInner;
 use crate::base::FileNumber;
 use crate::codec::{CodecId, Compression, Encoder};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
+use crate::db::ingest::Ingested;
+use crate::db::inner::DbInner;
+use crate::db::tree::family::{ColumnFamily, Family};
 use crate::fs::{File, OpenMode};
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
 use crate::table::{ReadContext, TableProperties, TableReader, TableSummary};

@@ -6,13 +6,13 @@
 //! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
 //! each other's rows in a circle, the one that would close it is refused at once.
 
-use super::batch::{BatchData, BatchMark, Entry};
-use super::cursor::{Cursor, ScanRange};
-use super::family::ColumnFamily;
-use super::inner::DbInner;
-use super::locks::{Grant, OwnerId, RowId};
-use super::snapshot::Snapshot;
 use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
+use crate::db::committing::batch::{BatchData, BatchMark, Entry};
+use crate::db::inner::DbInner;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::snapshot::Snapshot;
+use crate::db::rows::locks::{Grant, OwnerId, RowId};
+use crate::db::tree::family::ColumnFamily;
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;

@@ -1,11 +1,11 @@
 //! A column family: what is in memory and which tables are live, as one immutable view that
 //! readers take without a lock; and the public handle.
 
-use super::cursor::{Cursor, ScanRange};
-use super::inner::{DbInner, lock};
-use super::snapshot::Snapshot;
 use crate::base::{Charge, ColumnFamilyId, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind};
 use crate::compaction::picker::Cursors;
+use crate::db::inner::{DbInner, lock};
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::snapshot::Snapshot;
 use crate::manifest::{KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};

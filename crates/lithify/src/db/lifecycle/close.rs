@@ -1,7 +1,7 @@
 //! Closing.
 //!
 //! 1. With the writer held the database is closing: later calls are refused, earlier ones are in the
-//!    memtables and the log ([`super::lifecycle`]). Without a log the memtables are switched in the
+//!    memtables and the log ([`crate::db::lifecycle`]). Without a log the memtables are switched in the
 //!    same moment.
 //! 2. Without a log they are flushed.
 //! 3. Calls that touch files are waited for, background work ends where it stands.
@@ -10,9 +10,9 @@
 //!    ingests, tables that cursors held. What readers beside the database may need stays.
 //! 6. The lock is given up.
 
-use super::inner::{DbInner, lock};
 use crate::Result;
 use crate::compaction::scheduler::Shutdown;
+use crate::db::inner::{DbInner, lock};
 use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers, VersionEdit};
 use crate::options::Durability;
 use std::sync::Arc;

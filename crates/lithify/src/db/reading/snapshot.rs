@@ -1,7 +1,7 @@
 //! Snapshots: sequence numbers that compactions must keep readable.
 
-use super::inner::{DbInner, lock};
 use crate::base::SequenceNumber;
+use crate::db::inner::{DbInner, lock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -6,11 +6,6 @@
 //! With no log it takes those of all families, and one edit makes all of it live: a crash then
 //! finds every family at the same point in time.
 
-use super::commit::Writer;
-use super::family::{Family, Memory, View, copy_of};
-use super::inner::{DbInner, lock};
-use super::refusal::{RefusalLog, Refusals, Work};
-use super::stall::DrainShare;
 use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
 use crate::compaction::flow::Drain;
 use crate::compaction::picker::BusySet;
@@ -20,6 +15,11 @@ use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
     OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
+use crate::db::committing::commit::Writer;
+use crate::db::inner::{DbInner, lock};
+use crate::db::jobs::refusal::{RefusalLog, Refusals, Work};
+use crate::db::jobs::stall::DrainShare;
+use crate::db::tree::family::{Family, Memory, View, copy_of};
 use crate::manifest::{Change, FileName, KeyRange, ManifestState};
 use crate::options::{CfOptions, Durability};
 use crate::stats::{Cause, Counter, JobRecord};

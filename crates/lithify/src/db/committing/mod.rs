@@ -1,0 +1,7 @@
+//! Committing.
+
+pub(crate) mod batch;
+pub(crate) mod commit;
+pub(crate) mod durability;
+pub(crate) mod group;
+pub(crate) mod wal_set;

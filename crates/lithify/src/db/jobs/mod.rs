@@ -1,0 +1,6 @@
+//! Jobs.
+
+pub(crate) mod background;
+pub(crate) mod compacting;
+pub(crate) mod refusal;
+pub(crate) mod stall;

@@ -1,0 +1,6 @@
+//! The tree.
+
+pub(crate) mod departing;
+pub(crate) mod families;
+pub(crate) mod family;
+pub(crate) mod frozen;
