@@ -112,7 +112,7 @@ impl Db {
         options: &CheckpointOptions<'_>,
     ) -> Result<Checkpoint> {
         let (inner, path) = (&self.inner, path.as_ref());
-        inner.check_writable()?;
+        inner.lifecycle.check_writable()?;
         let staged = stage_database(inner, path)?;
         inner.flush_for_copy(options.flush)?;
         let mut activity = Activity::begin(inner, Cause::Copy);

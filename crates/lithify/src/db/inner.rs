@@ -9,26 +9,22 @@ use crate::db::committing::commit::{CommitQueue, Writer};
 use crate::db::jobs::background::Background;
 use crate::db::jobs::stall::Flow;
 use crate::db::lifecycle::Lifecycle;
-use crate::db::lifecycle::closed_error;
 use crate::db::reading::snapshot::{Snapshot, SnapshotList};
 use crate::db::rows::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use crate::db::rows::transaction_use::TransactionUse;
 use crate::db::tree::departing::Departing;
 use crate::db::tree::family::Family;
-use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{
-    Change, FileNumbers, Manifest, ManifestState, ReaderRegistration, VersionEdit, WitnessKeeper,
-};
+use crate::fs::{Event, Thread, World};
+use crate::manifest::{Change, FileNumbers, Manifest, ManifestState, VersionEdit, WitnessKeeper};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::Options;
 use crate::stats::{Cause, Counter, Ledger};
-use crate::wal::RecoveryReport;
 use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The column families that are not dropped, by id.
 pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
@@ -108,18 +104,9 @@ pub(crate) struct DbInner {
     pub(crate) closed_gates: AtomicUsize,
     /// Notified when a flush or compaction was installed, or failed.
     pub(crate) state_changed: Arc<dyn Event>,
-    /// What opening found in the log.
-    pub(crate) recovery: OnceLock<Vec<RecoveryReport>>,
     pub(crate) lifecycle: Lifecycle,
-    /// Whether it was opened for reading only: nothing is written to the directory then.
-    pub(crate) is_read_only: bool,
-    /// As a reader: what keeps the files of its state where they are.
-    pub(crate) registration: Mutex<Option<ReaderRegistration>>,
     /// As a writer: files that readers may still need.
     pub(crate) departing: Mutex<Departing>,
-    pub(crate) failure: Mutex<Option<Error>>,
-    pub(crate) has_failed: AtomicBool,
-    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
     /// The thread that syncs the log at intervals, and what ends it.
     pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
     pub(crate) stop_syncing: Arc<dyn Event>,
@@ -128,58 +115,6 @@ pub(crate) struct DbInner {
 }
 
 impl DbInner {
-    pub(crate) fn check_open(&self) -> Result<()> {
-        self.lifecycle.check_open()
-    }
-
-    /// Whether writes are still possible: not after a close, nor after a failure that left the
-    /// state on disk unknown.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        self.check_open()?;
-        self.check_usable()
-    }
-
-    /// Whether background work goes on: [`DbInner::check_writable`] until a close has ended.
-    pub(crate) fn check_works(&self) -> Result<()> {
-        match self.lifecycle.has_ended() {
-            true => Err(closed_error()),
-            false => self.check_usable(),
-        }
-    }
-
-    pub(crate) fn check_usable(&self) -> Result<()> {
-        if self.is_read_only {
-            let what = "the database was opened for reading only";
-            return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
-        }
-        if self.has_failed()
-            && let Some(failure) = &*lock(&self.failure)
-        {
-            return Err(failure.clone());
-        }
-        Ok(())
-    }
-
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
-    }
-
-    /// Stops all writing because of `cause`; the first cause stays.
-    pub(crate) fn poison(&self, cause: &Error) {
-        if planted!(PoisonNotSet) {
-            return;
-        }
-        let mut failure = lock(&self.failure);
-        if failure.is_none() {
-            let what = "writing stopped after a failure; close the database and open it again";
-            *failure = Some(Error::new(ErrorKind::Poisoned, what).because(cause.clone()));
-        }
-        drop(failure);
-        self.has_failed.store(true, Ordering::Release);
-        self.state_changed.notify_all();
-        self.writer_event.notify_all();
-    }
-
     pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
         lock(&self.manifest)
     }
@@ -299,7 +234,7 @@ impl DbInner {
     }
 
     pub(crate) fn release_snapshot(self: &Arc<Self>, sequence: SequenceNumber) {
-        if self.snapshots.release(sequence) && self.check_writable().is_ok() {
+        if self.snapshots.release(sequence) && self.lifecycle.check_writable().is_ok() {
             self.schedule_all_compactions();
         }
     }
@@ -329,7 +264,7 @@ impl DbInner {
         self.book_manifest(manifest);
         appended.inspect_err(|error| {
             if error.kind() == ErrorKind::Poisoned {
-                self.poison(error);
+                self.lifecycle.poison(error);
             }
         })
     }

@@ -129,7 +129,7 @@ impl Db {
     /// # Errors
     /// A closed database.
     pub fn existing_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        self.inner.check_open()?;
+        self.inner.lifecycle.check_open()?;
         let families = self.inner.families.load();
         let family = families.values().find(|family| family.name == name).cloned();
         Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
@@ -196,7 +196,7 @@ impl Db {
 
     /// What opening found in the log: one report per segment, with what was dropped.
     pub fn recovery(&self) -> &[RecoveryReport] {
-        self.inner.recovery.get().map_or(&[], Vec::as_slice)
+        self.inner.lifecycle.recovery()
     }
 
     /// The options it was opened with.

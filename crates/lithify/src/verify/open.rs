@@ -46,7 +46,7 @@ impl Db {
         on_progress: &mut OnProgress<'_>,
     ) -> Result<VerifyReport> {
         let inner = &self.inner;
-        inner.check_open()?;
+        inner.lifecycle.check_open()?;
         let mut activity = Activity::begin(inner, Cause::Verification);
         let world = activity.world();
         let (world, directory) = (&world, &inner.path);
@@ -60,7 +60,7 @@ impl Db {
             let manifest = inner.manifest();
             // It holds the tables that are to be read.
             let state = Arc::clone(manifest.state());
-            let found = match inner.is_read_only {
+            let found = match inner.lifecycle.is_read_only() {
                 true => examination.manifest_of_writer()?,
                 false => examination.manifest_at_rest(&state)?,
             };

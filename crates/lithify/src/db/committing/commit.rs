@@ -172,7 +172,7 @@ impl DbInner {
         durability: Option<Durability>,
     ) -> Result<()> {
         data.check()?;
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         let limit = self.options.batch_bytes_max();
         if data.bytes().len() > limit {
             return Err(Error::limit("a batch is larger than half of memory_budget_bytes")
@@ -255,8 +255,8 @@ impl DbInner {
         }
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
-            self.poison(&Error::invalid(format!("a commit panicked: {message}")));
-            self.check_usable()
+            self.lifecycle.poison(&Error::invalid(format!("a commit panicked: {message}")));
+            self.lifecycle.check_usable()
         })
     }
 
@@ -265,7 +265,7 @@ impl DbInner {
     }
 
     fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &Group<Pending>) -> Result<()> {
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         let clock = &*self.world.environment;
         let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
@@ -325,7 +325,7 @@ impl DbInner {
         // A full disk leaves the log as it was; free space is all it needs to go on.
         logged.inspect_err(|error| {
             if error.kind() != ErrorKind::NoSpace {
-                self.poison(error);
+                self.lifecycle.poison(error);
             }
         })
     }

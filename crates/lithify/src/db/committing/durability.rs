@@ -19,7 +19,7 @@ impl DbInner {
         if planted!(LogUnsyncedBeforeFamilyEdit) {
             return Ok(());
         }
-        writer.wal.sync(self).inspect_err(|error| self.poison(error))
+        writer.wal.sync(self).inspect_err(|error| self.lifecycle.poison(error))
     }
 
     /// Whether a commit has to sync because the interval is over and no thread does it.
@@ -59,8 +59,8 @@ impl DbInner {
 
     /// Syncs what is in the log now; false once there is nothing more to do.
     fn sync_at_interval(&self) -> bool {
-        self.check_open().is_ok()
-            && !self.has_failed()
+        self.lifecycle.check_open().is_ok()
+            && !self.lifecycle.has_failed()
             && (planted!(IntervalThreadIdle) || self.sync_log_beside_appends().is_ok())
     }
 
@@ -81,6 +81,6 @@ impl DbInner {
                 _ => result,
             }
         });
-        synced.inspect_err(|error| self.poison(error))
+        synced.inspect_err(|error| self.lifecycle.poison(error))
     }
 }

@@ -369,7 +369,7 @@ impl Job for LogCare {
                 Ok(()) => {}
                 // The writer that needs the segment tries again, and reports what it meets.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {}
-                Err(error) => self.inner.poison(&error),
+                Err(error) => self.inner.lifecycle.poison(&error),
             }
             return Step::Progress;
         }

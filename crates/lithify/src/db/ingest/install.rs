@@ -65,7 +65,7 @@ impl DbInner {
     pub(crate) fn pass_ingest_gate(&self) {
         let is_open = || self.closed_gates.load(Ordering::Acquire) == 0;
         if !is_open() {
-            self.wait(&self.state_changed, None, || is_open() || self.has_failed());
+            self.wait(&self.state_changed, None, || is_open() || self.lifecycle.has_failed());
         }
     }
 
@@ -96,11 +96,11 @@ impl DbInner {
         family: &Arc<Family>,
         tables: Vec<NewTable>,
     ) -> Result<(SequenceNumber, Vec<Level>)> {
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         self.sync_names()?;
         let mut gate = None;
         loop {
-            self.check_writable()?;
+            self.lifecycle.check_writable()?;
             family.check_alive()?;
             // Most of it before the writer is held.
             self.sync_log_beside_appends()?;
@@ -148,7 +148,7 @@ impl DbInner {
     ) -> Result<(SequenceNumber, Vec<Level>)> {
         // With the writer held: a close that has begun has seen all there was.
         if !planted!(IngestIntoClosing) {
-            self.check_writable()?;
+            self.lifecycle.check_writable()?;
         }
         self.sync_log(writer)?;
         let mut manifest = self.manifest();

@@ -137,7 +137,7 @@ impl ColumnFamily {
     /// # Errors
     /// A closed database, a dropped family, a database that stopped writing.
     pub fn ingest(&self) -> Result<Ingest> {
-        self.inner.check_writable()?;
+        self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
         Ok(Ingest {
             inner: Arc::clone(&self.inner),
@@ -253,7 +253,7 @@ impl Ingest {
     }
 
     fn write_rows(&mut self) -> Result<()> {
-        self.inner.check_writable()?;
+        self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
         let mut buffer = std::mem::take(&mut self.buffer);
         let placed = buffer.iter().try_for_each(|(key, value, kind)| {

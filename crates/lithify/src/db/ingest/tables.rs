@@ -52,7 +52,7 @@ impl ColumnFamily {
         transfer: TableTransfer,
     ) -> Result<Ingested> {
         let _call = self.inner.lifecycle.enter()?;
-        self.inner.check_writable()?;
+        self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
         let mut incoming =
             Incoming { inner: &self.inner, tables: Vec::new(), transfer, copies: BTreeSet::new() };
@@ -182,7 +182,7 @@ impl DbInner {
                 return target.sync_data();
             }
             // A close waits for this call.
-            self.check_open()?;
+            self.lifecycle.check_open()?;
             target.write_at(&[IoSlice::new(&buffer[..count])], offset)?;
             self.ledger.book_written(Cause::Ingest, 0, CodecId::None as u8, count as u64);
             offset += count as u64;

@@ -296,7 +296,7 @@ impl DbInner {
 
     /// Starts a flush for every family that has immutable memtables and none under way.
     pub(crate) fn schedule_all_flushes(self: &Arc<Self>) {
-        if self.check_works().is_err() {
+        if self.lifecycle.check_works().is_err() {
             return;
         }
         let mut due = Vec::new();
@@ -537,7 +537,7 @@ impl DbInner {
         let refusals = self.refusals();
         {
             let mut writer = self.writer();
-            self.check_writable()?;
+            self.lifecycle.check_writable()?;
             family.check_alive()?;
             self.switch_memtables(&mut writer, family);
         }
@@ -550,7 +550,7 @@ impl DbInner {
         let refusals = self.refusals();
         let families: Vec<_> = {
             let mut writer = self.writer();
-            self.check_writable()?;
+            self.lifecycle.check_writable()?;
             self.switch_all_memtables(&mut writer);
             self.families.load().values().cloned().collect()
         };
@@ -574,7 +574,7 @@ impl DbInner {
         match self.options.durability {
             Durability::None => self.flush_all(),
             _ => {
-                self.check_writable()?;
+                self.lifecycle.check_writable()?;
                 self.sync_log_beside_appends()
             }
         }
@@ -585,7 +585,7 @@ impl DbInner {
         families: &[Arc<Family>],
         refusals: Refusals,
     ) -> Result<()> {
-        self.wait_until_flushed(families, refusals, || self.check_writable())
+        self.wait_until_flushed(families, refusals, || self.lifecycle.check_writable())
     }
 
     /// Waits until everything visible now of these families is in tables, or `check` fails, or

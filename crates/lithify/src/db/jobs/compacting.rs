@@ -117,7 +117,7 @@ impl DbInner {
     /// first: taken family by family, one that is always due would leave nothing to the others.
     pub(crate) fn schedule_all_compactions(self: &Arc<Self>) {
         loop {
-            if self.check_writable().is_err() {
+            if self.lifecycle.check_writable().is_err() {
                 return;
             }
             let Some((family, compaction)) = self.take_most_urgent() else { return };
@@ -484,7 +484,9 @@ impl DbInner {
     ) -> Result<()> {
         self.flush_family(family)?;
         let claimed = |inner: &DbInner| inner.background().manual.insert(family.id);
-        self.wait(&self.state_changed, None, || self.check_writable().is_err() || claimed(self));
+        self.wait(&self.state_changed, None, || {
+            self.lifecycle.check_writable().is_err() || claimed(self)
+        });
         let result = self.compact_levels(family, levels, start, end);
         self.background().manual.remove(&family.id);
         self.state_changed.notify_all();
@@ -506,7 +508,7 @@ impl DbInner {
             let is_last = level + 1 == level_count;
             let mut from = start.map(<[u8]>::to_vec);
             loop {
-                self.check_writable()?;
+                self.lifecycle.check_writable()?;
                 family.check_alive()?;
                 let view = family.view_full();
                 let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
@@ -554,7 +556,7 @@ impl DbInner {
         self.wait(&self.state_changed, None, || {
             let background = self.background();
             let running = background.compacting.get(&family.id).map_or(0, BusySet::running);
-            self.check_writable().is_err()
+            self.lifecycle.check_writable().is_err()
                 || running == 0
                 || self.state_changed.generation() != seen
         });
@@ -572,9 +574,9 @@ impl DbInner {
                 (Some(table), Some(busy)) => busy.is_running(table),
                 _ => false,
             };
-            !is_running || self.has_failed()
+            !is_running || self.lifecycle.has_failed()
         });
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         self.check_refused(Work::Compaction, std::slice::from_ref(family), refusals)
     }
 }

@@ -86,9 +86,10 @@ impl DbInner {
         let is_unknown = error.kind() == ErrorKind::Poisoned
             || (planted!(RefusalStopsWriting) && error.kind() != ErrorKind::NoSpace);
         if is_unknown {
-            self.poison(error);
+            self.lifecycle.poison(error);
         }
-        let is_refusal = !is_unknown && error.kind() != ErrorKind::Closed && !self.has_failed();
+        let is_refusal =
+            !is_unknown && error.kind() != ErrorKind::Closed && !self.lifecycle.has_failed();
         if is_refusal {
             self.ledger.count(Counter::BackgroundRefusals, 1);
         }
@@ -145,7 +146,10 @@ impl DbInner {
     /// Makes new names in the directory durable. After a failure it is unknown which are, log
     /// segments among them: writing stops.
     pub(crate) fn sync_names(&self) -> Result<()> {
-        self.world.files.sync_directory(&self.path).inspect_err(|error| self.poison(error))
+        self.world
+            .files
+            .sync_directory(&self.path)
+            .inspect_err(|error| self.lifecycle.poison(error))
     }
 }
 

@@ -163,7 +163,9 @@ impl DbInner {
                 Admission::Delay { us, cause } => {
                     stalls.writer_slowed(now_us);
                     self.commits.rest(|| {
-                        self.wait(&self.writer_event, Some(now_us + us), || self.has_failed())
+                        self.wait(&self.writer_event, Some(now_us + us), || {
+                            self.lifecycle.has_failed()
+                        })
                     });
                     let end_us = environment.now_us();
                     stalls.writer_released(end_us);
@@ -183,7 +185,7 @@ impl DbInner {
                     }
                 }
             }
-            self.check_writable()?;
+            self.lifecycle.check_writable()?;
         }
     }
 
@@ -196,7 +198,7 @@ impl DbInner {
         let seen = self.state_changed.generation();
         let deadline_us = self.world.environment.now_us() + STOP_CHECK_US;
         let changed = self.wait(&self.state_changed, Some(deadline_us), || {
-            self.has_failed() || self.state_changed.generation() != seen
+            self.lifecycle.has_failed() || self.state_changed.generation() != seen
         });
         changed || self.scheduler.job_count() > 0
     }
@@ -211,13 +213,13 @@ impl DbInner {
         self.schedule_all_compactions();
         self.wait(&self.state_changed, None, || {
             let background = self.background();
-            self.check_writable().is_err()
+            self.lifecycle.check_writable().is_err()
                 || (background.flushing.is_empty()
                     && background.compaction_count == 0
                     && background.receivers == 0
                     && background.deletions == 0)
         });
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         self.check_refusals(refusals)
     }
 }

@@ -54,14 +54,14 @@ impl DbInner {
         if ended.is_ok() {
             self.remove_unnamed_tables();
         }
-        lock(&self.lock).take();
+        self.lifecycle.unlock();
         flushed.and(ended)
     }
 
     /// Without a log nothing is durable but what is in tables.
     fn is_flushed_at_close(&self) -> bool {
         self.options.durability == Durability::None
-            && self.check_works().is_ok()
+            && self.lifecycle.check_works().is_ok()
             && !planted!(CloseWithoutFlush)
     }
 
@@ -73,27 +73,29 @@ impl DbInner {
         loop {
             tries += 1;
             self.wait(&self.state_changed, None, || {
-                self.check_works().is_err() || self.background().flushing.is_empty()
+                self.lifecycle.check_works().is_err() || self.background().flushing.is_empty()
             });
             let refusals = self.refusals();
             self.schedule_all_flushes();
-            let flushed = self.wait_until_flushed(&families, refusals, || self.check_works());
-            if flushed.is_ok() || self.check_works().is_err() || tries == LAST_FLUSHES_MAX {
+            let flushed =
+                self.wait_until_flushed(&families, refusals, || self.lifecycle.check_works());
+            if flushed.is_ok() || self.lifecycle.check_works().is_err() || tries == LAST_FLUSHES_MAX
+            {
                 return flushed;
             }
         }
     }
 
     fn end_log(&self) -> Result<()> {
-        if self.is_read_only {
-            lock(&self.registration).take();
+        if self.lifecycle.is_read_only() {
+            self.lifecycle.end_registration();
             return Ok(());
         }
         let mut writer = self.writer();
         let mut manifest = self.manifest();
-        if self.has_failed() {
+        if self.lifecycle.has_failed() {
             manifest.seal();
-            return lock(&self.failure).clone().map_or(Ok(()), Err);
+            return self.lifecycle.failure().map_or(Ok(()), Err);
         }
         let last_sequence = writer.last_sequence;
         writer.wal.discard_next(self);
@@ -114,7 +116,7 @@ impl DbInner {
     /// Removes the tables that the last state does not name. One that cannot be removed goes at the
     /// next opening.
     fn remove_unnamed_tables(&self) {
-        if self.is_read_only || planted!(CloseLeavesTables) {
+        if self.lifecycle.is_read_only() || planted!(CloseLeavesTables) {
             return;
         }
         let (state, number, position) = {

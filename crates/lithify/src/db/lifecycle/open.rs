@@ -36,7 +36,7 @@ use crate::{Error, ErrorKind, Result};
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Opens or makes the database in `path`.
@@ -55,7 +55,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let started = open_families(&inner, &state, None).and_then(|()| {
         let recovery = recover_log(&inner, &state, &listing)?;
         inner.remove_orphans(listing.orphans(&state, manifest_number))?;
-        let _ = inner.recovery.set(recovery.reports);
+        inner.lifecycle.set_recovery(recovery.reports);
         inner.update_flow();
         inner.start_background()
     });
@@ -221,7 +221,6 @@ pub(crate) fn assemble(
         Access::Write(file_lock) => (Some(file_lock), None),
         Access::Read(before) => (None, before),
     };
-    let is_read_only = file_lock.is_none();
     let workshop = match before {
         Some(before) => Arc::clone(&before.workshop),
         None => new_workshop(path, &options, &world, &manifest),
@@ -230,6 +229,9 @@ pub(crate) fn assemble(
     let cache = Arc::clone(&workshop.cache);
     let file_numbers = Arc::clone(manifest.file_numbers());
     let myself = Arc::default();
+    let (state_changed, writer_event) = (environment.new_event(), environment.new_event());
+    let told_of_failure = [Arc::clone(&state_changed), Arc::clone(&writer_event)];
+    let lifecycle = Lifecycle::new(path, file_lock, environment.new_event(), told_of_failure);
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
@@ -242,7 +244,7 @@ pub(crate) fn assemble(
         workshop,
         scheduler,
         flow: Flow::new(&options, environment.now_us()),
-        writer_event: environment.new_event(),
+        writer_event,
         families: ArcSwap::from_pointee(Families::new()),
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
@@ -256,15 +258,9 @@ pub(crate) fn assemble(
         transactions: TransactionUse::new(environment.new_event()),
         background: Mutex::new(Background::default()),
         closed_gates: AtomicUsize::new(0),
-        state_changed: environment.new_event(),
-        recovery: OnceLock::new(),
-        lifecycle: Lifecycle::new(environment.new_event()),
-        is_read_only,
-        registration: Mutex::new(None),
+        state_changed,
+        lifecycle,
         departing: Mutex::default(),
-        failure: Mutex::new(None),
-        has_failed: AtomicBool::new(false),
-        lock: Mutex::new(file_lock),
         stop_syncing: environment.new_event(),
         syncer: Mutex::new(None),
         manifest_booked_bytes: AtomicU64::new(0),
@@ -287,7 +283,9 @@ fn start_scheduler(
     let myself = Arc::clone(myself);
     let on_panic = Box::new(move |message: &str| {
         if let Some(inner) = myself.get().and_then(Weak::upgrade) {
-            inner.poison(&Error::invalid(format!("a background job panicked: {message}")));
+            inner
+                .lifecycle
+                .poison(&Error::invalid(format!("a background job panicked: {message}")));
         }
     });
     let options = SchedulerOptions { threads: options.background_threads, on_panic, order: None };
@@ -367,7 +365,7 @@ pub(crate) fn recover_log(
         database_id: inner.database_id,
         oldest_needed: state.oldest_log_needed(),
         clean_close: state.clean_close.map(|close| close.log_end),
-        read_only: inner.is_read_only,
+        read_only: inner.lifecycle.is_read_only(),
     };
     let tables = state.families.values().flat_map(|family| family.version.tables());
     let largest_in_tables = tables.map(|(_, table)| table.metadata.largest_sequence).max();

@@ -6,7 +6,7 @@
 //! docs/format/readers.md.
 
 use crate::db::Db;
-use crate::db::inner::{DbInner, lock};
+use crate::db::inner::DbInner;
 use crate::db::lifecycle::open;
 use crate::db::lifecycle::open::{Access, assemble, open_families, recover_log};
 use crate::fs::World;
@@ -82,8 +82,8 @@ impl Db {
     /// [`Db::open_read_only`]. After an error the state is the one before.
     pub fn refresh(&mut self) -> Result<()> {
         let before = &self.inner;
-        before.check_open()?;
-        if !before.is_read_only {
+        before.lifecycle.check_open()?;
+        if !before.lifecycle.is_read_only() {
             return Err(Error::invalid("a database that is open for writing is always up to date"));
         }
         let (options, world) = (before.options.clone(), before.world.clone());
@@ -93,7 +93,7 @@ impl Db {
 
     /// Whether it was opened for reading only.
     pub fn is_read_only(&self) -> bool {
-        self.inner.is_read_only
+        self.inner.lifecycle.is_read_only()
     }
 }
 
@@ -116,7 +116,7 @@ fn open_read_only(
                 if let Some(registration) = &mut registration {
                     registration.hold(position)?;
                 }
-                *lock(&inner.registration) = registration;
+                inner.lifecycle.set_registration(registration);
                 return Ok(inner);
             }
             Err(error) if attempt == ATTEMPTS || !may_pass(&error) => return Err(error),
@@ -156,7 +156,7 @@ fn read_state(
         .and_then(|recovery| check_still_a_prefix(path, world, &loaded).map(|()| recovery));
     match read {
         Ok(recovery) => {
-            let _ = inner.recovery.set(recovery.reports);
+            inner.lifecycle.set_recovery(recovery.reports);
             Ok((inner, loaded.position()))
         }
         Err(error) => {

@@ -36,7 +36,7 @@ impl DbInner {
         keys: impl ExactSizeIterator<Item = &'k [u8]>,
         sequence: Option<SequenceNumber>,
     ) -> Result<Vec<Option<Slice>>> {
-        self.check_open()?;
+        self.lifecycle.check_open()?;
         family.check_alive()?;
         let clock = &*self.world.environment;
         self.ledger.count(Counter::MultiGetKeys, keys.len() as u64);

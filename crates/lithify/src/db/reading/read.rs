@@ -34,7 +34,7 @@ impl DbInner {
         key: &[u8],
         sequence: Option<SequenceNumber>,
     ) -> Result<Option<Slice>> {
-        self.check_open()?;
+        self.lifecycle.check_open()?;
         family.check_alive()?;
         let clock = &*self.world.environment;
         let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
@@ -236,7 +236,7 @@ impl DbInner {
         sequence: Option<SequenceNumber>,
         overlay: Vec<Source>,
     ) -> Result<Cursor> {
-        self.check_open()?;
+        self.lifecycle.check_open()?;
         family.check_alive()?;
         let view = family.view_full();
         let (snapshot, tombstones) = match sequence {

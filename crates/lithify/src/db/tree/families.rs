@@ -15,14 +15,14 @@ impl DbInner {
         name: &str,
         options: CfOptions,
     ) -> Result<Arc<Family>> {
-        if self.is_read_only
+        if self.lifecycle.is_read_only()
             && let Some(family) = self.families.load().values().find(|family| family.name == name)
             && *family.options() == options
         {
             return Ok(Arc::clone(family));
         }
         let mut writer = self.writer();
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         let mut manifest = self.manifest();
         let families = self.families.load();
         if let Some(family) = families.values().find(|family| family.name == name) {
@@ -92,7 +92,7 @@ impl DbInner {
     pub(crate) fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
         // No group is being applied while the writer is held.
         let mut writer = self.writer();
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         let mut manifest = self.manifest();
         let families = self.families.load_full();
         let Some(family) = families.values().find(|family| family.name == name) else {

@@ -42,7 +42,7 @@ pub(crate) struct Frozen {
 impl DbInner {
     /// Holds the present.
     pub(crate) fn freeze(self: &Arc<Self>) -> Result<Frozen> {
-        self.check_writable()?;
+        self.lifecycle.check_writable()?;
         for _ in 0..TRIES {
             let mut writer = self.writer();
             match self.manifest.try_lock() {
