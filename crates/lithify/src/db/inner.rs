@@ -4,10 +4,8 @@ pub(crate) use crate::base::lock;
 use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::compaction::Workshop;
-use crate::compaction::scheduler::Scheduler;
 use crate::db::committing::commit::{CommitQueue, Writer};
-use crate::db::jobs::background::Background;
-use crate::db::jobs::stall::Flow;
+use crate::db::jobs::Jobs;
 use crate::db::lifecycle::Lifecycle;
 use crate::db::reading::snapshot::{Snapshot, SnapshotList};
 use crate::db::rows::locks::{Circle, Grant, LockTable, OwnerId, RowId};
@@ -80,10 +78,6 @@ pub(crate) struct DbInner {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) file_numbers: Arc<FileNumbers>,
     pub(crate) workshop: Arc<Workshop>,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) flow: Flow,
-    /// What slowed writers sleep at; notified only by a failure.
-    pub(crate) writer_event: Arc<dyn Event>,
     pub(crate) families: ArcSwap<Families>,
     pub(crate) manifest: Mutex<Manifest>,
     pub(crate) commits: CommitQueue,
@@ -99,11 +93,9 @@ pub(crate) struct DbInner {
     pub(crate) snapshots: SnapshotList,
     pub(crate) locks: LockTable,
     pub(crate) transactions: TransactionUse,
-    pub(crate) background: Mutex<Background>,
     /// Ingests that hold writers back, see `IngestGate`.
     pub(crate) closed_gates: AtomicUsize,
-    /// Notified when a flush or compaction was installed, or failed.
-    pub(crate) state_changed: Arc<dyn Event>,
+    pub(crate) jobs: Jobs,
     pub(crate) lifecycle: Lifecycle,
     /// As a writer: files that readers may still need.
     pub(crate) departing: Mutex<Departing>,
@@ -119,22 +111,7 @@ impl DbInner {
         lock(&self.manifest)
     }
 
-    pub(crate) fn background(&self) -> MutexGuard<'_, Background> {
-        lock(&self.background)
-    }
-
-    /// Waits through the scheduler, so that with no background threads the waiter does the work.
-    /// The deadline is a time of the environment's clock.
-    pub(crate) fn wait(
-        &self,
-        event: &Arc<dyn Event>,
-        deadline_us: Option<u64>,
-        condition: impl FnMut() -> bool,
-    ) -> bool {
-        self.scheduler.wait_until(event, deadline_us, condition)
-    }
-
-    /// As [`DbInner::wait`], for what another writer mostly brings about within microseconds: looks
+    /// As [`Jobs::wait`], for what another writer mostly brings about within microseconds: looks
     /// for it a while before it sleeps.
     pub(crate) fn wait_spinning(
         &self,
@@ -151,7 +128,7 @@ impl DbInner {
             }
             (0..SPINS_PER_LOOK).for_each(|_| std::hint::spin_loop());
         }
-        self.wait(event, deadline_us, condition)
+        self.jobs.wait(event, deadline_us, condition)
     }
 
     /// Takes the lock of a row, waiting for it at most so long. `name` gives its family and key
@@ -217,7 +194,7 @@ impl DbInner {
     /// Makes plain writes take row locks from now on, and waits for those under way without.
     pub(crate) fn begin_transactions(&self) {
         self.transactions.begin(|drained, condition| {
-            self.wait(drained, None, condition);
+            self.jobs.wait(drained, None, condition);
         });
     }
 

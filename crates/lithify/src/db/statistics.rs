@@ -30,7 +30,7 @@ impl DbInner {
             snapshot.readers = departing.readers;
             snapshot.files_held_for_readers = departing.len() as u64;
         }
-        snapshot.last_refusal = self.last_refusal();
+        snapshot.last_refusal = self.jobs.last_refusal();
         snapshot.wal_live_bytes = self.writer().wal.bytes();
         let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
         snapshot.levels = vec![LevelShape::default(); crate::db::LEVEL_COUNT];
@@ -41,8 +41,8 @@ impl DbInner {
             let sizes = level_sizes(&view.version);
             let scores = targets.scores(view.version.level(0).len(), &sizes);
             let options = family.options();
-            let background = self.background();
-            let busy = background.compacting.get(&family.id);
+            let background = self.jobs.state();
+            let busy = background.busy(family.id);
             snapshot.base_level = snapshot.base_level.max(targets.base_level);
             snapshot.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);
             for (level, shape) in snapshot.levels.iter_mut().enumerate() {

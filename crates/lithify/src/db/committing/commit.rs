@@ -399,7 +399,7 @@ impl DbInner {
         }
         self.enforce_bounds(writer);
         if let Some(care) = writer.wal.care(self) {
-            self.scheduler.submit(Box::new(care));
+            self.jobs.submit(Box::new(care));
         }
     }
 }

@@ -17,8 +17,8 @@ use crate::compaction::placement::deepest_free_level;
 use crate::compaction::{NewTable, remove_tables};
 use crate::db::committing::commit::{Writer, sequence_behind};
 use crate::db::inner::DbInner;
-use crate::db::jobs::background::adopt_readers;
 use crate::db::tree::family::Family;
+use crate::db::tree::versions::adopt_readers;
 use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
 use crate::{ErrorKind, Result};
@@ -38,7 +38,7 @@ impl<'a> IngestGate<'a> {
 impl Drop for IngestGate<'_> {
     fn drop(&mut self) {
         self.0.closed_gates.fetch_sub(1, Ordering::AcqRel);
-        self.0.state_changed.notify_all();
+        self.0.jobs.notify();
     }
 }
 
@@ -51,12 +51,12 @@ struct Places<'a> {
 
 impl Drop for Places<'_> {
     fn drop(&mut self) {
-        if let Some(busy) = self.inner.background().compacting.get_mut(&self.family.id) {
+        if let Some(busy) = self.inner.jobs.state().busy_mut(self.family.id) {
             for (level, range) in self.places.iter().filter(|(level, _)| *level > 0) {
                 busy.release(*level, range);
             }
         }
-        self.inner.state_changed.notify_all();
+        self.inner.jobs.notify();
     }
 }
 
@@ -65,7 +65,7 @@ impl DbInner {
     pub(crate) fn pass_ingest_gate(&self) {
         let is_open = || self.closed_gates.load(Ordering::Acquire) == 0;
         if !is_open() {
-            self.wait(&self.state_changed, None, || is_open() || self.lifecycle.has_failed());
+            self.jobs.wait_for_change(None, || is_open() || self.lifecycle.has_failed());
         }
     }
 
@@ -82,7 +82,7 @@ impl DbInner {
         match &installed {
             Ok(_) => {
                 self.update_flow();
-                self.state_changed.notify_all();
+                self.jobs.notify();
                 self.schedule_all_compactions();
             }
             Err(error) if error.kind() == ErrorKind::Poisoned => {}
@@ -104,7 +104,7 @@ impl DbInner {
             family.check_alive()?;
             // Most of it before the writer is held.
             self.sync_log_beside_appends()?;
-            let refusals = self.refusals();
+            let refusals = self.jobs.refusals();
             if planted!(IngestIntoClosing) {
                 crate::planted::let_a_close_in();
             }
@@ -174,8 +174,8 @@ impl DbInner {
     /// The level of each table, reserved where it is not 0. The caller holds the manifest, so that
     /// no compaction ends meanwhile.
     fn reserve_places<'a>(&'a self, family: &'a Family, tables: &[NewTable]) -> Places<'a> {
-        let mut background = self.background();
-        let busy = background.compacting.entry(family.id).or_default();
+        let mut background = self.jobs.state();
+        let busy = background.busy_or_new(family.id);
         let version = Arc::clone(&family.view().version);
         let base_level = self.level_targets(family, &version).base_level;
         let mut places = Vec::with_capacity(tables.len());

@@ -363,7 +363,7 @@ impl DbInner {
     fn wait_for_ticket(&self, ticket: &Ticket) {
         while !ticket.is_complete() {
             let deadline_us = self.world.environment.now_us() + TICKET_POLL_US;
-            self.wait(&self.state_changed, Some(deadline_us), || ticket.is_complete());
+            self.jobs.wait_for_change(Some(deadline_us), || ticket.is_complete());
         }
     }
 }

@@ -1,91 +1,60 @@
-//! Background work as the database sees it: what to flush, and making it live.
-//!
-//! A flush takes all immutable memtables of a family and merges them into one table of level 0; or,
-//! if nothing live shares a key with them, into tables of the last level, in its codec: so a load in
-//! key order is written once.
-//! With no log it takes those of all families, and one edit makes all of it live: a crash then
-//! finds every family at the same point in time.
+//! What background work is under way, and what has come of a job so far.
 
-use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
-use crate::compaction::flow::Drain;
+use crate::base::{ColumnFamilyId, Level};
 use crate::compaction::picker::BusySet;
-use crate::compaction::placement::deepest_free_level;
-use crate::compaction::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
-use crate::compaction::{
-    Deeper, ENTRY_OVERHEAD_BYTES, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
-    OutputPlan, PartOutput, clipped_tombstones, remove_tables,
-};
-use crate::db::committing::commit::Writer;
-use crate::db::inner::{DbInner, lock};
-use crate::db::jobs::refusal::{RefusalLog, Refusals, Work};
-use crate::db::jobs::stall::DrainShare;
-use crate::db::tree::family::{Family, Memory, View, copy_of};
-use crate::manifest::{Change, FileName, KeyRange, ManifestState};
-use crate::options::{CfOptions, Durability};
-use crate::stats::{Cause, Counter, JobRecord};
+use crate::compaction::{NewTable, PartOutput};
+use crate::db::jobs::refusal::RefusalLog;
+use crate::options::CfOptions;
+use crate::stats::JobRecord;
 use crate::table::{TableOptions, TableOrigin};
-use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
-
-/// A log over its bound is judged anew whenever it has grown by this part of a segment.
-const LOG_JUDGED_PART: u64 = 16;
 
 /// What background work is under way.
 #[derive(Default)]
 pub(crate) struct Background {
     /// Families whose immutable memtables are being flushed.
-    pub(crate) flushing: BTreeSet<ColumnFamilyId>,
+    pub(super) flushing: BTreeSet<ColumnFamilyId>,
     /// Tables and ranges that compactions work on, by family.
-    pub(crate) compacting: BTreeMap<ColumnFamilyId, BusySet>,
+    pub(super) compacting: BTreeMap<ColumnFamilyId, BusySet>,
     /// Compactions under way.
-    pub(crate) compaction_count: usize,
+    pub(super) compaction_count: usize,
     /// Families whose automatic compactions rest because a manual one runs.
-    pub(crate) manual: BTreeSet<ColumnFamilyId>,
+    pub(super) manual: BTreeSet<ColumnFamilyId>,
     /// Whether removed tables wait to be collected.
-    pub(crate) garbage_is_held: bool,
+    pub(super) garbage_is_held: bool,
     /// Compactions that still hold their input tables.
-    pub(crate) receivers: usize,
+    pub(super) receivers: usize,
     /// Jobs under way that remove files.
-    pub(crate) deletions: usize,
+    pub(super) deletions: usize,
     /// Work that failed and left everything as it was.
-    pub(crate) refusals: RefusalLog,
+    pub(super) refusals: RefusalLog,
 }
 
-/// The memtables of one family that a flush takes.
-struct FamilyFlush {
-    family: Arc<Family>,
-    memories: Vec<Arc<Memory>>,
-    /// A level below 0 that is free for these keys, and reserved for them; else level 0.
-    place: Option<(Level, KeyRange)>,
-}
-
-impl FamilyFlush {
-    fn level(&self) -> Level {
-        self.place.as_ref().map_or(0, |(level, _)| *level)
+impl Background {
+    /// Whether a flush is under way.
+    pub(crate) fn is_flushing(&self) -> bool {
+        !self.flushing.is_empty()
     }
 
-    /// The keys that the memtables hold or delete.
-    fn range(&self) -> Option<KeyRange> {
-        let ranges = self.memories.iter().flat_map(|memory| memory.ranges());
-        ranges.reduce(|all, one| all.union(&one))
+    /// Removed tables, or files that readers hold, wait to be collected.
+    pub(crate) fn hold_garbage(&mut self) {
+        self.garbage_is_held = true;
     }
 
-    fn complete_through(&self) -> SequenceNumber {
-        self.memories.iter().map(|memory| memory.complete_through()).max().unwrap_or(0)
+    /// What works on the tables of a family, if anything ever did.
+    pub(crate) fn busy(&self, family: ColumnFamilyId) -> Option<&BusySet> {
+        self.compacting.get(&family)
     }
-}
 
-/// Gathers the parts of a flush, one per family, and installs them by one edit.
-struct FlushReceiver {
-    inner: Arc<DbInner>,
-    flushes: Vec<FamilyFlush>,
-    gathered: Mutex<Gathered>,
-    drain: DrainShare,
-    /// What a part failed at.
-    refusal: Mutex<Option<Error>>,
+    /// As [`Background::busy`], to let something go.
+    pub(crate) fn busy_mut(&mut self, family: ColumnFamilyId) -> Option<&mut BusySet> {
+        self.compacting.get_mut(&family)
+    }
+
+    /// What works on the tables of a family, to add to it.
+    pub(crate) fn busy_or_new(&mut self, family: ColumnFamilyId) -> &mut BusySet {
+        self.compacting.entry(family).or_default()
+    }
 }
 
 /// What has come of a job's parts so far.
@@ -139,510 +108,6 @@ impl Gathered {
     }
 }
 
-impl FlushReceiver {
-    fn level_of(&self, family: ColumnFamilyId) -> Level {
-        let flush = self.flushes.iter().find(|flush| flush.family.id == family);
-        flush.map_or(0, FamilyFlush::level)
-    }
-
-    /// Ends the flush after its last part.
-    fn finish(&self) -> Result<()> {
-        let (tables, records) = lock(&self.gathered).take();
-        let is_failed = lock(&self.gathered).is_failed;
-        let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
-        let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
-        let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
-        let refusal = failure.filter(|error| self.inner.is_refusal(error));
-        if let Err(error) = &result
-            && error.kind() == ErrorKind::Poisoned
-        {
-            // The edit may be durable, and then names the tables: opening tells.
-        } else if is_failed || result.is_err() {
-            remove_tables(&self.inner.workshop, numbers.into_iter());
-        } else {
-            // What skips level 0 makes no debt there, so it says nothing about that.
-            let at_level0 = self.flushes.iter().filter(|flush| flush.place.is_none());
-            let memories = at_level0.flat_map(|flush| &flush.memories);
-            let memory_bytes: usize = memories.map(|memory| memory.memory_bytes()).sum();
-            if let Some(level0) = records.iter().find(|record| record.target_level == 0) {
-                self.inner.flow.note_flush(memory_bytes as u64, level0);
-            }
-            records.iter().for_each(|record| self.inner.ledger.book_job(record));
-        }
-        {
-            let mut background = self.inner.background();
-            for flush in &self.flushes {
-                let id = flush.family.id;
-                background.flushing.remove(&id);
-                if let Some((level, range)) = &flush.place
-                    && let Some(busy) = background.compacting.get_mut(&id)
-                {
-                    busy.release(*level, range);
-                }
-            }
-            // At once: whoever learns of a refusal must find that the families can be flushed again,
-            // and whoever came while they could not must learn of it.
-            if let Some(error) = refusal {
-                let families = self.flushes.iter().map(|flush| flush.family.id);
-                background.refusals.note(Work::Flush, families, &error);
-            }
-        }
-        self.drain.end();
-        self.inner.state_changed.notify_all();
-        if !is_failed && result.is_ok() {
-            self.inner.collect_garbage();
-            self.inner.schedule_all_flushes();
-            self.inner.schedule_all_compactions();
-        }
-        result
-    }
-}
-
-/// The part of a flush that one family is.
-struct FlushPart {
-    whole: Arc<FlushReceiver>,
-    family: ColumnFamilyId,
-}
-
-impl JobReceiver for FlushPart {
-    fn part_progressed(&self, bytes: u64) {
-        self.whole.drain.progressed(bytes);
-    }
-
-    fn part_done(&self, output: PartOutput) -> Result<()> {
-        let level = self.whole.level_of(self.family);
-        let is_last = lock(&self.whole.gathered).add(self.family, level, output);
-        if is_last { self.whole.finish() } else { Ok(()) }
-    }
-
-    fn part_failed(&self, error: Option<Error>) {
-        if let Some(error) = error {
-            lock(&self.whole.refusal).get_or_insert(error);
-        }
-        if lock(&self.whole.gathered).fail() {
-            // A failed flush installs nothing, so there is nothing to fail at.
-            let _ = self.whole.finish();
-        }
-    }
-}
-
-impl DbInner {
-    /// Makes the active memtable of a family immutable, those of all families without a log, and
-    /// starts the flush. The caller holds the writer.
-    pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &mut Writer, family: &Arc<Family>) {
-        if self.options.durability == Durability::None {
-            self.switch_all_memtables(writer);
-        } else {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
-        }
-        self.after_switch();
-    }
-
-    fn after_switch(self: &Arc<Self>) {
-        self.schedule_all_flushes();
-        self.update_flow();
-        self.cache.shrink_to_budget();
-    }
-
-    pub(crate) fn switch_all_memtables(&self, writer: &mut Writer) {
-        for family in self.families.load().values() {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
-        }
-        self.switched_through.store(writer.last_sequence, Ordering::Release);
-    }
-
-    /// Flushes early what holds too much memory or too old a log segment. The caller holds the
-    /// writer. Where nothing is due, it costs the same with one family and with thousands.
-    pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &mut Writer) {
-        if writer.active.total_bytes() > self.options.memory_budget_bytes / 4
-            && let Some(largest) = writer.active.largest()
-            && let Some(family) = self.families.load().get(&largest).cloned()
-        {
-            self.switch_memtables(writer, &family);
-        }
-        let log_bytes = writer.wal.bytes();
-        if log_bytes <= self.options.wal_bytes_max {
-            writer.log_judged_at_bytes = 0;
-            return;
-        }
-        // Also after each release: there may be more to let go.
-        let grown_bytes = log_bytes.checked_sub(writer.log_judged_at_bytes);
-        let least_bytes = self.wal_segment_bytes() / LOG_JUDGED_PART;
-        if grown_bytes.is_none_or(|grown_bytes| grown_bytes >= least_bytes) {
-            writer.log_judged_at_bytes = log_bytes;
-            self.release_oldest_segment(writer);
-        }
-    }
-
-    /// Flushes the families whose active memtables keep the oldest log segment: all of them, as they
-    /// are looked for rarely.
-    fn release_oldest_segment(self: &Arc<Self>, writer: &mut Writer) {
-        let families = self.families.load();
-        let Some(oldest) = families.values().map(|family| family.oldest_segment()).min() else {
-            return;
-        };
-        if oldest >= writer.wal.current_number() {
-            return;
-        }
-        let pins = |family: &&Arc<Family>| family.view().active.oldest_segment() == oldest;
-        for family in families.values().filter(pins) {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
-        }
-        self.after_switch();
-    }
-
-    /// Starts a flush for every family that has immutable memtables and none under way.
-    pub(crate) fn schedule_all_flushes(self: &Arc<Self>) {
-        if self.lifecycle.check_works().is_err() {
-            return;
-        }
-        let mut due = Vec::new();
-        {
-            let mut background = self.background();
-            let is_atomic = self.flushes_all_at_once();
-            if is_atomic && !background.flushing.is_empty() {
-                return;
-            }
-            // Read before the families: what was switched by then is immutable in all of them. A
-            // switch under way may have reached some families only, which a flush that has to be
-            // atomic must not see.
-            let switched_through = self.switched_through.load(Ordering::Acquire);
-            for family in self.families.load().values() {
-                let mut memories = family.view().immutable.clone();
-                if is_atomic {
-                    memories.retain(|memory| memory.complete_through() <= switched_through);
-                }
-                if !memories.is_empty() && background.flushing.insert(family.id) {
-                    due.push(FamilyFlush { family: Arc::clone(family), memories, place: None });
-                }
-            }
-        }
-        if due.is_empty() {
-            return;
-        }
-        if self.flushes_all_at_once() {
-            self.submit_flush(due);
-        } else {
-            due.into_iter().for_each(|flush| self.submit_flush(vec![flush]));
-        }
-    }
-
-    /// Whether one edit makes the memtables of all families live: without a log.
-    fn flushes_all_at_once(&self) -> bool {
-        self.options.durability == Durability::None && !planted!(FamiliesFlushedApart)
-    }
-
-    fn submit_flush(self: &Arc<Self>, mut flushes: Vec<FamilyFlush>) {
-        for flush in &mut flushes {
-            flush.place = self.reserve_place(flush);
-        }
-        let gathered = Mutex::new(Gathered::new(flushes.len()));
-        let memories = || flushes.iter().flat_map(|flush| &flush.memories);
-        let memory_bytes: usize = memories().map(|memory| memory.memory_bytes()).sum();
-        let entry_bytes: u64 = memories()
-            .map(|m| m.table.data_bytes() as u64 + m.table.entries() * ENTRY_OVERHEAD_BYTES)
-            .sum();
-        let drained = vec![(Drain::Flush, memory_bytes as u64)];
-        let drain = DrainShare::begin(self, drained, entry_bytes);
-        let refusal = Mutex::default();
-        let inner = Arc::clone(self);
-        let whole = Arc::new(FlushReceiver { inner, flushes, gathered, drain, refusal });
-        for flush in &whole.flushes {
-            let plan = self.flush_plan(flush);
-            let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };
-            let job = MergeJob::new(Arc::clone(&self.workshop), Arc::new(part), plan);
-            self.scheduler.submit(Box::new(job));
-        }
-    }
-
-    /// The last level, if nothing live or about to be shares a key with what is flushed. It stays
-    /// so: older memtables of the family are in tables by now, and no compaction may put tables
-    /// there before this flush has ended.
-    fn reserve_place(&self, flush: &FamilyFlush) -> Option<(Level, KeyRange)> {
-        let range = flush.range()?;
-        let mut background = self.background();
-        let busy = background.compacting.entry(flush.family.id).or_default();
-        // Behind the lock: what is no longer busy is in the version.
-        let version = Arc::clone(&flush.family.view().version);
-        let base_level = self.level_targets(&flush.family, &version).base_level;
-        let level = deepest_free_level(&version, base_level, busy, &range);
-        if level + 1 < version.level_count() {
-            return None;
-        }
-        busy.reserve(level, &range);
-        Some((level, range))
-    }
-
-    fn flush_plan(&self, flush: &FamilyFlush) -> MergePlan {
-        let level = flush.level();
-        let options = flush.family.options();
-        let mut inputs = Vec::new();
-        let mut tombstones = Vec::new();
-        for memory in &flush.memories {
-            let mut cursor = memory.table.cursor();
-            cursor.seek_to_first();
-            inputs.push(Input::Memory(cursor));
-            if !planted!(RangeTombstonesLostInFlush) {
-                tombstones.extend(memory.tombstones().map(|map| map.to_fragments()));
-            }
-        }
-        let version = Arc::clone(&flush.family.view().version);
-        let level_count = version.level_count();
-        let is_level0 = level == 0;
-        let origin = flush.family.origin_of_tables(flush.complete_through());
-        let snapshots = self.snapshot_sequences();
-        MergePlan {
-            name: format!("flush of {}", flush.family.name),
-            urgency: Urgency::Flush,
-            merge: Merge::new(inputs),
-            tombstones: clipped_tombstones(tombstones.iter(), None, None, &snapshots),
-            snapshots,
-            deeper: match is_level0 {
-                true => Deeper::Unknown,
-                false => Deeper::levels(version, level + 1),
-            },
-            output: OutputPlan {
-                cause: Cause::Flush,
-                level,
-                compression: options.compression.resolve(level, level_count),
-                table: table_options(&options, level, Some(origin)),
-                table_bytes: if is_level0 { u64::MAX } else { options.table_bytes },
-                boundaries: Vec::new(),
-            },
-        }
-    }
-
-    /// Makes flushed tables live and their memtables history.
-    fn install_flush(
-        self: &Arc<Self>,
-        flush: &FlushReceiver,
-        tables: Vec<(ColumnFamilyId, NewTable)>,
-    ) -> Result<()> {
-        if !planted!(LogUnsyncedBeforeTable) {
-            self.sync_log_beside_appends()?;
-        }
-        // Read before the memtables are looked at: a write that comes later is in this segment or
-        // a later one.
-        let wal_number = self.wal_number.load(Ordering::Acquire);
-        let mut manifest = self.manifest();
-        let families = self.families.load_full();
-        let (tables, of_dropped): (Vec<_>, Vec<_>) =
-            tables.into_iter().partition(|(family, _)| families.contains_key(family));
-        let numbers = of_dropped.iter().map(|(_, table)| table.metadata.number);
-        remove_tables(&self.workshop, numbers);
-        let mut changes = Vec::new();
-        for (family, table) in &tables {
-            let (level, metadata) = (flush.level_of(*family), table.metadata.clone());
-            changes.push(Change::AddFile { family: *family, level, metadata });
-        }
-        let mut last_sequence = manifest.state().last_sequence;
-        for part in &flush.flushes {
-            last_sequence = last_sequence.max(part.complete_through());
-        }
-        changes.push(Change::LastSequence(last_sequence));
-        for (id, family) in families.iter() {
-            let part = flush.flushes.iter().find(|part| part.family.id == *id);
-            let state = manifest.state().families.get(id);
-            let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
-            let taken = part.map_or(&[][..], |part| &part.memories);
-            let log_number = oldest_segment_without(&family.view(), taken).min(wal_number);
-            let sequence = match part {
-                Some(part) => part.complete_through().max(before.0),
-                None if planted!(FlushClaimsAllFamilies) => last_sequence.max(before.0),
-                None => before.0,
-            };
-            let log_number = log_number.max(before.1);
-            if (sequence, log_number) != before {
-                changes.push(Change::FlushedThrough { family: *id, sequence, log_number });
-            }
-        }
-        if !planted!(TableNameUnsynced) {
-            self.sync_names()?;
-        }
-        let state = self.append_edit(&mut manifest, changes)?;
-        adopt_readers(&state, tables);
-        for part in &flush.flushes {
-            self.replace_version(&part.family, &state, &part.memories);
-        }
-        drop(manifest);
-        self.release_segments(state.oldest_log_needed());
-        Ok(())
-    }
-
-    /// Gives a family the version of `state` and takes the flushed memtables out of its view.
-    pub(crate) fn replace_version(
-        &self,
-        family: &Family,
-        state: &ManifestState,
-        flushed: &[Arc<Memory>],
-    ) {
-        let Some(stored) = state.families.get(&family.id) else { return };
-        let is_flushed = |memory: &Arc<Memory>| flushed.iter().any(|f| Arc::ptr_eq(f, memory));
-        if planted!(MemtableLeavesEarly) {
-            family.replace_view(|view| {
-                let mut next = copy_of(view);
-                next.immutable.retain(|memory| !is_flushed(memory));
-                next
-            });
-            crate::planted::let_others_in();
-        }
-        family.replace_view(|view| {
-            let mut next = copy_of(view);
-            next.immutable.retain(|memory| !is_flushed(memory));
-            next.version = Arc::clone(&stored.version);
-            next
-        });
-    }
-
-    /// Takes log segments below a number out of use.
-    pub(crate) fn release_segments(self: &Arc<Self>, oldest_needed: FileNumber) {
-        let unneeded = self.writer().wal.release_below(oldest_needed);
-        self.let_go(unneeded);
-    }
-
-    /// Removes tables whose last reader has gone, in the background.
-    pub(crate) fn collect_garbage(self: &Arc<Self>) {
-        // A close removes what is left.
-        let Ok(_call) = self.lifecycle.enter() else { return };
-        if !self.background().garbage_is_held {
-            return;
-        }
-        let numbers = {
-            let mut manifest = self.manifest();
-            let numbers = manifest.obsolete().collect();
-            self.background().garbage_is_held = !manifest.obsolete().is_empty();
-            numbers
-        };
-        self.ledger.count(Counter::TablesRemoved, numbers.len() as u64);
-        self.let_go(numbers.into_iter().map(FileName::Table).collect());
-    }
-
-    pub(crate) fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
-        if !paths.is_empty() {
-            self.background().deletions += 1;
-            self.scheduler.submit(Box::new(DeletionJob { inner: Arc::clone(self), paths }));
-        }
-    }
-
-    /// Switches and flushes the memtable of one family, without a log those of all, and waits until
-    /// they are in tables. Everything committed before is durable then.
-    pub(crate) fn flush_family(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
-        if self.options.durability == Durability::None {
-            family.check_alive()?;
-            return self.flush_all();
-        }
-        let refusals = self.refusals();
-        {
-            let mut writer = self.writer();
-            self.lifecycle.check_writable()?;
-            family.check_alive()?;
-            self.switch_memtables(&mut writer, family);
-        }
-        self.wait_for_flush(std::slice::from_ref(family), refusals)?;
-        self.sync_what_was_not_flushed()
-    }
-
-    /// Switches and flushes all memtables and waits until they are in tables.
-    pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
-        let refusals = self.refusals();
-        let families: Vec<_> = {
-            let mut writer = self.writer();
-            self.lifecycle.check_writable()?;
-            self.switch_all_memtables(&mut writer);
-            self.families.load().values().cloned().collect()
-        };
-        self.schedule_all_flushes();
-        self.wait_for_flush(&families, refusals)?;
-        self.sync_what_was_not_flushed()
-    }
-
-    /// Makes durable what was committed before a flush that found nothing to write, or whose tables
-    /// another one had begun: other families, and writes of this one that came meanwhile.
-    fn sync_what_was_not_flushed(&self) -> Result<()> {
-        match self.options.durability {
-            Durability::None => Ok(()),
-            _ if planted!(EmptyFlushSyncsNothing) => Ok(()),
-            _ => self.sync_log_beside_appends(),
-        }
-    }
-
-    /// Makes everything committed so far durable.
-    pub(crate) fn make_all_durable(self: &Arc<Self>) -> Result<()> {
-        match self.options.durability {
-            Durability::None => self.flush_all(),
-            _ => {
-                self.lifecycle.check_writable()?;
-                self.sync_log_beside_appends()
-            }
-        }
-    }
-
-    pub(crate) fn wait_for_flush(
-        &self,
-        families: &[Arc<Family>],
-        refusals: Refusals,
-    ) -> Result<()> {
-        self.wait_until_flushed(families, refusals, || self.lifecycle.check_writable())
-    }
-
-    /// Waits until everything visible now of these families is in tables, or `check` fails, or
-    /// a flush of one of them was refused since `refusals`.
-    pub(crate) fn wait_until_flushed(
-        &self,
-        families: &[Arc<Family>],
-        refusals: Refusals,
-        check: impl Fn() -> Result<()>,
-    ) -> Result<()> {
-        let target = self.visible.load(Ordering::Acquire);
-        let waits_for = |family: &Arc<Family>| {
-            let view = family.view();
-            !family.is_dropped()
-                && view.immutable.iter().any(|memory| {
-                    memory.table.first_sequence().is_some_and(|first| first <= target)
-                })
-        };
-        self.wait(&self.state_changed, None, || {
-            check().is_err()
-                || !families.iter().any(waits_for)
-                || self.is_refused(Work::Flush, families, refusals)
-        });
-        check()?;
-        match families.iter().any(waits_for) {
-            true => self.check_refused(Work::Flush, families, refusals),
-            false => Ok(()),
-        }
-    }
-}
-
-/// The oldest log segment that a family needs apart from the memtables `taken`.
-fn oldest_segment_without(view: &View, taken: &[Arc<Memory>]) -> FileNumber {
-    let is_taken = |memory: &Arc<Memory>| taken.iter().any(|t| Arc::ptr_eq(t, memory));
-    view.memories()
-        .filter(|memory| !is_taken(memory))
-        .map(|memory| memory.oldest_segment())
-        .min()
-        .unwrap_or(FileNumber::MAX)
-}
-
-/// Hands the open files of new tables to the state that knows them now.
-pub(crate) fn adopt_readers(state: &ManifestState, tables: Vec<(ColumnFamilyId, NewTable)>) {
-    let mut readers: BTreeMap<FileNumber, _> =
-        tables.into_iter().map(|(_, table)| (table.metadata.number, table.reader)).collect();
-    for family in state.families.values() {
-        for (_, table) in family.version.tables() {
-            if let Some(reader) = readers.remove(&table.metadata.number) {
-                table.set_reader(reader);
-            }
-        }
-        if readers.is_empty() {
-            return;
-        }
-    }
-}
-
 /// `origin` is the column family that the table is made for, if that is known.
 pub(crate) fn table_options(
     options: &CfOptions,
@@ -656,48 +121,5 @@ pub(crate) fn table_options(
         prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),
         level,
         ..TableOptions::default()
-    }
-}
-
-/// Removes files, one a step; at a close, all that are left. One that cannot be removed is an
-/// orphan until the next open.
-struct DeletionJob {
-    inner: Arc<DbInner>,
-    paths: Vec<PathBuf>,
-}
-
-impl Job for DeletionJob {
-    fn name(&self) -> String {
-        "removal of files".to_string()
-    }
-
-    fn cause(&self) -> Cause {
-        Cause::FileDeletion
-    }
-
-    fn level(&self) -> usize {
-        0
-    }
-
-    fn urgency(&self) -> Urgency {
-        Urgency::Deletion
-    }
-
-    fn step(&mut self, _: &mut StepContext<'_>) -> Step {
-        match self.paths.pop() {
-            Some(path) => {
-                let _ = self.inner.world.files.remove(&path);
-                Step::Progress
-            }
-            None => Step::Done(Ok(())),
-        }
-    }
-
-    fn end(self: Box<Self>, _: Ending, _: Spent) {
-        for path in &self.paths {
-            let _ = self.inner.world.files.remove(path);
-        }
-        self.inner.background().deletions -= 1;
-        self.inner.state_changed.notify_all();
     }
 }

@@ -12,10 +12,11 @@ use crate::compaction::{
     TableRun, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
-use crate::db::jobs::background::{Gathered, adopt_readers, table_options};
+use crate::db::jobs::background::{Gathered, table_options};
 use crate::db::jobs::refusal::Work;
 use crate::db::jobs::stall::{DrainShare, LEVEL0_TRIGGER};
 use crate::db::tree::family::Family;
+use crate::db::tree::versions::adopt_readers;
 use crate::manifest::{Change, FileMetadata, KeyRange, Version};
 use crate::options::CfOptions;
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
@@ -44,7 +45,7 @@ struct CompactionEnd(Arc<DbInner>);
 
 impl CompactionEnd {
     fn new(inner: &Arc<DbInner>) -> Self {
-        inner.background().receivers += 1;
+        inner.jobs.state().receivers += 1;
         CompactionEnd(Arc::clone(inner))
     }
 }
@@ -52,8 +53,8 @@ impl CompactionEnd {
 impl Drop for CompactionEnd {
     fn drop(&mut self) {
         self.0.collect_garbage();
-        self.0.background().receivers -= 1;
-        self.0.state_changed.notify_all();
+        self.0.jobs.state().receivers -= 1;
+        self.0.jobs.notify();
     }
 }
 
@@ -74,7 +75,7 @@ impl CompactionReceiver {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
             let mut record = records.pop().unwrap_or_default();
-            self.inner.flow.note_compaction(&record);
+            self.inner.jobs.flow.note_compaction(&record);
             self.inner.book_compaction(&self.compaction, &mut record);
         }
         self.inner.compaction_ended(&self.family, &self.compaction, failure.as_ref());
@@ -82,7 +83,7 @@ impl CompactionReceiver {
             self.inner.compaction_installed(&self.family, &self.compaction);
         }
         self.drain.end();
-        self.inner.state_changed.notify_all();
+        self.inner.jobs.notify();
         if failure.is_none_or(|error| lets_others_run(&error)) {
             self.inner.schedule_all_compactions();
         }
@@ -132,7 +133,7 @@ impl DbInner {
     /// Picks the most urgent compaction that nothing stands in the way of, and counts it as
     /// running.
     fn take_most_urgent(&self) -> Option<(Arc<Family>, Compaction)> {
-        let mut background = self.background();
+        let mut background = self.jobs.state();
         if background.compaction_count >= self.options.background_threads.max(1) {
             return None;
         }
@@ -144,7 +145,7 @@ impl DbInner {
             if background.manual.contains(&family.id) || family.is_dropped() {
                 continue;
             }
-            let busy = background.compacting.entry(family.id).or_default();
+            let busy = background.busy_or_new(family.id);
             busy.wake(now_us);
             let Some(compaction) = self.pick(family, busy, idle) else { continue };
             if let Err(error) = self.check_pick(family, &compaction) {
@@ -157,13 +158,13 @@ impl DbInner {
             }
         }
         let taken = most_urgent.inspect(|(family, compaction)| {
-            background.compacting.entry(family.id).or_default().add(compaction);
+            background.busy_or_new(family.id).add(compaction);
             background.compaction_count += 1;
         });
         drop(background);
         for (family, error) in wrong {
             if self.is_refusal(&error) {
-                self.background().refusals.note(Work::Compaction, [family], &error);
+                self.jobs.state().refusals.note(Work::Compaction, [family], &error);
             }
         }
         taken
@@ -226,7 +227,7 @@ impl DbInner {
                 self.compaction_installed(family, &compaction);
             }
             self.update_flow();
-            self.state_changed.notify_all();
+            self.jobs.notify();
             return moved;
         }
         let parts = match self.options.background_threads {
@@ -242,7 +243,7 @@ impl DbInner {
             Ok(plans) => plans,
             Err(error) => {
                 self.compaction_ended(family, &compaction, Some(&error));
-                self.state_changed.notify_all();
+                self.jobs.notify();
                 return Err(error);
             }
         };
@@ -259,7 +260,7 @@ impl DbInner {
         for plan in plans {
             let receiver: Arc<dyn JobReceiver> = receiver.clone();
             let job = MergeJob::new(Arc::clone(&self.workshop), receiver, plan);
-            self.scheduler.submit(Box::new(job));
+            self.jobs.submit(Box::new(job));
         }
         Ok(())
     }
@@ -414,7 +415,7 @@ impl DbInner {
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         self.replace_version(family, &state, &[]);
-        self.background().garbage_is_held = true;
+        self.jobs.state().hold_garbage();
         Ok(())
     }
 
@@ -432,7 +433,7 @@ impl DbInner {
     }
 
     fn compaction_installed(&self, family: &Family, compaction: &Compaction) {
-        if let Some(busy) = self.background().compacting.get_mut(&family.id) {
+        if let Some(busy) = self.jobs.state().busy_mut(family.id) {
             busy.forget_refusals(compaction);
         }
     }
@@ -442,8 +443,8 @@ impl DbInner {
     fn compaction_ended(&self, family: &Family, compaction: &Compaction, failure: Option<&Error>) {
         let refusal = failure.filter(|error| self.is_refusal(error));
         let now_us = self.world.environment.now_us();
-        let mut background = self.background();
-        let busy = background.compacting.entry(family.id).or_default();
+        let mut background = self.jobs.state();
+        let busy = background.busy_or_new(family.id);
         busy.remove(compaction);
         if failure.is_some_and(|error| error.kind() != ErrorKind::NoSpace) {
             busy.rest(compaction, now_us);
@@ -483,13 +484,12 @@ impl DbInner {
         end: Option<&[u8]>,
     ) -> Result<()> {
         self.flush_family(family)?;
-        let claimed = |inner: &DbInner| inner.background().manual.insert(family.id);
-        self.wait(&self.state_changed, None, || {
-            self.lifecycle.check_writable().is_err() || claimed(self)
-        });
+        let claimed = |inner: &DbInner| inner.jobs.state().manual.insert(family.id);
+        self.jobs
+            .wait_for_change(None, || self.lifecycle.check_writable().is_err() || claimed(self));
         let result = self.compact_levels(family, levels, start, end);
-        self.background().manual.remove(&family.id);
-        self.state_changed.notify_all();
+        self.jobs.state().manual.remove(&family.id);
+        self.jobs.notify();
         // What this call itself held while the compactions ended.
         self.collect_garbage();
         self.schedule_all_compactions();
@@ -514,7 +514,7 @@ impl DbInner {
                 let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
                     break;
                 };
-                let seen = self.state_changed.generation();
+                let seen = self.jobs.changed.generation();
                 match self.begin_manual(family, level, &range)? {
                     ManualPick::Nothing => break,
                     ManualPick::Busy => self.wait_for_change(family, seen),
@@ -533,8 +533,8 @@ impl DbInner {
     }
 
     fn begin_manual(&self, family: &Family, level: Level, range: &KeyRange) -> Result<ManualPick> {
-        let mut background = self.background();
-        let busy = background.compacting.entry(family.id).or_default();
+        let mut background = self.jobs.state();
+        let busy = background.busy_or_new(family.id);
         busy.wake_all();
         let view = family.view();
         let targets = self.level_targets(family, &view.version);
@@ -553,23 +553,23 @@ impl DbInner {
 
     /// Waits until something has changed since the event was at `seen`, or nothing runs.
     fn wait_for_change(&self, family: &Family, seen: u64) {
-        self.wait(&self.state_changed, None, || {
-            let background = self.background();
-            let running = background.compacting.get(&family.id).map_or(0, BusySet::running);
+        self.jobs.wait_for_change(None, || {
+            let background = self.jobs.state();
+            let running = background.busy(family.id).map_or(0, BusySet::running);
             self.lifecycle.check_writable().is_err()
                 || running == 0
-                || self.state_changed.generation() != seen
+                || self.jobs.changed.generation() != seen
         });
     }
 
     fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
-        let refusals = self.refusals();
+        let refusals = self.jobs.refusals();
         let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
         // What fails at once is noted as what fails later is.
         let _ = self.run_compaction(family, compaction);
-        self.wait(&self.state_changed, None, || {
-            let background = self.background();
-            let busy = background.compacting.get(&family.id);
+        self.jobs.wait_for_change(None, || {
+            let background = self.jobs.state();
+            let busy = background.busy(family.id);
             let is_running = match (&probe, busy) {
                 (Some(table), Some(busy)) => busy.is_running(table),
                 _ => false,
@@ -577,7 +577,7 @@ impl DbInner {
             !is_running || self.lifecycle.has_failed()
         });
         self.lifecycle.check_writable()?;
-        self.check_refused(Work::Compaction, std::slice::from_ref(family), refusals)
+        self.jobs.check_refused(Work::Compaction, std::slice::from_ref(family), refusals)
     }
 }
 

@@ -12,6 +12,7 @@
 
 use crate::base::ColumnFamilyId;
 use crate::db::inner::DbInner;
+use crate::db::jobs::Jobs;
 use crate::db::tree::family::Family;
 use crate::stats::{Counter, DelayCause};
 use crate::{Error, ErrorKind, Result};
@@ -96,9 +97,20 @@ impl DbInner {
         is_refusal
     }
 
+    /// Makes new names in the directory durable. After a failure it is unknown which are, log
+    /// segments among them: writing stops.
+    pub(crate) fn sync_names(&self) -> Result<()> {
+        self.world
+            .files
+            .sync_directory(&self.path)
+            .inspect_err(|error| self.lifecycle.poison(error))
+    }
+}
+
+impl Jobs {
     /// How much was refused so far, to be compared later.
     pub(crate) fn refusals(&self) -> Refusals {
-        self.background().refusals.count
+        self.state().refusals.count
     }
 
     /// Whether such work for one of these families was refused since `before`.
@@ -108,7 +120,7 @@ impl DbInner {
         families: &[Arc<Family>],
         before: Refusals,
     ) -> bool {
-        self.background().refusals.of(work, families, before).is_some()
+        self.state().refusals.of(work, families, before).is_some()
     }
 
     /// The last refusal since `before` of such work for one of these families, as an error.
@@ -118,12 +130,12 @@ impl DbInner {
         families: &[Arc<Family>],
         before: Refusals,
     ) -> Result<()> {
-        refused(self.background().refusals.of(work, families, before))
+        refused(self.state().refusals.of(work, families, before))
     }
 
     /// The last refusal of any work since `before`, as an error.
     pub(crate) fn check_refusals(&self, before: Refusals) -> Result<()> {
-        let background = self.background();
+        let background = self.state();
         let RefusalLog { count, last, .. } = &background.refusals;
         refused(last.as_ref().filter(|_| *count > before))
     }
@@ -131,7 +143,7 @@ impl DbInner {
     /// The last refusal since `before` that keeps a writer waiting, as an error: of any work for want
     /// of space; where writers wait for memory, of a flush.
     pub(crate) fn check_drained(&self, cause: DelayCause, before: Refusals) -> Result<()> {
-        let background = self.background();
+        let background = self.state();
         let RefusalLog { last_flush, last_for_space, .. } = &background.refusals;
         let is_for_memory = matches!(cause, DelayCause::Memtable | DelayCause::MemoryBudget);
         refused(since(last_flush.as_ref().filter(|_| is_for_memory), before))?;
@@ -140,16 +152,7 @@ impl DbInner {
 
     /// What the last refusal said; empty if there was none.
     pub(crate) fn last_refusal(&self) -> String {
-        self.background().refusals.last.as_ref().map(Error::to_string).unwrap_or_default()
-    }
-
-    /// Makes new names in the directory durable. After a failure it is unknown which are, log
-    /// segments among them: writing stops.
-    pub(crate) fn sync_names(&self) -> Result<()> {
-        self.world
-            .files
-            .sync_directory(&self.path)
-            .inspect_err(|error| self.lifecycle.poison(error))
+        self.state().refusals.last.as_ref().map(Error::to_string).unwrap_or_default()
     }
 }
 

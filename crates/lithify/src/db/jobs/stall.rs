@@ -94,7 +94,7 @@ impl DrainShare {
     pub(crate) fn begin(inner: &Arc<DbInner>, totals: Vec<(Drain, u64)>, input_bytes: u64) -> Self {
         let now_us = inner.world.environment.now_us();
         for (drain, _) in &totals {
-            inner.flow.controller.drain_begins(*drain, now_us);
+            inner.jobs.flow.controller.drain_begins(*drain, now_us);
         }
         let handled_bytes = AtomicU64::new(0);
         DrainShare { inner: Arc::clone(inner), totals, input_bytes, handled_bytes }
@@ -106,7 +106,7 @@ impl DrainShare {
         let now_us = self.inner.world.environment.now_us();
         for (drain, total) in &self.totals {
             let share = self.drained(*total, before + bytes) - self.drained(*total, before);
-            self.inner.flow.controller.drained(*drain, share, now_us);
+            self.inner.jobs.flow.controller.drained(*drain, share, now_us);
         }
     }
 
@@ -123,7 +123,7 @@ impl DrainShare {
         let handled_bytes = self.handled_bytes.load(Ordering::Relaxed);
         for (drain, total) in &self.totals {
             let job_bytes = self.drained(*total, handled_bytes);
-            self.inner.flow.controller.drain_ends(*drain, job_bytes, debt, now_us);
+            self.inner.jobs.flow.controller.drain_ends(*drain, job_bytes, debt, now_us);
         }
     }
 }
@@ -131,7 +131,7 @@ impl DrainShare {
 impl DbInner {
     /// What is left to flush and to compact.
     fn debt(&self) -> Debt {
-        let mut debt = self.flow.debt();
+        let mut debt = self.jobs.flow.debt();
         let mut largest_active_bytes = 0;
         for family in self.families.load().values() {
             let view = family.view();
@@ -148,22 +148,22 @@ impl DbInner {
 
     /// Tells flow control that memtables or versions have changed.
     pub(crate) fn update_flow(&self) {
-        self.flow.controller.update(self.debt(), self.world.environment.now_us());
+        self.jobs.flow.controller.update(self.debt(), self.world.environment.now_us());
     }
 
     /// Waits as long as a group of so many bytes has to be held back.
     pub(crate) fn hold_back(self: &Arc<Self>, bytes: usize) -> Result<()> {
         let environment = &self.world.environment;
         let stalls = self.ledger.stalls();
-        let refusals = self.refusals();
+        let refusals = self.jobs.refusals();
         loop {
             let now_us = environment.now_us();
-            match self.flow.controller.admit(bytes as u64, now_us) {
+            match self.jobs.flow.controller.admit(bytes as u64, now_us) {
                 Admission::Go => return Ok(()),
                 Admission::Delay { us, cause } => {
                     stalls.writer_slowed(now_us);
                     self.commits.rest(|| {
-                        self.wait(&self.writer_event, Some(now_us + us), || {
+                        self.jobs.wait(&self.jobs.slowed, Some(now_us + us), || {
                             self.lifecycle.has_failed()
                         })
                     });
@@ -179,7 +179,7 @@ impl DbInner {
                     self.ledger.book_stop(cause, end_us - now_us);
                     // A full disk, or one that takes no flush: nothing will drain until it does.
                     // Better an error than a wait without an end.
-                    self.check_drained(cause, refusals)?;
+                    self.jobs.check_drained(cause, refusals)?;
                     if !goes_on {
                         return Ok(());
                     }
@@ -195,24 +195,24 @@ impl DbInner {
         // What was refused is tried once more for this writer.
         self.schedule_all_flushes();
         self.schedule_all_compactions();
-        let seen = self.state_changed.generation();
+        let seen = self.jobs.changed.generation();
         let deadline_us = self.world.environment.now_us() + STOP_CHECK_US;
-        let changed = self.wait(&self.state_changed, Some(deadline_us), || {
-            self.lifecycle.has_failed() || self.state_changed.generation() != seen
+        let changed = self.jobs.wait_for_change(Some(deadline_us), || {
+            self.lifecycle.has_failed() || self.jobs.changed.generation() != seen
         });
-        changed || self.scheduler.job_count() > 0
+        changed || self.jobs.scheduler.job_count() > 0
     }
 
     /// Waits until nothing is left to flush or compact, and the files that took are removed.
     pub(crate) fn wait_until_settled(self: &Arc<Self>) -> Result<()> {
-        let refusals = self.refusals();
+        let refusals = self.jobs.refusals();
         // Whoever asks for everything wants what was refused tried again now.
-        self.background().compacting.values_mut().for_each(BusySet::wake_all);
+        self.jobs.state().compacting.values_mut().for_each(BusySet::wake_all);
         self.collect_garbage();
         self.schedule_all_flushes();
         self.schedule_all_compactions();
-        self.wait(&self.state_changed, None, || {
-            let background = self.background();
+        self.jobs.wait_for_change(None, || {
+            let background = self.jobs.state();
             self.lifecycle.check_writable().is_err()
                 || (background.flushing.is_empty()
                     && background.compaction_count == 0
@@ -220,6 +220,6 @@ impl DbInner {
                     && background.deletions == 0)
         });
         self.lifecycle.check_writable()?;
-        self.check_refusals(refusals)
+        self.jobs.check_refusals(refusals)
     }
 }

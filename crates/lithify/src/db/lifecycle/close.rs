@@ -11,7 +11,6 @@
 //! 6. The lock is given up.
 
 use crate::Result;
-use crate::compaction::scheduler::Shutdown;
 use crate::db::inner::{DbInner, lock};
 use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers, VersionEdit};
 use crate::options::Durability;
@@ -36,7 +35,7 @@ impl DbInner {
                 self.switch_all_memtables(&mut writer);
             }
         }
-        self.state_changed.notify_all();
+        self.jobs.notify();
         let flushed = match self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
             true => self.flush_at_close(),
             false => Ok(()),
@@ -46,9 +45,9 @@ impl DbInner {
             thread.join();
         }
         if !planted!(CloseLeavesCallsIn) {
-            self.wait(self.lifecycle.left(), None, || self.lifecycle.is_empty());
+            self.jobs.wait(self.lifecycle.left(), None, || self.lifecycle.is_empty());
         }
-        self.scheduler.shutdown(Shutdown::Abort);
+        self.jobs.shutdown();
         let ended = self.end_log();
         self.lifecycle.end_close();
         if ended.is_ok() {
@@ -72,10 +71,10 @@ impl DbInner {
         let mut tries = 0;
         loop {
             tries += 1;
-            self.wait(&self.state_changed, None, || {
-                self.lifecycle.check_works().is_err() || self.background().flushing.is_empty()
+            self.jobs.wait_for_change(None, || {
+                self.lifecycle.check_works().is_err() || !self.jobs.state().is_flushing()
             });
-            let refusals = self.refusals();
+            let refusals = self.jobs.refusals();
             self.schedule_all_flushes();
             let flushed =
                 self.wait_until_flushed(&families, refusals, || self.lifecycle.check_works());

@@ -11,12 +11,12 @@ use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
-use crate::compaction::scheduler::{Scheduler, SchedulerOptions, Shutdown};
+use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
 use crate::db::committing::batch::{Entries, GroupHead};
 use crate::db::committing::commit::{CommitQueue, Writer};
 use crate::db::committing::wal_set::WalSet;
 use crate::db::inner::{DbInner, Families};
-use crate::db::jobs::background::Background;
+use crate::db::jobs::Jobs;
 use crate::db::jobs::stall::Flow;
 use crate::db::lifecycle::Lifecycle;
 use crate::db::reading::snapshot::SnapshotList;
@@ -62,7 +62,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     if let Err(error) = started {
         inner.lifecycle.begin_close();
         inner.lifecycle.end_close();
-        inner.scheduler.shutdown(Shutdown::Abort);
+        inner.jobs.shutdown();
         return Err(error);
     }
     Ok(inner)
@@ -233,6 +233,7 @@ pub(crate) fn assemble(
     let told_of_failure = [Arc::clone(&state_changed), Arc::clone(&writer_event)];
     let lifecycle = Lifecycle::new(path, file_lock, environment.new_event(), told_of_failure);
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
+    let flow = Flow::new(&options, environment.now_us());
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
@@ -242,9 +243,7 @@ pub(crate) fn assemble(
         budget,
         cache,
         workshop,
-        scheduler,
-        flow: Flow::new(&options, environment.now_us()),
-        writer_event,
+        jobs: Jobs::new(scheduler, flow, state_changed, writer_event),
         families: ArcSwap::from_pointee(Families::new()),
         wal_number: AtomicU64::new(file_numbers.next()),
         file_numbers,
@@ -256,9 +255,7 @@ pub(crate) fn assemble(
         snapshots: SnapshotList::default(),
         locks: LockTable::new(&*environment),
         transactions: TransactionUse::new(environment.new_event()),
-        background: Mutex::new(Background::default()),
         closed_gates: AtomicUsize::new(0),
-        state_changed,
         lifecycle,
         departing: Mutex::default(),
         stop_syncing: environment.new_event(),

@@ -50,7 +50,7 @@ impl DbInner {
             (free, departing.len() > 0)
         };
         if is_held {
-            self.background().garbage_is_held = true;
+            self.jobs.state().hold_garbage();
         }
         let mut unneeded: Vec<PathBuf> = Vec::new();
         for (name, _) in free {

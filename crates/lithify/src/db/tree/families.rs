@@ -113,8 +113,8 @@ impl DbInner {
         writer.active.forget(family.id);
         drop(manifest);
         drop(writer);
-        self.background().garbage_is_held = true;
-        self.state_changed.notify_all();
+        self.jobs.state().hold_garbage();
+        self.jobs.notify();
         self.release_segments(state.oldest_log_needed());
         self.collect_garbage();
         Ok(())

@@ -4,3 +4,4 @@ pub(crate) mod departing;
 pub(crate) mod families;
 pub(crate) mod family;
 pub(crate) mod frozen;
+pub(crate) mod versions;
