@@ -29,12 +29,12 @@ pub(crate) use committing::batch::{Entry as LoggedEntry, GroupHead};
 pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
-pub(crate) use jobs::compacting::tree_shape;
 pub use reading::cursor::{Cursor, Rows, ScanRange};
 pub use reading::snapshot::Snapshot;
 pub use rows::transaction::Transaction;
 pub use tree::family::ColumnFamily;
 pub(crate) use tree::frozen::Frozen;
+pub(crate) use tree::versions::tree_shape;
 
 #[cfg(doc)]
 use crate::ErrorKind;
@@ -130,14 +130,14 @@ impl Db {
     /// A closed database.
     pub fn existing_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
         self.inner.lifecycle.check_open()?;
-        let families = self.inner.families.load();
+        let families = self.inner.tree.families();
         let family = families.values().find(|family| family.name == name).cloned();
         Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
     }
 
     /// The names of all column families, in the order they were made.
     pub fn column_family_names(&self) -> Vec<String> {
-        self.inner.families.load().values().map(|family| family.name.clone()).collect()
+        self.inner.tree.families().values().map(|family| family.name.clone()).collect()
     }
 
     /// Drops a column family with everything in it, by one edit; its files go in the background

@@ -14,7 +14,6 @@ use crate::format::{Decoder, put_varint};
 use crate::stats::Cause;
 use crate::{Error, Result};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The most bytes of an entry beside key and value: kind, family, two lengths.
 const ENTRY_HEAD_SIZE_MAX: usize = 16;
@@ -300,7 +299,7 @@ impl Batch<'_> {
         let inner = &self.db.inner;
         let clock = &*inner.world.environment;
         // Across batches no two entries have one number.
-        let number = inner.visible.load(Ordering::Relaxed) + u64::from(self.data.count());
+        let number = inner.visibility.last() + u64::from(self.data.count());
         let sample = inner.ledger.sample(number, Cause::UserWrite, clock);
         match family.check_belongs_to(self.db) {
             Ok(()) => {

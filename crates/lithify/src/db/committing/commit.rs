@@ -14,7 +14,8 @@ use crate::compaction::scheduler::panic_message;
 use crate::db::committing::batch::{BatchData, Entries, Entry, GroupHead};
 use crate::db::committing::group::{Group, GroupQueue, Slot, Turn};
 use crate::db::committing::wal_set::WalSet;
-use crate::db::inner::{DbInner, lock};
+use crate::db::inner::DbInner;
+use crate::db::rows::Rows;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
 use crate::db::tree::family::Family;
 use crate::options::Durability;
@@ -23,8 +24,7 @@ use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::io::IoSlice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// A group is closed when its batches reach this size.
 const GROUP_BYTES_MAX: usize = 1 << 20;
@@ -85,7 +85,7 @@ impl ActiveBytes {
 
 /// Row locks that a plain write holds while it is committed.
 struct PlainLocks<'a> {
-    inner: &'a DbInner,
+    held_in: &'a Rows,
     owner: OwnerId,
     rows: Vec<RowId>,
 }
@@ -93,17 +93,8 @@ struct PlainLocks<'a> {
 impl Drop for PlainLocks<'_> {
     fn drop(&mut self) {
         for row in &self.rows {
-            self.inner.locks.release(self.owner, *row);
+            self.held_in.release(self.owner, *row);
         }
-    }
-}
-
-/// A plain write that needs no locks because there never was a transaction.
-struct Unlocked<'a>(&'a DbInner);
-
-impl Drop for Unlocked<'_> {
-    fn drop(&mut self) {
-        self.0.transactions.unlocked_writer_ends();
     }
 }
 
@@ -135,8 +126,7 @@ impl DbInner {
         durability: Option<Durability>,
     ) -> Result<()> {
         data.check()?;
-        if self.transactions.unlocked_writer_begins() {
-            let _unlocked = Unlocked(self);
+        if let Some(_unlocked) = self.rows.begin_unlocked() {
             return self.commit(data, durability);
         }
         let _locks = self.lock_rows_of(&data)?;
@@ -153,12 +143,12 @@ impl DbInner {
         }
         // One order for all plain writes: they cannot wait for each other in a circle.
         wanted.sort_unstable();
-        let owner = self.locks.new_owner();
-        let mut locks = PlainLocks { inner: self, owner, rows: Vec::with_capacity(wanted.len()) };
+        let owner = self.rows.new_owner();
+        let mut locks =
+            PlainLocks { held_in: &self.rows, owner, rows: Vec::with_capacity(wanted.len()) };
         for row in wanted {
-            let timeout_us = self.options.row_lock_timeout_ms * 1000;
             let name = || row_of(data, row).unwrap_or_default();
-            if self.lock_row(owner, row, timeout_us, name)? == Grant::New {
+            if self.lock_row(owner, row, self.rows.timeout_us(), name)? == Grant::New {
                 locks.rows.push(row);
             }
         }
@@ -217,9 +207,9 @@ impl DbInner {
     fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<()> {
         let new_slot = || Slot::new(self.world.environment.new_event());
         let wait = |slot: &Slot| {
-            self.wait_spinning(slot.moved(), None, || slot.has_moved());
+            self.commits.wait_spinning(&self.jobs, slot.moved(), None, || slot.has_moved());
         };
-        match self.commits.join(pending, new_slot, wait) {
+        match self.commits.queue.join(pending, new_slot, wait) {
             Turn::Lead(own) => self.lead(own),
             Turn::Done(result) => result,
         }
@@ -233,17 +223,17 @@ impl DbInner {
             self.pass_ingest_gate();
             Ok(())
         });
-        let group = self.commits.group(own, |pending| {
+        let group = self.commits.queue.group(own, |pending| {
             bytes += pending.data.bytes().len();
             bytes <= GROUP_BYTES_MAX
         });
         let result = result_of_flow.and_then(|()| {
             self.caught(|| {
-                let mut writer = self.writer();
+                let mut writer = self.commits.writer();
                 self.apply_group(&mut writer, &group)
             })
         });
-        self.commits.finish(group, &result);
+        self.commits.queue.finish(group, &result);
         result
     }
 
@@ -260,10 +250,6 @@ impl DbInner {
         })
     }
 
-    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
-        lock(&self.writer)
-    }
-
     fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &Group<Pending>) -> Result<()> {
         self.lifecycle.check_writable()?;
         let clock = &*self.world.environment;
@@ -276,7 +262,7 @@ impl DbInner {
         let sync = group.items().any(|pending| pending.sync);
         let segment = self.log_group(writer, group, first_sequence, count as u32, sync)?;
         if planted!(PublishedBeforeMemtable) {
-            self.visible.store(last_sequence, Ordering::Release);
+            self.visibility.publish(last_sequence);
             crate::planted::let_others_in();
         }
         let mut sequence = first_sequence;
@@ -286,7 +272,7 @@ impl DbInner {
             sequence = self.insert_entries(entries, sequence, segment, &mut touched, &|_| 0)?;
         }
         writer.last_sequence = last_sequence;
-        self.visible.store(last_sequence, Ordering::Release);
+        self.visibility.publish(last_sequence);
         self.ledger.count(Counter::CommitGroups, 1);
         self.ledger.stalls().write_completed(clock.now_us());
         self.after_insert(writer, &touched);
@@ -346,7 +332,7 @@ impl DbInner {
         let mut readers: Option<Vec<SequenceNumber>> = None;
         let mut entries = entries.peekable();
         while let Some(first) = entries.next().transpose()? {
-            let family = self.families.load().get(&first.family).cloned();
+            let family = self.tree.family(first.family);
             let Some(family) = family.filter(|family| !family.is_dropped()) else {
                 sequence += 1;
                 continue;
@@ -360,7 +346,8 @@ impl DbInner {
                 if sequence > flushed_through {
                     match entry.kind {
                         ValueKind::RangeDelete => {
-                            let readers = readers.get_or_insert_with(|| self.snapshot_sequences());
+                            let readers =
+                                readers.get_or_insert_with(|| self.visibility.sequences());
                             let range = (entry.key, entry.value);
                             memory.delete_range(&mut memtable, range, sequence, readers);
                         }
@@ -389,7 +376,7 @@ impl DbInner {
     /// Charges the memtables that were written to and starts flushes where one is due.
     fn after_insert(self: &Arc<Self>, writer: &mut Writer, touched: &[ColumnFamilyId]) {
         for id in touched {
-            let Some(family) = self.families.load().get(id).cloned() else { continue };
+            let Some(family) = self.tree.family(*id) else { continue };
             let active = Arc::clone(&family.view().active);
             let bytes = active.recharge();
             writer.active.note(*id, bytes);

@@ -38,7 +38,7 @@ impl DbInner {
             && self.options.background_threads > 0
         {
             let inner = Arc::downgrade(self);
-            let stop = Arc::clone(&self.stop_syncing);
+            let stop = Arc::clone(&self.commits.stop_syncing);
             // Only a close notifies. Read before the thread begins, and never again: a close that comes
             // while it syncs must not be slept through.
             let seen = stop.generation();
@@ -50,7 +50,7 @@ impl DbInner {
                 }
             };
             let thread = self.world.environment.spawn("lithify-sync", Box::new(body))?;
-            *lock(&self.syncer) = Some(thread);
+            *lock(&self.commits.syncer) = Some(thread);
         }
         self.schedule_all_flushes();
         self.schedule_all_compactions();
@@ -66,7 +66,7 @@ impl DbInner {
 
     /// As [`DbInner::sync_log`], for what is in the log by now, while writers go on.
     pub(crate) fn sync_log_beside_appends(&self) -> Result<()> {
-        let (number, pending) = match self.writer().wal.current_mut() {
+        let (number, pending) = match self.commits.writer().wal.current_mut() {
             Some(wal) if wal.synced_through() < wal.end_offset() => {
                 (wal.log_number(), wal.start_sync())
             }
@@ -75,7 +75,7 @@ impl DbInner {
         let synced = pending.and_then(|pending| {
             self.ledger.count(Counter::WalSyncs, 1);
             let result = pending.run();
-            match self.writer().wal.current_mut() {
+            match self.commits.writer().wal.current_mut() {
                 Some(wal) if wal.log_number() == number => wal.finish_sync(&pending, result),
                 // The segment was finished meanwhile, that is synced to its end.
                 _ => result,

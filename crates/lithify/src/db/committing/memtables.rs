@@ -5,7 +5,6 @@ use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::options::Durability;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A log over its bound is judged anew whenever it has grown by this part of a segment.
 const LOG_JUDGED_PART: u64 = 16;
@@ -15,10 +14,9 @@ impl DbInner {
     /// starts the flush. The caller holds the writer.
     pub(crate) fn switch_memtables(self: &Arc<Self>, writer: &mut Writer, family: &Arc<Family>) {
         if self.options.durability == Durability::None {
-            self.switch_all_memtables(writer);
+            self.tree.switch_all_memtables(writer);
         } else {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
+            self.tree.switch_memtable(writer, family);
         }
         self.after_switch();
     }
@@ -26,15 +24,7 @@ impl DbInner {
     fn after_switch(self: &Arc<Self>) {
         self.schedule_all_flushes();
         self.update_flow();
-        self.cache.shrink_to_budget();
-    }
-
-    pub(crate) fn switch_all_memtables(&self, writer: &mut Writer) {
-        for family in self.families.load().values() {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
-        }
-        self.switched_through.store(writer.last_sequence, Ordering::Release);
+        self.workshop.cache.shrink_to_budget();
     }
 
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
@@ -42,7 +32,7 @@ impl DbInner {
     pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &mut Writer) {
         if writer.active.total_bytes() > self.options.memory_budget_bytes / 4
             && let Some(largest) = writer.active.largest()
-            && let Some(family) = self.families.load().get(&largest).cloned()
+            && let Some(family) = self.tree.family(largest)
         {
             self.switch_memtables(writer, &family);
         }
@@ -53,7 +43,7 @@ impl DbInner {
         }
         // Also after each release: there may be more to let go.
         let grown_bytes = log_bytes.checked_sub(writer.log_judged_at_bytes);
-        let least_bytes = self.wal_segment_bytes() / LOG_JUDGED_PART;
+        let least_bytes = self.commits.segment_bytes() / LOG_JUDGED_PART;
         if grown_bytes.is_none_or(|grown_bytes| grown_bytes >= least_bytes) {
             writer.log_judged_at_bytes = log_bytes;
             self.release_oldest_segment(writer);
@@ -63,7 +53,7 @@ impl DbInner {
     /// Flushes the families whose active memtables keep the oldest log segment: all of them, as they
     /// are looked for rarely.
     fn release_oldest_segment(self: &Arc<Self>, writer: &mut Writer) {
-        let families = self.families.load();
+        let families = self.tree.families();
         let Some(oldest) = families.values().map(|family| family.oldest_segment()).min() else {
             return;
         };
@@ -72,8 +62,7 @@ impl DbInner {
         }
         let pins = |family: &&Arc<Family>| family.view().active.oldest_segment() == oldest;
         for family in families.values().filter(pins) {
-            family.switch_memtable(&self.chunks, writer.last_sequence);
-            writer.active.forget(family.id);
+            self.tree.switch_memtable(writer, family);
         }
         self.after_switch();
     }

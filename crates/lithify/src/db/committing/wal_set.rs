@@ -82,10 +82,10 @@ impl SegmentPool {
     }
 
     fn prepared(&self, inner: &DbInner) -> Result<NextSegment> {
-        let number = inner.file_numbers.take();
+        let number = inner.workshop.file_numbers.take();
         let path = FileName::Wal(number).path(&inner.path);
         let recycled = lock(&self.recyclable).pop();
-        let bytes = inner.wal_segment_bytes();
+        let bytes = inner.commits.segment_bytes();
         let created = PreparedFile::create(&*inner.world.files, &path, bytes, recycled.as_deref());
         let file = created.inspect_err(|error| give_up(inner, &path, error))?;
         inner.ledger.book_written(Cause::WalPreallocation, 0, 0, file.preallocated_bytes());
@@ -176,7 +176,7 @@ impl WalSet {
 
     /// Whether the segment takes no more records.
     fn has_to_end(&self, inner: &DbInner, wal: &WalWriter) -> bool {
-        let full_bytes = inner.wal_segment_bytes();
+        let full_bytes = inner.commits.segment_bytes();
         let end_offset = wal.end_offset();
         let is_ready = self.pool.is_prepared.load(Ordering::Acquire)
             && end_offset - wal.synced_through() <= full_bytes / SYNC_REST_PART;
@@ -188,7 +188,7 @@ impl WalSet {
         let wal = self.current.as_ref()?;
         let end_offset = wal.end_offset();
         let is_behind = end_offset - self.written_back_through >= WRITE_BACK_STRIDE_BYTES;
-        let full_bytes = inner.wal_segment_bytes();
+        let full_bytes = inner.commits.segment_bytes();
         let prepares =
             end_offset >= full_bytes / 2 && !self.pool.is_prepared.load(Ordering::Acquire);
         let syncs = end_offset >= full_bytes
@@ -249,7 +249,7 @@ impl WalSet {
     fn roll(&mut self, inner: &DbInner) -> Result<()> {
         self.finish(inner)?;
         let NextSegment { number, path, file } = self.pool.take(inner)?;
-        inner.note_wal_number(number);
+        inner.commits.newest_segment.store(number, Ordering::Release);
         let options = SegmentOptions {
             kind: LogKind::Wal,
             database_id: inner.database_id,
@@ -259,7 +259,7 @@ impl WalSet {
         };
         let wal =
             WalWriter::begin(file, options).inspect_err(|error| give_up(inner, &path, error))?;
-        let noted_bytes = inner.witness.log_has_begun(number);
+        let noted_bytes = inner.tree.witness().log_has_begun(number);
         inner.ledger.book_written(Cause::Manifest, 0, 0, noted_bytes);
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();

@@ -23,21 +23,20 @@ use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Holds writers back while it lives.
 struct IngestGate<'a>(&'a DbInner);
 
 impl<'a> IngestGate<'a> {
     fn close(inner: &'a DbInner) -> Self {
-        inner.closed_gates.fetch_add(1, Ordering::AcqRel);
+        inner.commits.close_gate();
         IngestGate(inner)
     }
 }
 
 impl Drop for IngestGate<'_> {
     fn drop(&mut self) {
-        self.0.closed_gates.fetch_sub(1, Ordering::AcqRel);
+        self.0.commits.open_gate();
         self.0.jobs.notify();
     }
 }
@@ -63,7 +62,7 @@ impl Drop for Places<'_> {
 impl DbInner {
     /// Waits while an ingest waits for memtables to be flushed. The caller holds no lock.
     pub(crate) fn pass_ingest_gate(&self) {
-        let is_open = || self.closed_gates.load(Ordering::Acquire) == 0;
+        let is_open = || self.commits.gate_is_open();
         if !is_open() {
             self.jobs.wait_for_change(None, || is_open() || self.lifecycle.has_failed());
         }
@@ -109,14 +108,14 @@ impl DbInner {
                 crate::planted::let_a_close_in();
             }
             {
-                let mut writer = self.writer();
+                let mut writer = self.commits.writer();
                 if !self.has_older_in_memory(family, &tables) {
                     return self.make_live(&mut writer, family, tables);
                 }
                 self.switch_memtables(&mut writer, family);
             }
             let families: Vec<_> = match self.options.durability {
-                Durability::None => self.families.load().values().cloned().collect(),
+                Durability::None => self.tree.all_families(),
                 _ => vec![Arc::clone(family)],
             };
             self.wait_for_flush(&families, refusals)?;
@@ -127,7 +126,7 @@ impl DbInner {
     /// Whether a memtable has to be flushed before the tables may go live.
     fn has_older_in_memory(&self, family: &Family, tables: &[NewTable]) -> bool {
         if self.options.durability == Durability::None {
-            let families = self.families.load();
+            let families = self.tree.families();
             return families.values().any(|family| {
                 let view = family.view();
                 !view.active.table.is_empty() || !view.immutable.is_empty()
@@ -151,7 +150,7 @@ impl DbInner {
             self.lifecycle.check_writable()?;
         }
         self.sync_log(writer)?;
-        let mut manifest = self.manifest();
+        let mut manifest = self.tree.manifest();
         family.check_alive()?;
         let sequence = sequence_behind(writer.last_sequence, 1)?;
         let reserved = self.reserve_places(family, &tables);
@@ -165,9 +164,9 @@ impl DbInner {
         }));
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
-        self.replace_version(family, &state, &[]);
+        family.take_version(&state, &[]);
         writer.last_sequence = sequence;
-        self.visible.store(sequence, Ordering::Release);
+        self.visibility.publish(sequence);
         Ok((sequence, levels))
     }
 
@@ -177,7 +176,7 @@ impl DbInner {
         let mut background = self.jobs.state();
         let busy = background.busy_or_new(family.id);
         let version = Arc::clone(&family.view().version);
-        let base_level = self.level_targets(family, &version).base_level;
+        let base_level = family.level_targets(&version).base_level;
         let mut places = Vec::with_capacity(tables.len());
         for table in tables {
             let range = table.metadata.range.clone();

@@ -148,7 +148,7 @@ impl ColumnFamily {
             level: 0,
             written: Written::default(),
             meter: WorkMeter::default(),
-            charge: self.inner.budget.charge(MemoryUse::Compaction, 0),
+            charge: self.inner.workshop.budget.charge(MemoryUse::Compaction, 0),
             failure: None,
         })
     }
@@ -240,7 +240,7 @@ impl Ingest {
         record.wall_us += cost.wall_us;
         let sink_bytes = self.open.as_ref().map_or(0, |open| open.sink.memory_bytes());
         self.charge.resize(self.buffer.bytes.capacity() + sink_bytes);
-        inner.cache.shrink_to_budget();
+        inner.workshop.cache.shrink_to_budget();
         result.inspect_err(|error| {
             self.failure = Some(error.clone());
             self.abandon();
@@ -296,7 +296,7 @@ impl Ingest {
     fn begin_table(&self, key: &[u8]) -> OpenTable {
         let options = self.family.options();
         let version = Arc::clone(&self.family.view().version);
-        let base_level = self.inner.level_targets(&self.family, &version).base_level;
+        let base_level = self.family.level_targets(&version).base_level;
         let point = KeyRange::inclusive(key, key);
         let level = deepest_free_level(&version, base_level, &BusySet::new(), &point);
         let end = if level > 0 { end_of_gap(&version, level, key) } else { None };

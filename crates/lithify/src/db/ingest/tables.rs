@@ -83,7 +83,7 @@ impl Incoming<'_> {
     /// Brings a file into the directory and checks it.
     fn take_in(&mut self, path: &Path) -> Result<()> {
         let inner = self.inner;
-        let number = inner.file_numbers.take();
+        let number = inner.workshop.file_numbers.take();
         let clock = &*inner.world.environment;
         let mut step = StepClock::start(clock);
         let mut meter = WorkMeter::default();

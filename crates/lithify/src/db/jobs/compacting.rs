@@ -2,7 +2,7 @@
 
 use crate::base::Level;
 use crate::compaction::flow::Drain;
-use crate::compaction::levels::{LevelTargets, TreeShape};
+use crate::compaction::levels::LevelTargets;
 use crate::compaction::picker::{
     BusySet, Compaction, CompactionKind, ManualPick, PickOptions, Picker, Reason, SubRange,
 };
@@ -14,11 +14,10 @@ use crate::compaction::{
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{Gathered, table_options};
 use crate::db::jobs::refusal::Work;
-use crate::db::jobs::stall::{DrainShare, LEVEL0_TRIGGER};
+use crate::db::jobs::stall::DrainShare;
 use crate::db::tree::family::Family;
 use crate::db::tree::versions::adopt_readers;
 use crate::manifest::{Change, FileMetadata, KeyRange, Version};
-use crate::options::CfOptions;
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
 use crate::table::ReadContext;
 use crate::{Error, ErrorKind, Result};
@@ -141,7 +140,7 @@ impl DbInner {
         let now_us = self.world.environment.now_us();
         let (mut most_urgent, mut wrong): (Option<(Arc<Family>, Compaction)>, _) =
             (None, Vec::new());
-        for family in self.families.load().values() {
+        for family in self.tree.families().values() {
             if background.manual.contains(&family.id) || family.is_dropped() {
                 continue;
             }
@@ -180,13 +179,9 @@ impl DbInner {
 
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
         let view = family.view();
-        let targets = self.level_targets(family, &view.version);
+        let targets = family.level_targets(&view.version);
         let cursors = lock(&family.cursors);
         self.picker(family, &view.version, &targets, busy, &cursors, idle).pick()
-    }
-
-    pub(crate) fn level_targets(&self, family: &Family, version: &Version) -> LevelTargets {
-        LevelTargets::new(version, &tree_shape(&family.options()))
     }
 
     fn picker<'a>(
@@ -202,7 +197,7 @@ impl DbInner {
             let options = family.options();
             (options.table_bytes, options.base_level_bytes_max)
         };
-        let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
+        let oldest_snapshot = self.visibility.oldest();
         let options = PickOptions {
             compaction_bytes_max: table_bytes.saturating_mul(25),
             // All of the base level is rewritten with it: more is cheaper, and takes longer.
@@ -311,7 +306,7 @@ impl DbInner {
             flushed_through = flushed_through.max(table.reader()?.properties().flushed_through);
         }
         let origin = family.origin_of_tables(flushed_through);
-        let snapshots = self.snapshot_sequences();
+        let snapshots = self.visibility.sequences();
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
@@ -339,7 +334,7 @@ impl DbInner {
     /// Gives a table to a deeper level as it is; if its codec is not the one asked for there,
     /// that is recorded as debt.
     fn move_table(self: &Arc<Self>, family: &Arc<Family>, compaction: &Compaction) -> Result<()> {
-        let mut manifest = self.manifest();
+        let mut manifest = self.tree.manifest();
         if family.is_dropped() {
             return Ok(());
         }
@@ -360,7 +355,7 @@ impl DbInner {
         }
         self.push_cursor(family, compaction, &mut changes);
         let state = self.append_edit(&mut manifest, changes)?;
-        self.replace_version(family, &state, &[]);
+        family.take_version(&state, &[]);
         self.ledger.book_job(&JobRecord {
             target_level: compaction.target_level,
             moved_bytes,
@@ -388,7 +383,7 @@ impl DbInner {
         if !planted!(TableNameUnsynced) {
             self.sync_names()?;
         }
-        let mut manifest = self.manifest();
+        let mut manifest = self.tree.manifest();
         if family.is_dropped() {
             let numbers = tables.iter().map(|(_, table)| table.metadata.number);
             remove_tables(&self.workshop, numbers);
@@ -414,7 +409,7 @@ impl DbInner {
         self.push_cursor(family, compaction, &mut changes);
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
-        self.replace_version(family, &state, &[]);
+        family.take_version(&state, &[]);
         self.jobs.state().hold_garbage();
         Ok(())
     }
@@ -537,7 +532,7 @@ impl DbInner {
         let busy = background.busy_or_new(family.id);
         busy.wake_all();
         let view = family.view();
-        let targets = self.level_targets(family, &view.version);
+        let targets = family.level_targets(&view.version);
         let pick = {
             let cursors = lock(&family.cursors);
             self.picker(family, &view.version, &targets, busy, &cursors, false)
@@ -609,14 +604,6 @@ fn range_of(
         range.largest_exclusive = true;
     }
     (!range.ends_before(&range.smallest)).then_some(range)
-}
-
-pub(crate) fn tree_shape(options: &CfOptions) -> TreeShape {
-    TreeShape {
-        base_level_bytes_max: options.base_level_bytes_max,
-        fanout: u64::from(options.fanout),
-        level0_trigger: LEVEL0_TRIGGER,
-    }
 }
 
 fn counter_of(reason: Reason) -> Counter {

@@ -24,7 +24,6 @@ use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
 use crate::stats::Cause;
 use crate::{Error, ErrorKind, Result};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// The memtables of one family that a flush takes.
@@ -164,8 +163,8 @@ impl DbInner {
             // Read before the families: what was switched by then is immutable in all of them. A
             // switch under way may have reached some families only, which a flush that has to be
             // atomic must not see.
-            let switched_through = self.switched_through.load(Ordering::Acquire);
-            for family in self.families.load().values() {
+            let switched_through = self.tree.switched_through();
+            for family in self.tree.families().values() {
                 let mut memories = family.view().immutable.clone();
                 if is_atomic {
                     memories.retain(|memory| memory.complete_through() <= switched_through);
@@ -222,7 +221,7 @@ impl DbInner {
         let busy = background.busy_or_new(flush.family.id);
         // Behind the lock: what is no longer busy is in the version.
         let version = Arc::clone(&flush.family.view().version);
-        let base_level = self.level_targets(&flush.family, &version).base_level;
+        let base_level = flush.family.level_targets(&version).base_level;
         let level = deepest_free_level(&version, base_level, busy, &range);
         if level + 1 < version.level_count() {
             return None;
@@ -248,7 +247,7 @@ impl DbInner {
         let level_count = version.level_count();
         let is_level0 = level == 0;
         let origin = flush.family.origin_of_tables(flush.complete_through());
-        let snapshots = self.snapshot_sequences();
+        let snapshots = self.visibility.sequences();
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
@@ -281,9 +280,9 @@ impl DbInner {
         }
         // Read before the memtables are looked at: a write that comes later is in this segment or
         // a later one.
-        let wal_number = self.wal_number.load(Ordering::Acquire);
-        let mut manifest = self.manifest();
-        let families = self.families.load_full();
+        let wal_number = self.commits.newest_segment();
+        let mut manifest = self.tree.manifest();
+        let families = self.tree.families();
         let (tables, of_dropped): (Vec<_>, Vec<_>) =
             tables.into_iter().partition(|(family, _)| families.contains_key(family));
         let numbers = of_dropped.iter().map(|(_, table)| table.metadata.number);
@@ -320,7 +319,7 @@ impl DbInner {
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         for part in &flush.flushes {
-            self.replace_version(&part.family, &state, &part.memories);
+            part.family.take_version(&state, &part.memories);
         }
         drop(manifest);
         self.release_segments(state.oldest_log_needed());
@@ -336,7 +335,7 @@ impl DbInner {
         }
         let refusals = self.jobs.refusals();
         {
-            let mut writer = self.writer();
+            let mut writer = self.commits.writer();
             self.lifecycle.check_writable()?;
             family.check_alive()?;
             self.switch_memtables(&mut writer, family);
@@ -349,10 +348,10 @@ impl DbInner {
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
         let refusals = self.jobs.refusals();
         let families: Vec<_> = {
-            let mut writer = self.writer();
+            let mut writer = self.commits.writer();
             self.lifecycle.check_writable()?;
-            self.switch_all_memtables(&mut writer);
-            self.families.load().values().cloned().collect()
+            self.tree.switch_all_memtables(&mut writer);
+            self.tree.all_families()
         };
         self.schedule_all_flushes();
         self.wait_for_flush(&families, refusals)?;
@@ -396,7 +395,7 @@ impl DbInner {
         refusals: Refusals,
         check: impl Fn() -> Result<()>,
     ) -> Result<()> {
-        let target = self.visible.load(Ordering::Acquire);
+        let target = self.visibility.last();
         let waits_for = |family: &Arc<Family>| {
             let view = family.view();
             !family.is_dropped()

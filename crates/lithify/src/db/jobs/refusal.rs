@@ -96,15 +96,6 @@ impl DbInner {
         }
         is_refusal
     }
-
-    /// Makes new names in the directory durable. After a failure it is unknown which are, log
-    /// segments among them: writing stops.
-    pub(crate) fn sync_names(&self) -> Result<()> {
-        self.world
-            .files
-            .sync_directory(&self.path)
-            .inspect_err(|error| self.lifecycle.poison(error))
-    }
 }
 
 impl Jobs {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl DbInner {
     /// Takes log segments below a number out of use.
     pub(crate) fn release_segments(self: &Arc<Self>, oldest_needed: FileNumber) {
-        let unneeded = self.writer().wal.release_below(oldest_needed);
+        let unneeded = self.commits.writer().wal.release_below(oldest_needed);
         self.let_go(unneeded);
     }
 
@@ -24,7 +24,7 @@ impl DbInner {
             return;
         }
         let numbers = {
-            let mut manifest = self.manifest();
+            let mut manifest = self.tree.manifest();
             let numbers = manifest.obsolete().collect();
             self.jobs.state().garbage_is_held = !manifest.obsolete().is_empty();
             numbers

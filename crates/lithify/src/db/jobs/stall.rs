@@ -133,14 +133,14 @@ impl DbInner {
     fn debt(&self) -> Debt {
         let mut debt = self.jobs.flow.debt();
         let mut largest_active_bytes = 0;
-        for family in self.families.load().values() {
+        for family in self.tree.families().values() {
             let view = family.view();
             // The active memtables of many families fill one after the other: one counts.
             largest_active_bytes = largest_active_bytes.max(view.active.memory_bytes() as u64);
             for memory in &view.immutable {
                 debt.memtable_bytes += memory.memory_bytes() as u64;
             }
-            debt.add_tree(&view.version, &self.level_targets(family, &view.version));
+            debt.add_tree(&view.version, &family.level_targets(&view.version));
         }
         debt.memtable_bytes += largest_active_bytes;
         debt

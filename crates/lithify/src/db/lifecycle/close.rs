@@ -11,8 +11,8 @@
 //! 6. The lock is given up.
 
 use crate::Result;
-use crate::db::inner::{DbInner, lock};
-use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers, VersionEdit};
+use crate::db::inner::DbInner;
+use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers};
 use crate::options::Durability;
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ impl DbInner {
             crate::planted::let_others_in();
         }
         {
-            let mut writer = self.writer();
+            let mut writer = self.commits.writer();
             if !self.lifecycle.begin_close() {
                 return Ok(());
             }
             if self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
-                self.switch_all_memtables(&mut writer);
+                self.tree.switch_all_memtables(&mut writer);
             }
         }
         self.jobs.notify();
@@ -40,10 +40,7 @@ impl DbInner {
             true => self.flush_at_close(),
             false => Ok(()),
         };
-        self.stop_syncing.notify_all();
-        if let Some(thread) = lock(&self.syncer).take() {
-            thread.join();
-        }
+        self.commits.stop_syncing();
         if !planted!(CloseLeavesCallsIn) {
             self.jobs.wait(self.lifecycle.left(), None, || self.lifecycle.is_empty());
         }
@@ -67,7 +64,7 @@ impl DbInner {
     /// Flushes what is in memory: it has no other place. A flush that began before may be refused, and
     /// what refuses one may pass: it is tried more than once.
     fn flush_at_close(self: &Arc<Self>) -> Result<()> {
-        let families: Vec<_> = self.families.load().values().cloned().collect();
+        let families: Vec<_> = self.tree.all_families();
         let mut tries = 0;
         loop {
             tries += 1;
@@ -90,8 +87,8 @@ impl DbInner {
             self.lifecycle.end_registration();
             return Ok(());
         }
-        let mut writer = self.writer();
-        let mut manifest = self.manifest();
+        let mut writer = self.commits.writer();
+        let mut manifest = self.tree.manifest();
         if self.lifecycle.has_failed() {
             manifest.seal();
             return self.lifecycle.failure().map_or(Ok(()), Err);
@@ -103,9 +100,8 @@ impl DbInner {
                 Some(log_end) => Change::CleanClose(CleanClose { log_end, last_sequence }),
                 None => Change::LastSequence(last_sequence),
             };
-            manifest.append(VersionEdit { changes: vec![change] })
+            self.tree.append(&mut manifest, vec![change])
         });
-        self.book_manifest(&manifest);
         if !planted!(IngestIntoClosing) {
             manifest.seal();
         }
@@ -119,7 +115,7 @@ impl DbInner {
             return;
         }
         let (state, number, position) = {
-            let manifest = self.manifest();
+            let manifest = self.tree.manifest();
             (Arc::clone(manifest.state()), manifest.number(), manifest.position())
         };
         let Ok(listing) = DirectoryListing::read(&*self.world.files, &self.path) else { return };

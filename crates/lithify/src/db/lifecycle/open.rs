@@ -12,17 +12,16 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
+use crate::db::committing::Commits;
 use crate::db::committing::batch::{Entries, GroupHead};
-use crate::db::committing::commit::{CommitQueue, Writer};
 use crate::db::committing::wal_set::WalSet;
-use crate::db::inner::{DbInner, Families};
+use crate::db::inner::DbInner;
 use crate::db::jobs::Jobs;
 use crate::db::jobs::stall::Flow;
 use crate::db::lifecycle::Lifecycle;
-use crate::db::reading::snapshot::SnapshotList;
-use crate::db::rows::locks::LockTable;
-use crate::db::rows::transaction_use::TransactionUse;
-use crate::db::tree::family::Family;
+use crate::db::reading::Visibility;
+use crate::db::rows::Rows;
+use crate::db::tree::{Families, Tree};
 use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
 use crate::manifest::{DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState};
 use crate::memtable::chunk_pool::ChunkPool;
@@ -33,11 +32,9 @@ use crate::wal::{
     LogKind, LogRecord, Recovery, RecoveryOptions, SegmentFile, WalReader, recover_segments,
 };
 use crate::{Error, ErrorKind, Result};
-use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Opens or makes the database in `path`.
 pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
@@ -50,8 +47,8 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     manifest.set_rotate_size_bytes(options.manifest_bytes_max);
     check_never_empty(path, manifest.state(), &listing)?;
     let inner = assemble(path, options, world, manifest, Access::Write(file_lock))?;
-    let state = Arc::clone(inner.manifest().state());
-    let manifest_number = inner.manifest().number();
+    let state = Arc::clone(inner.tree.manifest().state());
+    let manifest_number = inner.tree.manifest().number();
     let started = open_families(&inner, &state, None).and_then(|()| {
         let recovery = recover_log(&inner, &state, &listing)?;
         inner.remove_orphans(listing.orphans(&state, manifest_number))?;
@@ -225,48 +222,29 @@ pub(crate) fn assemble(
         Some(before) => Arc::clone(&before.workshop),
         None => new_workshop(path, &options, &world, &manifest),
     };
-    let (ledger, budget) = (Arc::clone(&workshop.ledger), Arc::clone(&workshop.budget));
-    let cache = Arc::clone(&workshop.cache);
-    let file_numbers = Arc::clone(manifest.file_numbers());
+    let ledger = Arc::clone(&workshop.ledger);
     let myself = Arc::default();
-    let (state_changed, writer_event) = (environment.new_event(), environment.new_event());
-    let told_of_failure = [Arc::clone(&state_changed), Arc::clone(&writer_event)];
+    let (changed, slowed) = (environment.new_event(), environment.new_event());
+    let told_of_failure = [Arc::clone(&changed), Arc::clone(&slowed)];
     let lifecycle = Lifecycle::new(path, file_lock, environment.new_event(), told_of_failure);
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
     let flow = Flow::new(&options, environment.now_us());
+    let chunks = ChunkPool::new(&workshop.budget, options.memtable_bytes);
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
-        witness: Arc::clone(manifest.witness()),
-        ledger,
-        chunks: ChunkPool::new(&budget, options.memtable_bytes),
-        budget,
-        cache,
-        workshop,
-        jobs: Jobs::new(scheduler, flow, state_changed, writer_event),
-        families: ArcSwap::from_pointee(Families::new()),
-        wal_number: AtomicU64::new(file_numbers.next()),
-        file_numbers,
-        commits: CommitQueue::default(),
-        writer: Mutex::new(Writer::default()),
-        visible: AtomicU64::new(0),
-        switched_through: AtomicU64::new(0),
-        next_cursor: AtomicU64::new(0),
-        snapshots: SnapshotList::default(),
-        locks: LockTable::new(&*environment),
-        transactions: TransactionUse::new(environment.new_event()),
-        closed_gates: AtomicUsize::new(0),
         lifecycle,
-        departing: Mutex::default(),
-        stop_syncing: environment.new_event(),
-        syncer: Mutex::new(None),
-        manifest_booked_bytes: AtomicU64::new(0),
-        manifest: Mutex::new(manifest),
+        commits: Commits::new(&options, manifest.file_numbers().next(), &*environment),
+        tree: Tree::new(manifest, &ledger, chunks),
+        jobs: Jobs::new(scheduler, flow, changed, slowed),
+        rows: Rows::new(&options, &ledger, &environment),
+        visibility: Visibility::default(),
+        ledger,
+        workshop,
         options,
         world,
     });
     let _ = myself.set(Arc::downgrade(&inner));
-    inner.book_manifest(&inner.manifest());
     Ok(inner)
 }
 
@@ -297,10 +275,7 @@ pub(crate) fn open_families(
     before: Option<&DbInner>,
 ) -> Result<()> {
     let mut open: BTreeMap<FileNumber, Arc<TableReader>> = BTreeMap::new();
-    for family in before
-        .iter()
-        .flat_map(|before| before.families.load_full().values().cloned().collect::<Vec<_>>())
-    {
+    for family in before.iter().flat_map(|before| before.tree.all_families()) {
         let version = Arc::clone(&family.view().version);
         for (_, table) in version.tables() {
             open.insert(table.metadata.number, Arc::clone(table.reader()?));
@@ -328,9 +303,9 @@ pub(crate) fn open_families(
             table.set_reader(reader);
         }
         let version = Arc::clone(&stored.version);
-        families.insert(*id, Family::new(*id, &stored.name, options, version, &inner.chunks));
+        families.insert(*id, inner.tree.new_family(*id, &stored.name, options, version));
     }
-    inner.families.store(Arc::new(families));
+    inner.tree.set_families(families);
     inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);
     Ok(())
 }
@@ -383,20 +358,20 @@ pub(crate) fn recover_log(
     if planted!(RecoveredSequenceTooLow) {
         last_sequence /= 2;
     }
-    let mut writer = inner.writer();
+    let mut writer = inner.commits.writer();
     writer.last_sequence = last_sequence;
-    for family in inner.families.load().values() {
+    for family in inner.tree.families().values() {
         writer.active.note(family.id, family.view().active.recharge());
     }
     writer.wal = WalSet::recovered(recovery.end, &recovery.reports);
-    inner.visible.store(last_sequence, Ordering::Release);
+    inner.visibility.publish(last_sequence);
     Ok(recovery)
 }
 
 /// The newest segment that is known to have begun is there with its header, if it is needed still.
 /// No other file would tell.
 fn check_begun(inner: &DbInner, state: &ManifestState) -> Result<()> {
-    let number = inner.witness.log_number();
+    let number = inner.tree.witness().log_number();
     if number == 0 || number < state.oldest_log_needed() {
         return Ok(());
     }

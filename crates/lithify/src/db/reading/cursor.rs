@@ -5,10 +5,9 @@ use crate::base::Slice;
 use crate::db::inner::DbInner;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::Cause;
+use crate::stats::{Cause, Counter};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, where the ends are
 /// references to anything that is bytes.
@@ -118,7 +117,7 @@ impl Drop for CursorEnd {
 impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
-        let moves = inner.next_cursor.fetch_add(1, Ordering::Relaxed) << 16;
+        let moves = inner.visibility.number_cursor() << 16;
         Cursor { rows, returned: 0, moves, _version: version, end }
     }
 
@@ -215,7 +214,8 @@ impl Drop for Cursor {
         let meter = self.rows.meter();
         let clock = &*inner.world.environment;
         inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, meter);
-        inner.book_cursor(self.returned, self.rows.skipped_entries());
+        inner.ledger.count(Counter::Nexts, self.returned);
+        inner.ledger.count(Counter::SkippedEntries, self.rows.skipped_entries());
     }
 }
 

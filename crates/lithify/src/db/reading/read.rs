@@ -12,7 +12,6 @@ use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// What one run says of a key.
 enum Found {
@@ -32,17 +31,17 @@ impl DbInner {
         &self,
         family: &Family,
         key: &[u8],
-        sequence: Option<SequenceNumber>,
+        mut sequence: Option<SequenceNumber>,
     ) -> Result<Option<Slice>> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
         let clock = &*self.world.environment;
         let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
         let mut meter = WorkMeter::default();
-        let sequence = match sequence {
-            None if planted!(SequenceBeforeView) => Some(self.sequence_long_ago()),
-            sequence => sequence,
-        };
+        if planted!(SequenceBeforeView) && sequence.is_none() {
+            sequence = Some(self.visibility.last());
+            crate::planted::let_others_in();
+        }
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
@@ -55,14 +54,6 @@ impl DbInner {
         Ok(found)
     }
 
-    /// What is visible, and then some time for it to be so no more.
-    #[cold]
-    pub(crate) fn sequence_long_ago(&self) -> SequenceNumber {
-        let sequence = self.visible.load(Ordering::Acquire);
-        crate::planted::let_others_in();
-        sequence
-    }
-
     /// The sequence number that a read of the view reads at, and the range tombstones of its
     /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
     /// last commit's, taken again if what it sees was forgotten meanwhile.
@@ -73,7 +64,7 @@ impl DbInner {
         given: Option<SequenceNumber>,
     ) -> (SequenceNumber, TombstoneSet) {
         // The number first: whatever it sees is in the memtables by then.
-        let sequence = given.unwrap_or_else(|| self.visible.load(Ordering::Acquire));
+        let sequence = given.unwrap_or_else(|| self.visibility.last());
         match view.memories().any(|memory| memory.table.has_range_tombstones()) {
             true => self.read_point_of_tombstones(view, given),
             false => (sequence, TombstoneSet::default()),
@@ -88,16 +79,18 @@ impl DbInner {
     ) -> (SequenceNumber, TombstoneSet) {
         let mut tries = 0;
         loop {
-            let sequence = given.unwrap_or_else(|| match planted!(StaleReadTrusted) {
-                true => self.sequence_long_ago(),
-                false => self.visible.load(Ordering::Acquire),
-            });
+            let sequence = given.unwrap_or_else(|| self.visibility.last());
+            if planted!(StaleReadTrusted) && given.is_none() {
+                crate::planted::let_others_in();
+            }
             let mut tombstones = TombstoneSet::default();
             let mut is_answered = true;
             for memory in view.memories() {
                 let Some(map) = memory.tombstones() else { continue };
-                let answers =
-                    given.is_some() || map.answers(sequence) || planted!(StaleReadTrusted);
+                let mut answers = given.is_some() || map.answers(sequence);
+                if planted!(StaleReadTrusted) {
+                    answers = true;
+                }
                 match answers {
                     true => tombstones.push_memory(map),
                     false if tries < READ_POINT_TRIES => is_answered = false,
@@ -233,18 +226,16 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        sequence: Option<SequenceNumber>,
+        mut sequence: Option<SequenceNumber>,
         overlay: Vec<Source>,
     ) -> Result<Cursor> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
         let view = family.view_full();
-        let (snapshot, tombstones) = match sequence {
-            None if planted!(CursorSeesLaterWrites) => {
-                self.read_point(&view, Some(OWN_SEQUENCE_MIN - 1))
-            }
-            sequence => self.read_point(&view, sequence),
-        };
+        if planted!(CursorSeesLaterWrites) && sequence.is_none() {
+            sequence = Some(OWN_SEQUENCE_MIN - 1);
+        }
+        let (snapshot, tombstones) = self.read_point(&view, sequence);
         let bounds = Bounds { lower: range.lower, upper: range.upper };
         let mut sources = overlay;
         let runs = view.version.level(0).len() + view.version.level_count();
@@ -284,11 +275,11 @@ fn get_in_table(
     } else {
         reader.range_tombstones(context)?.covering_sequence(key.bytes, sequence)
     };
-    let entry = match reader.get_hashed(key, sequence, context) {
-        Err(_) if planted!(ReadErrorTakenForMiss) => None,
-        entry => entry?,
-    };
-    Ok(match entry {
+    let mut entry = reader.get_hashed(key, sequence, context);
+    if planted!(ReadErrorTakenForMiss) && entry.is_err() {
+        entry = Ok(None);
+    }
+    Ok(match entry? {
         Some((trailer, value))
             if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
         {
@@ -317,9 +308,10 @@ impl SourceFinder<'_> {
                 continue;
             }
             let is_excluded = self.is_excluded(table)?;
-            if !(is_excluded && planted!(PrefixHidesTombstones)) {
-                self.push_tombstones(table)?;
+            if planted!(PrefixHidesTombstones) && is_excluded {
+                continue;
             }
+            self.push_tombstones(table)?;
             if !is_excluded {
                 self.sources.push(Source::Table(table.reader()?.cursor()));
             }

@@ -58,8 +58,8 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn new(inner: Arc<DbInner>) -> Self {
-        let owner = inner.locks.new_owner();
-        let lock_timeout_us = inner.options.row_lock_timeout_ms * 1000;
+        let owner = inner.rows.new_owner();
+        let lock_timeout_us = inner.rows.timeout_us();
         Transaction {
             inner,
             owner,
@@ -181,7 +181,7 @@ impl Transaction {
             self.data.truncate(savepoint.batch);
         }
         for row in self.locks.drain(savepoint.locks..) {
-            self.inner.locks.release(self.owner, row);
+            self.inner.rows.release(self.owner, row);
         }
         self.own.clear();
         let mut entries = self.data.entries();
@@ -257,7 +257,7 @@ impl Transaction {
 
     fn release_locks(&mut self) {
         for row in self.locks.drain(..) {
-            self.inner.locks.release(self.owner, row);
+            self.inner.rows.release(self.owner, row);
         }
     }
 

@@ -5,6 +5,7 @@
 //! docs/format/readers.md.
 
 use crate::db::inner::{DbInner, lock};
+use crate::db::tree::Tree;
 use crate::manifest::{FileName, ManifestPosition, Readers};
 use crate::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
@@ -14,14 +15,15 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Departing {
     files: Vec<(FileName, ManifestPosition)>,
-    /// What was found at the last look.
-    pub(crate) readers: u64,
+    /// What was found at the last check.
+    readers: u64,
 }
 
-impl Departing {
-    /// Files that wait for readers.
-    pub(crate) fn len(&self) -> usize {
-        self.files.len()
+impl Tree {
+    /// Readers found at the last check, and files that wait for readers.
+    pub(crate) fn readers_and_held_files(&self) -> (u64, u64) {
+        let departing = lock(&self.departing);
+        (departing.readers, departing.files.len() as u64)
     }
 }
 
@@ -31,12 +33,12 @@ impl DbInner {
     pub(crate) fn let_go(self: &Arc<Self>, names: Vec<FileName>) {
         // What a closing database lets go is removed by the close, or by the next opening.
         let Ok(_call) = self.lifecycle.enter() else { return };
-        if names.is_empty() && lock(&self.departing).len() == 0 {
+        if names.is_empty() && lock(&self.tree.departing).files.is_empty() {
             return;
         }
-        let position = self.manifest().position();
+        let position = self.tree.position();
         let (free, is_held) = {
-            let mut departing = lock(&self.departing);
+            let mut departing = lock(&self.tree.departing);
             departing.files.extend(names.into_iter().map(|name| (name, position)));
             // Behind the edits: a reader that is not found here reads them.
             let readers = Readers::look(&*self.world.files, &self.path);
@@ -47,7 +49,7 @@ impl DbInner {
                 files.into_iter().partition(|(_, released)| holds(*released));
             departing.files = held;
             // They are asked for again when garbage is collected next: a look may have failed.
-            (free, departing.len() > 0)
+            (free, !departing.files.is_empty())
         };
         if is_held {
             self.jobs.state().hold_garbage();
@@ -55,7 +57,8 @@ impl DbInner {
         let mut unneeded: Vec<PathBuf> = Vec::new();
         for (name, _) in free {
             let path = name.path(&self.path);
-            let is_recycled = matches!(name, FileName::Wal(_)) && self.writer().wal.recycle(&path);
+            let is_recycled =
+                matches!(name, FileName::Wal(_)) && self.commits.writer().wal.recycle(&path);
             if !is_recycled {
                 unneeded.push(path);
             }
@@ -68,10 +71,10 @@ impl DbInner {
         if orphans.is_empty() {
             return Ok(());
         }
-        let position = self.manifest().position();
+        let position = self.tree.position();
         let readers = Readers::look(&*self.world.files, &self.path)?;
         if readers.hold(position) {
-            let mut departing = lock(&self.departing);
+            let mut departing = lock(&self.tree.departing);
             departing.readers = readers.count;
             departing.files.extend(orphans.into_iter().map(|orphan| (orphan, position)));
             return Ok(());

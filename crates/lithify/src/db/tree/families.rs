@@ -7,7 +7,6 @@ use crate::manifest::{Change, Manifest};
 use crate::options::CfOptions;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl DbInner {
     pub(crate) fn open_family(
@@ -16,17 +15,15 @@ impl DbInner {
         options: CfOptions,
     ) -> Result<Arc<Family>> {
         if self.lifecycle.is_read_only()
-            && let Some(family) = self.families.load().values().find(|family| family.name == name)
+            && let Some(family) = self.tree.family_named(name)
             && *family.options() == options
         {
-            return Ok(Arc::clone(family));
+            return Ok(family);
         }
-        let mut writer = self.writer();
+        let mut writer = self.commits.writer();
         self.lifecycle.check_writable()?;
-        let mut manifest = self.manifest();
-        let families = self.families.load();
-        if let Some(family) = families.values().find(|family| family.name == name) {
-            let family = Arc::clone(family);
+        let mut manifest = self.tree.manifest();
+        if let Some(family) = self.tree.family_named(name) {
             if *family.options() != options {
                 self.change_options(&family, options, &mut manifest)?;
                 drop((manifest, writer));
@@ -42,7 +39,7 @@ impl DbInner {
                 id,
                 name: name.to_string(),
                 level_count: LEVEL_COUNT,
-                log_number: self.wal_number.load(Ordering::Acquire),
+                log_number: self.commits.newest_segment(),
                 options: options.to_text().into_bytes(),
             },
             Change::NextFamilyId(id + 1),
@@ -52,10 +49,10 @@ impl DbInner {
             return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
         };
         let version = Arc::clone(&stored.version);
-        let family = Family::new(id, name, options, version, &self.chunks);
-        let mut next = (**families).clone();
-        next.insert(id, Arc::clone(&family));
-        self.families.store(Arc::new(next));
+        let family = self.tree.new_family(id, name, options, version);
+        let mut families = (**self.tree.families()).clone();
+        families.insert(id, Arc::clone(&family));
+        self.tree.set_families(families);
         Ok(family)
     }
 
@@ -85,31 +82,32 @@ impl DbInner {
         }
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
-        self.replace_version(family, &state, &[]);
+        family.take_version(&state, &[]);
         Ok(())
     }
 
     pub(crate) fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
         // No group is being applied while the writer is held.
-        let mut writer = self.writer();
+        let mut writer = self.commits.writer();
         self.lifecycle.check_writable()?;
-        let mut manifest = self.manifest();
-        let families = self.families.load_full();
-        let Some(family) = families.values().find(|family| family.name == name) else {
+        let mut manifest = self.tree.manifest();
+        let Some(family) = self.tree.family_named(name) else {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("there is no column family {name:?}"),
             ));
         };
         self.sync_log(&mut writer)?;
-        let drop_family = vec![Change::DropFamily { id: family.id }];
-        let changes = if planted!(DroppedFamilyComesBack) { Vec::new() } else { drop_family };
+        let mut changes = vec![Change::DropFamily { id: family.id }];
+        if planted!(DroppedFamilyComesBack) {
+            changes.clear();
+        }
         let state = self.append_edit(&mut manifest, changes)?;
         family.mark_dropped();
-        let mut next = (*families).clone();
-        next.remove(&family.id);
-        self.families.store(Arc::new(next));
-        family.forget_tables(&self.chunks);
+        let mut families = (**self.tree.families()).clone();
+        families.remove(&family.id);
+        self.tree.set_families(families);
+        family.forget_tables(&self.tree.chunks);
         writer.active.forget(family.id);
         drop(manifest);
         drop(writer);

@@ -44,8 +44,8 @@ impl DbInner {
     pub(crate) fn freeze(self: &Arc<Self>) -> Result<Frozen> {
         self.lifecycle.check_writable()?;
         for _ in 0..TRIES {
-            let mut writer = self.writer();
-            match self.manifest.try_lock() {
+            let mut writer = self.commits.writer();
+            match self.tree.manifest.try_lock() {
                 Ok(manifest) => return Ok(self.freeze_held(&mut writer, &manifest)),
                 Err(TryLockError::Poisoned(held)) => {
                     return Ok(self.freeze_held(&mut writer, &held.into_inner()));
@@ -53,10 +53,10 @@ impl DbInner {
                 Err(TryLockError::WouldBlock) => {}
             }
             drop(writer);
-            drop(self.manifest());
+            drop(self.tree.manifest());
         }
-        let mut writer = self.writer();
-        let manifest = self.manifest();
+        let mut writer = self.commits.writer();
+        let manifest = self.tree.manifest();
         Ok(self.freeze_held(&mut writer, &manifest))
     }
 
@@ -66,9 +66,9 @@ impl DbInner {
         let mut state = (**manifest.state()).clone();
         let has_log = self.options.durability != Durability::None;
         let sequence = if has_log { writer.last_sequence } else { state.last_sequence };
-        let log = (has_log && self.has_writes_in_memory())
+        let log = (has_log && self.tree.has_writes_in_memory())
             .then(|| writer.wal.pin(state.oldest_log_needed()));
-        state.next_file_number = self.file_numbers.next().max(state.next_file_number);
+        state.next_file_number = self.workshop.file_numbers.next().max(state.next_file_number);
         state.last_sequence = state.last_sequence.max(sequence);
         let end = log.as_ref().and_then(|log| log.end);
         state.clean_close = end.map(|log_end| CleanClose { log_end, last_sequence: sequence });
@@ -83,13 +83,6 @@ impl DbInner {
         let writers_held_us = clock.now_us().saturating_sub(began_us);
         let inner = Arc::clone(self);
         Frozen { inner, state, sequence, flushed_through, writers_held_us, log }
-    }
-
-    fn has_writes_in_memory(&self) -> bool {
-        let families = self.families.load();
-        families
-            .values()
-            .any(|family| family.view().memories().any(|memory| !memory.table.is_empty()))
     }
 }
 
@@ -114,8 +107,8 @@ impl Frozen {
     /// Lets go of the log, once it is copied.
     pub(crate) fn release_log(&mut self) {
         if let Some(log) = self.log.take() {
-            self.inner.writer().wal.unpin(&log);
-            let oldest_needed = self.inner.manifest().state().oldest_log_needed();
+            self.inner.commits.writer().wal.unpin(&log);
+            let oldest_needed = self.inner.tree.oldest_log_needed();
             self.inner.release_segments(oldest_needed);
         }
     }
