@@ -105,6 +105,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         floors::check(source, &mut complaints);
         forbidden::check(source, &mut complaints);
         size::check(source, &mut complaints);
+        defects::check_sites(source, &mut complaints);
     }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);

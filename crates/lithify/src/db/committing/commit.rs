@@ -168,7 +168,7 @@ impl DbInner {
             return Err(Error::limit("a batch is larger than half of memory_budget_bytes")
                 .expected(format_args!("at most {limit} bytes"), data.bytes().len()));
         }
-        let sync = self.wants_sync(durability)?;
+        let sync = wants_sync(self.options.durability, durability)?;
         if data.is_empty() && !sync {
             return Ok(());
         }
@@ -186,22 +186,6 @@ impl DbInner {
         }
         self.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         result
-    }
-
-    /// Whether a commit with that durability syncs the log.
-    fn wants_sync(&self, durability: Option<Durability>) -> Result<bool> {
-        match (durability.unwrap_or(self.options.durability), self.options.durability) {
-            (Durability::Sync, Durability::None) => Err(Error::invalid(
-                "durability sync contradicts the database's durability none: there is no log",
-            )),
-            (Durability::Sync, _) => Ok(true),
-            (Durability::Buffered, Durability::None) => Err(Error::invalid(
-                "durability buffered contradicts the database's durability none: there is no log",
-            )),
-            (Durability::Buffered, _) => Ok(false),
-            (mode, of_database) if mode == of_database => Ok(false),
-            _ => Err(Error::invalid("durability interval and none are per database only")),
-        }
     }
 
     fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<()> {
@@ -299,7 +283,10 @@ impl DbInner {
                 pieces.extend(group.items().map(|pending| IoSlice::new(pending.data.bytes())));
                 writer.wal.append(self, &pieces)?;
             }
-            let is_due = sync && !planted!(CommitSyncSkipped);
+            let mut is_due = sync;
+            if planted!(CommitSyncSkipped) {
+                is_due = false;
+            }
             if is_due || self.interval_is_over(writer) {
                 self.commits.rest(|| writer.wal.sync(self))?;
             }
@@ -391,21 +378,40 @@ impl DbInner {
     }
 }
 
+/// Whether a commit with that durability syncs the log.
+fn wants_sync(of_database: Durability, durability: Option<Durability>) -> Result<bool> {
+    match (durability.unwrap_or(of_database), of_database) {
+        (Durability::Sync, Durability::None) => Err(Error::invalid(
+            "durability sync contradicts the database's durability none: there is no log",
+        )),
+        (Durability::Sync, _) => Ok(true),
+        (Durability::Buffered, Durability::None) => Err(Error::invalid(
+            "durability buffered contradicts the database's durability none: there is no log",
+        )),
+        (Durability::Buffered, _) => Ok(false),
+        (mode, of_database) if mode == of_database => Ok(false),
+        _ => Err(Error::invalid("durability interval and none are per database only")),
+    }
+}
+
 /// The last sequence number of `count` more behind `last`.
 ///
 /// # Errors
 /// [`ErrorKind::LimitExceeded`] if so many are not left; nothing was written.
 pub(crate) fn sequence_behind(last: SequenceNumber, count: u64) -> Result<SequenceNumber> {
     let next = last.checked_add(count);
-    next.filter(|next| *next <= COMMIT_SEQUENCE_MAX || planted!(SequencesRunOver)).ok_or_else(
-        || {
-            Error::limit("all sequence numbers are used up: copy the rows into a new database")
-                .expected(
-                    format_args!("at most {COMMIT_SEQUENCE_MAX}"),
-                    u128::from(last) + u128::from(count),
-                )
-        },
-    )
+    if planted!(SequencesRunOver)
+        && let Some(next) = next
+    {
+        return Ok(next);
+    }
+    next.filter(|next| *next <= COMMIT_SEQUENCE_MAX).ok_or_else(|| {
+        Error::limit("all sequence numbers are used up: copy the rows into a new database")
+            .expected(
+                format_args!("at most {COMMIT_SEQUENCE_MAX}"),
+                u128::from(last) + u128::from(count),
+            )
+    })
 }
 
 /// Counts of the entries of a group, booked together.

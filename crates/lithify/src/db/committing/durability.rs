@@ -59,9 +59,13 @@ impl DbInner {
 
     /// Syncs what is in the log now; false once there is nothing more to do.
     fn sync_at_interval(&self) -> bool {
-        self.lifecycle.check_open().is_ok()
-            && !self.lifecycle.has_failed()
-            && (planted!(IntervalThreadIdle) || self.sync_log_beside_appends().is_ok())
+        if self.lifecycle.check_open().is_err() || self.lifecycle.has_failed() {
+            return false;
+        }
+        if planted!(IntervalThreadIdle) {
+            return true;
+        }
+        self.sync_log_beside_appends().is_ok()
     }
 
     /// As [`DbInner::sync_log`], for what is in the log by now, while writers go on.

@@ -152,7 +152,10 @@ impl<T> GroupQueue<T> {
         let next = {
             let mut queue = lock(&self.queue);
             let next = queue.waiting.first().and_then(|queued| queued.slot.clone());
-            queue.has_leader = next.is_some() && !planted!(LeaderUnmarked);
+            queue.has_leader = next.is_some();
+            if planted!(LeaderUnmarked) {
+                queue.has_leader = false;
+            }
             next
         };
         if let Some(slot) = next {

@@ -302,12 +302,15 @@ impl WalSet {
 
     /// Takes the segments below `oldest_needed` out of the log, but for pinned ones.
     pub(crate) fn release_below(&mut self, oldest_needed: FileNumber) -> Vec<FileName> {
-        let oldest_needed = self.pins.iter().fold(oldest_needed, |oldest, pin| oldest.min(*pin));
+        let mut oldest_needed =
+            self.pins.iter().fold(oldest_needed, |oldest, pin| oldest.min(*pin));
         let mut unneeded = Vec::new();
         if planted!(SegmentsLeaked) {
             return unneeded;
         }
-        let oldest_needed = oldest_needed.saturating_add(planted!(SegmentReleasedEarly).into());
+        if planted!(SegmentReleasedEarly) {
+            oldest_needed = oldest_needed.saturating_add(1);
+        }
         while self.closed.front().is_some_and(|segment| segment.number < oldest_needed) {
             unneeded.extend(self.closed.pop_front().map(|segment| FileName::Wal(segment.number)));
         }

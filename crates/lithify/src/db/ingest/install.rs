@@ -132,11 +132,12 @@ impl DbInner {
                 !view.active.table.is_empty() || !view.immutable.is_empty()
             });
         }
+        if planted!(IngestUnderMemtable) {
+            return false;
+        }
         let view = family.view();
-        !planted!(IngestUnderMemtable)
-            && view
-                .memories()
-                .any(|memory| tables.iter().any(|table| memory.touches(&table.metadata.range)))
+        view.memories()
+            .any(|memory| tables.iter().any(|table| memory.touches(&table.metadata.range)))
     }
 
     fn make_live(
@@ -155,7 +156,7 @@ impl DbInner {
         let sequence = sequence_behind(writer.last_sequence, 1)?;
         let reserved = self.reserve_places(family, &tables);
         let levels: Vec<Level> = reserved.places.iter().map(|(level, _)| *level).collect();
-        self.describe(family, &mut tables, &levels, sequence);
+        describe(family, &mut tables, &levels, sequence);
         let mut changes = vec![Change::LastSequence(sequence)];
         changes.extend(tables.iter().zip(&levels).map(|(table, level)| Change::AddFile {
             family: family.id,
@@ -188,24 +189,25 @@ impl DbInner {
         }
         Places { inner: self, family, places }
     }
+}
 
-    /// Completes what the manifest is to know of the tables.
-    fn describe(
-        &self,
-        family: &Family,
-        tables: &mut [NewTable],
-        levels: &[Level],
-        sequence: SequenceNumber,
-    ) {
-        let policy = family.options().compression;
-        let level_count = family.view().version.level_count();
-        for (table, level) in tables.iter_mut().zip(levels) {
-            let metadata = &mut table.metadata;
-            metadata.ingested = true;
-            let sequence = sequence - SequenceNumber::from(planted!(IngestedTooOld));
-            metadata.smallest_sequence = sequence;
-            metadata.largest_sequence = sequence;
-            metadata.codec_debt = metadata.compression != policy.resolve(*level, level_count);
-        }
+/// Completes what the manifest is to know of the tables.
+fn describe(
+    family: &Family,
+    tables: &mut [NewTable],
+    levels: &[Level],
+    mut sequence: SequenceNumber,
+) {
+    if planted!(IngestedTooOld) {
+        sequence -= 1;
+    }
+    let policy = family.options().compression;
+    let level_count = family.view().version.level_count();
+    for (table, level) in tables.iter_mut().zip(levels) {
+        let metadata = &mut table.metadata;
+        metadata.ingested = true;
+        metadata.smallest_sequence = sequence;
+        metadata.largest_sequence = sequence;
+        metadata.codec_debt = metadata.compression != policy.resolve(*level, level_count);
     }
 }

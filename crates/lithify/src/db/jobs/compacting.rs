@@ -4,7 +4,7 @@ use crate::base::Level;
 use crate::compaction::flow::Drain;
 use crate::compaction::levels::LevelTargets;
 use crate::compaction::picker::{
-    BusySet, Compaction, CompactionKind, ManualPick, PickOptions, Picker, Reason, SubRange,
+    BusySet, Compaction, CompactionKind, PickOptions, Picker, Reason, SubRange,
 };
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
@@ -17,7 +17,7 @@ use crate::db::jobs::refusal::Work;
 use crate::db::jobs::stall::DrainShare;
 use crate::db::tree::family::Family;
 use crate::db::tree::versions::adopt_readers;
-use crate::manifest::{Change, FileMetadata, KeyRange, Version};
+use crate::manifest::{Change, FileMetadata, Version};
 use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
 use crate::table::ReadContext;
 use crate::{Error, ErrorKind, Result};
@@ -75,11 +75,13 @@ impl CompactionReceiver {
         } else {
             let mut record = records.pop().unwrap_or_default();
             self.inner.jobs.flow.note_compaction(&record);
-            self.inner.book_compaction(&self.compaction, &mut record);
+            complete_record(&self.compaction, &mut record);
+            self.inner.ledger.book_job(&record);
+            self.inner.ledger.count(counter_of(self.compaction.reason), 1);
         }
         self.inner.compaction_ended(&self.family, &self.compaction, failure.as_ref());
         if !is_failed && result.is_ok() {
-            self.inner.compaction_installed(&self.family, &self.compaction);
+            self.inner.jobs.forget_refusals(&self.family, &self.compaction);
         }
         self.drain.end();
         self.inner.jobs.notify();
@@ -147,7 +149,7 @@ impl DbInner {
             let busy = background.busy_or_new(family.id);
             busy.wake(now_us);
             let Some(compaction) = self.pick(family, busy, idle) else { continue };
-            if let Err(error) = self.check_pick(family, &compaction) {
+            if let Err(error) = check_pick(family, &compaction) {
                 busy.rest(&compaction, now_us);
                 wrong.push((family.id, error));
                 continue;
@@ -169,14 +171,6 @@ impl DbInner {
         taken
     }
 
-    /// Refuses a wrong pick before it has done any work.
-    fn check_pick(&self, family: &Family, compaction: &Compaction) -> Result<()> {
-        if planted!(GrownWithoutSources) {
-            return Ok(());
-        }
-        compaction.check(&family.view().version)
-    }
-
     fn pick(&self, family: &Family, busy: &BusySet, idle: bool) -> Option<Compaction> {
         let view = family.view();
         let targets = family.level_targets(&view.version);
@@ -184,7 +178,7 @@ impl DbInner {
         self.picker(family, &view.version, &targets, busy, &cursors, idle).pick()
     }
 
-    fn picker<'a>(
+    pub(super) fn picker<'a>(
         &self,
         family: &Family,
         version: &'a Version,
@@ -210,7 +204,7 @@ impl DbInner {
     }
 
     /// Moves the table, or submits the jobs. What fails at once is noted.
-    fn run_compaction(
+    pub(super) fn run_compaction(
         self: &Arc<Self>,
         family: &Arc<Family>,
         compaction: Compaction,
@@ -219,7 +213,7 @@ impl DbInner {
             let moved = self.move_table(family, &compaction);
             self.compaction_ended(family, &compaction, moved.as_ref().err());
             if moved.is_ok() {
-                self.compaction_installed(family, &compaction);
+                self.jobs.forget_refusals(family, &compaction);
             }
             self.update_flow();
             self.jobs.notify();
@@ -294,8 +288,10 @@ impl DbInner {
                 tombstones.push(table.reader()?.range_tombstones(&mut context)?);
             }
             if *level == 0 {
-                let runs = tables.iter().skip(usize::from(planted!(RunLeftOut)));
-                inputs.extend(runs.map(|table| run(vec![Arc::clone(table)])));
+                inputs.extend(tables.iter().map(|table| run(vec![Arc::clone(table)])));
+                if planted!(RunLeftOut) {
+                    inputs.remove(inputs.len() - tables.len());
+                }
             } else {
                 inputs.push(run(tables.clone()));
             }
@@ -353,7 +349,7 @@ impl DbInner {
                 codec_debt: table.metadata.compression != wanted,
             });
         }
-        self.push_cursor(family, compaction, &mut changes);
+        push_cursor(family, compaction, &mut changes);
         let state = self.append_edit(&mut manifest, changes)?;
         family.take_version(&state, &[]);
         self.ledger.book_job(&JobRecord {
@@ -363,15 +359,6 @@ impl DbInner {
         });
         self.ledger.count(counter_of(compaction.reason), 1);
         Ok(())
-    }
-
-    fn push_cursor(&self, family: &Family, compaction: &Compaction, changes: &mut Vec<Change>) {
-        let mut cursors = lock(&family.cursors);
-        cursors.advance(compaction);
-        if let Some(key) = cursors.key(compaction.source_level) {
-            let level = compaction.source_level;
-            changes.push(Change::CompactionCursor { family: family.id, level, key: key.into() });
-        }
     }
 
     fn install_compaction(
@@ -406,31 +393,12 @@ impl DbInner {
             let level = compaction.target_level;
             changes.push(Change::AddFile { family: family.id, level, metadata });
         }
-        self.push_cursor(family, compaction, &mut changes);
+        push_cursor(family, compaction, &mut changes);
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         family.take_version(&state, &[]);
         self.jobs.state().hold_garbage();
         Ok(())
-    }
-
-    fn book_compaction(&self, compaction: &Compaction, record: &mut JobRecord) {
-        record.target_level = compaction.target_level;
-        for (level, table) in compaction.input_tables() {
-            if level == compaction.target_level && level != compaction.source_level {
-                record.read_target_bytes += table.metadata.size_bytes;
-            } else {
-                record.read_source_bytes += table.metadata.size_bytes;
-            }
-        }
-        self.ledger.book_job(record);
-        self.ledger.count(counter_of(compaction.reason), 1);
-    }
-
-    fn compaction_installed(&self, family: &Family, compaction: &Compaction) {
-        if let Some(busy) = self.jobs.state().busy_mut(family.id) {
-            busy.forget_refusals(compaction);
-        }
     }
 
     /// A compaction runs no more. If it failed its tables rest, unless only space was wanting; all at
@@ -449,130 +417,35 @@ impl DbInner {
         }
         background.compaction_count = background.compaction_count.saturating_sub(1);
     }
+}
 
-    /// Compacts a range level by level down to the last one, which is rewritten in place.
-    pub(crate) fn compact_range(
-        self: &Arc<Self>,
-        family: &Arc<Family>,
-        start: Option<&[u8]>,
-        end: Option<&[u8]>,
-    ) -> Result<()> {
-        if let (Some(start), Some(end)) = (start, end)
-            && start > end
-        {
-            return Err(Error::invalid("the range to compact ends before it starts"));
+/// Refuses a wrong pick before it has done any work.
+pub(super) fn check_pick(family: &Family, compaction: &Compaction) -> Result<()> {
+    if planted!(GrownWithoutSources) {
+        return Ok(());
+    }
+    compaction.check(&family.view().version)
+}
+
+/// Moves the place where a level was last compacted on, and has the edit record it.
+fn push_cursor(family: &Family, compaction: &Compaction, changes: &mut Vec<Change>) {
+    let mut cursors = lock(&family.cursors);
+    cursors.advance(compaction);
+    if let Some(key) = cursors.key(compaction.source_level) {
+        let level = compaction.source_level;
+        changes.push(Change::CompactionCursor { family: family.id, level, key: key.into() });
+    }
+}
+
+/// Completes the record of a compaction by what it read.
+fn complete_record(compaction: &Compaction, record: &mut JobRecord) {
+    record.target_level = compaction.target_level;
+    for (level, table) in compaction.input_tables() {
+        if level == compaction.target_level && level != compaction.source_level {
+            record.read_target_bytes += table.metadata.size_bytes;
+        } else {
+            record.read_source_bytes += table.metadata.size_bytes;
         }
-        self.compact_by_hand(family, Level::MAX, start, end)
-    }
-
-    /// Merges what level 0 holds into the base level.
-    pub(crate) fn compact_level0(self: &Arc<Self>, family: &Arc<Family>) -> Result<()> {
-        self.compact_by_hand(family, 1, None, None)
-    }
-
-    /// Flushes, then compacts the keys of a range out of the first `levels` levels.
-    fn compact_by_hand(
-        self: &Arc<Self>,
-        family: &Arc<Family>,
-        levels: Level,
-        start: Option<&[u8]>,
-        end: Option<&[u8]>,
-    ) -> Result<()> {
-        self.flush_family(family)?;
-        let claimed = |inner: &DbInner| inner.jobs.state().manual.insert(family.id);
-        self.jobs
-            .wait_for_change(None, || self.lifecycle.check_writable().is_err() || claimed(self));
-        let result = self.compact_levels(family, levels, start, end);
-        self.jobs.state().manual.remove(&family.id);
-        self.jobs.notify();
-        // What this call itself held while the compactions ended.
-        self.collect_garbage();
-        self.schedule_all_compactions();
-        result
-    }
-
-    fn compact_levels(
-        self: &Arc<Self>,
-        family: &Arc<Family>,
-        levels: Level,
-        start: Option<&[u8]>,
-        end: Option<&[u8]>,
-    ) -> Result<()> {
-        let level_count = family.view().version.level_count();
-        for level in 0..level_count.min(levels) {
-            let is_last = level + 1 == level_count;
-            let mut from = start.map(<[u8]>::to_vec);
-            loop {
-                self.lifecycle.check_writable()?;
-                family.check_alive()?;
-                let view = family.view_full();
-                let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
-                    break;
-                };
-                let seen = self.jobs.changed.generation();
-                match self.begin_manual(family, level, &range)? {
-                    ManualPick::Nothing => break,
-                    ManualPick::Busy => self.wait_for_change(family, seen),
-                    ManualPick::Compact(compaction) => {
-                        let done = compaction.range.largest.to_vec();
-                        self.run_and_wait(family, compaction)?;
-                        if is_last {
-                            // Behind what was just rewritten in place.
-                            from = Some([&done[..], &[0]].concat());
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn begin_manual(&self, family: &Family, level: Level, range: &KeyRange) -> Result<ManualPick> {
-        let mut background = self.jobs.state();
-        let busy = background.busy_or_new(family.id);
-        busy.wake_all();
-        let view = family.view();
-        let targets = family.level_targets(&view.version);
-        let pick = {
-            let cursors = lock(&family.cursors);
-            self.picker(family, &view.version, &targets, busy, &cursors, false)
-                .pick_manual(level, range)
-        };
-        if let ManualPick::Compact(compaction) = &pick {
-            self.check_pick(family, compaction)?;
-            busy.add(compaction);
-            background.compaction_count += 1;
-        }
-        Ok(pick)
-    }
-
-    /// Waits until something has changed since the event was at `seen`, or nothing runs.
-    fn wait_for_change(&self, family: &Family, seen: u64) {
-        self.jobs.wait_for_change(None, || {
-            let background = self.jobs.state();
-            let running = background.busy(family.id).map_or(0, BusySet::running);
-            self.lifecycle.check_writable().is_err()
-                || running == 0
-                || self.jobs.changed.generation() != seen
-        });
-    }
-
-    fn run_and_wait(self: &Arc<Self>, family: &Arc<Family>, compaction: Compaction) -> Result<()> {
-        let refusals = self.jobs.refusals();
-        let probe = compaction.input_tables().next().map(|(_, table)| Arc::clone(table));
-        // What fails at once is noted as what fails later is.
-        let _ = self.run_compaction(family, compaction);
-        self.jobs.wait_for_change(None, || {
-            let background = self.jobs.state();
-            let busy = background.busy(family.id);
-            let is_running = match (&probe, busy) {
-                (Some(table), Some(busy)) => busy.is_running(table),
-                _ => false,
-            };
-            !is_running || self.lifecycle.has_failed()
-        });
-        self.lifecycle.check_writable()?;
-        self.jobs.check_refused(Work::Compaction, std::slice::from_ref(family), refusals)
     }
 }
 
@@ -580,30 +453,6 @@ impl DbInner {
 /// tables rest; but for want of space they don't, and others would want some too.
 fn lets_others_run(error: &Error) -> bool {
     error.kind() != ErrorKind::NoSpace
-}
-
-/// The part of a level's keys from `start` to before `end`, as far as there are tables.
-fn range_of(
-    version: &Version,
-    level: Level,
-    start: Option<&[u8]>,
-    end: Option<&[u8]>,
-) -> Option<KeyRange> {
-    let mut ranges = version.level(level).iter().map(|table| table.metadata.range.clone());
-    let first = ranges.next()?;
-    let mut range = ranges.fold(first, |all, one| all.union(&one));
-    if let Some(start) = start
-        && start > &range.smallest[..]
-    {
-        range.smallest = start.into();
-    }
-    if let Some(end) = end
-        && !range.ends_before(end)
-    {
-        range.largest = end.into();
-        range.largest_exclusive = true;
-    }
-    (!range.ends_before(&range.smallest)).then_some(range)
 }
 
 fn counter_of(reason: Reason) -> Counter {

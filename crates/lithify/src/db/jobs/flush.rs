@@ -186,7 +186,10 @@ impl DbInner {
 
     /// Whether one edit makes the memtables of all families live: without a log.
     fn flushes_all_at_once(&self) -> bool {
-        self.options.durability == Durability::None && !planted!(FamiliesFlushedApart)
+        if planted!(FamiliesFlushedApart) {
+            return false;
+        }
+        self.options.durability == Durability::None
     }
 
     fn submit_flush(self: &Arc<Self>, mut flushes: Vec<FamilyFlush>) {
@@ -303,11 +306,10 @@ impl DbInner {
             let before = state.map_or((0, 0), |f| (f.flushed_through, f.log_number));
             let taken = part.map_or(&[][..], |part| &part.memories);
             let log_number = oldest_segment_without(&family.view(), taken).min(wal_number);
-            let sequence = match part {
-                Some(part) => part.complete_through().max(before.0),
-                None if planted!(FlushClaimsAllFamilies) => last_sequence.max(before.0),
-                None => before.0,
-            };
+            let mut sequence = part.map_or(0, FamilyFlush::complete_through).max(before.0);
+            if planted!(FlushClaimsAllFamilies) && part.is_none() {
+                sequence = last_sequence.max(before.0);
+            }
             let log_number = log_number.max(before.1);
             if (sequence, log_number) != before {
                 changes.push(Change::FlushedThrough { family: *id, sequence, log_number });
@@ -361,9 +363,11 @@ impl DbInner {
     /// Makes durable what was committed before a flush that found nothing to write, or whose tables
     /// another one had begun: other families, and writes of this one that came meanwhile.
     fn sync_what_was_not_flushed(&self) -> Result<()> {
+        if planted!(EmptyFlushSyncsNothing) {
+            return Ok(());
+        }
         match self.options.durability {
             Durability::None => Ok(()),
-            _ if planted!(EmptyFlushSyncsNothing) => Ok(()),
             _ => self.sync_log_beside_appends(),
         }
     }

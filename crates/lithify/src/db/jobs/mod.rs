@@ -9,12 +9,15 @@
 pub(crate) mod background;
 pub(crate) mod compacting;
 pub(crate) mod flush;
+pub(crate) mod manual;
 pub(crate) mod refusal;
 pub(crate) mod removal;
 pub(crate) mod stall;
 
 use crate::base::lock;
+use crate::compaction::picker::Compaction;
 use crate::compaction::scheduler::{Job, Scheduler, Shutdown};
+use crate::db::tree::family::Family;
 use crate::fs::Event;
 use background::Background;
 use stall::Flow;
@@ -60,6 +63,13 @@ impl Jobs {
     /// Tells all who wait for a change that there was one.
     pub(crate) fn notify(&self) {
         self.changed.notify_all();
+    }
+
+    /// What the tables of a compaction rest for has passed: it was done.
+    fn forget_refusals(&self, family: &Family, compaction: &Compaction) {
+        if let Some(busy) = self.state().busy_mut(family.id) {
+            busy.forget_refusals(compaction);
+        }
     }
 
     /// Waits at an event through the scheduler, so that with no background threads the waiter does

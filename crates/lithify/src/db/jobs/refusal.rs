@@ -84,8 +84,10 @@ impl DbInner {
     /// the state on disk is unknown writing stops; a database that is being closed, or has stopped
     /// writing already, takes no note.
     pub(crate) fn is_refusal(&self, error: &Error) -> bool {
-        let is_unknown = error.kind() == ErrorKind::Poisoned
-            || (planted!(RefusalStopsWriting) && error.kind() != ErrorKind::NoSpace);
+        let mut is_unknown = error.kind() == ErrorKind::Poisoned;
+        if planted!(RefusalStopsWriting) && error.kind() != ErrorKind::NoSpace {
+            is_unknown = true;
+        }
         if is_unknown {
             self.lifecycle.poison(error);
         }
@@ -148,8 +150,8 @@ impl Jobs {
 }
 
 fn refused(error: Option<&Error>) -> Result<()> {
-    match error {
-        Some(error) if !planted!(RefusalNotReported) => Err(error.clone()),
-        _ => Ok(()),
+    if planted!(RefusalNotReported) {
+        return Ok(());
     }
+    error.cloned().map_or(Ok(()), Err)
 }

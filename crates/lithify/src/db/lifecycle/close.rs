@@ -31,12 +31,12 @@ impl DbInner {
             if !self.lifecycle.begin_close() {
                 return Ok(());
             }
-            if self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
+            if self.is_flushed_at_close() {
                 self.tree.switch_all_memtables(&mut writer);
             }
         }
         self.jobs.notify();
-        let flushed = match self.is_flushed_at_close() && !planted!(ClosedAfterFlush) {
+        let flushed = match self.is_flushed_at_close() {
             true => self.flush_at_close(),
             false => Ok(()),
         };
@@ -56,9 +56,10 @@ impl DbInner {
 
     /// Without a log nothing is durable but what is in tables.
     fn is_flushed_at_close(&self) -> bool {
-        self.options.durability == Durability::None
-            && self.lifecycle.check_works().is_ok()
-            && !planted!(CloseWithoutFlush)
+        if planted!(CloseWithoutFlush) || planted!(ClosedAfterFlush) {
+            return false;
+        }
+        self.options.durability == Durability::None && self.lifecycle.check_works().is_ok()
     }
 
     /// Flushes what is in memory: it has no other place. A flush that began before may be refused, and
@@ -111,7 +112,10 @@ impl DbInner {
     /// Removes the tables that the last state does not name. One that cannot be removed goes at the
     /// next opening.
     fn remove_unnamed_tables(&self) {
-        if self.lifecycle.is_read_only() || planted!(CloseLeavesTables) {
+        if planted!(CloseLeavesTables) {
+            return;
+        }
+        if self.lifecycle.is_read_only() {
             return;
         }
         let (state, number, position) = {

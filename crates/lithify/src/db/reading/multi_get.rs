@@ -62,8 +62,10 @@ impl<'k> Batch<'k> {
         let count = keys.len();
         let mut sorted: Vec<_> = keys.map(HashedKey::new).zip(0..).collect();
         sorted.sort_unstable_by(|(a, _), (b, _)| a.bytes.cmp(b.bytes));
-        let (keys, places) = sorted.into_iter().unzip();
-        let places = if planted!(MultiGetMisplaced) { (0..count).collect() } else { places };
+        let (keys, mut places): (_, Vec<usize>) = sorted.into_iter().unzip();
+        if planted!(MultiGetMisplaced) {
+            places.sort_unstable();
+        }
         Batch {
             sequence,
             tombstones,

@@ -5,6 +5,7 @@ use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::tree::family::{Family, View};
+use crate::fs::Environment;
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
@@ -45,7 +46,7 @@ impl DbInner {
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
-        let found = self.get_in(&view, key, sequence, &tombstones, &mut meter)?;
+        let found = get_in(&view, key, sequence, &tombstones, clock, &mut meter)?;
         if let Some(value) = &found {
             let value_bytes = value.len() as u64;
             self.ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, value_bytes)]);
@@ -104,54 +105,6 @@ impl DbInner {
         }
     }
 
-    /// The value of a key in a view. Every entry of a key in a newer run is newer than those in
-    /// older runs, so the first run with an entry or a covering range tombstone decides.
-    fn get_in(
-        &self,
-        view: &View,
-        key: &[u8],
-        sequence: SequenceNumber,
-        tombstones: &TombstoneSet,
-        meter: &mut WorkMeter,
-    ) -> Result<Option<Slice>> {
-        let covering = match tombstones.is_empty() {
-            true => 0,
-            false => tombstones.covering_sequence(key, sequence),
-        };
-        for memory in view.memories() {
-            if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
-                let live = kind == ValueKind::Put && trailer.sequence() >= covering;
-                return Ok(live.then(|| Slice::copy_from(value)));
-            }
-        }
-        if covering > 0 {
-            return Ok(None);
-        }
-        let mut context =
-            ReadContext { clock: &*self.world.environment, meter: Some(meter), fill_cache: true };
-        // Every filter is asked by the same hash.
-        let key = HashedKey::new(key);
-        for table in view.version.level(0) {
-            if table.metadata.range.contains(key.bytes) {
-                match get_in_table(table, key, sequence, &mut context)? {
-                    Found::Nothing => {}
-                    Found::Deleted => return Ok(None),
-                    Found::Value(value) => return Ok(Some(value)),
-                }
-            }
-        }
-        for level in 1..view.version.level_count() {
-            if let Some(table) = view.version.table_for_key(level, key.bytes) {
-                match get_in_table(table, key, sequence, &mut context)? {
-                    Found::Nothing => {}
-                    Found::Deleted => return Ok(None),
-                    Found::Value(value) => return Ok(Some(value)),
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// A cursor over the keys that begin with `prefix`.
     pub(crate) fn open_prefix_cursor(
         self: &Arc<Self>,
@@ -176,35 +129,9 @@ impl DbInner {
             }
         }
         let mut meter = WorkMeter::default();
-        let newest = self.newest_in_tables(&view, key, &mut meter);
+        let newest = newest_in_tables(&view, key, &*self.world.environment, &mut meter);
         self.ledger.book_codecs(Cause::UserRead, 0, &meter, 0.0);
         newest
-    }
-
-    fn newest_in_tables(
-        &self,
-        view: &View,
-        key: &[u8],
-        meter: &mut WorkMeter,
-    ) -> Result<SequenceNumber> {
-        let mut context =
-            ReadContext { meter: Some(meter), ..ReadContext::new(&*self.world.environment) };
-        let level0 = view.version.level(0).iter();
-        let deeper = (1..view.version.level_count())
-            .filter_map(|level| view.version.table_for_key(level, key));
-        for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
-            let reader = table.reader()?;
-            let covering = match table.metadata.range_tombstones {
-                0 => 0,
-                _ => reader.range_tombstones(&mut context)?.covering_sequence(key, SEQUENCE_MAX),
-            };
-            let entry = reader.get(key, SEQUENCE_MAX, &mut context)?;
-            let newest = entry.map_or(0, |(trailer, _)| trailer.sequence()).max(covering);
-            if newest > 0 {
-                return Ok(newest);
-            }
-        }
-        Ok(0)
     }
 
     pub(crate) fn open_cursor(
@@ -261,6 +188,78 @@ impl DbInner {
         *rows.meter() = meter;
         Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
+}
+
+/// The value of a key in a view. Every entry of a key in a newer run is newer than those in
+/// older runs, so the first run with an entry or a covering range tombstone decides.
+fn get_in(
+    view: &View,
+    key: &[u8],
+    sequence: SequenceNumber,
+    tombstones: &TombstoneSet,
+    clock: &dyn Environment,
+    meter: &mut WorkMeter,
+) -> Result<Option<Slice>> {
+    let covering = match tombstones.is_empty() {
+        true => 0,
+        false => tombstones.covering_sequence(key, sequence),
+    };
+    for memory in view.memories() {
+        if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
+            let live = kind == ValueKind::Put && trailer.sequence() >= covering;
+            return Ok(live.then(|| Slice::copy_from(value)));
+        }
+    }
+    if covering > 0 {
+        return Ok(None);
+    }
+    let mut context = ReadContext { clock, meter: Some(meter), fill_cache: true };
+    // Every filter is asked by the same hash.
+    let key = HashedKey::new(key);
+    for table in view.version.level(0) {
+        if table.metadata.range.contains(key.bytes) {
+            match get_in_table(table, key, sequence, &mut context)? {
+                Found::Nothing => {}
+                Found::Deleted => return Ok(None),
+                Found::Value(value) => return Ok(Some(value)),
+            }
+        }
+    }
+    for level in 1..view.version.level_count() {
+        if let Some(table) = view.version.table_for_key(level, key.bytes) {
+            match get_in_table(table, key, sequence, &mut context)? {
+                Found::Nothing => {}
+                Found::Deleted => return Ok(None),
+                Found::Value(value) => return Ok(Some(value)),
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn newest_in_tables(
+    view: &View,
+    key: &[u8],
+    clock: &dyn Environment,
+    meter: &mut WorkMeter,
+) -> Result<SequenceNumber> {
+    let mut context = ReadContext { meter: Some(meter), ..ReadContext::new(clock) };
+    let level0 = view.version.level(0).iter();
+    let deeper =
+        (1..view.version.level_count()).filter_map(|level| view.version.table_for_key(level, key));
+    for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
+        let reader = table.reader()?;
+        let covering = match table.metadata.range_tombstones {
+            0 => 0,
+            _ => reader.range_tombstones(&mut context)?.covering_sequence(key, SEQUENCE_MAX),
+        };
+        let entry = reader.get(key, SEQUENCE_MAX, &mut context)?;
+        let newest = entry.map_or(0, |(trailer, _)| trailer.sequence()).max(covering);
+        if newest > 0 {
+            return Ok(newest);
+        }
+    }
+    Ok(0)
 }
 
 fn get_in_table(

@@ -32,7 +32,10 @@ impl SnapshotList {
         let was_oldest = counts.keys().next() == Some(&sequence);
         if let Some(count) = counts.get_mut(&sequence) {
             *count -= 1;
-            if *count == 0 || planted!(TwinSnapshotReleased) {
+            if planted!(TwinSnapshotReleased) {
+                *count = 0;
+            }
+            if *count == 0 {
                 counts.remove(&sequence);
                 return was_oldest;
             }

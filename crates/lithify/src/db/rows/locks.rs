@@ -189,7 +189,10 @@ impl LockTable {
                 _ => false,
             }
         };
-        if removed && !planted!(RowFreedSilently) {
+        if planted!(RowFreedSilently) {
+            return;
+        }
+        if removed {
             stripe.freed.notify_all();
         }
     }

@@ -276,20 +276,21 @@ impl Transaction {
         let row = RowId::new(family.id(), key);
         let (inner, clock) = (&self.inner, &*self.inner.world.environment);
         let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
-        let grant = match planted!(RowLockSkipped) {
-            true => Grant::Held,
-            false => {
-                inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?
-            }
-        };
+        let mut grant = Grant::Held;
+        if !planted!(RowLockSkipped) {
+            grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
+        }
         inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
-        let newest = self.inner.newest_sequence(&family.family, key)?;
-        if newest > snapshot.sequence && !planted!(ConflictOverlooked) {
+        let mut newest = self.inner.newest_sequence(&family.family, key)?;
+        if planted!(ConflictOverlooked) {
+            newest = 0;
+        }
+        if newest > snapshot.sequence {
             self.inner.ledger.count(Counter::Conflicts, 1);
             return Err(Error::new(
                 ErrorKind::Conflict,

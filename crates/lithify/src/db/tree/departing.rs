@@ -80,11 +80,15 @@ impl DbInner {
             return Ok(());
         }
         // One that is gone already is no orphan any more.
-        let remove = |path: &Path| match self.world.files.remove(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound && !planted!(GoneOrphanIsError) => {
-                Ok(())
+        let remove = |path: &Path| {
+            let removed = self.world.files.remove(path);
+            if planted!(GoneOrphanIsError) {
+                return removed;
             }
-            removed => removed,
+            match removed {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            }
         };
         orphans.iter().try_for_each(|orphan| remove(&orphan.path(&self.path)))
     }
