@@ -10,6 +10,7 @@
 
 mod counting;
 mod directory;
+#[cfg(feature = "internals")]
 mod memory;
 mod posix;
 mod rate;
@@ -18,18 +19,21 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use counting::{CountingFileSystem, FileCounts};
+internal_use!(counting::{CountingFileSystem, FileCounts});
 pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
     SyncPause, Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
 pub(crate) use rate::RateLimit;
-pub use transfer::{PIECE_BYTES, TransferListener, TransferOptions, TransferProgress};
 pub(crate) use transfer::{Pieces, Transfer};
+pub use transfer::{TransferListener, TransferOptions, TransferProgress};
+internal_use!(transfer::PIECE_BYTES);
 
-use crate::base::Clock;
+pub use crate::base::Clock;
 use crate::{Error, Result};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -177,7 +181,7 @@ pub trait File: Send + Sync {
 }
 
 /// Does a request at once through the blocking calls.
-pub fn perform<F: File + ?Sized>(file: &F, request: IoRequest) -> IoOutcome {
+pub(crate) fn perform<F: File + ?Sized>(file: &F, request: IoRequest) -> IoOutcome {
     match request {
         IoRequest::Read { offset, mut buffer } => match file.read_at(&mut buffer, offset) {
             Ok(count) => {
@@ -277,7 +281,7 @@ pub struct World {
 }
 
 /// Reads exactly `length` bytes at `offset`; a shorter file is corruption that names the place.
-pub fn read_exact_at(file: &dyn File, offset: u64, length: usize) -> Result<Vec<u8>> {
+pub(crate) fn read_exact_at(file: &dyn File, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut buffer = vec![0; length];
     let count = file.read_at(&mut buffer, offset)?;
     if count < length {

@@ -459,7 +459,7 @@ impl TableBuilder {
     }
 
     /// Has the index be cut at other sizes than tables have.
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[cfg(any(test, feature = "internals"))]
     pub(super) fn cut_index_at(&mut self, flat_size_max: usize, partition_size: usize) {
         self.index.cut_at(flat_size_max, partition_size);
     }

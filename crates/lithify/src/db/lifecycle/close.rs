@@ -56,7 +56,10 @@ impl DbInner {
 
     /// Without a log nothing is durable but what is in tables.
     fn is_flushed_at_close(&self) -> bool {
-        if planted!(CloseWithoutFlush) || planted!(ClosedAfterFlush) {
+        if planted!(CloseWithoutFlush) {
+            return false;
+        }
+        if planted!(ClosedAfterFlush) {
             return false;
         }
         self.options.durability == Durability::None && self.lifecycle.check_works().is_ok()
