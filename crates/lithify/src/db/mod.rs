@@ -4,8 +4,13 @@
 //! memtables), the read path, snapshots, row locks, transactions, and the bridge to background
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
+//! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
+//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`
+//! and `statistics` use the parts and own nothing.
+//!
 //! All handles may be used from any thread. Locks are taken in this order, and none is held while
-//! waiting: sync turn, writer, next log segment, manifest, a family's view, background.
+//! waiting: sync turn, writer, next log segment, manifest, a family's view, background
+//! ([`jobs::Jobs::state`]).
 
 mod activity;
 mod checkpoint;
