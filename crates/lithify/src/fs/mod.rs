@@ -10,6 +10,7 @@
 
 mod counting;
 mod directory;
+mod exact_read;
 #[cfg(feature = "internals")]
 mod memory;
 mod posix;
@@ -21,6 +22,7 @@ mod tests;
 
 internal_use!(counting::{CountingFileSystem, FileCounts});
 pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
+internal_use!(exact_read::read_exact_at);
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub use memory::{
@@ -278,16 +280,4 @@ pub struct World {
     pub files: Arc<dyn FileSystem>,
     /// Clocks, threads, waiting.
     pub environment: Arc<dyn Environment>,
-}
-
-/// Reads exactly `length` bytes at `offset`; a shorter file is corruption that names the place.
-pub(crate) fn read_exact_at(file: &dyn File, offset: u64, length: usize) -> Result<Vec<u8>> {
-    let mut buffer = vec![0; length];
-    let count = file.read_at(&mut buffer, offset)?;
-    if count < length {
-        return Err(Error::corruption("file ends early")
-            .at(file.path(), offset)
-            .expected(format_args!("{length} bytes"), format_args!("{count} bytes")));
-    }
-    Ok(buffer)
 }
