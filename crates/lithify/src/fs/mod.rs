@@ -35,8 +35,8 @@ pub(crate) use transfer::{Pieces, Transfer};
 pub use transfer::{TransferListener, TransferOptions, TransferProgress};
 internal_use!(transfer::PIECE_BYTES);
 
+use crate::Result;
 pub use crate::base::Clock;
-use crate::{Error, Result};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
