@@ -5,7 +5,7 @@
 //! the number of a case: whatever is found is found again by `lithify-sim replay CHECK CASE`.
 //!
 //! It uses the engine's public interface and its world in memory, and for fuzzing the ways into
-//! private decoders that the feature `fuzzing` opens; the binary `lithify-sim` and the tests call
+//! private decoders that the feature `internals` opens; the binary `lithify-sim` and the tests call
 //! the same checks.
 
 pub mod check;

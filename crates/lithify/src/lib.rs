@@ -1,36 +1,101 @@
 //! Lithify: an embedded log-structured-merge key-value store whose compression is set per level
 //! and whose every byte and CPU microsecond is booked where it arises.
+//!
+//! Start at [`Db`]. What one needs beside it: [`backup`], [`verify`] and [`repair`] for whole
+//! databases, [`stats`] to read what [`Db::stats`] gives, [`fs`] to run on another file system.
+//!
+//! The feature `internals` opens the rooms below to the project's own harnesses: simulator, fuzz
+//! targets, laboratory, inspection by the command, benchmarks and tests. It promises nothing.
 
+// A room uses of the others what it needs; the harnesses use the rest. With the feature the compiler
+// still finds what nobody uses.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
+
+/// Makes what a user does not need public for the harnesses.
+macro_rules! internal_use {
+    ($($path:tt)*) => {
+        #[cfg(feature = "internals")]
+        #[doc(hidden)]
+        pub use $($path)*;
+        #[cfg(not(feature = "internals"))]
+        pub(crate) use $($path)*;
+    };
+}
+
+#[cfg(feature = "internals")]
 #[doc(hidden)]
 #[macro_use]
 pub mod planted;
+#[cfg(not(feature = "internals"))]
+#[macro_use]
+mod planted;
 
 pub mod backup;
-pub mod base;
-pub mod cache;
-pub mod codec;
-pub mod compaction;
 mod db;
 mod error;
-pub mod format;
 pub mod fs;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-pub mod inspect;
 mod iter;
-pub mod manifest;
-#[doc(hidden)]
-pub mod memtable;
 mod options;
 pub mod repair;
 pub mod stats;
-pub mod table;
 pub mod verify;
-pub mod wal;
 
-pub use base::Slice;
-pub use codec::Compression;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod base;
+#[cfg(not(feature = "internals"))]
+mod base;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod cache;
+#[cfg(not(feature = "internals"))]
+mod cache;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod codec;
+#[cfg(not(feature = "internals"))]
+mod codec;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod compaction;
+#[cfg(not(feature = "internals"))]
+mod compaction;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod format;
+#[cfg(not(feature = "internals"))]
+mod format;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod fuzzing;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod inspect;
+#[cfg(not(feature = "internals"))]
+mod inspect;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod manifest;
+#[cfg(not(feature = "internals"))]
+mod manifest;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod memtable;
+#[cfg(not(feature = "internals"))]
+mod memtable;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod table;
+#[cfg(not(feature = "internals"))]
+mod table;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod wal;
+#[cfg(not(feature = "internals"))]
+mod wal;
+
+pub use base::{KEY_SIZE_MAX, Slice, VALUE_SIZE_MAX};
+pub use codec::{CodecId, Compression, Encoder};
 pub use compaction::CodecPolicy;
 pub use db::{
     Batch, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows,
@@ -39,6 +104,7 @@ pub use db::{
 pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
+pub use wal::{RecoveryReport, SegmentFile, StopReason};
 
 /// The example of the README, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -108,6 +108,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         floors::check(source, &mut complaints);
         forbidden::check(source, &mut complaints);
         size::check(source, &mut complaints);
+        defects::check_sites(source, &mut complaints);
     }
     floors::check_lists(tree, &sources, &mut complaints);
     house::check(tree, &sources, &mut complaints);

@@ -225,3 +225,14 @@ fn nothing_turns_planted_defects_on() {
         assert_eq!(found(path, turned_on), 1, "{path}");
     }
 }
+
+#[test]
+fn a_planted_defect_is_a_statement_of_its_own() {
+    let found = |line: &str| {
+        let text = format!("//! A room.\n\nfn f() {{\n    {line}\n}}\n");
+        check(&tree(vec![file("crates/lithify/src/wal/writer.rs", &text)])).len()
+    };
+    assert_eq!(found("if planted!(EditUnsynced) { return; }"), 0);
+    assert_eq!(found("if !planted!(EditUnsynced) { sync(); }"), 0);
+    assert_eq!(found("let synced = is_due && !planted!(EditUnsynced);"), 1);
+}

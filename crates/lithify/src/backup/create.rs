@@ -1,6 +1,6 @@
 //! Making a backup of an open database.
 //!
-//! 1. The present is held (`db/frozen.rs`). The log is copied and let go, so that the database
+//! 1. The present is held (`db/tree/frozen.rs`). The log is copied and let go, so that the database
 //!    may recycle it.
 //! 2. Of each live table it is asked whether an earlier backup has it: the same number, random id
 //!    and length. Then nothing is read or written. Else it is checked block by block, because a

@@ -40,8 +40,11 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(file_id: u64, offset: u64) -> Self {
-        Key { file_id: if planted!(CacheKeyWithoutFile) { 0 } else { file_id }, offset }
+    pub(super) fn new(mut file_id: u64, offset: u64) -> Self {
+        if planted!(CacheKeyWithoutFile) {
+            file_id = 0;
+        }
+        Key { file_id, offset }
     }
 
     /// Mixes both numbers into all bits. The same in every process, so that runs repeat.
@@ -176,11 +179,12 @@ impl Shard {
         charged_bytes: usize,
         frame: Frame,
     ) -> (Bytes, Option<Frame>) {
-        let present =
+        let mut present =
             self.map.get(&key).and_then(|index| self.slots[*index as usize].frame.as_ref());
-        if let Some(present) = present
-            && !planted!(BlockCachedTwice)
-        {
+        if planted!(BlockCachedTwice) {
+            present = None;
+        }
+        if let Some(present) = present {
             return (present.bytes(), Some(frame));
         }
         let bytes = frame.bytes();

@@ -256,8 +256,11 @@ impl MergeJob {
                 }
                 MergePoll::Ready => {}
             }
-            let is_same_key = self.has_key && self.merge.key() == &self.key[..];
-            if !is_same_key || planted!(KeyEndsAtEveryEntry) {
+            let mut is_same_key = self.has_key && self.merge.key() == &self.key[..];
+            if planted!(KeyEndsAtEveryEntry) {
+                is_same_key = false;
+            }
+            if !is_same_key {
                 self.end_key(context.meter)?;
                 let key = self.merge.key();
                 if self.sink.should_cut(key) || self.survivors.fill_a_table(key) {
@@ -300,10 +303,11 @@ impl MergeJob {
         let keeps_sequences = block.sequences_are_zero()
             || self.deeper.overlaps(first, last)
             || self.rules.stripe(block.smallest_sequence()) > 0;
-        if !keeps_sequences
-            || (self.tombstones.overlaps(first, last) && !planted!(CopiedUnderTombstone))
-            || !self.sink.add_block(&block, context.meter)?
-        {
+        let mut is_covered = self.tombstones.overlaps(first, last);
+        if planted!(CopiedUnderTombstone) {
+            is_covered = false;
+        }
+        if !keeps_sequences || is_covered || !self.sink.add_block(&block, context.meter)? {
             return Ok(false);
         }
         let entries = block.entry_count();

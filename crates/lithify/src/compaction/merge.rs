@@ -252,10 +252,13 @@ impl Merge {
         let Some(block) = scanner.stored_block()? else { return Ok(None) };
         // The next smallest key of all stands in one of the two places under the top.
         let mut others = self.heap.iter().skip(1).take(2);
-        let is_alone = others
+        let mut is_alone = others
             .all(|head| self.inputs[head.input as usize].key() > block.separator())
             && self.current().next_table().is_none_or(|first| first > block.separator());
-        Ok((is_alone || planted!(CopiedBesideOthers)).then_some(block))
+        if planted!(CopiedBesideOthers) {
+            is_alone = true;
+        }
+        Ok(is_alone.then_some(block))
     }
 
     /// Leaves the block that begins under the merge; call [`Merge::poll`] for the next entry.

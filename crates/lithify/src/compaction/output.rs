@@ -150,7 +150,11 @@ impl TableSink {
         if std::mem::replace(&mut open.judged_blocks, blocks) == blocks && !crossed {
             return false;
         }
-        if open.builder.is_full() && !planted!(FullTableGoesOn) {
+        let mut is_full = open.builder.is_full();
+        if planted!(FullTableGoesOn) {
+            is_full = false;
+        }
+        if is_full {
             return true;
         }
         let size = open.builder.estimated_size_bytes();
@@ -355,7 +359,10 @@ impl TableSink {
         if open.builder.output_bytes() > 0 {
             return self.write(meter).map(CloseProgress::of);
         }
-        if !open.sync_submitted && !planted!(TableUnsynced) {
+        if planted!(TableUnsynced) {
+            open.sync_submitted = true;
+        }
+        if !open.sync_submitted {
             open.sync_submitted = true;
             let clock = &*self.workshop.world.environment;
             let submission = meter.time(clock, Part::Io, || open.file.submit(IoRequest::SyncData));
@@ -427,6 +434,10 @@ pub(crate) fn metadata_of(
     compression: Compression,
 ) -> FileMetadata {
     let properties = &summary.properties;
+    let mut largest = &properties.largest_key;
+    if planted!(LargestKeyTooSmall) {
+        largest = &properties.smallest_key;
+    }
     FileMetadata {
         number,
         table_id: summary.table_id,
@@ -434,10 +445,7 @@ pub(crate) fn metadata_of(
         raw_bytes: properties.data_raw_bytes,
         range: KeyRange {
             smallest: properties.smallest_key.as_slice().into(),
-            largest: match planted!(LargestKeyTooSmall) {
-                true => properties.smallest_key.as_slice().into(),
-                false => properties.largest_key.as_slice().into(),
-            },
+            largest: largest.as_slice().into(),
             largest_exclusive: properties.largest_key_exclusive != 0,
         },
         smallest_sequence: properties.smallest_sequence,

@@ -641,10 +641,10 @@ impl Picker<'_> {
         let grown_targets = overlapping(self.version, target_level, &grown_range);
         let same_targets = grown_targets.len() == targets.len()
             && grown_targets.iter().zip(targets).all(|(grown, target)| Arc::ptr_eq(grown, target));
-        let is_free = match planted!(GrownWithoutSources) {
-            true => grown_targets.len() == targets.len(),
-            false => has_sources && same_targets,
-        };
+        let mut is_free = has_sources && same_targets;
+        if planted!(GrownWithoutSources) {
+            is_free = grown_targets.len() == targets.len();
+        }
         let fits =
             size_bytes(&grown) + size_bytes(grown_targets) <= self.options.compaction_bytes_max;
         let is_larger = grown.len() > sources.len();

@@ -56,12 +56,13 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(snapshots: Vec<SequenceNumber>) -> Self {
-        let snapshots = match snapshots.last() {
-            Some(newest) if planted!(SnapshotsIgnored) => vec![*newest],
-            Some(_) => snapshots,
-            None => vec![SEQUENCE_MAX],
-        };
+    pub(crate) fn new(mut snapshots: Vec<SequenceNumber>) -> Self {
+        if planted!(SnapshotsIgnored) {
+            snapshots.drain(..snapshots.len().saturating_sub(1));
+        }
+        if snapshots.is_empty() {
+            snapshots.push(SEQUENCE_MAX);
+        }
         Rules {
             snapshots,
             shadowing_stripe: None,
@@ -114,14 +115,16 @@ impl Rules {
         let newer = self.newer_sequence.replace(sequence);
         let mut released = None;
         if let Some(held) = self.held {
-            if kind == ValueKind::Put
-                && (self.stripe(held.sequence()) == stripe || planted!(SingleDeleteAcrossSnapshot))
-            {
+            let mut is_seen_alike = self.stripe(held.sequence()) == stripe;
+            if planted!(SingleDeleteAcrossSnapshot) && kind == ValueKind::Put {
+                is_seen_alike = true;
+            }
+            if kind == ValueKind::Put && is_seen_alike {
                 self.held = None;
                 self.settled_stripe = Some(stripe);
                 return Ok(Decision { released: None, verdict: Verdict::Drop });
             }
-            if kind == ValueKind::Delete && self.stripe(held.sequence()) == stripe {
+            if kind == ValueKind::Delete && is_seen_alike {
                 // The delete removes all that the single delete would, and more.
                 self.held = None;
                 self.shadowing_stripe = None;
@@ -138,24 +141,27 @@ impl Rules {
         if gone && kind == ValueKind::Put && self.settled_stripe == Some(stripe) && !covered {
             self.single_delete_misuses += 1;
         }
+        let mut is_obsolete_delete = stripe == 0 && nothing_deeper;
+        if planted!(DeleteDroppedEarly) {
+            is_obsolete_delete = stripe == 0;
+        }
         let verdict = match kind {
             _ if gone => Verdict::Drop,
             ValueKind::SingleDelete => {
                 self.held = Some(trailer);
                 Verdict::Hold
             }
-            ValueKind::Delete
-                if stripe == 0 && (nothing_deeper || planted!(DeleteDroppedEarly)) =>
-            {
-                Verdict::Drop
-            }
+            ValueKind::Delete if is_obsolete_delete => Verdict::Drop,
             ValueKind::Put => {
                 let obsolete_since = newer.unwrap_or(0).max(covering(SEQUENCE_MAX));
                 if obsolete_since > sequence {
                     self.newest_obsolete_sequence =
                         self.newest_obsolete_sequence.max(obsolete_since);
                 }
-                let seen_by_all = stripe == 0 || planted!(SequenceZeroedEarly);
+                let mut seen_by_all = stripe == 0;
+                if planted!(SequenceZeroedEarly) {
+                    seen_by_all = true;
+                }
                 let is_oldest = seen_by_all && nothing_deeper && newer.is_none();
                 let zeroed = is_oldest && covering(sequence) == 0;
                 Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })

@@ -8,7 +8,7 @@
 //! What the engine itself does beside it, such as a flush before a copy, is booked where it always
 //! is: an activity begins after that. One thread; the work on other threads is not seen.
 
-use super::inner::DbInner;
+use crate::db::inner::DbInner;
 use crate::fs::{CountingFileSystem, FileCounts, FileSystem, World};
 use crate::stats::{Cause, UserSample, WorkMeter};
 use std::sync::Arc;

@@ -26,11 +26,11 @@ impl FormatPolicy for ByParity {
 /// Gives the family another policy and records what its tables owe under it.
 fn change_formats(db: &Db, family: &ColumnFamily, of_even: Compression) {
     let (inner, family) = (&db.inner, &family.family);
-    let mut manifest = inner.manifest();
+    let mut manifest = inner.tree.manifest();
     family.set_formats(Arc::new(ByParity { of_even }));
     let changes = family.debt_changes(&*family.formats());
     let state = inner.append_edit(&mut manifest, changes).unwrap();
-    inner.replace_version(family, &state, &[]);
+    family.take_version(&state, &[]);
 }
 
 /// Tables by whether their number of entries is even, and those of codec zstd.

@@ -1,74 +1,25 @@
-//! The database behind its handles: what all paths share, and what is asked before any of them.
+//! The database behind its handles: its parts, and what takes more than one of them.
+//!
+//! Each part owns its fields, see its module. What an operation needs of several parts is a method
+//! of [`DbInner`], in the folder of the part that the operation belongs to.
 
-use super::background::Background;
-use super::commit::{CommitQueue, Writer};
-use super::departing::Departing;
-use super::family::Family;
-use super::lifecycle::Lifecycle;
-use super::lifecycle::closed_error;
-use super::locks::{Circle, Grant, LockTable, OwnerId, RowId};
-use super::snapshot::{Snapshot, SnapshotList};
-use super::stall::Flow;
-use super::transaction_use::TransactionUse;
+use crate::Result;
 pub(crate) use crate::base::lock;
-use crate::base::{ColumnFamilyId, FileNumber, MemoryBudget, SequenceNumber};
-use crate::cache::BlockCache;
+use crate::base::{ColumnFamilyId, SequenceNumber};
 use crate::compaction::Workshop;
-use crate::compaction::scheduler::Scheduler;
-use crate::fs::{Event, FileLock, Thread, World};
-use crate::manifest::{
-    Change, FileNumbers, Manifest, ManifestState, ReaderRegistration, VersionEdit, WitnessKeeper,
-};
-use crate::memtable::chunk_pool::ChunkPool;
+use crate::db::committing::Commits;
+use crate::db::jobs::Jobs;
+use crate::db::lifecycle::Lifecycle;
+use crate::db::reading::Visibility;
+use crate::db::reading::snapshot::Snapshot;
+use crate::db::rows::Rows;
+use crate::db::rows::locks::{Grant, OwnerId, RowId};
+use crate::db::tree::Tree;
+use crate::fs::World;
 use crate::options::Options;
-use crate::stats::{Cause, Counter, Ledger};
-use crate::wal::RecoveryReport;
-use crate::{Error, ErrorKind, Result};
-use arc_swap::ArcSwap;
-use std::collections::BTreeMap;
+use crate::stats::Ledger;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
-/// The column families that are not dropped, by id.
-pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
-
-/// A spinning waiter looks so often before it sleeps, 20 to 40 microseconds in all: a commit group
-/// takes a few, and a sleep with its wake-up costs ten. LinkBench's requests switch context a
-/// seventh as often with it (0.0045 instead of 0.032 times an operation), and p99.9 of their
-/// writes halves.
-const LOOKS: u32 = 64;
-
-/// So often it rests between two looks.
-const SPINS_PER_LOOK: u32 = 16;
-
-/// Messages show no more of a key than this.
-const NAMED_KEY_BYTES_MAX: usize = 64;
-
-/// Why a row lock was not granted.
-enum Refusal {
-    Timeout { timeout_us: u64 },
-    Deadlock(Circle),
-}
-
-impl Refusal {
-    fn into_error(self, row: &str) -> Error {
-        match self {
-            Refusal::Timeout { timeout_us } => Error::new(
-                ErrorKind::LockTimeout,
-                format!("the lock of {row} was not granted in time: roll back and retry"),
-            )
-            .expected(format_args!("a lock within {timeout_us} us"), "the row still locked"),
-            Refusal::Deadlock(Circle { owners }) => Error::new(
-                ErrorKind::Deadlock,
-                format!(
-                    "waiting for the lock of {row} would close a circle of {owners} writers that \
-                     wait for each other: roll back and retry"
-                ),
-            ),
-        }
-    }
-}
+use std::sync::Arc;
 
 /// See the module. Handles share it; background jobs hold it while they run.
 pub(crate) struct DbInner {
@@ -76,149 +27,19 @@ pub(crate) struct DbInner {
     pub(crate) options: Options,
     pub(crate) world: World,
     pub(crate) database_id: u128,
-    pub(crate) witness: Arc<WitnessKeeper>,
+    /// Where everything is booked.
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) budget: Arc<MemoryBudget>,
-    /// The memory that memtables leave to each other.
-    pub(crate) chunks: Arc<ChunkPool>,
-    pub(crate) cache: Arc<BlockCache>,
-    pub(crate) file_numbers: Arc<FileNumbers>,
+    /// What tables are made and read with: file numbers, codecs, cache, memory budget.
     pub(crate) workshop: Arc<Workshop>,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) flow: Flow,
-    /// What slowed writers sleep at; notified only by a failure.
-    pub(crate) writer_event: Arc<dyn Event>,
-    pub(crate) families: ArcSwap<Families>,
-    pub(crate) manifest: Mutex<Manifest>,
-    pub(crate) commits: CommitQueue,
-    pub(crate) writer: Mutex<Writer>,
-    /// Log segments from this number on are to come; the number of the current one, if any.
-    pub(crate) wal_number: AtomicU64,
-    /// What is committed: reads without a snapshot read here.
-    pub(crate) visible: AtomicU64,
-    /// The memtables of all families were last switched together at this sequence number.
-    pub(crate) switched_through: AtomicU64,
-    /// Cursors made so far; tells apart where their samples begin.
-    pub(crate) next_cursor: AtomicU64,
-    pub(crate) snapshots: SnapshotList,
-    pub(crate) locks: LockTable,
-    pub(crate) transactions: TransactionUse,
-    pub(crate) background: Mutex<Background>,
-    /// Ingests that hold writers back, see `IngestGate`.
-    pub(crate) closed_gates: AtomicUsize,
-    /// Notified when a flush or compaction was installed, or failed.
-    pub(crate) state_changed: Arc<dyn Event>,
-    /// What opening found in the log.
-    pub(crate) recovery: OnceLock<Vec<RecoveryReport>>,
     pub(crate) lifecycle: Lifecycle,
-    /// Whether it was opened for reading only: nothing is written to the directory then.
-    pub(crate) is_read_only: bool,
-    /// As a reader: what keeps the files of its state where they are.
-    pub(crate) registration: Mutex<Option<ReaderRegistration>>,
-    /// As a writer: files that readers may still need.
-    pub(crate) departing: Mutex<Departing>,
-    pub(crate) failure: Mutex<Option<Error>>,
-    pub(crate) has_failed: AtomicBool,
-    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// The thread that syncs the log at intervals, and what ends it.
-    pub(crate) syncer: Mutex<Option<Box<dyn Thread>>>,
-    pub(crate) stop_syncing: Arc<dyn Event>,
-    /// Manifest bytes that are in the ledger already.
-    pub(crate) manifest_booked_bytes: AtomicU64,
+    pub(crate) commits: Commits,
+    pub(crate) tree: Tree,
+    pub(crate) jobs: Jobs,
+    pub(crate) rows: Rows,
+    pub(crate) visibility: Visibility,
 }
 
 impl DbInner {
-    pub(crate) fn check_open(&self) -> Result<()> {
-        self.lifecycle.check_open()
-    }
-
-    /// Whether writes are still possible: not after a close, nor after a failure that left the
-    /// state on disk unknown.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        self.check_open()?;
-        self.check_usable()
-    }
-
-    /// Whether background work goes on: [`DbInner::check_writable`] until a close has ended.
-    pub(crate) fn check_works(&self) -> Result<()> {
-        match self.lifecycle.has_ended() {
-            true => Err(closed_error()),
-            false => self.check_usable(),
-        }
-    }
-
-    pub(crate) fn check_usable(&self) -> Result<()> {
-        if self.is_read_only {
-            let what = "the database was opened for reading only";
-            return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
-        }
-        if self.has_failed()
-            && let Some(failure) = &*lock(&self.failure)
-        {
-            return Err(failure.clone());
-        }
-        Ok(())
-    }
-
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
-    }
-
-    /// Stops all writing because of `cause`; the first cause stays.
-    pub(crate) fn poison(&self, cause: &Error) {
-        if planted!(PoisonNotSet) {
-            return;
-        }
-        let mut failure = lock(&self.failure);
-        if failure.is_none() {
-            let what = "writing stopped after a failure; close the database and open it again";
-            *failure = Some(Error::new(ErrorKind::Poisoned, what).because(cause.clone()));
-        }
-        drop(failure);
-        self.has_failed.store(true, Ordering::Release);
-        self.state_changed.notify_all();
-        self.writer_event.notify_all();
-    }
-
-    pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        lock(&self.manifest)
-    }
-
-    pub(crate) fn background(&self) -> MutexGuard<'_, Background> {
-        lock(&self.background)
-    }
-
-    /// Waits through the scheduler, so that with no background threads the waiter does the work.
-    /// The deadline is a time of the environment's clock.
-    pub(crate) fn wait(
-        &self,
-        event: &Arc<dyn Event>,
-        deadline_us: Option<u64>,
-        condition: impl FnMut() -> bool,
-    ) -> bool {
-        self.scheduler.wait_until(event, deadline_us, condition)
-    }
-
-    /// As [`DbInner::wait`], for what another writer mostly brings about within microseconds: looks
-    /// for it a while before it sleeps.
-    pub(crate) fn wait_spinning(
-        &self,
-        event: &Arc<dyn Event>,
-        deadline_us: Option<u64>,
-        mut condition: impl FnMut() -> bool,
-    ) -> bool {
-        for _ in 0..LOOKS {
-            if condition() {
-                return true;
-            }
-            if self.commits.leader_rests() {
-                break;
-            }
-            (0..SPINS_PER_LOOK).for_each(|_| std::hint::spin_loop());
-        }
-        self.wait(event, deadline_us, condition)
-    }
-
     /// Takes the lock of a row, waiting for it at most so long. `name` gives its family and key
     /// for the message of an error.
     pub(crate) fn lock_row<'k>(
@@ -228,122 +49,31 @@ impl DbInner {
         timeout_us: u64,
         name: impl FnOnce() -> (ColumnFamilyId, &'k [u8]),
     ) -> Result<Grant> {
-        let grant = self.locks.try_acquire(owner, row);
-        if grant != Grant::Busy {
-            return Ok(grant);
-        }
-        self.ledger.count(Counter::LockWaits, 1);
-        self.wait_for_row(owner, row, timeout_us).map_err(|refusal| {
-            let (family, key) = name();
-            refusal.into_error(&self.row_name(family, key))
-        })
-    }
-
-    fn wait_for_row(
-        &self,
-        owner: OwnerId,
-        row: RowId,
-        timeout_us: u64,
-    ) -> std::result::Result<Grant, Refusal> {
-        // Who does not wait closes no circle.
-        let detects = self.options.deadlock_detection && timeout_us > 0;
-        let wait = detects.then(|| self.locks.begin_wait(owner, row)).transpose();
-        let _wait = wait.map_err(|circle| {
-            self.ledger.count(Counter::Deadlocks, 1);
-            Refusal::Deadlock(circle)
-        })?;
-        let mut grant = Grant::Busy;
-        let deadline_us = self.world.environment.now_us().saturating_add(timeout_us);
-        let granted = self.wait_spinning(self.locks.freed_event(row), Some(deadline_us), || {
-            grant = self.locks.try_acquire(owner, row);
-            grant != Grant::Busy
-        });
-        if granted {
-            return Ok(grant);
-        }
-        self.ledger.count(Counter::LockTimeouts, 1);
-        Err(Refusal::Timeout { timeout_us })
-    }
-
-    /// A row as a message names it.
-    fn row_name(&self, family: ColumnFamilyId, key: &[u8]) -> String {
-        let shown = key.get(..NAMED_KEY_BYTES_MAX).unwrap_or(key);
-        let rest = match key.len() - shown.len() {
-            0 => String::new(),
-            rest => format!(" and {rest} bytes more"),
+        let wait = |event: &_, deadline_us, condition: &mut dyn FnMut() -> bool| {
+            self.commits.wait_spinning(&self.jobs, event, Some(deadline_us), condition)
         };
-        let key = shown.escape_ascii();
-        match self.families.load().get(&family) {
-            Some(family) => format!("row \"{key}\"{rest} of column family {:?}", family.name),
-            None => format!("row \"{key}\"{rest} of a dropped column family"),
-        }
+        let name = || {
+            let (family, key) = name();
+            self.tree.row_name(family, key)
+        };
+        self.rows.lock(owner, row, timeout_us, wait, name)
     }
 
     /// Makes plain writes take row locks from now on, and waits for those under way without.
     pub(crate) fn begin_transactions(&self) {
-        self.transactions.begin(|drained, condition| {
-            self.wait(drained, None, condition);
+        self.rows.begin_transactions(|drained, condition| {
+            self.jobs.wait(drained, None, condition);
         });
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
-        let early = planted!(SnapshotRegisteredLate).then(|| self.sequence_long_ago());
-        let sequence = self.snapshots.register(|| match early {
-            Some(early) => early,
-            None => {
-                self.visible.load(Ordering::Acquire)
-                    + SequenceNumber::from(planted!(SnapshotTooNew))
-            }
-        });
-        Snapshot { inner: Arc::clone(self), sequence }
+        Snapshot { sequence: self.visibility.register_snapshot(), inner: Arc::clone(self) }
     }
 
     pub(crate) fn release_snapshot(self: &Arc<Self>, sequence: SequenceNumber) {
-        if self.snapshots.release(sequence) && self.check_writable().is_ok() {
+        let was_oldest = self.visibility.release_snapshot(sequence);
+        if was_oldest && self.lifecycle.check_writable().is_ok() {
             self.schedule_all_compactions();
         }
-    }
-
-    pub(crate) fn snapshot_sequences(&self) -> Vec<SequenceNumber> {
-        self.snapshots.all_and(|| self.visible.load(Ordering::Acquire))
-    }
-
-    /// A new log segment is started at this size, so that flushed ones can be recycled.
-    pub(crate) fn wal_segment_bytes(&self) -> u64 {
-        (self.options.memtable_bytes as u64).min(self.options.wal_bytes_max / 2).max(1 << 16)
-    }
-
-    pub(crate) fn note_wal_number(&self, number: FileNumber) {
-        self.wal_number.store(number, Ordering::Release);
-    }
-
-    /// Makes an edit durable and gives the state that it leads to. Where it is unknown whether it
-    /// is durable, all writing stops: a write that is acknowledged from then on could be to a
-    /// family that the next opening does not find.
-    pub(crate) fn append_edit(
-        &self,
-        manifest: &mut Manifest,
-        changes: Vec<Change>,
-    ) -> Result<Arc<ManifestState>> {
-        let appended = manifest.append(VersionEdit { changes });
-        self.book_manifest(manifest);
-        appended.inspect_err(|error| {
-            if error.kind() == ErrorKind::Poisoned {
-                self.poison(error);
-            }
-        })
-    }
-
-    /// Books what the manifest has written since the last call.
-    pub(crate) fn book_manifest(&self, manifest: &Manifest) {
-        let written_bytes = manifest.written_bytes();
-        let booked_bytes = self.manifest_booked_bytes.swap(written_bytes, Ordering::AcqRel);
-        let bytes = written_bytes.saturating_sub(booked_bytes);
-        self.ledger.book_written(Cause::Manifest, 0, 0, bytes);
-    }
-
-    pub(crate) fn book_cursor(&self, rows: u64, skipped_entries: u64) {
-        self.ledger.count(Counter::Nexts, rows);
-        self.ledger.count(Counter::SkippedEntries, skipped_entries);
     }
 }

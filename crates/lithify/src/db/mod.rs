@@ -4,6 +4,10 @@
 //! memtables), the read path, snapshots, row locks, transactions, and the bridge to background
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
+//! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
+//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`
+//! and `statistics` use the parts and own nothing.
+//!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:
 //!
@@ -17,65 +21,46 @@
 //! the above. All other mutexes are leaves: nothing is locked under them.
 
 mod activity;
-mod background;
-mod batch;
 mod checkpoint;
-mod close;
-mod commit;
-mod compacting;
-mod cursor;
-mod departing;
-mod durability;
-mod family;
+mod committing;
 #[cfg(test)]
 mod format_tests;
-mod frozen;
-mod group;
 mod ingest;
-mod ingest_install;
-mod ingest_tables;
 mod inner;
+mod jobs;
 mod lifecycle;
-mod locks;
-mod multi_get;
-mod open;
-mod read;
-mod reader;
-mod refusal;
+mod reading;
+mod rows;
 #[cfg(all(test, shuttle))]
 mod shuttle;
-mod snapshot;
-mod stall;
 mod statistics;
-mod table_writer;
-mod transaction;
-mod transaction_use;
-mod wal_set;
+mod tree;
 
 pub(crate) use activity::Activity;
-pub use batch::Batch;
-pub(crate) use batch::{Entry as LoggedEntry, GroupHead};
 pub use checkpoint::{Checkpoint, CheckpointOptions};
 pub(crate) use checkpoint::{not_made, whole_length};
-pub(crate) use compacting::tree_shape;
-pub use cursor::{Cursor, Rows, ScanRange};
-pub use family::ColumnFamily;
-pub(crate) use frozen::Frozen;
+pub use committing::batch::Batch;
+pub(crate) use committing::batch::{Entry as LoggedEntry, GroupHead};
+pub use ingest::table_writer::{TableWriter, WrittenTable};
+pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
-pub use ingest_tables::TableTransfer;
-pub use snapshot::Snapshot;
-pub use table_writer::{TableWriter, WrittenTable};
-pub use transaction::Transaction;
+pub use reading::cursor::{Cursor, Rows, ScanRange};
+pub use reading::snapshot::Snapshot;
+pub use rows::transaction::Transaction;
+pub use tree::family::ColumnFamily;
+pub(crate) use tree::frozen::Frozen;
+pub(crate) use tree::versions::tree_shape;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::fs::World;
-use crate::manifest::{Change, Manifest};
 use crate::options::{CfOptions, Options};
 use crate::stats::StatisticsSnapshot;
 use crate::wal::RecoveryReport;
-use crate::{Error, ErrorKind, Result};
-use batch::BatchData;
-use family::Family;
+use crate::{Error, Result};
+use committing::batch::BatchData;
 use inner::DbInner;
+use lifecycle::open;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -159,15 +144,15 @@ impl Db {
     /// # Errors
     /// A closed database.
     pub fn existing_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        self.inner.check_open()?;
-        let families = self.inner.families.load();
+        self.inner.lifecycle.check_open()?;
+        let families = self.inner.tree.families();
         let family = families.values().find(|family| family.name == name).cloned();
         Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
     }
 
     /// The names of all column families, in the order they were made.
     pub fn column_family_names(&self) -> Vec<String> {
-        self.inner.families.load().values().map(|family| family.name.clone()).collect()
+        self.inner.tree.families().values().map(|family| family.name.clone()).collect()
     }
 
     /// Drops a column family with everything in it, by one edit; its files go in the background
@@ -226,7 +211,7 @@ impl Db {
 
     /// What opening found in the log: one report per segment, with what was dropped.
     pub fn recovery(&self) -> &[RecoveryReport] {
-        self.inner.recovery.get().map_or(&[], Vec::as_slice)
+        self.inner.lifecycle.recovery()
     }
 
     /// The options it was opened with.
@@ -244,99 +229,5 @@ impl Drop for Db {
     fn drop(&mut self) {
         // Whoever wants to know calls `close`.
         let _ = self.inner.close();
-    }
-}
-
-impl DbInner {
-    fn open_family(self: &Arc<Self>, name: &str, options: CfOptions) -> Result<Arc<Family>> {
-        if self.is_read_only
-            && let Some(family) = self.families.load().values().find(|family| family.name == name)
-            && *family.options() == options
-        {
-            return Ok(Arc::clone(family));
-        }
-        let mut writer = self.writer();
-        self.check_writable()?;
-        let mut manifest = self.manifest();
-        let families = self.families.load();
-        if let Some(family) = families.values().find(|family| family.name == name) {
-            let family = Arc::clone(family);
-            if *family.options() != options {
-                self.change_options(&family, options, &mut manifest)?;
-                drop((manifest, writer));
-                // What the new options leave to do.
-                self.schedule_all_compactions();
-            }
-            return Ok(family);
-        }
-        self.sync_log(&mut writer)?;
-        let id = manifest.state().next_family_id;
-        let changes = vec![
-            Change::CreateFamily {
-                id,
-                name: name.to_string(),
-                level_count: LEVEL_COUNT,
-                log_number: self.wal_number.load(std::sync::atomic::Ordering::Acquire),
-                options: options.to_string().into_bytes(),
-            },
-            Change::NextFamilyId(id + 1),
-        ];
-        let state = self.append_edit(&mut manifest, changes)?;
-        let Some(stored) = state.families.get(&id) else {
-            return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
-        };
-        let version = Arc::clone(&stored.version);
-        let family = Family::new(id, name, options, version, &self.chunks);
-        let mut next = (**families).clone();
-        next.insert(id, Arc::clone(&family));
-        self.families.store(Arc::new(next));
-        Ok(family)
-    }
-
-    /// Records new options, and with them which tables are in another codec than these ask for.
-    fn change_options(
-        &self,
-        family: &Family,
-        options: CfOptions,
-        manifest: &mut Manifest,
-    ) -> Result<()> {
-        let options_text = options.to_string().into_bytes();
-        let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
-        changes.extend(family.debt_changes(&*options.formats()));
-        let state = self.append_edit(manifest, changes)?;
-        family.set_options(options);
-        self.replace_version(family, &state, &[]);
-        Ok(())
-    }
-
-    fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
-        // No group is being applied while the writer is held.
-        let mut writer = self.writer();
-        self.check_writable()?;
-        let mut manifest = self.manifest();
-        let families = self.families.load_full();
-        let Some(family) = families.values().find(|family| family.name == name) else {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("there is no column family {name:?}"),
-            ));
-        };
-        self.sync_log(&mut writer)?;
-        let drop_family = vec![Change::DropFamily { id: family.id }];
-        let changes = if planted!(DroppedFamilyComesBack) { Vec::new() } else { drop_family };
-        let state = self.append_edit(&mut manifest, changes)?;
-        family.mark_dropped();
-        let mut next = (*families).clone();
-        next.remove(&family.id);
-        self.families.store(Arc::new(next));
-        family.forget_tables(&self.chunks);
-        writer.active.forget(family.id);
-        drop(manifest);
-        drop(writer);
-        self.background().garbage_is_held = true;
-        self.state_changed.notify_all();
-        self.release_segments(state.oldest_log_needed());
-        self.collect_garbage();
-        Ok(())
     }
 }

@@ -4,11 +4,11 @@
 //!
 //! How it is run: `base/orders.rs`.
 
-use super::group::{GroupQueue, Slot, Turn};
-use super::locks::{Grant, LockTable, RowId};
-use super::transaction_use::TransactionUse;
 use crate::base::orders::{check, join_all};
 use crate::base::sync::{AtomicUsize, Mutex, lock};
+use crate::db::committing::group::{GroupQueue, Slot, Turn};
+use crate::db::rows::locks::{Grant, LockTable, RowId};
+use crate::db::rows::transaction_use::TransactionUse;
 use crate::fs::{Environment, Event, PosixEnvironment};
 use crate::{Error, ErrorKind};
 use ::shuttle::thread;

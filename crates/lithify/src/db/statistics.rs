@@ -1,10 +1,10 @@
 //! The statistics page: the ledger with the shape of the tree, the cache and the memory.
 
-use super::inner::{DbInner, lock};
 use crate::base::Level;
 use crate::codec::Compression;
 use crate::compaction::Evidence;
 use crate::compaction::levels::level_sizes;
+use crate::db::inner::DbInner;
 use crate::manifest::TableFile;
 use crate::stats::{CacheFigures, LevelShape, StatisticsSnapshot};
 use std::collections::HashMap;
@@ -14,36 +14,32 @@ impl DbInner {
     pub(crate) fn statistics(&self) -> StatisticsSnapshot {
         let mut snapshot =
             StatisticsSnapshot::of_ledger(&self.ledger, self.world.environment.now_us())
-                .with_memory(&self.budget);
-        let cache = self.cache.statistics();
+                .with_memory(&self.workshop.budget);
+        let cache = self.workshop.cache.statistics();
         snapshot.cache = CacheFigures {
-            capacity_bytes: self.cache.capacity_bytes() as u64,
+            capacity_bytes: self.workshop.cache.capacity_bytes() as u64,
             used_bytes: cache.used_bytes,
             hits: cache.hits,
             misses: cache.misses,
             evictions: cache.evicted,
             inserted_bytes: cache.inserted_bytes,
         };
-        snapshot.row_locks_held = self.locks.held() as u64;
-        snapshot.snapshots_held = self.snapshots.len() as u64;
-        {
-            let departing = lock(&self.departing);
-            snapshot.readers = departing.readers;
-            snapshot.files_held_for_readers = departing.len() as u64;
-        }
-        snapshot.last_refusal = self.last_refusal();
-        snapshot.wal_live_bytes = self.writer().wal.bytes();
-        let oldest_snapshot = self.snapshot_sequences().first().copied().unwrap_or(0);
-        snapshot.levels = vec![LevelShape::default(); super::LEVEL_COUNT];
+        snapshot.row_locks_held = self.rows.held() as u64;
+        snapshot.snapshots_held = self.visibility.snapshots_held() as u64;
+        (snapshot.readers, snapshot.files_held_for_readers) = self.tree.readers_and_held_files();
+        snapshot.last_refusal = self.jobs.last_refusal();
+        snapshot.wal_live_bytes = self.commits.writer().wal.bytes();
+        let oldest_snapshot = self.visibility.oldest();
+        snapshot.levels = vec![LevelShape::default(); crate::db::LEVEL_COUNT];
         let mut files_by_codec: HashMap<(Level, Compression), u64> = HashMap::new();
-        for family in self.families.load().values() {
+        for family in self.tree.families().values() {
             let view = family.view();
-            let targets = self.level_targets(family, &view.version);
+            let targets = family.level_targets(&view.version);
             let sizes = level_sizes(&view.version);
             let scores = targets.scores(view.version.level(0).len(), &sizes);
             let formats = family.formats();
-            let background = self.background();
-            let busy = background.compacting.get(&family.id);
+            let background = self.jobs.state();
+            let busy = background.busy(family.id);
             snapshot.base_level = snapshot.base_level.max(targets.base_level);
             snapshot.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);
             for (level, shape) in snapshot.levels.iter_mut().enumerate() {

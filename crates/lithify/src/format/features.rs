@@ -46,9 +46,11 @@ impl Features {
         written_by_version: u32,
         own_version: u32,
     ) -> Result<()> {
+        if planted!(UnknownFeaturesAccepted) {
+            return Ok(());
+        }
         match self.incompatible & !known.incompatible {
             0 => Ok(()),
-            _ if planted!(UnknownFeaturesAccepted) => Ok(()),
             unknown => Err(Error::new(
                 ErrorKind::Unsupported,
                 format!(

@@ -26,7 +26,10 @@ pub(crate) fn make_directory(path: &Path, files: &dyn FileSystem) -> Result<()> 
     let parent = path.parent().unwrap_or(Path::new(""));
     make_directory(parent, files)?;
     files.create_directory(path)?;
-    if planted!(NewDirectoryUnsynced) { Ok(()) } else { files.sync_directory(parent) }
+    if planted!(NewDirectoryUnsynced) {
+        return Ok(());
+    }
+    files.sync_directory(parent)
 }
 
 /// Makes the name of a directory that was there durable, where its parent may be opened.

@@ -10,6 +10,8 @@
 
 mod counting;
 mod directory;
+mod exact_read;
+#[cfg(feature = "internals")]
 mod memory;
 mod posix;
 mod rate;
@@ -18,19 +20,23 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use counting::{CountingFileSystem, FileCounts};
+internal_use!(counting::{CountingFileSystem, FileCounts});
 pub(crate) use directory::{StagedDirectory, make_directory, sync_name};
+internal_use!(exact_read::read_exact_at);
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
     SyncPause, Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
 pub use posix::{PosixEnvironment, PosixFileSystem};
 pub(crate) use rate::RateLimit;
-pub use transfer::{PIECE_BYTES, TransferListener, TransferOptions, TransferProgress};
 pub(crate) use transfer::{Pieces, Transfer};
+pub use transfer::{TransferListener, TransferOptions, TransferProgress};
+internal_use!(transfer::PIECE_BYTES);
 
-use crate::base::Clock;
-use crate::{Error, Result};
+use crate::Result;
+pub use crate::base::Clock;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -177,7 +183,7 @@ pub trait File: Send + Sync {
 }
 
 /// Does a request at once through the blocking calls.
-pub fn perform<F: File + ?Sized>(file: &F, request: IoRequest) -> IoOutcome {
+pub(crate) fn perform<F: File + ?Sized>(file: &F, request: IoRequest) -> IoOutcome {
     match request {
         IoRequest::Read { offset, mut buffer } => match file.read_at(&mut buffer, offset) {
             Ok(count) => {
@@ -274,16 +280,4 @@ pub struct World {
     pub files: Arc<dyn FileSystem>,
     /// Clocks, threads, waiting.
     pub environment: Arc<dyn Environment>,
-}
-
-/// Reads exactly `length` bytes at `offset`; a shorter file is corruption that names the place.
-pub fn read_exact_at(file: &dyn File, offset: u64, length: usize) -> Result<Vec<u8>> {
-    let mut buffer = vec![0; length];
-    let count = file.read_at(&mut buffer, offset)?;
-    if count < length {
-        return Err(Error::corruption("file ends early")
-            .at(file.path(), offset)
-            .expected(format_args!("{length} bytes"), format_args!("{count} bytes")));
-    }
-    Ok(buffer)
 }

@@ -227,10 +227,10 @@ impl MergingCursor {
 
     fn precedes(&self, a: u32, b: u32) -> bool {
         let (a, b) = (&self.sources[a as usize], &self.sources[b as usize]);
-        let order = match planted!(MergeTieBroken) {
-            true => a.key().cmp(b.key()),
-            false => compare_internal((a.key(), a.trailer()), (b.key(), b.trailer())),
-        };
+        let mut order = compare_internal((a.key(), a.trailer()), (b.key(), b.trailer()));
+        if planted!(MergeTieBroken) {
+            order = a.key().cmp(b.key());
+        }
         match self.direction {
             Direction::Forward => order == Ordering::Less,
             Direction::Backward => order == Ordering::Greater,

@@ -27,10 +27,10 @@ impl Bounds {
     }
 
     fn behind_upper(&self, key: &[u8]) -> bool {
-        self.upper.as_ref().is_some_and(|upper| match planted!(UpperBoundInclusive) {
-            true => key > &upper[..],
-            false => key >= &upper[..],
-        })
+        if planted!(UpperBoundInclusive) && self.upper.as_deref() == Some(key) {
+            return false;
+        }
+        self.upper.as_ref().is_some_and(|upper| key >= &upper[..])
     }
 
     /// Whether a table's range may hold keys within the bounds.

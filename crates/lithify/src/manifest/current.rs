@@ -81,13 +81,19 @@ impl Current {
         let path = FileName::CurrentTemporary.path(directory);
         let file = file_system.open(&path, OpenMode::CreateOrTruncate)?;
         file.write_at(&[IoSlice::new(&self.encode())], 0)?;
-        if planted!(CurrentUnsynced) { Ok(()) } else { file.sync_data() }
+        if planted!(CurrentUnsynced) {
+            return Ok(());
+        }
+        file.sync_data()
     }
 
     /// Puts the temporary file into force. After an error it is unknown which one is.
     pub fn install_temporary(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
         let temporary = FileName::CurrentTemporary.path(directory);
         file_system.rename(&temporary, &FileName::Current.path(directory))?;
-        if planted!(CurrentNameUnsynced) { Ok(()) } else { file_system.sync_directory(directory) }
+        if planted!(CurrentNameUnsynced) {
+            return Ok(());
+        }
+        file_system.sync_directory(directory)
     }
 }

@@ -97,12 +97,14 @@ impl DirectoryListing {
     /// has passed, and manifests other than `manifest_number`. To be asked before anything new is
     /// written.
     pub fn orphans(&self, state: &ManifestState, manifest_number: FileNumber) -> Vec<FileName> {
-        let live: std::collections::HashSet<FileNumber> = state.table_numbers().collect();
+        let mut live: std::collections::HashSet<FileNumber> = state.table_numbers().collect();
+        if planted!(LiveTableTakenForOrphan)
+            && let Some(newest) = live.iter().max().copied()
+        {
+            live.remove(&newest);
+        }
         let oldest_log = state.oldest_log_needed();
         let is_orphan = |name: &&FileName| match **name {
-            FileName::Table(number) if planted!(LiveTableTakenForOrphan) => {
-                Some(&number) == live.iter().max()
-            }
             FileName::Table(number) => !live.contains(&number),
             FileName::Wal(number) => number < oldest_log,
             FileName::Manifest(number) => number != manifest_number,

@@ -293,7 +293,17 @@ impl Manifest {
         let applied = self.state.apply(&edit)?;
         let durable = self.writer.as_mut().map_or(Ok(()), |writer| {
             writer.append(&[IoSlice::new(&edit.encode())])?;
-            if skips_sync(&edit) { Ok(()) } else { writer.sync() }
+            if planted!(IngestEditUnsynced)
+                && edit.changes.iter().any(|change| {
+                    matches!(change, Change::AddFile { metadata, .. } if metadata.ingested)
+                })
+            {
+                return Ok(());
+            }
+            if planted!(EditUnsynced) {
+                return Ok(());
+            }
+            writer.sync()
         });
         self.poison_if_unknown(durable)?;
         self.witness.manifest_is_durable(self.number, self.end_offset());
@@ -445,14 +455,4 @@ fn put_into_force(
             .in_file(FileName::Current.path(directory))
             .because(error)
     })
-}
-
-/// Whether a defect leaves the edit unsynced.
-fn skips_sync(edit: &VersionEdit) -> bool {
-    let is_ingested =
-        |change: &Change| matches!(change, Change::AddFile { metadata, .. } if metadata.ingested);
-    if planted!(IngestEditUnsynced) {
-        return edit.changes.iter().any(is_ingested);
-    }
-    planted!(EditUnsynced)
 }

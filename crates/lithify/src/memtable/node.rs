@@ -440,8 +440,10 @@ impl Leaf {
             self.entries[slot as usize].set(entry);
         }
         self.links[slot as usize].store(gap.after, Ordering::Relaxed);
-        let publishes =
-            if planted!(EntryUnpublished) { Ordering::Relaxed } else { Ordering::Release };
+        let mut publishes = Ordering::Release;
+        if planted!(EntryUnpublished) {
+            publishes = Ordering::Relaxed;
+        }
         // Publishes the slot to whoever walks the list.
         self.links[gap.before as usize].store(slot, publishes);
         self.count.store(slot + 1, Ordering::Relaxed);

@@ -81,10 +81,11 @@ pub struct RepairReport {
 impl RepairReport {
     /// Whether the repaired database holds everything that the damaged one did, and nothing else.
     pub fn is_lossless(&self) -> bool {
-        !self.is_cancelled
-            && self.has_manifest
-            && (self.lost.is_empty() || planted!(RepairHidesLosses))
-            && self.log.damaged_at.is_none()
+        let mut has_losses = !self.lost.is_empty();
+        if planted!(RepairHidesLosses) {
+            has_losses = false;
+        }
+        !self.is_cancelled && self.has_manifest && !has_losses && self.log.damaged_at.is_none()
     }
 
     /// One JSON object.

@@ -163,7 +163,7 @@ impl Repair<'_> {
             return Ok(Saved::Nothing);
         }
         if is_readable {
-            let cache = Some(Arc::clone(&db.inner.cache));
+            let cache = Some(Arc::clone(&db.inner.workshop.cache));
             let reader = TableReader::open(file, cache, pool)?;
             let metadata =
                 source.metadata.clone().unwrap_or_else(|| metadata_by_table(source, &reader));

@@ -1,6 +1,6 @@
 //! Floor 1: the ledger. What is booked, under which cause, and the arithmetic on it.
 //!
-//! Owns: the [`Ledger`] (relaxed atomics that every room books into), the clocks of steps and of
+//! Owns: the `Ledger` (relaxed atomics that every room books into), the clocks of steps and of
 //! sampled user calls, the stall figures, the one list of names, and the snapshot with its page
 //! and its JSON. Any thread may book. It opens no file, knows codecs by number only, and decides
 //! nothing.
@@ -17,100 +17,18 @@ mod stall;
 mod striped;
 #[cfg(test)]
 mod tests;
+mod work;
 
+pub use crate::base::MemoryUse;
 pub use figures::{Figures, Tally};
-pub use json::JsonWriter;
-pub use ledger::{JobRecord, Ledger};
-pub use meter::{LONG_PERIOD, SHORT_NS, SHORT_PERIOD, StepClock, StepCost, UserSample};
+internal_use!(json::JsonWriter);
+internal_use!(ledger::{JobRecord, Ledger});
+internal_use!(meter::{LONG_PERIOD, SHORT_NS, SHORT_PERIOD, StepClock, StepCost, UserSample});
 pub use names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure, LEVEL_SLOTS,
     TrafficFigure,
 };
 pub use snapshot::{CacheFigures, LevelShape, MemoryFigure, StatisticsSnapshot};
-pub use stall::{StallSummary, Stalls, UNIT_US_MIN, Unit, WINDOW_US};
-
-use crate::base::Clock;
-
-/// A part of a step's CPU time, split off by tick deltas inside the step; what is left over is
-/// the merge or copy itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(usize)]
-pub enum Part {
-    /// Compressing blocks.
-    Compress = 0,
-    /// Decompressing blocks.
-    Decompress = 1,
-    /// Checksums, made or checked.
-    Checksum = 2,
-    /// Hashing keys and building filters.
-    Filter = 3,
-    /// Calls of the file system.
-    Io = 4,
-}
-
-/// The number of [`Part`]s.
-pub const PART_COUNT: usize = 5;
-
-/// Ticks spent in each part, and bytes through each codec, since the last [`WorkMeter::take`].
-/// Owned by one job or one sampled read and handed down by `&mut`; booking into the ledger
-/// happens once per step.
-#[derive(Clone, Debug, Default)]
-pub struct WorkMeter {
-    /// Ticks per part.
-    pub ticks: [u64; PART_COUNT],
-    /// What went through the codecs, once something did: most reads find their block decoded, and
-    /// a large meter costs them more than all that they book.
-    pub codecs: Option<Box<CodecMeter>>,
-    /// Blocks whose encoding was dropped because it did not shrink enough.
-    pub raw_fallback_blocks: u64,
-    /// Reads of files that succeeded.
-    pub reads: u64,
-    /// Bytes that they returned.
-    pub read_bytes: u64,
-    /// Bytes among them that a cursor read ahead of its block.
-    pub read_ahead_bytes: u64,
-}
-
-/// What went through the codecs, per codec number.
-#[derive(Clone, Debug, Default)]
-pub struct CodecMeter {
-    /// Raw bytes given to the encoder.
-    pub compressed_raw_bytes: [u64; CODEC_NAMES.len()],
-    /// Bytes that came out and were kept.
-    pub compressed_stored_bytes: [u64; CODEC_NAMES.len()],
-    /// Raw bytes that came out of the decoder.
-    pub decompressed_raw_bytes: [u64; CODEC_NAMES.len()],
-    /// Ticks in the encoder.
-    pub compress_ticks: [u64; CODEC_NAMES.len()],
-    /// Ticks in the decoder.
-    pub decompress_ticks: [u64; CODEC_NAMES.len()],
-}
-
-impl WorkMeter {
-    /// Where work of the codecs is metered.
-    #[inline]
-    pub fn codecs(&mut self) -> &mut CodecMeter {
-        self.codecs.get_or_insert_default()
-    }
-
-    /// Runs `work` and books its ticks under `part`.
-    #[inline]
-    pub fn time<R>(&mut self, clock: &dyn Clock, part: Part, work: impl FnOnce() -> R) -> R {
-        let start = clock.ticks();
-        let result = work();
-        self.ticks[part as usize] += clock.ticks().saturating_sub(start);
-        result
-    }
-
-    /// Notes a read of a file.
-    #[inline]
-    pub fn read(&mut self, bytes: usize) {
-        self.reads += 1;
-        self.read_bytes += bytes as u64;
-    }
-
-    /// Takes what was metered and starts again from nothing.
-    pub fn take(&mut self) -> WorkMeter {
-        std::mem::take(self)
-    }
-}
+pub use stall::{StallSummary, Unit};
+internal_use!(stall::{Stalls, UNIT_US_MIN, WINDOW_US});
+internal_use!(work::{CodecMeter, PART_COUNT, Part, WorkMeter});

@@ -227,7 +227,10 @@ fn encode_block(
     codecs.compressed_raw_bytes[number] += raw.len() as u64;
     // A block that stays raw counts with what it takes: that is what trying the codec gained.
     codecs.compressed_stored_bytes[number] += stored_size as u64;
-    Ok(if shrinks || planted!(CodecMarkerWrong) { codec } else { CodecId::None })
+    if planted!(CodecMarkerWrong) {
+        return Ok(codec);
+    }
+    Ok(if shrinks { codec } else { CodecId::None })
 }
 
 impl TableBuilder {
@@ -279,7 +282,7 @@ impl TableBuilder {
         &mut self,
         key: &[u8],
         trailer: Trailer,
-        value: &[u8],
+        mut value: &[u8],
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) -> Result<()> {
@@ -288,8 +291,9 @@ impl TableBuilder {
             return Err(out_of_order(self.is_finished));
         }
         check_sizes(key, value)?;
-        let kept_size = value.len().min(self.options.block_size_bytes);
-        let value = if planted!(LongValueCut) { &value[..kept_size] } else { value };
+        if planted!(LongValueCut) {
+            value = &value[..value.len().min(self.options.block_size_bytes)];
+        }
         match trailer.kind() {
             Some(ValueKind::Put) => {}
             Some(ValueKind::Delete) => self.properties.deletes += 1,
@@ -454,7 +458,7 @@ impl TableBuilder {
     }
 
     /// Has the index be cut at other sizes than tables have.
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[cfg(any(test, feature = "internals"))]
     pub(super) fn cut_index_at(&mut self, flat_size_max: usize, partition_size: usize) {
         self.index.cut_at(flat_size_max, partition_size);
     }

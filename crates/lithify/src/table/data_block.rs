@@ -438,11 +438,10 @@ impl<'a> DataBlock<'a> {
     /// found going back as well; only what the key shares with entries further before, and not
     /// with the one behind it, is looked for in those.
     pub(super) fn previous(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
-        let index = match place.index.checked_sub(1) {
-            Some(0) if planted!(BlockStartSkipped) => return Ok(None),
-            Some(index) => index,
-            None => return Ok(None),
-        };
+        let Some(index) = place.index.checked_sub(1) else { return Ok(None) };
+        if planted!(BlockStartSkipped) && index == 0 {
+            return Ok(None);
+        }
         let behind = self.unshared_before(place.index, place.next_offset)?;
         let next_offset = behind.offset;
         let own = self.unshared_before(index, next_offset)?;

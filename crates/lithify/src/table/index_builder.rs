@@ -70,7 +70,7 @@ impl Default for IndexBuilder {
 
 impl IndexBuilder {
     /// Has the index be cut at other sizes, so that a test need not be large.
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[cfg(any(test, feature = "internals"))]
     pub(super) fn cut_at(&mut self, flat_size_max: usize, partition_size: usize) {
         (self.flat_size_max, self.partition_size) = (flat_size_max, partition_size);
     }

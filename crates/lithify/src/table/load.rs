@@ -328,10 +328,12 @@ impl TableReader {
 
     fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
         let count = context.time(Part::Io, || self.file.read_at(stored, offset))?;
-        if let Some(meter) = &mut context.meter
-            && !planted!(ReadsNotBooked)
-        {
-            meter.read(count);
+        let mut booked = count;
+        if planted!(ReadsNotBooked) {
+            booked = 0;
+        }
+        if let Some(meter) = &mut context.meter {
+            meter.read(booked);
         }
         if count < stored.len() {
             return Err(Error::corruption("table ends early")

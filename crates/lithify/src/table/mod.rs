@@ -31,7 +31,7 @@ mod data_block;
 mod data_block_builder;
 mod filter;
 mod footer;
-#[cfg(feature = "fuzzing")]
+#[cfg(feature = "internals")]
 pub(crate) mod fuzzing;
 mod index;
 mod index_builder;

@@ -144,13 +144,16 @@ impl TombstoneMap {
         let mut newer = sequence;
         sequences.retain(|older| {
             let first = readers.partition_point(|reader| reader < older);
-            let is_read = readers.get(first).is_some_and(|reader| *reader < newer);
-            if is_read || planted!(TombstoneKeptForNobody) {
+            let mut is_read = readers.get(first).is_some_and(|reader| *reader < newer);
+            if planted!(TombstoneKeptForNobody) {
+                is_read = true;
+            }
+            if is_read {
                 newer = *older;
             } else if *older <= last_commit {
                 self.forgotten_below = self.forgotten_below.max(newer);
             }
-            is_read || planted!(TombstoneKeptForNobody)
+            is_read
         });
         sequences.insert(0, sequence);
     }

@@ -330,7 +330,10 @@ impl FragmentedTombstones {
             if self.fragment(middle).start <= key { low = middle + 1 } else { high = middle }
         }
         let fragment = self.fragment(low.checked_sub(1)?);
-        let is_inside = key < fragment.end || (key == fragment.end && planted!(RangeEndInclusive));
+        let mut is_inside = key < fragment.end;
+        if planted!(RangeEndInclusive) && key == fragment.end {
+            is_inside = true;
+        }
         is_inside.then_some(fragment)
     }
 

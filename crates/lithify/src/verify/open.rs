@@ -46,7 +46,7 @@ impl Db {
         on_progress: &mut OnProgress<'_>,
     ) -> Result<VerifyReport> {
         let inner = &self.inner;
-        inner.check_open()?;
+        inner.lifecycle.check_open()?;
         let mut activity = Activity::begin(inner, Cause::Verification);
         let world = activity.world();
         let (world, directory) = (&world, &inner.path);
@@ -54,13 +54,13 @@ impl Db {
         let pace = Pace::new(world, options.rate_bytes_per_s, on_progress);
         let mut examination = Examination::new(world, directory, pace);
         // Before the manifest: a segment that is released meanwhile is passed over below.
-        let segments = inner.writer().wal.ends();
+        let segments = inner.commits.writer().wal.ends();
         let (found, state) = {
             // No edit is made while the manifest is read.
-            let manifest = inner.manifest();
+            let manifest = inner.tree.manifest();
             // It holds the tables that are to be read.
             let state = Arc::clone(manifest.state());
-            let found = match inner.is_read_only {
+            let found = match inner.lifecycle.is_read_only() {
                 true => examination.manifest_of_writer()?,
                 false => examination.manifest_at_rest(&state)?,
             };
@@ -165,7 +165,7 @@ impl Examination<'_> {
     /// A segment that is no longer needed may have been removed or written over meanwhile: what was
     /// found in it means nothing.
     fn forgive_released(&mut self, db: &Db, segment: &SegmentEnd, before: VerifyReport) {
-        let oldest_needed = db.inner.manifest().state().oldest_log_needed();
+        let oldest_needed = db.inner.tree.manifest().state().oldest_log_needed();
         if segment.log_number < oldest_needed {
             self.report = before;
         }

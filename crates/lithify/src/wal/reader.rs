@@ -98,9 +98,13 @@ impl WalReader {
         bytes.truncate(count);
         let header = LogHeader::decode(&bytes, kind).map_err(|error| error.at(path, 0));
         let mut other_number = None;
+        let mut is_foreign = header.as_ref().is_ok_and(|header| header.database_id != database_id);
+        if planted!(ForeignLogAccepted) {
+            is_foreign = false;
+        }
         let header = match header {
             Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-            Ok(header) if header.database_id != database_id && !planted!(ForeignLogAccepted) => {
+            Ok(header) if is_foreign => {
                 return Err(Error::corruption("file of another database").at(path, 24).expected(
                     format_args!("{database_id:032x}"),
                     format_args!("{:032x}", header.database_id),

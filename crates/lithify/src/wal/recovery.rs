@@ -138,7 +138,10 @@ pub fn recover_segments(
         recovery.end = Some(SegmentEnd { log_number, end_offset });
         recovery.reports.push(report);
     }
-    if !options.read_only && !planted!(RecoveredEndUnsynced) {
+    if planted!(RecoveredEndUnsynced) {
+        return Ok(recovery);
+    }
+    if !options.read_only {
         recovery.rewritten_bytes = make_end_durable(file_system, &recovery)?;
     }
     Ok(recovery)
@@ -259,8 +262,10 @@ fn recover_to_end(
         let offset = reader.offset();
         match reader.next_record()? {
             Some(record) if record.position.end_offset <= end_offset => on_record(record)?,
-            _ if planted!(NamedEndIgnored) => break,
             found => {
+                if planted!(NamedEndIgnored) {
+                    break;
+                }
                 let found = if found.is_some() { "a longer record" } else { "no record" };
                 return Err(Error::corruption("log damaged before its recorded end")
                     .at(&segment.path, offset)
@@ -288,13 +293,18 @@ fn recover_open_end(
     let mut durable_through = 0;
     while let Some(record) = reader.next_record()? {
         durable_through = record.synced_through;
-        if !(planted!(RecordPassedOver) && records == 2) {
-            on_record(record)?;
-        }
         records += 1;
+        if planted!(RecordPassedOver) && records == 3 {
+            continue;
+        }
+        on_record(record)?;
     }
     let stop = reader.stop()?;
-    if stop.watermark > stop.offset && !planted!(SyncedDamageAccepted) {
+    let mut is_below_synced = stop.watermark > stop.offset;
+    if planted!(SyncedDamageAccepted) {
+        is_below_synced = false;
+    }
+    if is_below_synced {
         return Err(Error::corruption("log damaged below what was synced")
             .at(&segment.path, stop.offset)
             .expected(format_args!("records up to offset {}", stop.watermark), "no record"));

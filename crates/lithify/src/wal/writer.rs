@@ -318,10 +318,10 @@ impl WalWriter {
         if let Err(error) = result {
             return Err(self.poison(&error));
         }
-        let through = match planted!(SyncCoversArrivals) {
-            true => self.end_offset,
-            false => pending.through,
-        };
+        let mut through = pending.through;
+        if planted!(SyncCoversArrivals) {
+            through = self.end_offset;
+        }
         self.synced_through = self.synced_through.max(through);
         self.check_usable()
     }

@@ -1,0 +1,396 @@
+//! Bulk ingest: rows in key order go straight into tables, past log and memtables.
+//!
+//! 1. Rows are gathered to a step's worth and then written in the caller's thread, so that their
+//!    cost is booked as that of any other job.
+//! 2. A table is begun in the codec of the level that its first key can go to now: the deepest one
+//!    where nothing overlaps. It ends at its size, or where a live table begins.
+//! 3. The end is one edit, see `ingest_install`.
+//!
+//! An ingest that is dropped, or fails, removes its files; a crash leaves that to the next opening.
+
+pub(crate) mod install;
+pub(crate) mod table_writer;
+pub(crate) mod tables;
+
+use crate::base::{
+    Charge, KEY_SIZE_MAX, Level, MemoryUse, SequenceNumber, Trailer, VALUE_SIZE_MAX, ValueKind,
+};
+use crate::compaction::picker::BusySet;
+use crate::compaction::placement::{deepest_free_level, end_of_gap};
+use crate::compaction::{CloseProgress, Evidence, NewTable, OutputPlan, TableSink, remove_tables};
+use crate::db::inner::DbInner;
+use crate::db::jobs::background::table_options;
+use crate::db::tree::family::{ColumnFamily, Family};
+use crate::fs::Ticket;
+use crate::manifest::KeyRange;
+use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows are written once so many bytes of them have gathered.
+const STEP_BYTES: usize = 128 << 10;
+
+/// A table that overlaps what is there, and so is one more run of level 0, is this many times as
+/// large as others: few large runs are less trouble to readers than many small ones.
+const LEVEL0_TABLES: u64 = 16;
+
+/// How long a write in flight is waited for before it is looked at again.
+const TICKET_POLL_US: u64 = 1_000;
+
+/// What an ingest came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ingested {
+    /// The sequence number of all of its rows; 0 if there were none.
+    pub sequence: SequenceNumber,
+    /// Rows, deletes among them.
+    pub rows: u64,
+    /// Stored bytes of its tables.
+    pub table_bytes: u64,
+    /// The level that each of its tables went to, by key.
+    pub levels: Vec<usize>,
+}
+
+/// Rows that are not in a table yet.
+#[derive(Default)]
+struct RowBuffer {
+    bytes: Vec<u8>,
+    /// Per row: where its key and its value end.
+    rows: Vec<(usize, usize, ValueKind)>,
+}
+
+impl RowBuffer {
+    fn push(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.rows.push((key_end, self.bytes.len(), kind));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8], ValueKind)> {
+        let mut start = 0;
+        self.rows.iter().map(move |(key_end, end, kind)| {
+            let row = (&self.bytes[start..*key_end], &self.bytes[*key_end..*end], *kind);
+            start = *end;
+            row
+        })
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows.clear();
+    }
+}
+
+/// The table that is being written.
+struct OpenTable {
+    sink: TableSink,
+    level: Level,
+    /// A live table begins here; this one must end before.
+    end: Option<Box<[u8]>>,
+}
+
+/// What was written so far, booked under the level that it was written for.
+#[derive(Default)]
+struct Written {
+    tables: Vec<NewTable>,
+    records: BTreeMap<Level, JobRecord>,
+    rows: u64,
+    row_bytes: u64,
+}
+
+/// Rows on their way into a column family, from [`ColumnFamily::ingest`]: in ascending key order,
+/// straight into tables. They become visible at [`Ingest::commit`], all at once; before that, and
+/// after a crash before it, nothing of them is there. Dropping an ingest gives it up.
+///
+/// Belongs to one thread at a time. Other writers and other ingests go on beside it.
+pub struct Ingest {
+    inner: Arc<DbInner>,
+    family: Arc<Family>,
+    buffer: RowBuffer,
+    last_key: Option<Vec<u8>>,
+    open: Option<OpenTable>,
+    /// The level of the table at hand, or of the last one.
+    level: Level,
+    written: Written,
+    meter: WorkMeter,
+    charge: Charge,
+    failure: Option<Error>,
+}
+
+impl ColumnFamily {
+    /// Begins to ingest rows in ascending key order; see [`Ingest`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// let mut ingest = rocks.ingest()?;
+    /// for number in 0..1000_u32 {
+    ///     ingest.put(&number.to_be_bytes(), b"granite")?;
+    /// }
+    /// assert_eq!(ingest.commit()?.rows, 1000);
+    /// assert_eq!(rocks.get(&7_u32.to_be_bytes())?.as_deref(), Some(&b"granite"[..]));
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A closed database, a dropped family, a database that stopped writing.
+    pub fn ingest(&self) -> Result<Ingest> {
+        self.inner.lifecycle.check_writable()?;
+        self.family.check_alive()?;
+        Ok(Ingest {
+            inner: Arc::clone(&self.inner),
+            family: Arc::clone(&self.family),
+            buffer: RowBuffer::default(),
+            last_key: None,
+            open: None,
+            level: 0,
+            written: Written::default(),
+            meter: WorkMeter::default(),
+            charge: self.inner.workshop.budget.charge(MemoryUse::Compaction, 0),
+            failure: None,
+        })
+    }
+}
+
+impl Ingest {
+    /// Adds a row behind all others.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidArgument`] for a key that does not sort behind the last one,
+    /// naming both; the ingest is as it was and may go on. [`crate::ErrorKind::LimitExceeded`] for
+    /// a key over 65,535 bytes or a value over 64 MiB, likewise. What the disk refuses, a closed
+    /// database, a dropped family: then the ingest has failed, and nothing of it is left.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.add(ValueKind::Put, key, value)
+    }
+
+    /// Adds the removal of a key behind all other rows.
+    ///
+    /// # Errors
+    /// As [`Ingest::put`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.add(ValueKind::Delete, key, &[])
+    }
+
+    /// Rows added so far, deletes among them.
+    pub fn rows(&self) -> u64 {
+        self.written.rows + self.buffer.rows.len() as u64
+    }
+
+    /// Makes all rows visible and durable, together. Waits for the flush of memtables that hold
+    /// keys between the first and the last of a table (in a database without a log: of all); takes
+    /// no row locks, like a range delete, but a transaction that reads at a snapshot finds out that
+    /// a row has changed.
+    ///
+    /// # Errors
+    /// As [`Ingest::put`]. The rows are not there then, unless the error is of kind
+    /// [`crate::ErrorKind::Poisoned`]: reopening tells.
+    pub fn commit(mut self) -> Result<Ingested> {
+        let inner = Arc::clone(&self.inner);
+        let mut call = Some(inner.lifecycle.enter()?);
+        self.check_usable()?;
+        self.step(Self::finish_rows)?;
+        if planted!(IngestIntoClosing) {
+            call = None;
+        }
+        let written = std::mem::take(&mut self.written);
+        if written.tables.is_empty() {
+            inner.make_all_durable()?;
+            return Ok(Ingested::default());
+        }
+        let table_bytes = written.tables.iter().map(|table| table.metadata.size_bytes).sum();
+        let table_count = written.tables.len() as u64;
+        let (sequence, levels) = self.inner.install_ingest(&self.family, written.tables)?;
+        drop(call);
+        let ledger = &self.inner.ledger;
+        written.records.values().for_each(|record| ledger.book_job(record));
+        ledger.count(Counter::IngestedTables, table_count);
+        ledger.count(Counter::IngestedBytes, written.row_bytes);
+        Ok(Ingested { sequence, rows: written.rows, table_bytes, levels })
+    }
+
+    fn add(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_usable()?;
+        check_row(self.last_key.as_deref(), key, value)?;
+        let last_key = self.last_key.get_or_insert_default();
+        last_key.clear();
+        last_key.extend_from_slice(key);
+        self.buffer.push(kind, key, value);
+        if self.buffer.bytes.len() >= STEP_BYTES { self.step(Self::write_rows) } else { Ok(()) }
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Does a piece of work, books it, and ends the ingest if it failed.
+    fn step(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        let _call = inner.lifecycle.enter()?;
+        let clock = &*inner.world.environment;
+        let mut step = StepClock::start(clock);
+        let result = work(self);
+        let level = self.level;
+        let cost = step.finish(clock, &inner.ledger, Cause::Ingest, level, &mut self.meter);
+        let record = self.written.records.entry(level).or_default();
+        record.target_level = level;
+        record.cpu_ns += cost.cpu_ns;
+        record.wall_us += cost.wall_us;
+        let sink_bytes = self.open.as_ref().map_or(0, |open| open.sink.memory_bytes());
+        self.charge.resize(self.buffer.bytes.capacity() + sink_bytes);
+        inner.workshop.cache.shrink_to_budget();
+        result.inspect_err(|error| {
+            self.failure = Some(error.clone());
+            self.abandon();
+        })
+    }
+
+    fn finish_rows(&mut self) -> Result<()> {
+        self.write_rows()?;
+        self.close_table()
+    }
+
+    fn write_rows(&mut self) -> Result<()> {
+        self.inner.lifecycle.check_writable()?;
+        self.family.check_alive()?;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let placed = buffer.iter().try_for_each(|(key, value, kind)| {
+            self.written.rows += 1;
+            self.written.row_bytes += (key.len() + value.len()) as u64;
+            self.place_row(kind, key, value)
+        });
+        buffer.clear();
+        self.buffer = buffer;
+        placed
+    }
+
+    fn place_row(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(open) = &mut self.open
+            && (open.end.as_deref().is_some_and(|end| end <= key) || open.sink.should_cut(key))
+        {
+            self.close_table()?;
+        }
+        if self.open.is_none() {
+            let open = self.begin_table(key);
+            self.level = open.level;
+            self.open = Some(open);
+        }
+        self.add_to_table(kind, key, value)
+    }
+
+    fn add_to_table(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.sink.add(key, Trailer::new(0, kind), value, &mut self.meter)?;
+        while let Some(ticket) = open.sink.poll_write(&mut self.meter)? {
+            self.inner.wait_for_ticket(&ticket);
+        }
+        let record = self.written.records.entry(open.level).or_default();
+        record.target_level = open.level;
+        record.entries_in += 1;
+        Ok(())
+    }
+
+    /// A table that begins with `key`, for the level that it can go to as things stand.
+    fn begin_table(&self, key: &[u8]) -> OpenTable {
+        let options = self.family.options();
+        let version = Arc::clone(&self.family.view().version);
+        let base_level = self.family.level_targets(&version).base_level;
+        let point = KeyRange::inclusive(key, key);
+        let level = deepest_free_level(&version, base_level, &BusySet::new(), &point);
+        let end = if level > 0 { end_of_gap(&version, level, key) } else { None };
+        let table_bytes =
+            if level > 0 { options.table_bytes } else { options.table_bytes * LEVEL0_TABLES };
+        let plan = OutputPlan {
+            cause: Cause::Ingest,
+            place: self.family.place(level),
+            formats: self.family.formats(),
+            evidence: Evidence::default(),
+            table: table_options(&options, level, Some(self.family.origin_of_tables(0))),
+            table_bytes,
+            boundaries: Vec::new(),
+        };
+        let sink = TableSink::new(Arc::clone(&self.inner.workshop), plan);
+        OpenTable { sink, level, end: end.map(Box::from) }
+    }
+
+    fn close_table(&mut self) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let record = self.written.records.entry(open.level).or_default();
+        record.target_level = open.level;
+        open.sink.begin_close(&[], 0, record.cpu_ns, &mut self.meter)?;
+        if planted!(CloseLeavesCallsIn) {
+            crate::planted::let_a_close_in();
+        }
+        loop {
+            match open.sink.poll_close(&mut self.meter)? {
+                CloseProgress::More => {}
+                CloseProgress::Waiting(ticket) => self.inner.wait_for_ticket(&ticket),
+                CloseProgress::Closed => break,
+            }
+        }
+        for table in open.sink.take_finished() {
+            record.written_bytes += table.metadata.size_bytes;
+            record.written_raw_bytes += table.metadata.raw_bytes;
+            self.written.tables.push(table);
+        }
+        self.open = None;
+        Ok(())
+    }
+
+    /// Removes every file made so far.
+    fn abandon(&mut self) {
+        if let Some(mut open) = self.open.take() {
+            open.sink.abandon();
+        }
+        let tables = std::mem::take(&mut self.written.tables);
+        let numbers = tables.iter().map(|table| table.metadata.number);
+        remove_tables(&self.inner.workshop, numbers);
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        let inner = Arc::clone(&self.inner);
+        // A close has removed its files, or left them to the next opening.
+        if let Ok(_call) = inner.lifecycle.enter() {
+            self.abandon();
+        }
+    }
+}
+
+impl DbInner {
+    fn wait_for_ticket(&self, ticket: &Ticket) {
+        while !ticket.is_complete() {
+            let deadline_us = self.world.environment.now_us() + TICKET_POLL_US;
+            self.jobs.wait_for_change(Some(deadline_us), || ticket.is_complete());
+        }
+    }
+}
+
+/// Refuses a row that does not sort behind the last one, or is too large.
+pub(crate) fn check_row(last_key: Option<&[u8]>, key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_SIZE_MAX || value.len() > VALUE_SIZE_MAX {
+        return Err(Error::limit("key or value is too long").expected(
+            format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX} bytes"),
+            format_args!("{} and {}", key.len(), value.len()),
+        ));
+    }
+    match last_key {
+        Some(last_key) if last_key >= key => {
+            Err(Error::invalid("rows of an ingest must come in ascending key order").expected(
+                format_args!("a key behind \"{}\"", shown(last_key)),
+                format_args!("\"{}\"", shown(key)),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A key for a message, cut where it is long.
+fn shown(key: &[u8]) -> String {
+    const SHOWN_BYTES: usize = 200;
+    let start = key.get(..SHOWN_BYTES).unwrap_or(key).escape_ascii().to_string();
+    if key.len() > SHOWN_BYTES { format!("{start}... ({} bytes)", key.len()) } else { start }
+}

@@ -1,0 +1,247 @@
+//! The public cursor and the ranges it takes.
+
+use crate::Result;
+use crate::base::Slice;
+use crate::db::inner::DbInner;
+use crate::iter::RowCursor;
+use crate::manifest::Version;
+use crate::stats::{Cause, Counter};
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::sync::Arc;
+
+/// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, where the ends are
+/// references to anything that is bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanRange {
+    pub(crate) lower: Option<Box<[u8]>>,
+    pub(crate) upper: Option<Box<[u8]>>,
+    /// Set when all keys of the range share a prefix that filters may know.
+    pub(crate) prefix: Option<Box<[u8]>>,
+}
+
+impl ScanRange {
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        ScanRange {
+            lower: Some(prefix.into()),
+            upper: key_behind_prefix(prefix),
+            prefix: Some(prefix.into()),
+        }
+    }
+
+    fn new<K: AsRef<[u8]> + ?Sized>(lower: Option<&K>, upper: Option<&K>) -> Self {
+        ScanRange {
+            lower: lower.map(|key| key.as_ref().into()),
+            upper: upper.map(|key| key.as_ref().into()),
+            prefix: None,
+        }
+    }
+}
+
+/// The first key behind all that begin with `prefix`; none if there is no such key.
+fn key_behind_prefix(prefix: &[u8]) -> Option<Box<[u8]>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut key = prefix[..=last].to_vec();
+    key[last] += 1;
+    Some(key.into())
+}
+
+/// The key directly behind `key`.
+fn key_behind(key: &[u8]) -> Box<[u8]> {
+    [key, &[0]].concat().into()
+}
+
+impl<K: AsRef<[u8]> + ?Sized> From<Range<&K>> for ScanRange {
+    fn from(range: Range<&K>) -> Self {
+        ScanRange::new(Some(range.start), Some(range.end))
+    }
+}
+
+impl<K: AsRef<[u8]> + ?Sized> From<RangeInclusive<&K>> for ScanRange {
+    fn from(range: RangeInclusive<&K>) -> Self {
+        let upper = Some(key_behind(range.end().as_ref()));
+        ScanRange { upper, ..ScanRange::new(Some(*range.start()), None) }
+    }
+}
+
+impl<K: AsRef<[u8]> + ?Sized> From<RangeFrom<&K>> for ScanRange {
+    fn from(range: RangeFrom<&K>) -> Self {
+        ScanRange::new(Some(range.start), None)
+    }
+}
+
+impl<K: AsRef<[u8]> + ?Sized> From<RangeTo<&K>> for ScanRange {
+    fn from(range: RangeTo<&K>) -> Self {
+        ScanRange::new(None, Some(range.end))
+    }
+}
+
+impl<K: AsRef<[u8]> + ?Sized> From<RangeToInclusive<&K>> for ScanRange {
+    fn from(range: RangeToInclusive<&K>) -> Self {
+        ScanRange { upper: Some(key_behind(range.end.as_ref())), ..ScanRange::default() }
+    }
+}
+
+impl From<RangeFull> for ScanRange {
+    fn from(_: RangeFull) -> Self {
+        ScanRange::default()
+    }
+}
+
+/// A cursor over the rows that one point in time shows. It sees no later write, keeps the tables
+/// it reads from being removed, and may outlive a flush, a compaction or the handle it came from.
+///
+/// A fresh cursor stands before the first and behind the last row at once: `next` goes to the
+/// first, `prev` to the last. Keys and values are lent until the next move. After an error the
+/// cursor stands nowhere; place it again.
+pub struct Cursor {
+    rows: RowCursor,
+    returned: u64,
+    /// Moves so far, from a start that differs between cursors: some are timed.
+    moves: u64,
+    /// Keeps the tables from being removed.
+    _version: Arc<Version>,
+    /// Behind the version: dropped once the cursor holds no table any more.
+    end: CursorEnd,
+}
+
+/// Lets the tables go that only a cursor still held.
+struct CursorEnd(Arc<DbInner>);
+
+impl Drop for CursorEnd {
+    fn drop(&mut self) {
+        self.0.collect_garbage();
+    }
+}
+
+impl Cursor {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+        let end = CursorEnd(Arc::clone(inner));
+        let moves = inner.visibility.number_cursor() << 16;
+        Cursor { rows, returned: 0, moves, _version: version, end }
+    }
+
+    /// To the next row; false behind the last one.
+    ///
+    /// # Errors
+    /// Corruption or an I/O error, with file and offset.
+    #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
+    pub fn next(&mut self) -> Result<bool> {
+        self.timed(|rows| rows.next())
+    }
+
+    /// To the previous row; false before the first one.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn prev(&mut self) -> Result<bool> {
+        self.timed(|rows| rows.prev())
+    }
+
+    /// To the first row at or behind `key`; false if there is none within the bounds.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.timed(|rows| rows.seek(key))
+    }
+
+    /// To the last row at or before `key`; false if there is none within the bounds.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        self.timed(|rows| rows.seek_for_prev(key))
+    }
+
+    /// To the first row.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn seek_to_first(&mut self) -> Result<bool> {
+        self.timed(|rows| rows.seek_to_first())
+    }
+
+    /// To the last row.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn seek_to_last(&mut self) -> Result<bool> {
+        self.timed(|rows| rows.seek_to_last())
+    }
+
+    fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
+        let inner = &self.end.0;
+        let clock = &*inner.world.environment;
+        self.moves += 1;
+        let sample = inner.ledger.sample(self.moves, Cause::UserRead, clock);
+        if sample.is_some() {
+            // What moves without a sample have metered is not this move's.
+            inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, self.rows.meter());
+        }
+        let found = call(&mut self.rows);
+        self.returned += u64::from(matches!(found, Ok(true)));
+        if sample.is_some() {
+            inner.ledger.end_user_call(sample, Cause::UserRead, 0, clock, self.rows.meter());
+        }
+        found
+    }
+
+    /// Whether the cursor stands on a row.
+    pub fn valid(&self) -> bool {
+        self.rows.valid()
+    }
+
+    /// The key of the row; empty where there is none.
+    pub fn key(&self) -> &[u8] {
+        self.rows.key()
+    }
+
+    /// The value of the row; empty where there is none.
+    pub fn value(&self) -> &[u8] {
+        self.rows.value()
+    }
+
+    /// The rows from here on as an iterator that copies every key and value.
+    pub fn iter(&mut self) -> Rows<'_> {
+        Rows { cursor: self, failed: false }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        let inner = &self.end.0;
+        let meter = self.rows.meter();
+        let clock = &*inner.world.environment;
+        inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, meter);
+        inner.ledger.count(Counter::Nexts, self.returned);
+        inner.ledger.count(Counter::SkippedEntries, self.rows.skipped_entries());
+    }
+}
+
+/// The iterator of [`Cursor::iter`].
+pub struct Rows<'a> {
+    cursor: &'a mut Cursor,
+    failed: bool,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<(Slice, Slice)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        match self.cursor.next() {
+            Ok(true) => {
+                let row = (self.cursor.key(), self.cursor.value());
+                Some(Ok((Slice::copy_from(row.0), Slice::copy_from(row.1))))
+            }
+            Ok(false) => None,
+            Err(error) => {
+                self.failed = true;
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The read path: one view, one sequence number, newest run first.
+
+use crate::Result;
+use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
+use crate::db::inner::DbInner;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::tree::family::{Family, View};
+use crate::fs::Environment;
+use crate::iter::{
+    Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
+};
+use crate::manifest::TableFile;
+use crate::stats::{Cause, Counter, WorkMeter};
+use crate::table::{HashedKey, ReadContext};
+use std::sync::Arc;
+
+/// What one run says of a key.
+enum Found {
+    /// Nothing: ask the next older run.
+    Nothing,
+    /// The newest entry is a tombstone.
+    Deleted,
+    Value(Slice),
+}
+
+/// So often a read takes a new sequence number because range deletes have passed its old one by;
+/// then it looks at all of them.
+const READ_POINT_TRIES: u32 = 64;
+
+impl DbInner {
+    pub(crate) fn get(
+        &self,
+        family: &Family,
+        key: &[u8],
+        mut sequence: Option<SequenceNumber>,
+    ) -> Result<Option<Slice>> {
+        self.lifecycle.check_open()?;
+        family.check_alive()?;
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+        let mut meter = WorkMeter::default();
+        if planted!(SequenceBeforeView) && sequence.is_none() {
+            sequence = Some(self.visibility.last());
+            crate::planted::let_others_in();
+        }
+        let view = family.view();
+        // The view first: what a later view has compacted away is still in this one.
+        let (sequence, tombstones) = self.read_point(&view, sequence);
+        let found = get_in(&view, key, sequence, &tombstones, clock, &mut meter)?;
+        if let Some(value) = &found {
+            let value_bytes = value.len() as u64;
+            self.ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, value_bytes)]);
+        }
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
+        Ok(found)
+    }
+
+    /// The sequence number that a read of the view reads at, and the range tombstones of its
+    /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
+    /// last commit's, taken again if what it sees was forgotten meanwhile.
+    #[inline]
+    pub(crate) fn read_point(
+        &self,
+        view: &View,
+        given: Option<SequenceNumber>,
+    ) -> (SequenceNumber, TombstoneSet) {
+        // The number first: whatever it sees is in the memtables by then.
+        let sequence = given.unwrap_or_else(|| self.visibility.last());
+        match view.memories().any(|memory| memory.table.has_range_tombstones()) {
+            true => self.read_point_of_tombstones(view, given),
+            false => (sequence, TombstoneSet::default()),
+        }
+    }
+
+    #[inline(never)]
+    fn read_point_of_tombstones(
+        &self,
+        view: &View,
+        given: Option<SequenceNumber>,
+    ) -> (SequenceNumber, TombstoneSet) {
+        let mut tries = 0;
+        loop {
+            let sequence = given.unwrap_or_else(|| self.visibility.last());
+            if planted!(StaleReadTrusted) && given.is_none() {
+                crate::planted::let_others_in();
+            }
+            let mut tombstones = TombstoneSet::default();
+            let mut is_answered = true;
+            for memory in view.memories() {
+                let Some(map) = memory.tombstones() else { continue };
+                let mut answers = given.is_some() || map.answers(sequence);
+                if planted!(StaleReadTrusted) {
+                    answers = true;
+                }
+                match answers {
+                    true => tombstones.push_memory(map),
+                    false if tries < READ_POINT_TRIES => is_answered = false,
+                    false => tombstones.push_memory(memory.tombstones_at(sequence)),
+                }
+            }
+            if is_answered {
+                return (sequence, tombstones);
+            }
+            tries += 1;
+        }
+    }
+
+    /// A cursor over the keys that begin with `prefix`.
+    pub(crate) fn open_prefix_cursor(
+        self: &Arc<Self>,
+        family: &Family,
+        prefix: &[u8],
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Cursor> {
+        self.open_cursor(family, ScanRange::prefix(prefix), sequence)
+    }
+
+    /// The sequence number of the newest change of a key, be it by an entry or by a range delete;
+    /// 0 if there is none.
+    pub(crate) fn newest_sequence(&self, family: &Family, key: &[u8]) -> Result<SequenceNumber> {
+        let view = family.view();
+        for memory in view.memories() {
+            let tombstones = memory.tombstones();
+            let covering = tombstones.map_or(0, |map| map.covering_sequence(key, SEQUENCE_MAX));
+            let entry = memory.table.get(key, SEQUENCE_MAX);
+            let newest = entry.map_or(0, |(_, trailer, _)| trailer.sequence()).max(covering);
+            if newest > 0 {
+                return Ok(newest);
+            }
+        }
+        let mut meter = WorkMeter::default();
+        let newest = newest_in_tables(&view, key, &*self.world.environment, &mut meter);
+        self.ledger.book_codecs(Cause::UserRead, 0, &meter, 0.0);
+        newest
+    }
+
+    pub(crate) fn open_cursor(
+        self: &Arc<Self>,
+        family: &Family,
+        range: ScanRange,
+        sequence: Option<SequenceNumber>,
+    ) -> Result<Cursor> {
+        let clock = &*self.world.environment;
+        let sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
+        let cursor = self.cursor_over(family, range, sequence, Vec::new());
+        let meter = &mut WorkMeter::default();
+        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
+        cursor
+    }
+
+    /// A cursor over a family; `overlay` are sources newer than all of its own.
+    pub(crate) fn cursor_over(
+        self: &Arc<Self>,
+        family: &Family,
+        range: ScanRange,
+        mut sequence: Option<SequenceNumber>,
+        overlay: Vec<Source>,
+    ) -> Result<Cursor> {
+        self.lifecycle.check_open()?;
+        family.check_alive()?;
+        let view = family.view_full();
+        if planted!(CursorSeesLaterWrites) && sequence.is_none() {
+            sequence = Some(OWN_SEQUENCE_MIN - 1);
+        }
+        let (snapshot, tombstones) = self.read_point(&view, sequence);
+        let bounds = Bounds { lower: range.lower, upper: range.upper };
+        let mut sources = overlay;
+        let runs = view.version.level(0).len() + view.version.level_count();
+        sources.reserve_exact(1 + view.immutable.len() + runs);
+        for memory in view.memories() {
+            if !memory.table.is_empty() {
+                sources.push(Source::Memory(memory.table.cursor()));
+            }
+        }
+        let environment = &self.world.environment;
+        let mut meter = WorkMeter::default();
+        let mut finder = SourceFinder {
+            bounds: &bounds,
+            prefix: range.prefix.as_deref(),
+            context: ReadContext { meter: Some(&mut meter), ..ReadContext::new(&**environment) },
+            sources,
+            tombstones,
+        };
+        finder.add_tables(&view)?;
+        let SourceFinder { sources, tombstones, .. } = finder;
+        let merge = MergingCursor::new(sources);
+        let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
+        *rows.meter() = meter;
+        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
+    }
+}
+
+/// The value of a key in a view. Every entry of a key in a newer run is newer than those in
+/// older runs, so the first run with an entry or a covering range tombstone decides.
+fn get_in(
+    view: &View,
+    key: &[u8],
+    sequence: SequenceNumber,
+    tombstones: &TombstoneSet,
+    clock: &dyn Environment,
+    meter: &mut WorkMeter,
+) -> Result<Option<Slice>> {
+    let covering = match tombstones.is_empty() {
+        true => 0,
+        false => tombstones.covering_sequence(key, sequence),
+    };
+    for memory in view.memories() {
+        if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
+            let live = kind == ValueKind::Put && trailer.sequence() >= covering;
+            return Ok(live.then(|| Slice::copy_from(value)));
+        }
+    }
+    if covering > 0 {
+        return Ok(None);
+    }
+    let mut context = ReadContext { clock, meter: Some(meter), fill_cache: true };
+    // Every filter is asked by the same hash.
+    let key = HashedKey::new(key);
+    for table in view.version.level(0) {
+        if table.metadata.range.contains(key.bytes) {
+            match get_in_table(table, key, sequence, &mut context)? {
+                Found::Nothing => {}
+                Found::Deleted => return Ok(None),
+                Found::Value(value) => return Ok(Some(value)),
+            }
+        }
+    }
+    for level in 1..view.version.level_count() {
+        if let Some(table) = view.version.table_for_key(level, key.bytes) {
+            match get_in_table(table, key, sequence, &mut context)? {
+                Found::Nothing => {}
+                Found::Deleted => return Ok(None),
+                Found::Value(value) => return Ok(Some(value)),
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn newest_in_tables(
+    view: &View,
+    key: &[u8],
+    clock: &dyn Environment,
+    meter: &mut WorkMeter,
+) -> Result<SequenceNumber> {
+    let mut context = ReadContext { meter: Some(meter), ..ReadContext::new(clock) };
+    let level0 = view.version.level(0).iter();
+    let deeper =
+        (1..view.version.level_count()).filter_map(|level| view.version.table_for_key(level, key));
+    for table in level0.filter(|table| table.metadata.range.contains(key)).chain(deeper) {
+        let reader = table.reader()?;
+        let covering = match table.metadata.range_tombstones {
+            0 => 0,
+            _ => reader.range_tombstones(&mut context)?.covering_sequence(key, SEQUENCE_MAX),
+        };
+        let entry = reader.get(key, SEQUENCE_MAX, &mut context)?;
+        let newest = entry.map_or(0, |(trailer, _)| trailer.sequence()).max(covering);
+        if newest > 0 {
+            return Ok(newest);
+        }
+    }
+    Ok(0)
+}
+
+fn get_in_table(
+    table: &TableFile,
+    key: HashedKey<'_>,
+    sequence: SequenceNumber,
+    context: &mut ReadContext<'_>,
+) -> Result<Found> {
+    let reader = table.reader()?;
+    let covering = if table.metadata.range_tombstones == 0 {
+        0
+    } else {
+        reader.range_tombstones(context)?.covering_sequence(key.bytes, sequence)
+    };
+    let mut entry = reader.get_hashed(key, sequence, context);
+    if planted!(ReadErrorTakenForMiss) && entry.is_err() {
+        entry = Ok(None);
+    }
+    Ok(match entry? {
+        Some((trailer, value))
+            if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
+        {
+            Found::Value(value)
+        }
+        Some(_) => Found::Deleted,
+        None if covering > 0 => Found::Deleted,
+        None => Found::Nothing,
+    })
+}
+
+/// Gathers what a cursor reads from tables. Runs whose filter excludes the prefix are left out,
+/// but never their range tombstones: those cover keys that the filter does not know.
+struct SourceFinder<'a> {
+    bounds: &'a Bounds,
+    prefix: Option<&'a [u8]>,
+    context: ReadContext<'a>,
+    sources: Vec<Source>,
+    tombstones: TombstoneSet,
+}
+
+impl SourceFinder<'_> {
+    fn add_tables(&mut self, view: &View) -> Result<()> {
+        for table in view.version.level(0) {
+            if !self.bounds.may_overlap(&table.metadata.range) {
+                continue;
+            }
+            let is_excluded = self.is_excluded(table)?;
+            if planted!(PrefixHidesTombstones) && is_excluded {
+                continue;
+            }
+            self.push_tombstones(table)?;
+            if !is_excluded {
+                self.sources.push(Source::Table(table.reader()?.cursor()));
+            }
+        }
+        for level in 1..view.version.level_count() {
+            let tables = self.bounds.clip(view.version.level(level));
+            for table in tables {
+                self.push_tombstones(table)?;
+            }
+            let nothing_there = match tables {
+                [] => true,
+                [table] => self.is_excluded(table)?,
+                _ => false,
+            };
+            if !nothing_there {
+                let cursor = LevelCursor::new(Arc::clone(&view.version), level);
+                self.sources.push(Source::Level(cursor));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_excluded(&mut self, table: &TableFile) -> Result<bool> {
+        match self.prefix {
+            Some(prefix) => Ok(!table.reader()?.prefix_may_match(prefix, &mut self.context)?),
+            None => Ok(false),
+        }
+    }
+
+    fn push_tombstones(&mut self, table: &TableFile) -> Result<()> {
+        if table.metadata.range_tombstones > 0 {
+            self.tombstones.push(table.reader()?.range_tombstones(&mut self.context)?);
+        }
+        Ok(())
+    }
+}

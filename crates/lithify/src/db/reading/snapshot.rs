@@ -1,0 +1,89 @@
+//! Snapshots: sequence numbers that compactions must keep readable.
+
+use crate::base::SequenceNumber;
+use crate::db::inner::{DbInner, lock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// The sequence numbers in use by snapshots, with the number of snapshots at each.
+#[derive(Default)]
+pub(crate) struct SnapshotList {
+    counts: Mutex<BTreeMap<SequenceNumber, usize>>,
+}
+
+impl SnapshotList {
+    /// Registers a snapshot at the sequence that `current` gives. The list is locked meanwhile,
+    /// so that a compaction that reads the list afterwards knows of it.
+    pub(crate) fn register(&self, current: impl FnOnce() -> SequenceNumber) -> SequenceNumber {
+        let mut counts = lock(&self.counts);
+        let sequence = current();
+        *counts.entry(sequence).or_insert(0) += 1;
+        sequence
+    }
+
+    /// The number of snapshots held.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.counts).values().sum()
+    }
+
+    /// Gives one back; true if it was the oldest.
+    pub(crate) fn release(&self, sequence: SequenceNumber) -> bool {
+        let mut counts = lock(&self.counts);
+        let was_oldest = counts.keys().next() == Some(&sequence);
+        if let Some(count) = counts.get_mut(&sequence) {
+            *count -= 1;
+            if planted!(TwinSnapshotReleased) {
+                *count = 0;
+            }
+            if *count == 0 {
+                counts.remove(&sequence);
+                return was_oldest;
+            }
+        }
+        false
+    }
+
+    /// All sequence numbers in use, ascending, followed by `current`: what a compaction that
+    /// starts now has to keep readable.
+    pub(crate) fn all_and(&self, current: impl FnOnce() -> SequenceNumber) -> Vec<SequenceNumber> {
+        let counts = lock(&self.counts);
+        let mut sequences: Vec<_> = counts.keys().copied().collect();
+        let current = current();
+        if sequences.last() != Some(&current) {
+            sequences.push(current);
+        }
+        sequences
+    }
+}
+
+/// A point in time over all column families. Reads at it see exactly what was committed before
+/// it was taken, until it is dropped. A held snapshot keeps obsolete entries on disk.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+/// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+/// rocks.put(b"basalt", b"igneous")?;
+/// let snapshot = db.snapshot();
+/// rocks.delete(b"basalt")?;
+/// assert_eq!(rocks.get(b"basalt")?, None);
+/// assert_eq!(rocks.get_at(b"basalt", &snapshot)?.as_deref(), Some(&b"igneous"[..]));
+/// # Ok::<(), lithify::Error>(())
+/// ```
+pub struct Snapshot {
+    pub(crate) inner: Arc<DbInner>,
+    pub(crate) sequence: SequenceNumber,
+}
+
+impl Snapshot {
+    /// The sequence number that it reads at.
+    pub fn sequence(&self) -> SequenceNumber {
+        self.sequence
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.inner.release_snapshot(self.sequence);
+    }
+}

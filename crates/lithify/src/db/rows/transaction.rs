@@ -1,0 +1,317 @@
+//! Pessimistic transactions: row locks, own writes visible to own reads, one atomic commit.
+//!
+//! What is promised: read committed, and no other writer, plain or transactional, changes a row
+//! that the transaction has locked until it ends. With a snapshot set, locking a row that was
+//! changed after the snapshot is refused. There is no protection against phantoms: rows that
+//! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
+//! each other's rows in a circle, the one that would close it is refused at once.
+
+use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
+use crate::db::committing::batch::{BatchData, BatchMark, Entry};
+use crate::db::inner::DbInner;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::snapshot::Snapshot;
+use crate::db::rows::locks::{Grant, OwnerId, RowId};
+use crate::db::tree::family::ColumnFamily;
+use crate::iter::{OWN_SEQUENCE_MIN, Source};
+use crate::memtable::MemTable;
+use crate::options::Durability;
+use crate::stats::{Cause, Counter};
+use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Where a transaction stood when a savepoint was set.
+struct Savepoint {
+    batch: BatchMark,
+    locks: usize,
+}
+
+/// A pessimistic transaction, from [`crate::Db::transaction`]. It takes a row lock before every
+/// write and every [`Transaction::get_for_update`], and holds it until it commits or is dropped.
+/// Dropping it without a commit rolls it back.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+/// let counts = db.column_family("counts", lithify::CfOptions::default())?;
+/// let mut transaction = db.transaction();
+/// let old = transaction.get_for_update(&counts, b"visits")?;
+/// let new = old.map_or(1u8, |value| value[0] + 1);
+/// transaction.put(&counts, b"visits", &[new])?;
+/// transaction.commit()?;
+/// assert_eq!(counts.get(b"visits")?.as_deref(), Some(&[1][..]));
+/// # Ok::<(), lithify::Error>(())
+/// ```
+pub struct Transaction {
+    inner: Arc<DbInner>,
+    owner: OwnerId,
+    locks: Vec<RowId>,
+    data: BatchData,
+    /// Where in the batch the last write of a row starts.
+    own: HashMap<RowId, usize>,
+    savepoints: Vec<Savepoint>,
+    snapshot: Option<Snapshot>,
+    lock_timeout_us: u64,
+    is_committed: bool,
+}
+
+impl Transaction {
+    pub(crate) fn new(inner: Arc<DbInner>) -> Self {
+        let owner = inner.rows.new_owner();
+        let lock_timeout_us = inner.rows.timeout_us();
+        Transaction {
+            inner,
+            owner,
+            locks: Vec::new(),
+            data: BatchData::default(),
+            own: HashMap::new(),
+            savepoints: Vec::new(),
+            snapshot: None,
+            lock_timeout_us,
+            is_committed: false,
+        }
+    }
+
+    /// How long this transaction waits for a row lock; 0 gives up at once.
+    pub fn set_lock_timeout_ms(&mut self, milliseconds: u64) {
+        self.lock_timeout_us = milliseconds.saturating_mul(1000);
+    }
+
+    /// From now on, locking a row that somebody changed after this call is refused with
+    /// [`ErrorKind::Conflict`].
+    pub fn set_snapshot(&mut self) {
+        self.snapshot = Some(self.inner.new_snapshot());
+    }
+
+    /// Locks a row, then reads it: own write if there is one, else the newest committed value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LockTimeout`], [`ErrorKind::Deadlock`] and [`ErrorKind::Conflict`]: roll back,
+    /// so that others get on, and retry. As [`ColumnFamily::get`].
+    pub fn get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<Option<Slice>> {
+        self.lock(family, key)?;
+        self.get(family, key)
+    }
+
+    /// Reads a row without locking it: own write if there is one, else the newest committed
+    /// value.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`].
+    pub fn get(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<Slice>> {
+        self.check_family(family)?;
+        match self.own_write(family.id(), key)? {
+            Some(entry) if entry.kind == ValueKind::Put => Ok(Some(Slice::copy_from(entry.value))),
+            Some(_) => Ok(None),
+            None => family.get(key),
+        }
+    }
+
+    /// A cursor over committed rows as of now with the transaction's own writes so far on top.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::cursor`].
+    pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
+        self.check_family(family)?;
+        let own = Arc::new(MemTable::new());
+        {
+            let mut writer = own.writer();
+            for (index, entry) in self.data.entries().enumerate() {
+                let entry = entry?;
+                if entry.family == family.id() {
+                    let trailer = Trailer::new(OWN_SEQUENCE_MIN + index as u64, entry.kind);
+                    writer.insert(entry.key, trailer, entry.value);
+                }
+            }
+        }
+        let overlay = vec![Source::Memory(own.cursor())];
+        self.inner.cursor_over(&family.family, range.into(), None, overlay)
+    }
+
+    /// Sets the value of a key, once committed.
+    ///
+    /// # Errors
+    /// As [`Transaction::get_for_update`] and [`ColumnFamily::put`].
+    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(family, ValueKind::Put, key, value)
+    }
+
+    /// Removes a key, once committed.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.write(family, ValueKind::Delete, key, &[])
+    }
+
+    /// Removes a key that was put exactly once, once committed; see
+    /// [`ColumnFamily::single_delete`] for the contract.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.write(family, ValueKind::SingleDelete, key, &[])
+    }
+
+    /// Always refused: a range cannot be locked.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, always.
+    pub fn delete_range(&mut self, _: &ColumnFamily, _: &[u8], _: &[u8]) -> Result<()> {
+        Err(Error::invalid(
+            "delete_range inside a transaction: a range cannot be locked; use ColumnFamily::delete_range",
+        ))
+    }
+
+    /// Marks a place to roll back to.
+    pub fn set_savepoint(&mut self) {
+        self.savepoints.push(Savepoint { batch: self.data.mark(), locks: self.locks.len() });
+    }
+
+    /// Undoes all writes and gives back all locks since the last savepoint, which is used up.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no savepoint.
+    pub fn rollback_to_savepoint(&mut self) -> Result<()> {
+        let Some(savepoint) = self.savepoints.pop() else {
+            return Err(Error::invalid("the transaction has no savepoint to roll back to"));
+        };
+        if !planted!(SavepointKeepsWrites) {
+            self.data.truncate(savepoint.batch);
+        }
+        for row in self.locks.drain(savepoint.locks..) {
+            self.inner.rows.release(self.owner, row);
+        }
+        self.own.clear();
+        let mut entries = self.data.entries();
+        let mut offset = entries.offset();
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            self.own.insert(RowId::new(entry.family, entry.key), offset);
+            offset = entries.offset();
+        }
+        Ok(())
+    }
+
+    /// Makes all writes visible together, with the database's own durability, and gives back the
+    /// locks.
+    ///
+    /// # Errors
+    /// As [`crate::Batch::commit`]; the transaction is rolled back then.
+    pub fn commit(mut self) -> Result<()> {
+        self.end_with(None)
+    }
+
+    /// [`Transaction::commit`] with a durability of its own.
+    ///
+    /// # Errors
+    /// As [`crate::Batch::commit_with`]; the transaction is rolled back then.
+    pub fn commit_with(mut self, durability: Durability) -> Result<()> {
+        self.end_with(Some(durability))
+    }
+
+    fn end_with(&mut self, durability: Option<Durability>) -> Result<()> {
+        if planted!(LocksReleasedEarly) {
+            self.release_locks();
+            crate::planted::let_others_in();
+        }
+        self.inner.commit(std::mem::take(&mut self.data), durability)?;
+        self.is_committed = true;
+        Ok(())
+    }
+
+    /// Forgets all writes and gives back the locks; the same as dropping the transaction.
+    pub fn rollback(self) {}
+
+    fn write(
+        &mut self,
+        family: &ColumnFamily,
+        kind: ValueKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.lock(family, key)?;
+        let mark = self.data.mark();
+        self.data.note_family(&family.family);
+        self.data.push(Entry { kind, family: family.id(), key, value });
+        if let Err(error) = self.data.check() {
+            // The batch is as it was: only the refused write is missing.
+            self.data.truncate(mark);
+            return Err(error);
+        }
+        self.own.insert(RowId::new(family.id(), key), mark.bytes);
+        Ok(())
+    }
+
+    /// The last write of this transaction to a row.
+    fn own_write(&self, family: ColumnFamilyId, key: &[u8]) -> Result<Option<Entry<'_>>> {
+        match self.own.get(&RowId::new(family, key)) {
+            Some(offset) => self.data.entry_at(*offset).map(|entry| {
+                // Another key of the same hash is not this row.
+                Some(entry).filter(|entry| entry.family == family && entry.key == key)
+            }),
+            None => Ok(None),
+        }
+    }
+
+    fn release_locks(&mut self) {
+        for row in self.locks.drain(..) {
+            self.inner.rows.release(self.owner, row);
+        }
+    }
+
+    fn check_family(&self, family: &ColumnFamily) -> Result<()> {
+        if !Arc::ptr_eq(&family.inner, &self.inner) {
+            return Err(Error::invalid(format!(
+                "the column family {:?} belongs to another database",
+                family.name()
+            )));
+        }
+        family.family.check_alive()
+    }
+
+    fn lock(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.check_family(family)?;
+        let row = RowId::new(family.id(), key);
+        let (inner, clock) = (&self.inner, &*self.inner.world.environment);
+        let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
+        let mut grant = Grant::Held;
+        if !planted!(RowLockSkipped) {
+            grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
+        }
+        inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
+        match grant {
+            Grant::New => self.locks.push(row),
+            Grant::Held | Grant::Busy => {}
+        }
+        let Some(snapshot) = &self.snapshot else { return Ok(()) };
+        let mut newest = self.inner.newest_sequence(&family.family, key)?;
+        if planted!(ConflictOverlooked) {
+            newest = 0;
+        }
+        if newest > snapshot.sequence {
+            self.inner.ledger.count(Counter::Conflicts, 1);
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the row was changed after the transaction's snapshot: roll back and retry",
+            )
+            .expected(format_args!("sequence {} or less", snapshot.sequence), newest));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let counter = match self.is_committed {
+            true => Counter::TransactionCommits,
+            false => Counter::TransactionRollbacks,
+        };
+        self.inner.ledger.count(counter, 1);
+        if planted!(RollbackKeepsLocks) && !self.is_committed {
+            return;
+        }
+        self.release_locks();
+    }
+}

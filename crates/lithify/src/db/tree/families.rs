@@ -1,0 +1,106 @@
+//! Column families made, changed and dropped: each by one edit, with the writer held.
+
+use crate::db::LEVEL_COUNT;
+use crate::db::inner::DbInner;
+use crate::db::tree::family::Family;
+use crate::manifest::{Change, Manifest};
+use crate::options::CfOptions;
+use crate::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+impl DbInner {
+    pub(crate) fn open_family(
+        self: &Arc<Self>,
+        name: &str,
+        options: CfOptions,
+    ) -> Result<Arc<Family>> {
+        if self.lifecycle.is_read_only()
+            && let Some(family) = self.tree.family_named(name)
+            && *family.options() == options
+        {
+            return Ok(family);
+        }
+        let mut writer = self.commits.writer();
+        self.lifecycle.check_writable()?;
+        let mut manifest = self.tree.manifest();
+        if let Some(family) = self.tree.family_named(name) {
+            if *family.options() != options {
+                self.change_options(&family, options, &mut manifest)?;
+                drop((manifest, writer));
+                // What the new options leave to do.
+                self.schedule_all_compactions();
+            }
+            return Ok(family);
+        }
+        self.sync_log(&mut writer)?;
+        let id = manifest.state().next_family_id;
+        let changes = vec![
+            Change::CreateFamily {
+                id,
+                name: name.to_string(),
+                level_count: LEVEL_COUNT,
+                log_number: self.commits.newest_segment(),
+                options: options.to_string().into_bytes(),
+            },
+            Change::NextFamilyId(id + 1),
+        ];
+        let state = self.append_edit(&mut manifest, changes)?;
+        let Some(stored) = state.families.get(&id) else {
+            return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
+        };
+        let version = Arc::clone(&stored.version);
+        let family = self.tree.new_family(id, name, options, version);
+        let mut families = (**self.tree.families()).clone();
+        families.insert(id, Arc::clone(&family));
+        self.tree.set_families(families);
+        Ok(family)
+    }
+
+    /// Records new options, and with them which tables are in another codec than these ask for.
+    fn change_options(
+        &self,
+        family: &Family,
+        options: CfOptions,
+        manifest: &mut Manifest,
+    ) -> Result<()> {
+        let options_text = options.to_string().into_bytes();
+        let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
+        changes.extend(family.debt_changes(&*options.formats()));
+        let state = self.append_edit(manifest, changes)?;
+        family.set_options(options);
+        family.take_version(&state, &[]);
+        Ok(())
+    }
+
+    pub(crate) fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
+        // No group is being applied while the writer is held.
+        let mut writer = self.commits.writer();
+        self.lifecycle.check_writable()?;
+        let mut manifest = self.tree.manifest();
+        let Some(family) = self.tree.family_named(name) else {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("there is no column family {name:?}"),
+            ));
+        };
+        self.sync_log(&mut writer)?;
+        let mut changes = vec![Change::DropFamily { id: family.id }];
+        if planted!(DroppedFamilyComesBack) {
+            changes.clear();
+        }
+        let state = self.append_edit(&mut manifest, changes)?;
+        family.mark_dropped();
+        let mut families = (**self.tree.families()).clone();
+        families.remove(&family.id);
+        self.tree.set_families(families);
+        family.forget_tables(&self.tree.chunks);
+        writer.active.forget(family.id);
+        drop(manifest);
+        drop(writer);
+        self.jobs.state().hold_garbage();
+        self.jobs.notify();
+        self.release_segments(state.oldest_log_needed());
+        self.collect_garbage();
+        Ok(())
+    }
+}
