@@ -22,6 +22,7 @@ use ::fjall::{
     PersistMode, Readable as _,
 };
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
@@ -29,7 +30,6 @@ use lithify_lab::adapter::{
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use crate::provider::Embedded;

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
@@ -19,7 +20,6 @@ use lithify_lab::adapter::{
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use rusqlite::{Connection, ErrorCode, Statement};
 use self_cell::self_cell;
 use serde_json::json;

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::experiment::{
     AnyExperiment, Arm, BUILT_IN, Codec, DurabilityMode, Experiment, Ladder,
 };
-use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::linkbench::measure;
+use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::run::engine::{self, Transactions, open_spaces};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 
 /// Is run in processes of its own.
 #[test]

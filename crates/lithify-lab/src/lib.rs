@@ -21,6 +21,7 @@
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 //! | [`records`] | the results of a run of any kind, read again |
+//! | [`kinds`] | every kind of run there is: whatever its record, its page |
 //! | [`comparison`] | two runs side by side: ratios with intervals, winners outside of noise |
 //! | [`html`] | a run as one page: summary, plots, tables |
 //! | [`statistics`] | medians; which differences are significant |
@@ -37,6 +38,7 @@ pub mod engines;
 pub mod experiment;
 pub mod html;
 pub mod keyvalue;
+pub mod kinds;
 pub mod latency;
 pub mod linkbench;
 pub mod loop_experiment;

@@ -216,7 +216,7 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
             let Ok(record) = AnyRecord::read(&path) else { continue };
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let page = directory.join(format!("{stem}.html"));
-            std::fs::write(&page, html::render(&record)).expect("writes");
+            std::fs::write(&page, kinds::page(&record)).expect("writes");
             pages.push(page);
             records.push((format!("{stem}.html"), record));
         }

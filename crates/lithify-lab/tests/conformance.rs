@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use lithify_lab::adapter::layer::EngineLayer;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineName, EngineResult, Session, SpaceSpec};
 use lithify_lab::conformance::{SPACES, Subject, check, check_engine, kill};
 use lithify_lab::experiment::{Codec, DurabilityMode, Ladder};
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Provider, Transactions, open_spaces};
 
 /// The cases that an engine fails with these settings.

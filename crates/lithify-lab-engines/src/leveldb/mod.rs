@@ -19,10 +19,10 @@ mod table_file;
 
 use std::path::{Path, PathBuf};
 
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::{self, ExternalLock};
 use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{Provider, Transactions};
 
 use crate::library::{self, LoadedOnce};

@@ -6,13 +6,14 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{SPACES, Subject, check, check_engine};
 use lithify_lab::experiment::{BUILT_IN, Experiment};
-use lithify_lab::run::cell::{CellResult, EngineSettings};
+use lithify_lab::linkbench::cell::CellResult;
+use lithify_lab::linkbench::measure;
+use lithify_lab::linkbench::plan::{Choice, Plan};
 use lithify_lab::run::engine::{self, Transactions, open_spaces};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan};
 
 /// One space.
 pub const ROWS: [SpaceSpec; 1] =

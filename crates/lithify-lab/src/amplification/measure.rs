@@ -41,9 +41,12 @@ use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
 use crate::run::engine::{self, Transactions, open_spaces};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::failed;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// Exponent of the skewed workload.

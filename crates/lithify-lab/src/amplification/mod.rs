@@ -15,6 +15,7 @@
 mod counted;
 pub mod formulas;
 pub mod measure;
+mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -23,14 +24,15 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::html;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
+use crate::run::progress::ProgressLine;
 use crate::run::store::{note_seconds, write_atomically, write_json};
 use crate::run::{RunError, require_free};
 
@@ -347,20 +349,4 @@ impl Runner<'_> {
         announcer.done(&id, Some(seconds));
         Ok(Some(AmplificationCell { spec: spec.clone(), result, failure }))
     }
-}
-
-/// Writes text, CSV, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(
-    results: &Path,
-    record: &AmplificationRecord,
-) -> Result<[PathBuf; 4], RunError> {
-    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], report::csv(record).as_bytes())?;
-    write_json(&files[2], record)?;
-    write_atomically(&files[3], html::of_amplification(record).as_bytes())?;
-    Ok(files)
 }

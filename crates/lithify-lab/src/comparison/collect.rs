@@ -15,6 +15,9 @@ use crate::dbbench::figures::{METRICS, measured};
 use crate::dbbench::runner::DbRecord;
 use crate::dbbench::spec::{DbResult, Role};
 use crate::experiment::loops::LoopColumn;
+use crate::linkbench::cell::Purpose;
+use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::pairs;
 use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::figures::{BESIDE, Figures as LoopFigures, column_value};
 use crate::meter::machine::Machine;
@@ -23,9 +26,6 @@ use crate::records::AnyRecord;
 use crate::records::digest::{self, Digest};
 use crate::report::figures::Figures;
 use crate::report::paired::{Better, Reading};
-use crate::report::pairs;
-use crate::run::RunRecord;
-use crate::run::cell::Purpose;
 use crate::statistics::verdicts::Scale;
 
 /// The figures of a run of any kind.
@@ -115,7 +115,7 @@ pub(super) fn machine(machine: &Machine) -> BTreeMap<String, String> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn linkbench(record: &RunRecord) -> ResultSet {
+fn linkbench(record: &LinkBenchRecord) -> ResultSet {
     let figures = Figures::of(record);
     let plan = &record.plan;
     let mut set = ResultSet {

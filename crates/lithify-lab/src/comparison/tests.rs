@@ -4,8 +4,8 @@ use super::results::{ResultSet, Subject};
 use super::*;
 use crate::adapter::EngineName;
 use crate::comparison::collect;
+use crate::linkbench::sample;
 use crate::records::AnyRecord;
-use crate::run::sample;
 use crate::statistics::verdicts::Why;
 
 fn subject(name: &str, settings: &[(&str, &str)]) -> Subject {

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Failures, PLAIN, Subject, Verdict, same, text};
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineStatistics, ScanRange, WriteBatch};
 use crate::experiment::{Codec, DurabilityMode, Ladder};
-use crate::run::cell::EngineSettings;
 use crate::run::engine;
 
 /// Rows by which codecs are told apart, and what each holds.

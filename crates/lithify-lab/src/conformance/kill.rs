@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Failures, LISTS, PLAIN, SPACES, Subject, Verdict, same, text, value};
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, Session, WriteBatch};
 use crate::experiment::DurabilityMode;
-use crate::run::cell::EngineSettings;
 use crate::run::engine::{self, Transactions};
-use crate::run::measure::end_with_parent;
+use crate::run::process::end_with_parent;
 
 /// Where the child finds what to do.
 const JOB: &str = "LITHIFY_CONFORMANCE_JOB";

@@ -25,9 +25,9 @@ pub mod text;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, ScanRange, Session};
 use crate::adapter::{SpaceId, SpaceSpec, WriteBatch};
-use crate::run::cell::EngineSettings;
 use crate::run::engine::{self, Transactions};
 
 /// The spaces that an engine under test is opened with.

@@ -33,9 +33,12 @@ use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
 use crate::run::engine::{Transactions, open_spaces, stores, uses_disk};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::failed;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.

@@ -19,6 +19,7 @@
 pub mod commits;
 pub mod cuts;
 pub mod kills;
+mod page;
 pub mod report;
 pub mod writers;
 
@@ -378,16 +379,4 @@ impl Runner<'_> {
         let (spec, losses) = (self.spec.clone(), vec![killed, cut]);
         Ok(Some(ModeResult { spec, started_unix_s, commits, losses }))
     }
-}
-
-/// Writes text, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &DurabilityRecord) -> Result<[PathBuf; 3], RunError> {
-    let files = ["txt", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_json(&files[1], record)?;
-    write_atomically(&files[2], html::of_durability(record).as_bytes())?;
-    Ok(files)
 }

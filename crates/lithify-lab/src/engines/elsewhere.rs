@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
 use crate::experiment::Codec;
-use crate::run::cell::EngineSettings;
 use crate::run::engine::{self, Provider, Transactions};
 
 /// An engine that is not part of this program.

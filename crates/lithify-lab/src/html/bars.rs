@@ -5,7 +5,7 @@ use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
 /// A figure as a bar.
-pub(super) struct Bar {
+pub(crate) struct Bar {
     /// Its group: an engine, a test.
     pub group: String,
     /// Its own name.
@@ -17,7 +17,7 @@ pub(super) struct Bar {
 }
 
 /// Bars in groups; `None` without any. `axis` is name and unit of the figures.
-pub(super) fn bars(
+pub(crate) fn bars(
     title: &str,
     about: &str,
     [figure_name, axis]: [&str; 2],
@@ -64,7 +64,7 @@ pub(super) fn bars(
 }
 
 /// A matrix of figures, the larger the deeper its shade, by their logarithms; `None` without any.
-pub(super) fn heat(
+pub(crate) fn heat(
     caption: &str,
     corner: &str,
     [rows, columns]: [&[String]; 2],

@@ -82,7 +82,7 @@ pub(super) fn verdict(model: &ReportModel) -> Finding {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
-    use crate::run::sample;
+    use crate::linkbench::sample;
 
     #[test]
     fn every_run_has_its_line() {

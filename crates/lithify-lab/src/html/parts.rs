@@ -12,7 +12,7 @@ use super::model::{
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{BUILT_IN, CommandExperiment, Source};
 use crate::report::compare;
-pub(super) use crate::report::days::day;
+pub(crate) use crate::report::days::day;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
 use crate::report::paired::Outcome as Found;
@@ -23,7 +23,7 @@ use crate::report::tables::{Align, Grid};
 use crate::statistics::{Interval, median};
 
 /// Heading of the first column of tables over time.
-pub(super) const SECOND: &str = "second";
+pub(crate) const SECOND: &str = "second";
 
 /// Most places along a line, and rows of its table: more are averaged.
 const STEPS_MAX: usize = 150;
@@ -35,7 +35,7 @@ const RANGES_MAX: usize = 3;
 const MISSED_NAMED: usize = 5;
 
 /// The values of every second, repeat by repeat.
-pub(super) struct Course {
+pub(crate) struct Course {
     /// The name of the series.
     pub name: String,
     /// One list per repeat.
@@ -43,7 +43,7 @@ pub(super) struct Course {
 }
 
 /// Figures over time; `None` without any second.
-pub(super) fn over_time(title: &str, y: &str, unit: Unit, courses: &[Course]) -> Option<Plot> {
+pub(crate) fn over_time(title: &str, y: &str, unit: Unit, courses: &[Course]) -> Option<Plot> {
     let seconds = |course: &Course| course.repeats.iter().map(Vec::len).min().unwrap_or(0);
     let longest = courses.iter().map(seconds).max().unwrap_or(0);
     let step = longest.div_ceil(STEPS_MAX).max(1);
@@ -114,7 +114,7 @@ fn grid_over_time(names: &[String], lines: &[Line], step: usize) -> Grid {
 }
 
 /// Latencies of an operation of a series: medians over the repeats, microseconds.
-pub(super) struct LatencyRow {
+pub(crate) struct LatencyRow {
     /// The operation.
     pub operation: String,
     /// Number of the series.
@@ -124,7 +124,7 @@ pub(super) struct LatencyRow {
 }
 
 /// Percentiles by operation; `None` without any.
-pub(super) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> Option<Plot> {
+pub(crate) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for row in rows {
         let marks: Vec<f64> = row.us[..3].iter().flatten().copied().collect();
@@ -180,7 +180,7 @@ pub(super) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> 
 }
 
 /// Read, write and space per unit of work, in any units that all series share.
-pub(super) struct Amplification {
+pub(crate) struct Amplification {
     /// Number of the series.
     pub series: usize,
     /// Written, read, stored.
@@ -189,7 +189,7 @@ pub(super) struct Amplification {
 
 /// The triangle of amplification and its table; the table alone where a corner is missing, nothing
 /// where all are.
-pub(super) fn amplification(
+pub(crate) fn amplification(
     title: &str,
     corners: [&str; 3],
     series: &[String],
@@ -233,7 +233,7 @@ pub(super) fn amplification(
 }
 
 /// A figure of two sides in a plot of ratios.
-pub(super) struct Ratio {
+pub(crate) struct Ratio {
     /// Its group: phase or step.
     pub group: String,
     /// Name and unit.
@@ -264,7 +264,7 @@ fn spoken(found: Found) -> (&'static str, Paint) {
 
 /// Ratios of the first side to the other with their intervals and what could have been shown;
 /// `None` without any.
-pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
+pub(crate) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in ratios {
         let Some(ratio) = item.comparison.judged.ratio else { continue };
@@ -370,7 +370,7 @@ fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
 
 /// How often the first side was better, worse, and neither, and its ratios in the figures that are
 /// named, in words.
-pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
+pub(crate) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
     let count = |wanted: fn(Found) -> bool| {
         ratios.iter().filter(|item| wanted(item.comparison.outcome(item.better))).count()
     };
@@ -395,7 +395,7 @@ pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str])
 }
 
 /// A published ratio beside the measured one.
-pub(super) struct Published {
+pub(crate) struct Published {
     /// In which phase or test, on which engine.
     pub group: String,
     /// Figure and arms.
@@ -407,7 +407,7 @@ pub(super) struct Published {
 }
 
 /// How a claim came out.
-pub(super) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
+pub(crate) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
     match measured.map(|measured| measured.verdict) {
         Some(compare::Verdict::Confirmed(_)) => Outcome::Held,
         Some(compare::Verdict::Contradicted) => Outcome::Missed,
@@ -418,7 +418,7 @@ pub(super) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
 }
 
 /// Published and measured ratios; `None` when none was measured.
-pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
+pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in items {
         let Some(measured) = &item.measured else { continue };
@@ -470,7 +470,7 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
 }
 
 /// Wall seconds of a job of a series by level: level, series, value.
-pub(super) fn jobs(title: &str, series: &[String], times: &[(String, usize, f64)]) -> Option<Plot> {
+pub(crate) fn jobs(title: &str, series: &[String], times: &[(String, usize, f64)]) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for (level, number, seconds) in times.iter().filter(|time| time.2 > 0.0) {
         let row = Row {
@@ -521,7 +521,7 @@ fn depth(level: &str) -> u64 {
 }
 
 /// How writers were held back: a line of the stall ledger.
-pub(super) struct Stalls<'a> {
+pub(crate) struct Stalls<'a> {
     /// Of whom, in what.
     pub of: String,
     /// What the engine said before and after.
@@ -535,7 +535,7 @@ pub(super) struct Stalls<'a> {
 }
 
 /// The stall ledger.
-pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
+pub(crate) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
     let columns = [
         ("of", Align::Left),
         ("slowed %", Align::Right),
@@ -570,7 +570,7 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
 }
 
 /// What was missed, the farthest behind first, in words.
-pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
+pub(crate) fn missed(cells: &[Cell]) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
@@ -603,7 +603,7 @@ pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Claims with how they came out, those that did not hold first, and their count before them.
-pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
+pub(crate) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     if items.is_empty() {
         return Vec::new();
     }
@@ -633,7 +633,7 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
 
 /// Why figures are to be doubted: few repeats, other processes, cells that are missing. `believed`
 /// are the figures that other processes leave alone.
-pub(super) fn doubts(
+pub(crate) fn doubts(
     count: u64,
     foreign_percent: f64,
     [valid, all]: [usize; 2],
@@ -661,25 +661,25 @@ pub(super) fn doubts(
 }
 
 /// How many cells count, where some do not.
-pub(super) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
+pub(crate) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
     let text = format!("{valid} of {all} cells were measured and passed their checks.");
     (valid < all).then(|| Finding::new(Outcome::Missed, "Incomplete", text))
 }
 
 /// Title, question and source of an experiment with a command of its own, by its name, and what a
 /// reader must know; nothing of one that is not part of the program.
-pub(super) fn head_of(name: &str) -> (ReportModel, Section) {
+pub(crate) fn head_of(name: &str) -> (ReportModel, Section) {
     let found = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = found.and_then(|(name, text)| CommandExperiment::parse(name, text).ok());
     let Some(experiment) = parsed else { return (ReportModel::default(), Section::default()) };
     let CommandExperiment { title, question, hypothesis, source, .. } = &experiment;
     let head = head(title, question, hypothesis, source.as_ref());
-    (head, super::linkbench::caveats(&experiment.caveats))
+    (head, crate::html::caveats::caveats(&experiment.caveats))
 }
 
 /// A page of an experiment with nothing but its title, its question, what was expected, and where
 /// published figures come from.
-pub(super) fn head(
+pub(crate) fn head(
     title: &str,
     question: &str,
     hypothesis: &str,
@@ -697,19 +697,19 @@ pub(super) fn head(
 }
 
 /// Names and values of a card for a list of facts.
-pub(super) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
+pub(crate) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The libraries behind the codecs, each once, as a fact.
-pub(super) fn libraries<'a>(names: impl Iterator<Item = &'a str>) -> Block {
+pub(crate) fn libraries<'a>(names: impl Iterator<Item = &'a str>) -> Block {
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     Block::Facts(vec![("codec libraries".to_owned(), names.join(", "))])
 }
 
 /// What engines can do by themselves: their names and capabilities.
-pub(super) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
+pub(crate) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
     let columns = [
         ("engine", Align::Left),
         ("row locks", Align::Left),

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::*;
 use crate::adapter::EngineName;
+use crate::linkbench::sample;
 use crate::loop_experiment;
-use crate::run::sample;
 
 /// A tag as it is written: name, attributes, whether it closes.
 struct Tag<'a> {

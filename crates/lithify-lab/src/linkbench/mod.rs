@@ -14,8 +14,10 @@
 
 pub mod access;
 pub mod arrivals;
+pub mod cell;
 pub mod control;
 pub mod degree;
+pub mod dropping;
 pub mod empirical;
 pub mod engine;
 pub mod expected;
@@ -24,16 +26,26 @@ pub mod graph;
 pub mod history;
 pub mod ledger;
 pub mod load;
+pub mod measure;
 pub mod oracle;
 pub mod payload;
+pub mod plan;
+pub mod process;
 pub mod profile;
 pub mod random;
+pub mod record;
+pub mod report;
 pub mod request;
 mod requester;
 pub mod rows;
+pub mod runner;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod schema;
+pub mod second_log;
 pub mod shuffle;
 pub mod store;
+mod turnover;
 
 pub use control::{Control, Progress};
 pub use engine::{GraphEngine, GraphSession, LinkBefore};

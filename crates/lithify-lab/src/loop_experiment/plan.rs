@@ -8,8 +8,10 @@ use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, 
 use crate::dbbench::step::StepSpec;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
+use crate::linkbench::plan::{
+    ChoiceError, choose_arms, find_scale, override_with, rotated, settings,
+};
 use crate::run::engine;
-use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, rotated, settings};
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -166,8 +168,8 @@ mod tests {
     use super::super::sample;
     use super::*;
     use crate::experiment::Codec;
+    use crate::linkbench::plan::engines_here;
     use crate::run::engine::Content;
-    use crate::run::plan::engines_here;
 
     fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {
         let engines: Vec<EngineName> = engines.iter().map(|name| EngineName::new(*name)).collect();

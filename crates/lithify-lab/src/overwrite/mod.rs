@@ -14,6 +14,7 @@
 
 pub mod figures;
 pub mod measure;
+mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -21,16 +22,17 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{EngineName, EngineStatistics};
 use crate::html;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_atomically;
 use crate::run::{RunError, require_free};
 
@@ -201,19 +203,4 @@ impl Runner<'_> {
         announcer.end(&format!("{name}: {mean:.0} writes/s"));
         Ok(Some(result))
     }
-}
-
-/// Writes text, CSV, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf; 4], RunError> {
-    let shown = record.result.as_ref().unwrap_or(&record.driver);
-    let stem = format!("overwrite-{}", shown.spec.engine.name());
-    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{stem}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], report::csv(shown).as_bytes())?;
-    crate::run::store::write_json(&files[2], record)?;
-    write_atomically(&files[3], html::of_overwrite(record).as_bytes())?;
-    Ok(files)
 }

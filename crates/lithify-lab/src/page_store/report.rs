@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
+use super::page;
 use super::store::Layout;
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
+use crate::run::RunError;
 use crate::run::file_system::FileSystemSpec;
+use crate::run::store::{ReportFile, json_line};
 use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -115,6 +118,20 @@ pub(crate) fn writes(record: &PagesRecord) -> Grid {
 /// What dropping cost.
 pub(crate) fn drops(record: &PagesRecord) -> Grid {
     section(record, &DROP)
+}
+
+/// The files of the report: text, CSV, the record as JSON, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{NAME}.{kind}");
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("csv"), csv(record)),
+        (file("json"), json_line(record)?.trim_end().to_owned()),
+        (file("html"), page::render(record)),
+    ])
 }
 
 /// The report for people: medians over the rounds.

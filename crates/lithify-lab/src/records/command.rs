@@ -13,11 +13,11 @@ use crate::dbbench::runner::{DbPlan, DbRecord};
 use crate::dbbench::spec::Role;
 use crate::durability::DurabilityRecord;
 use crate::experiment::Ladder;
+use crate::linkbench::plan::Plan;
 use crate::loop_experiment::plan::LoopPlan;
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::{PAGE_BYTES, PagesRecord};
 use crate::run::allocator::Allocator;
-use crate::run::plan::Plan;
 use crate::tables::plan::TablePlan;
 
 /// The command; nothing for figures that were kept without the rest of their record.
@@ -262,7 +262,7 @@ fn of_pages(record: &PagesRecord) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::sample;
+    use crate::linkbench::sample;
 
     #[test]
     fn only_what_differs_is_named() {

@@ -24,11 +24,13 @@ use crate::amplification::{self, AmplificationRecord};
 use crate::chunks::plan::ChunkPlan;
 use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
 use crate::durability::DurabilityRecord;
+use crate::linkbench::record::LinkBenchRecord;
 use crate::loop_experiment::{self, LoopRecord};
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::PagesRecord;
+use crate::run;
+use crate::run::RunError;
 use crate::run::cells::{Run, read_run};
-use crate::run::{self, RunError, RunRecord};
 use crate::tables::plan::TablePlan;
 use digest::Digest;
 
@@ -55,7 +57,7 @@ pub fn names_in(directory: &Path) -> Result<BTreeSet<OsString>, RunError> {
 #[serde(untagged)]
 pub enum AnyRecord {
     /// An experiment over the social graph.
-    LinkBench(Box<RunRecord>),
+    LinkBench(Box<LinkBenchRecord>),
     /// An experiment over the loops of the classic key-value benchmark.
     Loops(Box<LoopRecord>),
     /// Such loops, engine against engine.
@@ -207,7 +209,7 @@ fn unknown(path: &Path) -> RunError {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
-    use crate::run::sample;
+    use crate::linkbench::sample;
 
     #[test]
     fn kinds_are_told_apart_and_nothing_else_is_taken() {

@@ -2,8 +2,8 @@
 
 use super::days;
 use crate::experiment::{Column, Phase};
-use crate::run::RunRecord;
-use crate::run::cell::{CellResult, PhaseResult, Purpose};
+use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
+use crate::linkbench::record::LinkBenchRecord;
 use crate::statistics;
 use crate::statistics::verdicts::Rounds;
 
@@ -33,7 +33,7 @@ pub struct Figures<'a> {
 
 impl<'a> Figures<'a> {
     /// Sorts out what counts.
-    pub fn of(record: &'a RunRecord) -> Figures<'a> {
+    pub fn of(record: &'a LinkBenchRecord) -> Figures<'a> {
         let valid = |purpose: Purpose| {
             record.cells.iter().filter_map(|cell| cell.result.as_ref()).filter(move |result| {
                 result.spec.purpose == purpose && result.violation().is_none()

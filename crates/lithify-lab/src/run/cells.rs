@@ -419,29 +419,5 @@ pub fn read_run<P: RunPlan>(path: &Path) -> Result<Option<Run<P>>, RunError> {
     Ok(Some(run))
 }
 
-/// Writes the report of a run beside the runs: text, tables of figures by the ends of their names,
-/// the record. Gives the files.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report<P: RunPlan>(
-    results: &Path,
-    run: &Run<P>,
-    text: &str,
-    tables: &[(&str, String)],
-) -> Result<Vec<PathBuf>, RunError> {
-    let file = |end: &str| results.join(format!("{}{end}", run.plan.name()));
-    let json = file(".json");
-    let line = serde_json::to_string(run)
-        .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;
-    let mut contents = vec![(file(".txt"), text.to_owned())];
-    contents.extend(tables.iter().map(|(end, table)| (file(end), table.clone())));
-    contents.push((json, format!("{line}\n")));
-    for (path, text) in &contents {
-        write_atomically(path, text.as_bytes())?;
-    }
-    Ok(contents.into_iter().map(|(path, _)| path).collect())
-}
-
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::allocator::Allocator;
-use super::cell::EngineSettings;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
 use crate::chunks::engine::{OrderedText, TextEngine};
 use crate::datasets::schema::Schema;
@@ -601,7 +601,7 @@ mod tests {
         let expected = format!("there is no engine \"other\"; there are: {known}");
         // Another test may add an engine meanwhile.
         assert!(error.to_string().starts_with(&expected), "{error}");
-        let spec = crate::run::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
+        let spec = crate::linkbench::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
         let error =
             open_graph(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
         assert_eq!(error.to_string(), "absent is not here: get it somewhere");

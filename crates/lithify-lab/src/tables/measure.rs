@@ -24,11 +24,13 @@ use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
 use crate::run::cells::Job;
 use crate::run::engine::{find, open_table};
+use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
-use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// What every update adds.

@@ -7,6 +7,7 @@ use super::causes;
 use super::figures::{column_value, mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
+use super::{csv, page};
 use crate::adapter::EngineName;
 use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
@@ -20,10 +21,26 @@ use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::report::{VERDICTS_HEADING, cross_counts, opening, repeats};
+use crate::run::RunError;
 use crate::run::cells::Run;
+use crate::run::store::{ReportFile, json_line};
 use crate::statistics::verdicts::Rounds;
 
 use super::engine::Rest;
+
+/// The files of the report: text, figures, the page, the record.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{}.{kind}", run.plan.name());
+    Ok(vec![
+        (file("txt"), render(run)),
+        (file("csv"), csv::render(run)),
+        (file("html"), page::render(run)),
+        (file("json"), json_line(run)?),
+    ])
+}
 
 /// The whole report as text.
 pub fn render(run: &Run<TablePlan>) -> String {

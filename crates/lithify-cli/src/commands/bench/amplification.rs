@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
 use lithify_lab::experiment::{AnyExperiment, Ladder};
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
@@ -222,9 +223,10 @@ impl Ready for AmplificationRun {
                 "stopped; what was measured is kept, the same command goes on",
             ));
         };
-        let files = amplification::write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes, write_report};
+use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes};
 use lithify_lab::dbbench::sequence::{self, Item};
 use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
 use lithify_lab::experiment::{DurabilityMode, Ladder};
+use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::run::allocator::Allocator;
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::cells::{Cell, is_measured};
 use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::PlannedCell;
-use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
@@ -511,7 +512,9 @@ impl Ready for DbRun {
         if record.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
+        write_files(how.results, &report::interval_files(&record)).map_err(Fault::failure)?;
         let mut text = report::render(&record);
         let mut differences = Vec::new();
         if let Some(printed) = &self.printed {
@@ -526,7 +529,7 @@ impl Ready for DbRun {
                 Some(Fault::failure(format!("{count} checks failed; see Checks in the report")))
             }
         };
-        Ok(Measured { text, files: files.into(), fault })
+        Ok(Measured { text, files, fault })
     }
 }
 

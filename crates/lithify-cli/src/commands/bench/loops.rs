@@ -4,12 +4,13 @@ use std::path::Path;
 
 use lithify_lab::dbbench::runner::{Runner, needed_bytes};
 use lithify_lab::experiment::LoopExperiment;
+use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
-use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
+use lithify_lab::loop_experiment::{LoopRecord, report, write_plan};
 use lithify_lab::run::engine::Content;
-use lithify_lab::run::plan::engines_here;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
@@ -88,8 +89,9 @@ impl Ready for LoopRun {
         if record.run.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

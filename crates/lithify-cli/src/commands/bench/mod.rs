@@ -107,7 +107,7 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Report(arguments) => page::run(&arguments),
         BenchCommand::Compare(arguments) => compare::run(&arguments),
-        BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
+        BenchCommand::Cell => process::do_job(lithify_lab::linkbench::measure::run_job),
         BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
     }
 }

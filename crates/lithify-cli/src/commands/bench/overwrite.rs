@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::progress::Terminal;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
 use super::places::{Places, refuse_files};
@@ -148,6 +149,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let Some(record) = record else {
         return Err(Fault::interrupted("stopped; nothing was measured"));
     };
-    let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
+    let files = report::files(&record).map_err(Fault::failure)?;
+    let files = write_files(&arguments.results, &files).map_err(Fault::failure)?;
     print_report(&report::render(&record), &files)
 }

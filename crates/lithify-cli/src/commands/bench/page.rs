@@ -68,7 +68,7 @@ fn page(arguments: &ReportArguments, record: &AnyRecord) -> Result<(), Fault> {
     };
     let out = arguments.out.clone().unwrap_or(beside);
     require_file_place("--out", &out)?;
-    write_atomically(&out, html::render(record).as_bytes()).map_err(Fault::failure)?;
+    write_atomically(&out, kinds::page(record).as_bytes()).map_err(Fault::failure)?;
     say(&format!("page: {}", out.display()));
     Ok(())
 }
@@ -93,7 +93,7 @@ pub fn write_index(results: &Path, directory: &Path) -> Result<Option<PathBuf>, 
         .map_err(|error| Fault::usage(format!("{}: {error}", directory.display())))?;
     for (page, record) in &runs {
         let path = directory.join(page);
-        write_atomically(&path, html::render(record).as_bytes()).map_err(Fault::failure)?;
+        write_atomically(&path, kinds::page(record).as_bytes()).map_err(Fault::failure)?;
     }
     let index = directory.join("index.html");
     let text = html::index::render(&results.display().to_string(), &runs, &unread);

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lithify_lab::experiment::Codec;
 use lithify_lab::page_store::store::Layout;
-use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report, write_report};
+use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::range;
 use super::places::refuse_files;
@@ -135,7 +136,8 @@ impl Ready for PagesRun {
         if record.interrupted {
             return Err(stopped(self, how.results));
         }
-        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, cells));
         Ok(Measured { text: report::render(&record), files, fault })

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lithify_lab::run::RunError;
-use lithify_lab::run::cell::ProgressLine;
-use lithify_lab::run::measure::Listener;
 use lithify_lab::run::process::Program;
+use lithify_lab::run::progress::Listener;
+use lithify_lab::run::progress::ProgressLine;
 use serde::de::DeserializeOwned;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;

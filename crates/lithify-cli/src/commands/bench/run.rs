@@ -7,14 +7,15 @@ use glob::Pattern;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::datasets::TableData;
 use lithify_lab::experiment::{AnyExperiment, CommandExperiment, Experiment};
+use lithify_lab::linkbench::cell::CellSpec;
+use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
+use lithify_lab::linkbench::record::{Stored, read_result};
+use lithify_lab::linkbench::runner::Runner;
 use lithify_lab::report;
-use lithify_lab::run::cell::CellSpec;
 use lithify_lab::run::estimate::PlannedCell;
-use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::{Stored, read_result};
-use lithify_lab::run::{Runner, store};
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
@@ -261,8 +262,9 @@ impl Ready for LinkBenchRun {
         if record.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = store::write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::chunks::plan::ChunkPlan;
 use crate::chunks::sample;
-use crate::run::cell::ProgressLine;
+use crate::run::progress::ProgressLine;
 
 /// Keeps what was announced; sets the interrupt when a cell has ended that it names.
 struct Notes<'a> {
