@@ -15,7 +15,7 @@
 mod counted;
 pub mod formulas;
 pub mod measure;
-mod page;
+pub mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -26,14 +26,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
-use crate::html;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::progress::ProgressLine;
-use crate::run::store::{note_seconds, write_atomically, write_json};
+use crate::run::store::note_seconds;
 use crate::run::{RunError, require_free};
 
 /// What rows are changed how.

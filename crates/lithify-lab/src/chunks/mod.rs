@@ -19,7 +19,7 @@ pub mod engine;
 pub mod figures;
 pub mod findings;
 pub mod measure;
-mod page;
+pub mod page;
 pub mod plan;
 pub mod report;
 pub mod row_reads;

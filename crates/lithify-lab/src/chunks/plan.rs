@@ -11,10 +11,10 @@ use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
 use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
-    rotated,
 };
 use crate::run::cells::{Entries, RunPlan};
 use crate::run::engine::Content;
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,7 @@
 //! per client and one that samples every second. Does not know experiments and arms.
 
 mod clients;
-mod digest_page;
+pub mod digest_page;
 pub mod figures;
 pub mod floors;
 pub mod histogram;
@@ -23,7 +23,7 @@ pub mod judged;
 pub mod measure;
 pub mod oracle;
 pub mod original;
-mod page;
+pub mod page;
 mod rate;
 pub mod report;
 pub mod runner;

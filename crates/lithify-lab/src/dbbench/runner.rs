@@ -11,17 +11,16 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use super::oracle;
 use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
-use super::{oracle, report};
 use crate::adapter::EngineName;
 use crate::experiment::Ladder;
-use crate::html;
-use crate::linkbench::plan::rotated;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::estimate::Effort;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, write_atomically, write_json};
+use crate::run::rotated;
+use crate::run::store::{Store, write_json};
 use crate::run::{RunError, engine, require_free};
 
 /// What is measured, in order.

@@ -19,7 +19,7 @@
 pub mod commits;
 pub mod cuts;
 pub mod kills;
-mod page;
+pub mod page;
 pub mod report;
 pub mod writers;
 
@@ -31,13 +31,12 @@ use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use serde::{Deserialize, Serialize};
 
-use crate::html;
 use crate::latency::LatencySummary;
 use crate::meter::machine::Machine;
 use crate::meter::unix_seconds;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_atomically, write_json};
+use crate::run::store::{Store, note_seconds, write_json};
 use crate::run::{RunError, require_free};
 
 /// Time between two syncs of [`Mode::Interval`], milliseconds.

@@ -1,7 +1,8 @@
 //! The page over all runs of a directory: what was measured, when, by which command, what came out.
 
 use super::model::{Block, Finding, Outcome, ReportModel, RunLink, Section};
-use super::{model, page, parts};
+use super::{page, parts};
+use crate::kinds::model;
 use crate::records::AnyRecord;
 use crate::records::command::command;
 

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::{Capabilities, EngineError, EngineName, EngineResult, EngineStatistics};
-use crate::experiment::{Codec, DeviceSpeed, DurabilityMode, Ladder, Phase, Profile};
+use crate::adapter::settings::EngineSettings;
+use crate::adapter::{Capabilities, EngineName, EngineStatistics};
+use crate::experiment::{DeviceSpeed, Phase, Profile};
 use crate::keyvalue::samples::Sample;
 use crate::latency::LatencySummary;
 use crate::linkbench::control::ObservedStalls;

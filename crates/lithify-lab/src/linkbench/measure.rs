@@ -21,7 +21,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::adapter::{Engine, EngineError, EngineStatistics};
+use super::dropping;
+use crate::adapter::EngineStatistics;
 use crate::experiment::Phase;
 use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::cell::{
@@ -42,10 +43,13 @@ use crate::meter::{Meter, PhaseUsage, Reading};
 use crate::run::RunError;
 use crate::run::device_limit;
 use crate::run::device_limit::DeviceLimit;
-use crate::run::dropping;
+use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
 use crate::run::memory_limit;
 use crate::run::memory_limit::GroupUsage;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
 use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 

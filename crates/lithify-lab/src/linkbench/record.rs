@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::cell::{self, CellResult, CellSpec};
 use super::plan::Plan;
 use crate::run::RunError;
-use crate::run::store::write_atomically;
 
 /// A cell of a run with what became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,7 +74,7 @@ pub fn read_record(path: &Path) -> Result<LinkBenchRecord, RunError> {
     let mut cells = Vec::new();
     for spec in &plan.cells {
         let file = path.join(format!("{}.json", spec.id));
-        let (result, failure) = match store::read_result(&file, &spec.hash()) {
+        let (result, failure) = match read_result(&file, &spec.hash()) {
             Stored::Finished(result) => (Some(*result), None),
             Stored::Unusable(why) => (None, Some(why)),
             Stored::Absent => continue,

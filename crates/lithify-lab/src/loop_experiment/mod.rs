@@ -15,7 +15,7 @@
 pub mod csv;
 pub mod figures;
 pub mod jobs;
-mod page;
+pub mod page;
 pub mod plan;
 pub mod report;
 #[cfg(test)]
@@ -28,11 +28,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::dbbench::oracle;
-use crate::dbbench::runner::{DbRecord, collect as collect_cells, shortened};
+use crate::dbbench::runner::{DbRecord, collect as collect_cells};
 use crate::experiment::WorkloadKind;
-use crate::html;
 use crate::run::RunError;
-use crate::run::store::{write_atomically, write_json};
+use crate::run::store::write_json;
 use plan::LoopPlan;
 
 /// A run with all its results: what a report is made of.

@@ -8,10 +8,9 @@ use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, 
 use crate::dbbench::step::StepSpec;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
-use crate::linkbench::plan::{
-    ChoiceError, choose_arms, find_scale, override_with, rotated, settings,
-};
+use crate::linkbench::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
 use crate::run::engine;
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]

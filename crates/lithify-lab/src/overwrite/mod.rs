@@ -14,7 +14,7 @@
 
 pub mod figures;
 pub mod measure;
-mod page;
+pub mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{EngineName, EngineStatistics};
-use crate::html;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
@@ -33,7 +32,6 @@ use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::progress::ProgressLine;
-use crate::run::store::write_atomically;
 use crate::run::{RunError, require_free};
 
 /// What is done, on what. Everything that can change a figure.

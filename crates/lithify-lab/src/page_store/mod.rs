@@ -17,7 +17,7 @@
 //! Promises: the same contents in the same order for every layout and file system; nothing is left
 //! mounted. Threads: one, and one that writes beside the drop.
 
-mod page;
+pub mod page;
 pub mod report;
 pub mod store;
 pub mod tree;
@@ -32,10 +32,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Codec;
-use crate::html;
 use crate::keyvalue::entries::Values;
 use crate::latency::Latencies;
-use crate::linkbench::plan::rotated;
 use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::process::thread_cpu_us;
@@ -45,7 +43,8 @@ use crate::meter::unix_seconds;
 use crate::run::dropping::{self, DropFigures, FileWriter, Space};
 use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec, Mounted};
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_atomically, write_json};
+use crate::run::rotated;
+use crate::run::store::{Store, note_seconds, write_json};
 use crate::run::{RunError, require_free};
 use store::{Layout, PageFile};
 use tree::PageTree;

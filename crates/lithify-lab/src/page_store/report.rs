@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::page;
 use super::store::Layout;
+use super::{NAME, page};
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};

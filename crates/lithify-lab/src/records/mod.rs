@@ -24,11 +24,11 @@ use crate::amplification::{self, AmplificationRecord};
 use crate::chunks::plan::ChunkPlan;
 use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
 use crate::durability::DurabilityRecord;
+use crate::linkbench;
 use crate::linkbench::record::LinkBenchRecord;
 use crate::loop_experiment::{self, LoopRecord};
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::PagesRecord;
-use crate::run;
 use crate::run::RunError;
 use crate::run::cells::{Run, read_run};
 use crate::tables::plan::TablePlan;
@@ -183,7 +183,8 @@ fn directory(path: &Path) -> Result<AnyRecord, RunError> {
         .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
     let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
     if plan.get("experiment").is_some() {
-        return run::read_record(path).map(|record| AnyRecord::LinkBench(Box::new(record)));
+        return linkbench::record::read_record(path)
+            .map(|record| AnyRecord::LinkBench(Box::new(record)));
     }
     let plan: DbPlan = *parsed(&plan_path, &text)?;
     Ok(AnyRecord::Db(Box::new(db::collect(path, plan))))

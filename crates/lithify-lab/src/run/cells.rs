@@ -22,7 +22,7 @@ use super::estimate::{Effort, Pace};
 use super::file_system::{self, CellFileSystem, FileSystemRequest};
 use super::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use super::progress::Announcer;
-use super::store::{Store, note_seconds, write_atomically};
+use super::store::{Store, note_seconds};
 use crate::adapter::EngineName;
 use crate::experiment::WorkloadKind;
 

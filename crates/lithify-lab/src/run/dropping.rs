@@ -20,11 +20,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
-use super::file_system::CellFileSystem;
-use crate::adapter::{EngineError, EngineResult, EngineStatistics, Neighbour};
+use crate::adapter::{EngineError, EngineResult, Neighbour};
 use crate::latency::Latencies;
 use crate::meter::process::thread_cpu_us;
-use crate::meter::space::{self, DirectorySize, FileSizes};
 use crate::run::failed;
 
 /// How long the neighbour works alone.
@@ -207,6 +205,7 @@ impl Drop for FileWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::space;
     use std::sync::atomic::AtomicU64;
 
     /// Counts; fails at a step.

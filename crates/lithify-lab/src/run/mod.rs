@@ -82,3 +82,8 @@ pub(crate) fn require_free(data: &Path, needed_bytes: u64, advice: &str) -> Resu
         needed_bytes >> 20
     )))
 }
+
+/// The items, beginning with the one at `first`.
+pub(crate) fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> {
+    items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
+}

@@ -21,11 +21,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::RunError;
-use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
 use super::file_system::{CellFileSystem, FileSystemRequest, Mounted};
-use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::stillness::Stillness;
-use crate::linkbench::record::{Stored, read_result};
 use crate::run::progress::ProgressLine;
 
 /// A program with the arguments that make it run one cell.

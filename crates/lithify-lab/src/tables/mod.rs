@@ -18,7 +18,7 @@ pub mod engine;
 pub mod figures;
 pub mod measure;
 pub mod ordered;
-mod page;
+pub mod page;
 pub mod plan;
 pub mod report;
 #[cfg(test)]

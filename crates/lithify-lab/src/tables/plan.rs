@@ -10,11 +10,11 @@ use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
 use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
 use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
-    rotated,
 };
 use crate::run::cells::RunPlan;
 use crate::run::engine::Content;
 use crate::run::file_system::FileSystemRequest;
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]

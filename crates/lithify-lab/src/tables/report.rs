@@ -33,7 +33,7 @@ use super::engine::Rest;
 /// # Errors
 /// The record is no JSON.
 pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{}.{kind}", run.plan.name());
+    let file = |kind: &str| format!("{}.{kind}", run.plan.name);
     Ok(vec![
         (file("txt"), render(run)),
         (file("csv"), csv::render(run)),

@@ -1,8 +1,6 @@
 //! From an experiment and the command line to the cells, in the order in which they run.
 
-pub mod left_out;
 mod left_out;
-pub mod tests;
 #[cfg(test)]
 mod tests;
 
@@ -201,11 +199,6 @@ pub(crate) fn override_with(
     }
     *target = value;
     Ok(())
-}
-
-/// The items, beginning with the one at `first`.
-pub(crate) fn rotated<T>(items: &[T], first: usize) -> impl Iterator<Item = &T> {
-    items.iter().cycle().skip(first % items.len().max(1)).take(items.len())
 }
 
 /// The engines that are there and can hold `content`, of `chosen` when it names one and else of

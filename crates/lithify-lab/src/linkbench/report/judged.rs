@@ -4,10 +4,10 @@
 use crate::experiment::{Headline, Pair, PublishedDrop};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::dropping;
+use crate::linkbench::report::headlines;
 use crate::linkbench::report::pairs;
 use crate::linkbench::report::pairs::Line;
 use crate::linkbench::report::pairs_with_results;
-use crate::report::compare;
 use crate::report::compare::{Comparison, claim};
 use crate::report::figures::Figures;
 use crate::report::paired::{Basis, Family};
@@ -54,9 +54,9 @@ impl<'a> Judgements<'a> {
             pairs.push((pair, added.collect()));
         }
         let mut headlines = Vec::new();
-        for item in compare::headlines(record) {
-            let place = family.add(compare::sides(figures, item));
-            let beside = compare::companions(item).iter();
+        for item in headlines::headlines(record) {
+            let place = family.add(headlines::sides(figures, item));
+            let beside = headlines::companions(item).iter();
             let beside = beside.map(|of| (of.name(), family.add(of.sides(figures, item))));
             headlines.push((item, place, beside.collect::<Vec<_>>()));
         }
@@ -104,7 +104,7 @@ impl<'a> Judgements<'a> {
 
 /// Neighbouring arms that are no pair say something of the noise, too.
 fn add_noise(family: &mut Family, record: &LinkBenchRecord, figures: &Figures<'_>) {
-    compare::add_noise(family, record, figures);
+    headlines::add_noise(family, record, figures);
     for arms in record.plan.arms.windows(2) {
         let is_pair = |pair: &Pair| arms.contains(&pair.arm) && arms.contains(&pair.base);
         if !record.plan.experiment.pairs.iter().any(is_pair) {

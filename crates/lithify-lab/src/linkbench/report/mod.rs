@@ -35,11 +35,12 @@ mod workload;
 
 use std::fmt::Write as _;
 
-use crate::experiment::{Pair, Phase, Source};
+use crate::experiment::{Pair, Phase};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::report::figures::{self, Figures};
+use crate::report::{VERDICTS_HEADING, floors, opening, repeats, tables};
 use crate::run::RunError;
 use crate::run::store::{ReportFile, json_line};
-use figures::Figures;
 use judged::Judgements;
 
 /// The files of the report: the record, the figures, the text, the page. What engines say about
@@ -82,7 +83,7 @@ pub fn render(record: &LinkBenchRecord) -> String {
     line(&card::render(record));
     if let Some(floors) = floors_of_pairs(&figures, &judged) {
         line("");
-        let doubt = compare::disturbance_percent(record).map(|foreign| {
+        let doubt = headlines::disturbance_percent(record).map(|foreign| {
             format!(" (NOT QUIET: other processes took {} % of the CPUs)", figures::figure(foreign))
         });
         let doubt = doubt.unwrap_or_default();
@@ -135,7 +136,7 @@ fn judged_parts(record: &LinkBenchRecord, judged: &Judgements<'_>) -> Vec<String
         true => "How far the figures can be believed",
         false => "Published against measured",
     };
-    parts.push(format!("\n{heading}\n{}", compare::render(record, judged)));
+    parts.push(format!("\n{heading}\n{}", headlines::render(record, judged)));
     let basis = judged.basis.text();
     if !basis.is_empty() {
         parts.push(format!("\n{VERDICTS_HEADING}\n{basis}"));

@@ -12,15 +12,15 @@ use crate::html::parts::{
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::judged::{Claimed, Judgements};
-use crate::linkbench::report::page::clients;
 use crate::linkbench::report::{
-    GATES_HEADING, OPEN_LOOP_HEADING, ageing, checks, dropping, gates, heading, open_loop, pairs,
+    GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, dropping, gates, heading, headlines,
+    open_loop, pairs,
 };
 use crate::report::figures::{
     Figures, Spread, settled_cpu_us_per_operation, slowed_percent, table_gb,
 };
 use crate::report::tables::{Align, Grid};
-use crate::report::{card, compare, floors, repeats, tables};
+use crate::report::{floors, repeats, tables};
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 
@@ -111,7 +111,7 @@ impl Page<'_> {
             findings.push(Finding::new(Outcome::Note, "Pair", text));
         }
         let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
-        findings.extend(claims(outcomes.zip(compare::sentences(judged)).collect()));
+        findings.extend(claims(outcomes.zip(headlines::sentences(judged)).collect()));
         findings.extend(clients::findings(self.record, &self.figures));
         let failed = |arm: &String| {
             let label = gates::label(self.record, self.figures.results(arm))?;
@@ -122,7 +122,7 @@ impl Page<'_> {
             let text = format!("Failed a gate of the scale: {}.", failed.join(", "));
             findings.push(Finding::new(Outcome::Note, "Gates", text));
         }
-        let doubts = compare::doubts(self.record).into_iter();
+        let doubts = headlines::doubts(self.record).into_iter();
         findings.extend(doubts.map(|text| {
             let text = text.trim_matches(['(', ')']).to_owned();
             Finding::new(Outcome::Note, "Doubt", text)
@@ -165,7 +165,7 @@ impl Page<'_> {
             measured: of.comparison,
         };
         let items: Vec<Published> = self.judged.headlines.iter().map(item).collect();
-        let grid = compare::grid(self.record, &self.judged);
+        let grid = headlines::grid(self.record, &self.judged);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 
@@ -427,7 +427,7 @@ impl Page<'_> {
     }
 
     fn caveats(&self) -> Section {
-        caveats(&self.record.plan.experiment.caveats)
+        crate::html::caveats::caveats(&self.record.plan.experiment.caveats)
     }
 }
 
