@@ -27,7 +27,7 @@ pub fn register() {
 }
 
 fn register_one<E: Embedded>() {
-    lithify_lab::run::engine::register(const { &Opens::<E>::new() });
+    lithify_lab::engines::registry::register(const { &Opens::<E>::new() });
 }
 
 /// The names of durability modes, for capabilities.

@@ -16,6 +16,7 @@
 pub mod cross_count;
 pub mod layer;
 pub mod plain;
+pub mod provider;
 pub mod settings;
 pub mod window;
 

@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 
+use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, ScanRange};
+use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
-use lithify_lab::run::engine::{Transactions, open_spaces};
 
 fn spec(engine: EngineName) -> OverwriteSpec {
     OverwriteSpec {

@@ -22,7 +22,10 @@ use super::counted::Counted;
 use super::{
     AmplificationJob, AmplificationResult, AmplificationSpec, QueryCost, QueryKind, Workload,
 };
+use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
+use crate::engines::registry;
+use crate::engines::registry::open_spaces;
 use crate::keyvalue::entries::{HALF, Key, Permutation, Values};
 use crate::keyvalue::samples::Sampler;
 use crate::keyvalue::{SPACE, SPACES};
@@ -41,7 +44,6 @@ use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::run::RunError;
-use crate::run::engine::{self, Transactions, open_spaces};
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
@@ -306,7 +308,7 @@ impl Run<'_> {
     fn live_bytes(&self, engine: &dyn Engine) -> Result<u64, RunError> {
         let spec = self.spec;
         let expected = self.expected();
-        let Some(expected) = expected.as_ref().filter(|_| engine::stores(&spec.engine)) else {
+        let Some(expected) = expected.as_ref().filter(|_| registry::stores(&spec.engine)) else {
             return Ok(spec.rows * (spec.key_bytes + spec.value_bytes));
         };
         self.say("check");
@@ -322,7 +324,7 @@ impl Run<'_> {
     /// Closes the engine, drops the pages of its files, and opens it again. One that has no files
     /// stays as it is.
     fn reopened_cold(&self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>, RunError> {
-        if !engine::uses_disk(&self.spec.engine) {
+        if !registry::uses_disk(&self.spec.engine) {
             return Ok(engine);
         }
         engine.close().map_err(|error| failed("close", &error))?;
@@ -349,7 +351,7 @@ impl Run<'_> {
             QueryKind::Point => self.graph.is_none() && rows != queries,
             QueryKind::Range => false,
         };
-        if is_wrong && engine::stores(&self.spec.engine) {
+        if is_wrong && registry::stores(&self.spec.engine) {
             let kind = kind.name();
             return Err(RunError::new(format!("{kind}: {queries} queries found {rows} rows")));
         }

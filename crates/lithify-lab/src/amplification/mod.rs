@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
+use crate::engines::registry;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::progress::ProgressLine;
@@ -312,7 +312,7 @@ impl Runner<'_> {
     ) -> Result<Option<AmplificationCell>, RunError> {
         let id = spec.id();
         let data = self.data.unwrap_or(self.results);
-        if engine::uses_disk(&spec.engine) {
+        if registry::uses_disk(&spec.engine) {
             require_free(data, spec.disk_bytes(), ", or take fewer --keys")?;
         }
         announcer.begin(&format!("{id}, {} rows", spec.rows));

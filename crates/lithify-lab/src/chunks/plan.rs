@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{ChunkCell, SCHEMA};
 use crate::adapter::EngineName;
+use crate::adapter::provider::Content;
 use crate::datasets::TextData;
 use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
@@ -13,7 +14,6 @@ use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
 };
 use crate::run::cells::{Entries, RunPlan};
-use crate::run::engine::Content;
 use crate::run::rotated;
 
 /// What the command line chose.

@@ -22,8 +22,10 @@ use super::spec::{
     StepResult, ThreadCpu,
 };
 use super::step::StepSpec;
+use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
+use crate::engines::registry::{open_spaces, stores, uses_disk};
 use crate::experiment::DurabilityMode;
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
@@ -33,7 +35,6 @@ use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
-use crate::run::engine::{Transactions, open_spaces, stores, uses_disk};
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::oracle;
 use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use crate::adapter::EngineName;
+use crate::engines::registry;
 use crate::experiment::Ladder;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::estimate::Effort;
@@ -21,7 +22,7 @@ use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
 use crate::run::rotated;
 use crate::run::store::{Store, write_json};
-use crate::run::{RunError, engine, require_free};
+use crate::run::{RunError, require_free};
 
 /// What is measured, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +86,7 @@ impl DbPlan {
             let settings = spec.settings.clone().with_ladder(*ladder);
             driver(DbSpec { settings, ..spec.clone() })
         }));
-        let stored: Vec<&DbSpec> = specs.iter().filter(|s| engine::stores(&s.engine)).collect();
+        let stored: Vec<&DbSpec> = specs.iter().filter(|s| registry::stores(&s.engine)).collect();
         for repeat in 0..repeats {
             for (number, ladder) in ladders.iter().copied().enumerate() {
                 let roles = [Role::Measure, Role::Control];
@@ -297,7 +298,7 @@ impl Runner<'_> {
         cell: &DbCell,
     ) -> Result<(DataDirectory, PathBuf), RunError> {
         let spec = &cell.spec;
-        let on_disk = engine::uses_disk(&spec.engine);
+        let on_disk = registry::uses_disk(&spec.engine);
         let kept = self.kept.filter(|_| on_disk).map(|kept| kept.join(spec.engine.name()));
         if spec.use_existing
             && let Some(path) = &kept

@@ -130,7 +130,7 @@ pub fn measure(
             .pointer("/cache/capacity_bytes")
             .and_then(serde_json::Value::as_u64)
             .unwrap_or(spec.settings.block_cache_bytes),
-        codec_libraries: crate::run::engine::codec_libraries(&spec.engine, &spec.settings)
+        codec_libraries: crate::engines::registry::codec_libraries(&spec.engine, &spec.settings)
             .map_err(|error| failed("codecs", &error))?,
         graph: json!({
             "nodes": spec.nodes,
@@ -481,7 +481,7 @@ impl Cell<'_> {
         engine: &dyn GraphEngine,
         phase: Phase,
     ) -> Result<Option<OracleResult>, RunError> {
-        if !crate::run::engine::stores(&self.spec.engine) {
+        if !crate::engines::registry::stores(&self.spec.engine) {
             return Ok(None);
         }
         self.say("check");

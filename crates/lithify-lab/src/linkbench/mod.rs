@@ -1,7 +1,9 @@
 //! LinkBench: the social-graph benchmark, written anew.
 //!
 //! Owns: the graph (degrees, payloads, access distributions), its mapping to ordered keys, the load
-//! phase, the request phase and the consistency oracle. The way through: a [`Profile`] and a
+//! phase, the request phase and the consistency oracle; the plan of a run ([`plan`]), its cells
+//! ([`cell`]) seen from inside ([`measure`]) and from outside ([`process`]), the loop over them
+//! ([`runner`]), their record ([`record`]) and its report ([`report`]). The way through: a [`Profile`] and a
 //! [`GraphConfig`] make a [`Graph`]; [`load::run`] fills a [`GraphEngine`], which every engine of
 //! ordered keys is that was opened with [`schema::SPACES`]; [`request::run`] runs the mix against it; [`oracle::check`] proves that
 //! counts, links and their secondary index still agree.
@@ -9,8 +11,6 @@
 //! Promises: everything random follows from the graph's seed. The loaded data do not depend on the
 //! number of loaders; a run with one requester and a logical clock gives the same requests over
 //! every engine. Nothing here prints; progress goes to a [`Progress`].
-//!
-//! Does not: open engines, meter processes, or render reports.
 
 pub mod access;
 pub mod arrivals;

@@ -8,11 +8,12 @@ use super::cell::{self, CellSpec, Purpose};
 use super::plan::Plan;
 use super::process::{CellEnd, run_cell};
 use super::record::{CellRecord, LinkBenchRecord, Stored, read_result};
+use crate::engines::registry;
 use crate::run::estimate::Pace;
 use crate::run::memory_limit::{Controller, MemoryLimit};
 use crate::run::progress::Announcer;
 use crate::run::store::{self, Store};
-use crate::run::{RunError, engine, file_system, process, require_free};
+use crate::run::{RunError, file_system, process, require_free};
 
 /// How a plan is run.
 pub struct Runner<'a> {
@@ -153,7 +154,7 @@ impl Runner<'_> {
 
     /// Refuses to fill the disk.
     fn check_disk(&self, data: &Path, spec: &CellSpec) -> Result<(), RunError> {
-        if !engine::uses_disk(&spec.engine) {
+        if !registry::uses_disk(&spec.engine) {
             return Ok(());
         }
         let needed_bytes = self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20);

@@ -22,13 +22,13 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::layer::{EngineLayer, SessionLayer};
+use crate::adapter::provider::Transactions;
 use crate::adapter::{BatchOp, Engine, EngineError, EngineResult, Session, WriteBatch};
 use crate::engines::plain_deletes::PlainDeletes;
 use crate::linkbench::cell::CellSpec;
 use crate::linkbench::{GraphEngine, schema};
 use crate::run::RunError;
 use crate::run::device_limit::DeviceLimit;
-use crate::run::engine::Transactions;
 use crate::run::failed;
 
 /// What a second log took.
@@ -214,7 +214,7 @@ impl Opened {
             None => spec.settings.clone(),
         };
         if !spec.second_log && !spec.plain_deletes {
-            let engine = crate::run::engine::open_graph(&spec.engine, directory, &settings)
+            let engine = crate::engines::registry::open_graph(&spec.engine, directory, &settings)
                 .map_err(|error| failed("open", &error))?;
             return Ok((Opened::Plain(engine), directory.to_owned()));
         }
@@ -222,8 +222,13 @@ impl Opened {
         // keeps it as ordered keys here.
         let open = |directory: &Path| {
             let (spaces, needed) = (&schema::SPACES, Transactions::Needed);
-            let opened =
-                crate::run::engine::open_spaces(&spec.engine, directory, &settings, spaces, needed);
+            let opened = crate::engines::registry::open_spaces(
+                &spec.engine,
+                directory,
+                &settings,
+                spaces,
+                needed,
+            );
             let engine = opened.map_err(|error| failed("open", &error))?;
             Ok::<Box<dyn Engine>, RunError>(match spec.plain_deletes {
                 true => Box::new(PlainDeletes::above(engine)),

@@ -12,7 +12,9 @@ use std::thread;
 use std::time::Instant;
 
 use super::{OverwriteJob, OverwriteResult, OverwriteSpec};
+use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, EngineStatistics, WriteBatch};
+use crate::engines::registry::{open_spaces, uses_disk};
 use crate::keyvalue::entries::{HALF, Key, Permutation, Values};
 use crate::keyvalue::samples::{Count, SAMPLE_INTERVAL, Sampler, counts, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
@@ -21,7 +23,6 @@ use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::run::RunError;
-use crate::run::engine::{Transactions, open_spaces, uses_disk};
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;

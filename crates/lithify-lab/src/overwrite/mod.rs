@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{EngineName, EngineStatistics};
+use crate::engines::registry;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
 use crate::run::progress::ProgressLine;
@@ -150,7 +150,7 @@ impl Runner<'_> {
             ..self.spec.clone()
         };
         let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
-        if !engine::stores(&self.spec.engine) {
+        if !registry::stores(&self.spec.engine) {
             return Ok(Some(OverwriteRecord { result: None, driver }));
         }
         let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
@@ -164,13 +164,13 @@ impl Runner<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Option<OverwriteResult>, RunError> {
         let name = format!("overwrite-{}", spec.engine.name());
-        let allocator = engine::allocator_for(&spec.engine, None);
+        let allocator = registry::allocator_for(&spec.engine, None);
         let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
         allocator.require(&self.program.path)?;
         announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        if engine::uses_disk(&spec.engine) {
+        if registry::uses_disk(&spec.engine) {
             // Twice the logical size is more than the engine needs at its peak.
             let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
             require_free(data, needed_bytes, ", or take fewer --keys")?;

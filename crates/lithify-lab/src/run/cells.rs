@@ -374,7 +374,7 @@ impl<P: RunPlan> PlanRunner<'_, P> {
             super::require_free(data, P::needed_bytes(cell), ", or take a smaller scale")?;
             let directory = DataDirectory::create(&data.join(format!("{}.data", cell.id())))?;
             let database = directory.engine_directory()?;
-            let allocator = super::engine::allocator_for(P::engine(cell), None);
+            let allocator = crate::engines::registry::allocator_for(P::engine(cell), None);
             let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
             allocator.require(&self.program.path)?;
             Ok(Place { directory, database, environment: allocator.environment() })

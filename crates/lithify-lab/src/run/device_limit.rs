@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use super::control_group::{self, Group, mount_point, own_group};
-use super::engine::SLOW_FILES;
 use crate::adapter::EngineName;
 use crate::adapter::settings::EngineSettings;
+use crate::engines::registry::SLOW_FILES;
 use crate::experiment::{DeviceRates, DeviceSpeed};
 
 /// How the device of a cell was slowed; part of its result.

@@ -1,28 +1,23 @@
-//! Runs an experiment: every cell in a process of its own, results kept as they come.
+//! Runs cells: each in a process of its own, results kept as they come.
 //!
-//! Owns: the plan ([`plan`]), the description and result of a cell ([`cell`]), the files of a run
-//! ([`store`]), cells of other kinds of workload ([`cells`]), the process of a cell seen from
-//! outside ([`process`]) and when it is given up (`stillness`), seen from inside ([`measure`]), the
-//! limit on its memory ([`memory_limit`]) and on its device ([`device_limit`]), both by groups of
-//! the kernel ([`control_group`]), the file system under its data ([`file_system`]), its allocator
-//! ([`allocator`]), the driver's own log ([`second_log`]), the ages of its data (`turnover`), what
-//! it costs to drop its database ([`dropping`]), the engines by name ([`engine`]), progress
-//! ([`progress`]) and how long the rest takes ([`estimate`]), and the loop over the cells
-//! ([`Runner`]).
+//! Owns: the loop over cells ([`cells`]), the files of a run ([`store`]), the process of a cell
+//! ([`process`]) and when it is given up (`stillness`), the limit on its memory ([`memory_limit`])
+//! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), the file
+//! system under its data ([`file_system`]), its allocator ([`allocator`]), what it costs to drop its
+//! data ([`dropping`]), progress ([`progress`]) and how long the rest takes ([`estimate`]).
 //!
 //! Promises: a result is on disk whole or not at all; a run that was stopped goes on where it
 //! stopped; a cell that dies or stands still costs its own row only; after an interrupt the child
 //! is gone, its data are removed and the measured cells are kept.
 //!
-//! Threads: a [`Runner`] belongs to one thread; it starts one more per cell, to read the child's
-//! progress. Does not render reports.
+//! Threads: a loop belongs to one thread; it starts one more per cell, to read the child's
+//! progress. Does not know what a cell measures, and does not render reports.
 
 pub mod allocator;
 pub mod cells;
 pub mod control_group;
 pub mod device_limit;
 pub mod dropping;
-pub mod engine;
 pub mod estimate;
 pub mod file_system;
 pub mod memory_limit;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{SCHEMA, TableCell};
 use crate::adapter::EngineName;
+use crate::adapter::provider::Content;
 use crate::adapter::settings::EngineSettings;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
@@ -12,7 +13,6 @@ use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
 };
 use crate::run::cells::RunPlan;
-use crate::run::engine::Content;
 use crate::run::file_system::FileSystemRequest;
 use crate::run::rotated;
 

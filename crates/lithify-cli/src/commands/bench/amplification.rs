@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{AnyExperiment, Ladder};
-use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
@@ -111,7 +112,7 @@ impl AmplificationArguments {
             let settings = self.settings();
             for name in engines {
                 require_engine(name)?;
-                engine::require(name, &settings, Content::Keys).map_err(Fault::usage)?;
+                registry::require(name, &settings, Content::Keys).map_err(Fault::usage)?;
             }
             return Ok((engines.clone(), Vec::new()));
         }
@@ -121,7 +122,7 @@ impl AmplificationArguments {
         };
         let (mut engines, mut skipped) = (Vec::new(), Vec::new());
         for name in experiment.workload.engines {
-            match engine::available_for(&name, Content::Keys) {
+            match registry::available_for(&name, Content::Keys) {
                 Ok(_) => engines.push(name),
                 Err(missing) => skipped.push(format!("{name} is skipped: {missing}")),
             }

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes};
 use lithify_lab::dbbench::sequence::{self, Item};
 use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cells::{Cell, is_measured};
-use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
@@ -325,7 +326,7 @@ impl DbArguments {
             None => workload.benchmark_write_rate_limit,
         };
         let allocator = |engine: &EngineName| {
-            engine::allocator_for(engine, self.tuning.allocator).map_err(Fault::usage)
+            registry::allocator_for(engine, self.tuning.allocator).map_err(Fault::usage)
         };
         let spec = |engine: &EngineName| -> Result<DbSpec, Fault> {
             Ok(DbSpec {
@@ -357,7 +358,7 @@ impl DbArguments {
             for ladder in &self.tuning.compression {
                 for step in &spec.benchmarks {
                     let settings = step.of(spec).settings.with_ladder(*ladder);
-                    engine::require(&spec.engine, &settings, Content::Keys)
+                    registry::require(&spec.engine, &settings, Content::Keys)
                         .map_err(|error| Fault::usage(format!("{step}: {error}")))?;
                 }
             }
@@ -389,7 +390,7 @@ impl DbArguments {
             let Some(db) = &self.db else {
                 return Err(Fault::usage("--use-existing needs --db, where the databases are"));
             };
-            for name in self.engine.iter().filter(|name| engine::stores(name)) {
+            for name in self.engine.iter().filter(|name| registry::stores(name)) {
                 let path = db.join(name.name());
                 if !path.join("db").is_dir() {
                     return Err(Fault::usage(format!("{} holds no database", path.display())));

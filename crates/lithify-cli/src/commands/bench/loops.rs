@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::provider::Content;
 use lithify_lab::dbbench::runner::{Runner, needed_bytes};
 use lithify_lab::experiment::LoopExperiment;
 use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan};
-use lithify_lab::run::engine::Content;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;

@@ -26,8 +26,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
-use lithify_lab::run::engine;
 
 use crate::fault::Fault;
 
@@ -184,7 +184,7 @@ fn number_of_built_in(name: &str) -> (String, u64) {
 fn parse(place: &str, text: &str) -> Result<AnyExperiment, Fault> {
     let experiment = AnyExperiment::parse(place, text).map_err(Fault::usage)?;
     for name in experiment.engines() {
-        engine::find(name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+        registry::find(name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
     }
     Ok(experiment)
 }

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{DurabilityMode, Ladder};
 use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
-use lithify_lab::run::engine::{self, Content};
 use lithify_lab::run::progress::Terminal;
 use lithify_lab::run::store::write_files;
 
@@ -122,7 +123,7 @@ impl OverwriteArguments {
             seed: SEED,
             build,
         };
-        engine::require(&spec.engine, &spec.settings, Content::Keys).map_err(Fault::usage)?;
+        registry::require(&spec.engine, &spec.settings, Content::Keys).map_err(Fault::usage)?;
         Ok(spec)
     }
 }

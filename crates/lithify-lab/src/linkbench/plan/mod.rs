@@ -11,14 +11,14 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::adapter::provider::Content;
 use crate::adapter::settings::EngineSettings;
+use crate::engines::registry;
 use crate::experiment::{
     Arm, Claim, Codec, DeviceSpeed, DurabilityMode, EngineSizes, Experiment, Scale, SharedSettings,
 };
 use crate::linkbench::cell::{CellSpec, Purpose, SCHEMA};
 use crate::run::allocator::Allocator;
-use crate::run::engine;
-use crate::run::engine::Content;
 use crate::run::file_system::FileSystemRequest;
 pub(crate) use left_out::LeftOut;
 
@@ -213,7 +213,7 @@ pub fn engines_here(
 ) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
     let (mut present, mut skipped) = (Vec::new(), Vec::new());
     for name in chosen.map_or(declared, std::slice::from_ref) {
-        match engine::available_for(name, content) {
+        match registry::available_for(name, content) {
             Ok(_) => present.push(name.clone()),
             Err(missing) => skipped.push(format!("the arms on {name} are skipped: {missing}")),
         }
@@ -234,7 +234,7 @@ pub(crate) fn engines_on_disk(
     content: Content,
 ) -> Result<(Vec<EngineName>, Vec<String>), ChoiceError> {
     let (present, skipped) = engines_here(declared, chosen, content)?;
-    match present.iter().find(|name| !engine::uses_disk(name)) {
+    match present.iter().find(|name| !registry::uses_disk(name)) {
         None => Ok((present, skipped)),
         Some(name) => Err(ChoiceError(format!(
             "{name} keeps nothing on disk: it cannot be closed and read again"
@@ -251,7 +251,7 @@ pub(crate) fn cannot_run(
     content: Content,
     first: bool,
 ) -> Option<String> {
-    match engine::require(engine, settings, content) {
+    match registry::require(engine, settings, content) {
         Err(lacking) => Some(lacking.to_string()),
         Ok(provider) if !first && !provider.capabilities().block_size => {
             Some(format!("{engine} does not follow sizes of blocks; one of them was enough"))
@@ -335,7 +335,7 @@ impl Maker<'_> {
         let (Maker { experiment, scale, .. }, arm) = (self, slot.arm);
         let engine = engine_of(self.engine, arm);
         // An engine that keeps its data in memory cannot do with less of it, and has no device.
-        let uses_disk = engine::uses_disk(engine);
+        let uses_disk = registry::uses_disk(engine);
         let role = match slot.purpose {
             Purpose::Control => "-control".to_owned(),
             Purpose::Load => format!("-load{}", slot.loaders),
@@ -371,7 +371,7 @@ impl Maker<'_> {
                 .map(|spec| FileSystemRequest::new(spec, scale.disk_mib << 20)),
             drop_database: experiment.workload.drop_database && uses_disk,
             // An engine that needs another one than its arm names is refused when it is opened.
-            allocator: engine::allocator_for(engine, arm.allocator)
+            allocator: registry::allocator_for(engine, arm.allocator)
                 .unwrap_or_else(|_| arm.allocator.unwrap_or_default()),
             build: self.build.to_owned(),
         }
@@ -426,7 +426,7 @@ pub fn leave_out_missing(
     let mut skipped = Vec::new();
     for arm in choose_arms(&experiment.arms, choice.arms.as_deref())? {
         let settings = settings(&experiment.engine, &scale.sizes(), arm);
-        match engine::require(engine_of(engine, arm), &settings, Content::Graph) {
+        match registry::require(engine_of(engine, arm), &settings, Content::Graph) {
             Ok(_) => present.push(arm.name.clone()),
             Err(lacking) => skipped.push(format!("arm {} is skipped: {lacking}", arm.name)),
         }
