@@ -1,7 +1,5 @@
 //! The page of an experiment over text in chunks.
 
-use super::bars::heat;
-use super::frontier::{self, Cost};
 use super::linkbench::caveats;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, claims};
@@ -14,6 +12,8 @@ use crate::experiment::Codec;
 use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
 use crate::run::cells::Run;
+use lithify_report::charts::frontier::{self, Cost};
+use lithify_report::charts::heat;
 
 /// A figure of an arm.
 type Figure = fn(&ArmFigures) -> Option<f64>;

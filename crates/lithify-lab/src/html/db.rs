@@ -1,7 +1,6 @@
 //! The page of loops of the classic key-value benchmark, engine against engine.
 
 use super::digest::{ratios_of_steps, tallies};
-use super::frontier;
 use super::loops::stall_line;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{self, Amplification, Course, LatencyRow};
@@ -20,6 +19,7 @@ use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors as judged;
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::frontier;
 
 /// What the page says.
 pub(super) fn model(record: &DbRecord) -> ReportModel {

@@ -1,7 +1,6 @@
 //! The page of figures that were kept without their record, and the plots of step by step ratios
 //! that it shares with the page of whole records.
 
-use super::frontier;
 use super::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table, filled};
 use super::parts::{self, LatencyRow, Ratio};
 use crate::comparison::collect;
@@ -12,6 +11,7 @@ use crate::records::digest::{self, Digest};
 use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::paired::{Better, Family};
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::frontier;
 
 /// The figures of a step that stand in the plots of ratios; all are in the tables.
 const PLOTTED: [&str; 10] = [

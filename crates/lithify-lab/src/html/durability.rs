@@ -1,6 +1,5 @@
 //! The page of what crashes take and what commits cost.
 
-use super::bars::{Bar, bars};
 use super::model::{
     Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
     Table, Unit, filled,
@@ -13,6 +12,7 @@ use crate::durability::{
 use crate::report::card::machine_lines;
 use crate::report::figures::{Spread, figure};
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::{Bar, bars};
 
 const CRASHES: [Crash; 2] = [Crash::ProcessEnd, Crash::PowerCut];
 

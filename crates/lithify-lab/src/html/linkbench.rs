@@ -1,7 +1,6 @@
 //! The page of an experiment over the social graph.
 
 use super::clients;
-use super::frontier;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{
     self, Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
@@ -18,6 +17,7 @@ use crate::report::{
 };
 use crate::run::RunRecord;
 use crate::run::cell::{CellResult, PhaseResult, Purpose};
+use lithify_report::charts::frontier;
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 

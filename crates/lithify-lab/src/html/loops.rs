@@ -1,6 +1,5 @@
 //! The page of an experiment over the loops of the classic key-value benchmark.
 
-use super::frontier;
 use super::linkbench::caveats;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use super::parts::{self, Amplification, Course, LatencyRow, Published, Stalls, claims, outcome};
@@ -14,6 +13,7 @@ use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::report;
 use crate::report::figures::Spread;
 use crate::report::repeats;
+use lithify_report::charts::frontier;
 
 /// What the page says.
 pub(super) fn model(record: &LoopRecord) -> ReportModel {

@@ -1,6 +1,5 @@
 //! The page of compressed pages with holes in files.
 
-use super::bars::{Bar, bars};
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, Published, claims, outcome};
 use crate::page_store::report::{
@@ -11,6 +10,7 @@ use crate::report::card::machine_lines;
 use crate::report::figures::figure;
 use crate::report::paired::ratio_text;
 use crate::report::repeats;
+use lithify_report::charts::{Bar, bars};
 
 /// The figures that have bars: title, what is said of them, name of the column.
 const BARS: [(&str, &str, &str); 6] = [

@@ -1,7 +1,5 @@
 //! The page of an experiment over tables of rows.
 
-use super::bars::{Bar, bars};
-use super::frontier::{self, Cost};
 use super::linkbench::caveats;
 use super::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use super::parts::{self, Published, claims, outcome};
@@ -15,6 +13,8 @@ use crate::tables::figures::{mode_process_kb, mode_spread, results, spread};
 use crate::tables::plan::TablePlan;
 use crate::tables::report;
 use crate::tables::spec::TableOutcome;
+use lithify_report::charts::frontier::{self, Cost};
+use lithify_report::charts::{Bar, bars};
 
 /// The figures that have bars: name, unit, column.
 const BARS: [(&str, &str, TableColumn); 5] = [
