@@ -1,7 +1,6 @@
 //! Every kind of run there is: whatever its record, its page.
 
 use crate::html::model::ReportModel;
-use crate::html::page;
 use crate::records::AnyRecord;
 use crate::{
     amplification, chunks, dbbench, durability, linkbench, loop_experiment, overwrite, page_store,
@@ -10,7 +9,7 @@ use crate::{
 
 /// The page of a run of any kind.
 pub fn page(record: &AnyRecord) -> String {
-    page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page of a run says.

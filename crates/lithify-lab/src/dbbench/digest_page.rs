@@ -4,7 +4,6 @@
 use crate::comparison::collect;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::figures::METRICS;
-use crate::html::frontier;
 use crate::html::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::{LatencyRow, Ratio};
@@ -13,6 +12,7 @@ use crate::records::digest::{self, Digest};
 use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::paired::{Better, Family};
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::frontier;
 
 /// The figures of a step that stand in the plots of ratios; all are in the tables.
 const PLOTTED: [&str; 10] = [
@@ -30,7 +30,7 @@ const PLOTTED: [&str; 10] = [
 
 /// The page as one file.
 pub fn render(digest: &Digest) -> String {
-    crate::html::page::render(&model(digest))
+    lithify_report::page::render(&model(digest).into())
 }
 
 /// What the page says.
