@@ -18,8 +18,6 @@ pub mod model;
 pub(crate) mod page;
 pub(crate) mod parts;
 mod plot;
-#[cfg(test)]
-mod tests;
 
 /// A text as it may stand in markup and in attributes. What a page cannot hold becomes a
 /// replacement character.

@@ -194,7 +194,7 @@ fn drawn(number: usize, series: &Series, points: &[(u64, Spread)], most: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::report::page::clients::*;
+    use super::*;
     use crate::scalability::Curve as Law;
 
     fn series(counts: &[u64]) -> Series {
@@ -237,6 +237,6 @@ mod tests {
         let falling = Series { points: points.into(), ..series(&[]) };
         let text = told(&falling, &fit(&falling.points).expect("fits"), None);
         assert!(text.ends_with("rates fall from the first client on."), "{text}");
-        assert!(crate::html::plot("t", &[]).is_none());
+        assert!(super::plot("t", &[]).is_none());
     }
 }

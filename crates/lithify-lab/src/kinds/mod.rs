@@ -1,16 +1,18 @@
 //! Every kind of run there is: whatever its record, its page.
 
+#[cfg(test)]
+mod tests;
+
 use crate::html::model::ReportModel;
-use crate::html::page;
 use crate::records::AnyRecord;
 use crate::{
-    amplification, chunks, dbbench, durability, linkbench, loop_experiment, overwrite, page_store,
-    tables,
+    amplification, chunks, dbbench, durability, html, linkbench, loop_experiment, overwrite,
+    page_store, tables,
 };
 
 /// The page of a run of any kind.
 pub fn page(record: &AnyRecord) -> String {
-    page::render(&model(record))
+    html::page::render(&model(record))
 }
 
 /// What the page of a run says.
