@@ -7,7 +7,7 @@ use lithify_lab::linkbench::cell::{CellSpec, Purpose, SCHEMA};
 use lithify_lab::linkbench::measure::{Limits, measure};
 use lithify_lab::linkbench::plan::{Choice, Plan};
 use lithify_lab::linkbench::record::{CellRecord, LinkBenchRecord};
-use lithify_lab::report;
+use lithify_lab::linkbench::report;
 
 /// One cell as small as it can be. An allocator would have to be loaded before the process.
 fn small(spec: &CellSpec) -> CellSpec {

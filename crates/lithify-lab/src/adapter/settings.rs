@@ -132,7 +132,7 @@ impl EngineSettings {
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::cell::*;
+    use super::*;
 
     #[test]
     fn settings_beyond_the_capabilities_are_refused() {

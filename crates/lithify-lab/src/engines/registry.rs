@@ -362,7 +362,7 @@ fn lithify_options(
 
 #[cfg(test)]
 mod tests {
-    use crate::engines::registry::*;
+    use super::*;
 
     struct Absent;
 

@@ -14,5 +14,3 @@ pub(crate) mod caveats;
 pub mod index;
 pub mod model;
 pub(crate) mod parts;
-#[cfg(test)]
-mod tests;

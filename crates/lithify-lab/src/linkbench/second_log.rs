@@ -272,10 +272,10 @@ impl Opened {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::adapter::SpaceId;
     use crate::engines::model::ModelEngine;
     use crate::keyvalue::{SPACE, SPACES};
-    use crate::linkbench::second_log::*;
 
     #[test]
     fn committed_changes_are_logged_and_no_others() {

@@ -91,7 +91,7 @@ fn age(turnover: f64, elapsed: Duration, operations: u64, sizes: &Sizes<'_>) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::turnover::*;
+    use super::*;
 
     const NODES: u64 = 1_000;
 

@@ -11,7 +11,7 @@ use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::engines::registry;
 use lithify_lab::experiment::{DurabilityMode, Ladder};
-use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
+use lithify_lab::overwrite::{OverwriteSpec, Runner, report};
 use lithify_lab::run::progress::Terminal;
 use lithify_lab::run::store::write_files;
 

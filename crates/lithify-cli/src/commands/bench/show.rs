@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lithify_lab::records::AnyRecord;
 use lithify_lab::{
-    amplification, chunks, dbbench, durability, loop_experiment, overwrite, page_store, report,
+    amplification, chunks, dbbench, durability, linkbench, loop_experiment, overwrite, page_store,
     tables,
 };
 
@@ -57,7 +57,7 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
 /// The report for people; nothing for figures without their record.
 pub(super) fn text(record: &AnyRecord) -> Option<String> {
     Some(match record {
-        AnyRecord::LinkBench(record) => report::render(record),
+        AnyRecord::LinkBench(record) => linkbench::report::render(record),
         AnyRecord::Loops(record) => loop_experiment::report::render(record),
         AnyRecord::Db(record) => dbbench::report::render(record),
         AnyRecord::Overwrite(record) => overwrite::report::render(record),
@@ -73,7 +73,7 @@ pub(super) fn text(record: &AnyRecord) -> Option<String> {
 /// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
 fn csv(record: &AnyRecord) -> Option<String> {
     Some(match record {
-        AnyRecord::LinkBench(record) => report::csv::render(record),
+        AnyRecord::LinkBench(record) => linkbench::report::csv::render(record),
         AnyRecord::Loops(record) => loop_experiment::csv::figures(record),
         AnyRecord::Db(record) => dbbench::report::csv(record),
         AnyRecord::Overwrite(record) => {

@@ -35,7 +35,7 @@ impl LeftOut {
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::plan::left_out::*;
+    use super::*;
 
     #[test]
     fn arms_with_one_reason_share_a_line() {

@@ -1,7 +1,7 @@
 //! Cells in their order, and choices that cannot be.
 
+use super::*;
 use crate::experiment::{BUILT_IN, Pair};
-use crate::linkbench::plan::*;
 
 fn experiment() -> Experiment {
     Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses")

@@ -192,7 +192,7 @@ pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::report::gates::*;
+    use super::*;
 
     fn io_bound() -> Evidence {
         Evidence {

@@ -63,8 +63,8 @@ pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String>
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::adapter::EngineName;
-    use crate::linkbench::report::servers::*;
     use crate::linkbench::sample;
     use crate::meter::process::{ProcessCpu, ProcessMemory};
 

@@ -1,5 +1,6 @@
 //! Figures, verdicts, and the whole text of a report from a fixed record.
 
+use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
 use crate::linkbench::cell::{Age, CellSpec, Purpose};
@@ -13,7 +14,6 @@ use crate::meter::space::DirectorySize;
 use crate::report::compare::{Comparison, Size, Verdict, claim, claim_cells, sentence};
 use crate::report::figures::{Spread, column_value, figure};
 use crate::report::paired::{Family, Sides};
-use crate::report::*;
 use crate::run::device_limit::DeviceLimit;
 use crate::run::dropping::{Beside, DropFigures};
 use crate::run::file_system::CellFileSystem;
@@ -608,7 +608,7 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
     assert!(at("until answered hole-xfs").starts_with(answered), "{text}");
     assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
     assert!(text.contains("old-xfs, hole-xfs: DROP DATABASE; beside: somebody"), "{text}");
-    let page = crate::html::of_linkbench(&record);
+    let page = page::render(&record);
     assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
     assert!(text.contains("as published: time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");

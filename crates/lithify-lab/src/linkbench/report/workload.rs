@@ -76,8 +76,8 @@ fn queries(cells: &[&CellResult]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::adapter::EngineName;
-    use crate::linkbench::report::workload::*;
     use crate::linkbench::sample;
 
     #[test]

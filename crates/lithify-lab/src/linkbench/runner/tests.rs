@@ -1,13 +1,17 @@
 //! The runner against processes that succeed, fail, die and hang.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::allocator::Allocator;
 use super::*;
 use crate::adapter::EngineName;
-use crate::linkbench::measure::Limits;
+use crate::linkbench::cell::CellResult;
+use crate::linkbench::measure::{self, Limits};
+use crate::linkbench::record::read_record;
+use crate::linkbench::sample;
+use crate::run::allocator::Allocator;
 use crate::run::file_system::{FileSystemRequest, FileSystemSpec, Mounted};
 use crate::run::process::Program;
 use crate::run::progress::ProgressLine;

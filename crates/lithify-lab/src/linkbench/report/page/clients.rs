@@ -194,7 +194,7 @@ fn drawn(number: usize, series: &Series, points: &[(u64, Spread)], most: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use crate::linkbench::report::page::clients::*;
+    use super::*;
     use crate::scalability::Curve as Law;
 
     fn series(counts: &[u64]) -> Series {

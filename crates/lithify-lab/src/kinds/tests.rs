@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::*;
 use crate::adapter::EngineName;
+use crate::html::escape;
+use crate::html::model::{Block, Plot};
 use crate::linkbench::sample;
-use crate::loop_experiment;
 
 /// A tag as it is written: name, attributes, whether it closes.
 struct Tag<'a> {
@@ -137,17 +138,17 @@ fn check_tables(name: &str, html: &str, tags: &[(Tag<'_>, &str)]) {
 #[test]
 fn pages_of_sample_records_are_well_formed() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    check("linkbench", &of_linkbench(&record));
+    check("linkbench", &linkbench::report::page::render(&record));
     let one = sample::record(&sample::plan(&EngineName::lithify(), 1));
-    check("one repeat", &of_linkbench(&one));
+    check("one repeat", &linkbench::report::page::render(&one));
     let loops = loop_experiment::sample::record(&loop_experiment::sample::plan(3));
-    check("loops", &of_loops(&loops));
-    check("db", &of_db(&loops.run));
-    let tables = crate::tables::sample::run(&crate::tables::sample::small_plan());
-    check("tables", &of_tables(&tables));
+    check("loops", &loop_experiment::page::render(&loops));
+    check("db", &dbbench::page::render(&loops.run));
+    let run = crate::tables::sample::run(&crate::tables::sample::small_plan());
+    check("tables", &tables::page::render(&run));
     let arms = ["none", "lz4", "zstd-1", "zstd-9", "zlib-6", "snappy"];
-    let chunks = crate::chunks::sample::run(&crate::chunks::sample::plan(&arms));
-    check("chunks", &of_chunks(&chunks));
+    let run = crate::chunks::sample::run(&crate::chunks::sample::plan(&arms));
+    check("chunks", &chunks::page::render(&run));
 }
 
 /// Records of kinds of which no large one is kept, measured once at the smallest sizes.
@@ -166,7 +167,7 @@ fn pages_of_small_records_are_well_formed_and_as_known() {
     let records = small_records();
     assert!(records.len() >= 4, "{} records", records.len());
     for (name, record) in records {
-        let html = render(&record);
+        let html = page(&record);
         check(&name, &html);
         assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
         let outline = outline(&model(&record));
@@ -186,7 +187,7 @@ fn runs_with_several_numbers_of_clients_have_curves() {
         cell.clients = vec![1, 2, 3, 4, 6, 8];
         cell.requesters = 8;
     }
-    let model = linkbench::model(&sample::record(&plan));
+    let model = linkbench::report::page::model(&sample::record(&plan));
     let text = outline(&model);
     for part in [
         "Clients: zlib-1, query: contention 0.000, coherency 0.0000, R² ",
@@ -196,7 +197,7 @@ fn runs_with_several_numbers_of_clients_have_curves() {
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    check("clients", &page::render(&model.into()));
+    check("clients", &lithify_report::page::render(&model.into()));
 }
 
 /// Bytes that a page of a committed result may have: ten engines side by side take three quarters.
@@ -209,11 +210,11 @@ fn pages_of_committed_results_are_well_formed_and_small() {
     for entry in std::fs::read_dir(&results).expect("the committed results") {
         let path = entry.expect("an entry").path();
         let Some(record) = AnyRecord::read(&path).ok().filter(|_| path.is_file()) else { continue };
-        let html = render(&record);
+        let html = page(&record);
         let name = path.display().to_string();
         check(&name, &html);
         assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
-        assert_eq!(html, render(&record), "{name}: the same record, the same page");
+        assert_eq!(html, page(&record), "{name}: the same record, the same page");
         pages += 1;
     }
     assert!(pages >= 5, "only {pages} results have pages");
@@ -223,7 +224,7 @@ fn pages_of_committed_results_are_well_formed_and_small() {
 fn nothing_measured_is_a_page_too() {
     let mut record = sample::record(&sample::plan(&EngineName::lithify(), 1));
     record.cells.iter_mut().for_each(|cell| cell.result = None);
-    let html = of_linkbench(&record);
+    let html = linkbench::report::page::render(&record);
     assert!(html.contains("0 of 4 cells were measured"), "{html}");
 }
 
@@ -239,7 +240,7 @@ fn hostile_names_stay_texts() {
         result.spec.arm = HOSTILE.to_owned();
         result.query.latencies[0].op = HOSTILE.to_owned();
     }
-    let html = of_linkbench(&record);
+    let html = linkbench::report::page::render(&record);
     check("hostile", &html);
     assert_eq!(html.matches("<script").count(), 1, "the page's own");
     assert!(html.contains("&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload="));
@@ -254,13 +255,12 @@ fn outline(model: &ReportModel) -> String {
     for section in &model.sections {
         lines.push(format!("# {}", section.title));
         for block in &section.blocks {
-            let of_plot = |plot: &model::Plot| {
-                format!("plot: {} ({} rows)", plot.title, plot.table.rows.len())
-            };
+            let of_plot =
+                |plot: &Plot| format!("plot: {} ({} rows)", plot.title, plot.table.rows.len());
             match block {
-                model::Block::Plot(plot) => lines.push(of_plot(plot)),
-                model::Block::Plots(plots) => lines.extend(plots.iter().map(of_plot)),
-                model::Block::Table(table) => {
+                Block::Plot(plot) => lines.push(of_plot(plot)),
+                Block::Plots(plots) => lines.extend(plots.iter().map(of_plot)),
+                Block::Table(table) => {
                     let rows = table.rows.len();
                     lines.push(format!("table: {} ({rows} rows)", table.caption));
                 }
@@ -274,9 +274,9 @@ fn outline(model: &ReportModel) -> String {
 #[test]
 fn the_page_of_a_known_record() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    let model = linkbench::model(&record);
+    let model = linkbench::report::page::model(&record);
     if std::env::var_os("LITHIFY_REWRITE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/sample_outline.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/kinds/sample_outline.txt");
         std::fs::write(path, format!("{}\n", outline(&model))).expect("writes");
         return;
     }

@@ -1,10 +1,13 @@
 //! Every kind of run there is: whatever its record, its page.
 
+#[cfg(test)]
+mod tests;
+
 use crate::html::model::ReportModel;
 use crate::records::AnyRecord;
 use crate::{
-    amplification, chunks, dbbench, durability, linkbench, loop_experiment, overwrite, page_store,
-    tables,
+    amplification, chunks, dbbench, durability, html, linkbench, loop_experiment, overwrite,
+    page_store, tables,
 };
 
 /// The page of a run of any kind.
