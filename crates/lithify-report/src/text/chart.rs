@@ -1,6 +1,6 @@
 //! Small charts in a terminal: bars, ratios with the published ones beside them, lines over time.
 
-use super::layout::{width, wrap};
+use super::layout::{shown, width, wrap};
 use crate::figure::figure;
 use crate::model::{Drawing, Line, Lines, Plot, Row, Rows};
 
@@ -56,7 +56,8 @@ fn of_rows(rows: &Rows, columns: usize) -> Option<Vec<String>> {
     if all.is_empty() || all.len() > ROWS_MAX || !all.iter().all(fits) {
         return None;
     }
-    let widest = |text: fn(&Row) -> &str| all.iter().map(|row| width(text(row))).max().unwrap_or(0);
+    let widest =
+        |text: fn(&Row) -> &str| all.iter().map(|row| width(&shown(text(row)))).max().unwrap_or(0);
     let [names, notes] = [widest(|row| &row.name), widest(|row| &row.note)];
     let marks = columns.checked_sub(names + notes + 6).filter(|room| *room >= MARKS_MIN)?;
     let axis = Scale::of(rows, &all, marks)?;
@@ -64,8 +65,9 @@ fn of_rows(rows: &Rows, columns: usize) -> Option<Vec<String>> {
     for group in &rows.groups {
         text.extend(wrap(&group.name, columns));
         for row in &group.rows {
-            let space = " ".repeat(names - width(&row.name));
-            text.push(format!("  {}{space}  {}  {}", row.name, axis.marks(row), row.note));
+            let (name, note) = (shown(&row.name), shown(&row.note));
+            let space = " ".repeat(names - width(&name));
+            text.push(format!("  {name}{space}  {}  {note}", axis.marks(row)));
         }
     }
     text.extend(wrap(&legend(rows, &all), columns));
