@@ -82,7 +82,7 @@ mod tests {
     fn bijection_beyond_32_bits() {
         let n = (1 << 32) + 12_345;
         let shuffle = Shuffle::new(n, Shuffle::SEED_LINKS);
-        let mut random = super::crate::random::Random::new(1, 1);
+        let mut random = crate::random::Random::new(1, 1);
         for index in (0..100_000).map(|_| random.below(n)).chain([0, n - 1, 1 << 32]) {
             let place = shuffle.permute(index);
             assert!(place < n);
