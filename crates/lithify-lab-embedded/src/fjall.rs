@@ -21,7 +21,9 @@ use ::fjall::{
     AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch,
     PersistMode, Readable as _,
 };
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
@@ -29,7 +31,6 @@ use lithify_lab::adapter::{
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
-use lithify_lab::experiment::{Codec, DurabilityMode};
 use serde_json::json;
 
 use crate::provider::Embedded;

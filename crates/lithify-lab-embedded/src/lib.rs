@@ -14,7 +14,7 @@ mod provider;
 pub mod redb;
 pub mod sqlite;
 
-use lithify_lab::experiment::DurabilityMode;
+use lithify_lab::adapter::settings::DurabilityMode;
 
 use provider::{Embedded, Opens};
 

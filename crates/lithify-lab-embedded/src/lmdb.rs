@@ -12,7 +12,9 @@ use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
@@ -20,7 +22,6 @@ use lithify_lab::adapter::{
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
-use lithify_lab::experiment::{Codec, DurabilityMode};
 use serde_json::json;
 
 use crate::provider::Embedded;

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::{Codec, Ladder};
 use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::engines::registry;
 use lithify_lab::engines::registry::open_spaces;
-use lithify_lab::experiment::{
-    AnyExperiment, Arm, BUILT_IN, Codec, DurabilityMode, Experiment, Ladder,
-};
+use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment};
 use lithify_lab::linkbench::measure;
 use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
 

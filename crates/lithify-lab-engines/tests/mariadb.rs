@@ -9,7 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::cross_count::CrossCounts;
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::datasets::schema::{Answer, Query, Row, Value};
@@ -18,7 +20,7 @@ use lithify_lab::engines::model::ModelEngine;
 use lithify_lab::engines::registry;
 use lithify_lab::engines::registry::{open_graph, open_table};
 use lithify_lab::experiment::tables::Access;
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment, TableExperiment};
+use lithify_lab::experiment::{BUILT_IN, Experiment, TableExperiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
 use lithify_lab::linkbench::measure;

@@ -11,8 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lithify_lab::html;
-use lithify_lab::kinds;
-use lithify_lab::records::{AnyRecord, names_in};
+use lithify_lab::records::{AnyRecord, kinds, names_in};
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for one answer.

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::{Codec, Ladder};
 use lithify_lab::adapter::layer::EngineLayer;
 use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineName, EngineResult, Session, SpaceSpec};
 use lithify_lab::conformance::{SPACES, Subject, check, check_engine, kill};
 use lithify_lab::engines::registry;
 use lithify_lab::engines::registry::open_spaces;
-use lithify_lab::experiment::{Codec, DurabilityMode, Ladder};
 
 /// The cases that an engine fails with these settings.
 fn failures(engine: &EngineName, settings: &EngineSettings, is_durable: bool) -> Vec<String> {

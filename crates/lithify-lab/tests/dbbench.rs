@@ -4,6 +4,7 @@
 //! flags and seed.
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
@@ -13,7 +14,6 @@ use lithify_lab::dbbench::spec::{
 };
 use lithify_lab::dbbench::step::StepSpec;
 use lithify_lab::dbbench::{measure, report};
-use lithify_lab::experiment::Ladder;
 use lithify_lab::run::allocator::Allocator;
 
 /// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`

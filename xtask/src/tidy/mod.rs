@@ -7,6 +7,7 @@ mod defects;
 mod floors;
 mod forbidden;
 mod house;
+mod lab;
 mod size;
 mod source;
 #[cfg(test)]
@@ -105,6 +106,10 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         floors::check(source, &mut complaints);
         forbidden::check(source, &mut complaints);
         size::check(source, &mut complaints);
+    }
+    lab::check(&sources, &mut complaints);
+    for file in &tree.files {
+        lab::check_table(&file.path, &String::from_utf8_lossy(&file.bytes), &mut complaints);
     }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);

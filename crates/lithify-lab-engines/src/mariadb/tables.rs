@@ -394,9 +394,9 @@ impl TableSession for SqlSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lithify_lab::adapter::codec::Codec;
     use lithify_lab::datasets::schema::Range;
     use lithify_lab::datasets::{PageCounts, Table, Wide};
-    use lithify_lab::experiment::Codec;
 
     fn setup() -> Setup {
         let settings = EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::settings::EngineSettings;
 use super::{Capabilities, Engine, EngineResult, SpaceSpec};
+use crate::adapter::codec::Codec;
 use crate::chunks::engine::{OrderedText, TextEngine};
 use crate::datasets::schema::Schema;
-use crate::experiment::Codec;
 use crate::keyvalue::SPACES;
 use crate::linkbench::{self, GraphEngine};
 use crate::run::allocator::Allocator;

@@ -5,7 +5,34 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Capabilities, EngineError, EngineResult};
-use crate::experiment::{Codec, DurabilityMode, Ladder};
+use crate::adapter::codec::{Codec, Ladder};
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityMode {
+    /// After it is synced to the device.
+    Sync,
+    /// After the operating system has it: survives the death of the process.
+    Buffered,
+    /// Without a log.
+    None,
+}
+
+impl DurabilityMode {
+    /// All modes, the strongest first.
+    pub const ALL: [DurabilityMode; 3] =
+        [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
+
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            DurabilityMode::Sync => "sync",
+            DurabilityMode::Buffered => "buffered",
+            DurabilityMode::None => "none",
+        }
+    }
+}
 
 /// Settings of an engine, in the terms that engines share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

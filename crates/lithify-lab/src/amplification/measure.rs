@@ -33,7 +33,6 @@ use crate::linkbench::access::Zipf;
 use crate::linkbench::control::RequestProgress;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
-use crate::linkbench::random::Random;
 use crate::linkbench::request::{self, RequestConfig};
 use crate::linkbench::schema::{
     LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
@@ -43,6 +42,7 @@ use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle, s
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
+use crate::random::Random;
 use crate::run::RunError;
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};

@@ -12,8 +12,10 @@
 //!
 //! Threads: [`Runner::run`] belongs to one thread; one client writes and reads.
 
+pub mod compared;
 mod counted;
 pub mod formulas;
+pub mod kind;
 pub mod measure;
 pub mod page;
 pub mod report;

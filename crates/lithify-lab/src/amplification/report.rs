@@ -9,10 +9,12 @@ use super::formulas::{
 use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
 use super::{NAME, page};
 use crate::adapter::EngineStatistics;
+use crate::amplification::kind::Amplification;
+use crate::kind::json;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_text};
+use crate::run::store::ReportFile;
 
 /// Page of an engine that does not follow the settings' size of a block, bytes.
 const PAGE_BYTES: f64 = 4096.0;
@@ -190,7 +192,7 @@ pub fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> 
     Ok(vec![
         (file("txt"), render(record)),
         (file("csv"), csv(record)),
-        (file("json"), json_text(record)?),
+        (file("json"), json::<Amplification>(record)?),
         (file("html"), page::render(record)),
     ])
 }

@@ -1,11 +1,11 @@
 //! The page of an experiment over text in chunks.
 
 use crate::adapter::EngineName;
+use crate::adapter::codec::Codec;
 use crate::chunks::figures::{ArmFigures, of_engine};
 use crate::chunks::plan::ChunkPlan;
 use crate::chunks::report;
 use crate::chunks::spec::ChunkOutcome;
-use crate::experiment::Codec;
 use crate::html::caveats::caveats;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;

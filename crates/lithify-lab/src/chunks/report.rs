@@ -9,7 +9,9 @@ use super::plan::ChunkPlan;
 use super::spec::ChunkOutcome;
 use super::{csv, page};
 use crate::adapter::EngineName;
+use crate::chunks::kind::Chunks;
 use crate::experiment::chunks::Finding;
+use crate::kind::json;
 use crate::report::card::{machine_lines, text as text_of};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{figure, figure_or_dash};
@@ -17,7 +19,7 @@ use crate::report::tables::{Align, Grid};
 use crate::report::{opening, repeats};
 use crate::run::RunError;
 use crate::run::cells::{Run, RunPlan};
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -31,7 +33,7 @@ pub fn files(run: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
         (file("txt"), render(run)),
         (file("csv"), csv::render(run)),
         (file("html"), page::render(run)),
-        (file("json"), json_line(run)?),
+        (file("json"), json::<Chunks>(run)?),
     ])
 }
 

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Failures, PLAIN, Subject, Verdict, same, text};
+use crate::adapter::codec::{Codec, Ladder};
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineStatistics, ScanRange, WriteBatch};
 use crate::engines::registry;
-use crate::experiment::{Codec, DurabilityMode, Ladder};
 
 /// Rows by which codecs are told apart, and what each holds.
 const ROWS: u64 = 2_000;

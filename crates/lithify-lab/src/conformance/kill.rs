@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failures, LISTS, PLAIN, SPACES, Subject, Verdict, same, text, value};
 use crate::adapter::provider::Transactions;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, Session, WriteBatch};
 use crate::engines::registry;
-use crate::experiment::DurabilityMode;
 use crate::run::process::end_with_parent;
 
 /// Where the child finds what to do.

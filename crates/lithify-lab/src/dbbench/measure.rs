@@ -23,10 +23,10 @@ use super::spec::{
 };
 use super::step::StepSpec;
 use crate::adapter::provider::Transactions;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
 use crate::engines::registry::{open_spaces, stores, uses_disk};
-use crate::experiment::DurabilityMode;
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};

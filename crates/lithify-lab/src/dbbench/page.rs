@@ -1,21 +1,18 @@
 //! The page of loops of the classic key-value benchmark, engine against engine.
 
+use super::ratios::{ratios_of_steps, tallies};
 use crate::adapter::EngineName;
-use crate::comparison::collect;
+use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
-use crate::dbbench::digest_page::{ratios_of_steps, tallies};
 use crate::dbbench::figures::{METRICS, Measured, measured};
 use crate::dbbench::floors;
 use crate::dbbench::judged::Judgements;
 use crate::dbbench::report;
 use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
-use crate::experiment::Ladder;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
-use crate::html::parts::{Amplification, Course, LatencyRow};
-use crate::loop_experiment::page::stall_line;
-use crate::records::AnyRecord;
+use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors as judged;
@@ -88,7 +85,7 @@ impl<'a> Page<'a> {
         let number = |(index, step): (usize, &StepResult)| format!("{}. {}", index + 1, step.spec);
         Page {
             record,
-            set: collect::results(&AnyRecord::Db(Box::new(record.clone()))),
+            set: super::compared::results(record),
             names: series.iter().map(name).collect(),
             series,
             steps: steps.enumerate().map(number).collect(),
@@ -378,5 +375,18 @@ impl<'a> Page<'a> {
             }
         }
         section.with(Block::Facts(facts))
+    }
+}
+
+/// A step's line of the stall ledger.
+pub(crate) fn stall_line<'a>(of: String, measured: &Measured<'a>) -> Stalls<'a> {
+    let step = measured.step;
+    let seen = step.throughput.as_ref();
+    Stalls {
+        of,
+        statistics: [&step.statistics_before, &step.statistics],
+        slowed_percent: measured.slowed_percent(),
+        gap_percent: seen.map(|seen| 100.0 * seen.gap_share()),
+        longest_gap_ms: seen.map(|seen| seen.longest_gap_ms),
     }
 }

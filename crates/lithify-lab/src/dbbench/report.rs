@@ -13,8 +13,11 @@ use super::runner::shortened;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use super::{floors, oracle, together, trees};
+use crate::adapter::codec::Ladder;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::{EngineName, EngineStatistics};
-use crate::experiment::{DurabilityMode, Ladder};
+use crate::dbbench::kind::DbBench;
+use crate::kind::json;
 use crate::report::VERDICTS_HEADING;
 use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
@@ -23,7 +26,7 @@ use crate::report::floors::render as render_floors;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -75,7 +78,7 @@ pub fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
         (file("txt"), render(record)),
         (file("csv"), csv(record)),
         (file("tsv"), tsv(record)),
-        (file("json"), json_line(&shortened(record))?),
+        (file("json"), json::<DbBench>(&shortened(record))?),
         (file("html"), page::render(record)),
     ])
 }

@@ -15,7 +15,7 @@ use lithify::fs::{CrashKeep, MemoryFileSystem, PosixEnvironment, World};
 use super::kills::{Tally, WRITERS};
 use super::writers::{self, Witness};
 use super::{Crash, DurabilitySpec, LossFigures, Mode, open};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 use crate::run::RunError;
 use crate::run::progress::Announcer;
 use crate::run::progress::ProgressLine;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::writers::{self, Counts, Witness};
 use super::{Crash, LossFigures, Mode, Runner, open};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 use crate::report::figures::Spread;
 use crate::run::RunError;
 use crate::run::memory_limit::{self, Controller};

@@ -17,8 +17,10 @@
 //! the order of a writer's commits, and a loss that the mode forbids, is a violation.
 
 pub mod commits;
+pub mod compared;
 pub mod cuts;
 pub mod kills;
+pub mod kind;
 pub mod page;
 pub mod report;
 pub mod writers;

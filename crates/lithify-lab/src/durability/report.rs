@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use super::{CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode};
 use super::{NAME, page};
+use crate::durability::kind::Durability;
+use crate::kind::json;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_text};
+use crate::run::store::ReportFile;
 
 /// What a crash is called.
 pub fn crash_name(crash: Crash) -> &'static str {
@@ -53,7 +55,7 @@ pub fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
     let file = |kind: &str| format!("{NAME}.{kind}");
     Ok(vec![
         (file("txt"), render(record)),
-        (file("json"), json_text(record)?),
+        (file("json"), json::<Durability>(record)?),
         (file("html"), page::render(record)),
     ])
 }

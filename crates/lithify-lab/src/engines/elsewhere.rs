@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
+use crate::adapter::codec::Codec;
 use crate::adapter::provider::{Provider, Transactions};
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
 use crate::engines::registry;
-use crate::experiment::Codec;
 
 /// An engine that is not part of this program.
 pub struct Elsewhere {

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::adapter::codec::Codec;
 use crate::adapter::provider::{Content, Provider, Transactions};
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
 use crate::chunks::engine::TextEngine;
@@ -19,7 +21,7 @@ use crate::datasets::schema::Schema;
 use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
 use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
-use crate::experiment::{Codec, DeviceSpeed, DurabilityMode};
+use crate::experiment::DeviceSpeed;
 use crate::linkbench::{self, GraphEngine};
 use crate::run::allocator::Allocator;
 use crate::tables::engine::TableEngine;

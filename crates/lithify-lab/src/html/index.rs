@@ -3,9 +3,8 @@
 use lithify_report::{Report, RunLink, index, page};
 
 use super::parts;
-use crate::kinds::model;
 use crate::records::AnyRecord;
-use crate::records::command::command;
+use crate::records::kinds::{command, model};
 
 /// The page. `runs` are the addresses of their pages, as seen from this one, with their records;
 /// `unread` are files that hold none, with why.

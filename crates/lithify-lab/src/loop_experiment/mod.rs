@@ -12,9 +12,13 @@
 //!
 //! Threads: everything belongs to the caller's. Does not measure.
 
+pub mod compared;
 pub mod csv;
+pub mod digest;
+pub mod digest_page;
 pub mod figures;
 pub mod jobs;
+pub mod kind;
 pub mod page;
 pub mod plan;
 pub mod report;

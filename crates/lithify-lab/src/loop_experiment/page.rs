@@ -2,13 +2,14 @@
 
 use crate::adapter::EngineName;
 use crate::dbbench::figures::Measured;
+use crate::dbbench::page::stall_line;
 use crate::dbbench::runner::foreign_percent;
 use crate::dbbench::spec::{Benchmark, Role, StepResult};
 use crate::experiment::loops::LoopColumn;
 use crate::html::caveats::caveats;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
-use crate::html::parts::{Amplification, Course, LatencyRow, Published, Stalls, claims, outcome};
+use crate::html::parts::{Amplification, Course, LatencyRow, Published, claims, outcome};
 use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::report;
@@ -335,17 +336,4 @@ impl<'a> Page<'a> {
 /// The rates of the seconds of a test.
 fn rates(measured: &Measured<'_>) -> Vec<f64> {
     measured.step.rates()
-}
-
-/// A step's line of the stall ledger.
-pub(crate) fn stall_line<'a>(of: String, measured: &Measured<'a>) -> Stalls<'a> {
-    let step = measured.step;
-    let seen = step.throughput.as_ref();
-    Stalls {
-        of,
-        statistics: [&step.statistics_before, &step.statistics],
-        slowed_percent: measured.slowed_percent(),
-        gap_percent: seen.map(|seen| 100.0 * seen.gap_share()),
-        longest_gap_ms: seen.map(|seen| seen.longest_gap_ms),
-    }
 }

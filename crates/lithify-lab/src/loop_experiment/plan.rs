@@ -166,8 +166,8 @@ fn spec(
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::adapter::codec::Codec;
     use crate::adapter::provider::Content;
-    use crate::experiment::Codec;
     use crate::linkbench::plan::engines_here;
 
     fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {

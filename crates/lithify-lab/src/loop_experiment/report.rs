@@ -15,6 +15,8 @@ use crate::dbbench::runner::shortened;
 use crate::dbbench::spec::{Benchmark, DbResult, Role};
 use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
+use crate::kind::json;
+use crate::loop_experiment::kind::LoopExperiments;
 use crate::report::card::{text as card_text, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
@@ -25,7 +27,7 @@ use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::report::{VERDICTS_HEADING, opening, repeats};
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -40,7 +42,7 @@ pub fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
         (file(".txt"), render(record)),
         (file(".csv"), csv::figures(record)),
         (file("-jobs.csv"), csv::jobs(record)),
-        (file(".json"), json_line(&short)?),
+        (file(".json"), json::<LoopExperiments>(&short)?),
         (file(".html"), page::render(record)),
     ])
 }

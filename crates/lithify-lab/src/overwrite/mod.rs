@@ -12,7 +12,9 @@
 //! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
 //! and one that samples every second. Does not know experiments, arms or repeats.
 
+pub mod compared;
 pub mod figures;
+pub mod kind;
 pub mod measure;
 pub mod page;
 pub mod report;

@@ -9,9 +9,11 @@ use super::{OverwriteRecord, OverwriteResult, OverwriteSpec};
 use crate::adapter::EngineStatistics;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Evenness;
+use crate::kind::json;
+use crate::overwrite::kind::Overwrites;
 use crate::report::figures::figure;
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_text};
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -28,7 +30,7 @@ pub fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
     Ok(vec![
         (file("txt"), render(record)),
         (file("csv"), csv(shown)),
-        (file("json"), json_text(record)?),
+        (file("json"), json::<Overwrites>(record)?),
         (file("html"), page::render(record)),
     ])
 }

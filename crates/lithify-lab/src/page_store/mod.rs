@@ -17,6 +17,8 @@
 //! Promises: the same contents in the same order for every layout and file system; nothing is left
 //! mounted. Threads: one, and one that writes beside the drop.
 
+pub mod compared;
+pub mod kind;
 pub mod page;
 pub mod report;
 pub mod store;
@@ -31,15 +33,15 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::keyvalue::entries::Values;
 use crate::latency::Latencies;
-use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::process::thread_cpu_us;
 use crate::meter::space::{directory_size, extents};
 use crate::meter::system::Device;
 use crate::meter::unix_seconds;
+use crate::random::Random;
 use crate::run::dropping::{self, DropFigures, FileWriter, Space};
 use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec, Mounted};
 use crate::run::progress::Announcer;

@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use super::store::Layout;
 use super::{NAME, page};
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
+use crate::kind::json;
+use crate::page_store::kind::Pages;
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
 use crate::run::file_system::FileSystemSpec;
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -129,7 +131,7 @@ pub fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
     Ok(vec![
         (file("txt"), render(record)),
         (file("csv"), csv(record)),
-        (file("json"), json_line(record)?.trim_end().to_owned()),
+        (file("json"), json::<Pages>(record)?),
         (file("html"), page::render(record)),
     ])
 }

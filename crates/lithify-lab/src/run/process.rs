@@ -30,6 +30,8 @@ use crate::run::progress::ProgressLine;
 pub struct Program {
     /// The executable.
     pub path: PathBuf,
+    /// The kind of run that its jobs are of.
+    pub kind: &'static str,
     /// Its arguments.
     pub arguments: Vec<OsString>,
     /// Variables of its environment beside those of this process.
@@ -136,8 +138,16 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {
     std::path::absolute(path).map_err(|error| RunError::io(path, error))
 }
 
+/// A job with the kind of run that it is of.
+#[derive(Serialize)]
+struct NamedJob<'a, J> {
+    kind: &'a str,
+    #[serde(flatten)]
+    job: &'a J,
+}
+
 fn start(program: &Program, job: &impl Serialize, log_path: &Path) -> Result<Child, RunError> {
-    let text = serde_json::to_string(job)
+    let text = serde_json::to_string(&NamedJob { kind: program.kind, job })
         .map_err(|error| RunError::new(format!("a job is no JSON: {error}")))?;
     let log = File::create(log_path).map_err(|error| RunError::io(log_path, error))?;
     let mut child = Command::new(&program.path)

@@ -120,28 +120,6 @@ pub fn write_files(results: &Path, files: &[ReportFile]) -> Result<Vec<PathBuf>,
     files.iter().map(write).collect()
 }
 
-/// A record as JSON on one line.
-///
-/// # Errors
-/// It is none.
-pub fn json_line(value: &impl serde::Serialize) -> Result<String, RunError> {
-    let line = serde_json::to_string(value);
-    line.map(|line| format!("{line}\n")).map_err(|error| not_json(&error))
-}
-
-/// A record as indented JSON.
-///
-/// # Errors
-/// It is none.
-pub fn json_text(value: &impl serde::Serialize) -> Result<String, RunError> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|text| format!("{text}\n")).map_err(|error| not_json(&error))
-}
-
-fn not_json(error: &serde_json::Error) -> RunError {
-    RunError::new(format!("the record as JSON: {error}"))
-}
-
 /// Writes a file so that it is there whole or not at all.
 ///
 /// # Errors

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::spec::{SCHEMA, TableCell};
 use crate::adapter::EngineName;
 use crate::adapter::provider::Content;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
-use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
+use crate::experiment::{EngineSizes, WorkloadKind};
 use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
 };

@@ -12,6 +12,7 @@ use crate::adapter::EngineName;
 use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
+use crate::kind::json;
 use crate::report::card::{machine_lines, text as text_of, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
@@ -23,8 +24,9 @@ use crate::report::tables::{Align, Grid};
 use crate::report::{VERDICTS_HEADING, cross_counts, opening, repeats};
 use crate::run::RunError;
 use crate::run::cells::Run;
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
+use crate::tables::kind::Tables;
 
 use super::engine::Rest;
 
@@ -38,7 +40,7 @@ pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
         (file("txt"), render(run)),
         (file("csv"), csv::render(run)),
         (file("html"), page::render(run)),
-        (file("json"), json_line(run)?),
+        (file("json"), json::<Tables>(run)?),
     ])
 }
 

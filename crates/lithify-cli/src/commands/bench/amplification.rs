@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::amplification::kind::Amplification;
 use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
 use lithify_lab::engines::registry;
-use lithify_lab::experiment::{AnyExperiment, Ladder};
+use lithify_lab::experiment::AnyExperiment;
+use lithify_lab::kind::Kind;
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
@@ -168,7 +171,7 @@ pub fn prepare(arguments: &AmplificationArguments) -> Result<AmplificationRun, F
     if engines.is_empty() {
         return Err(Fault::usage(skipped.join("; ")));
     }
-    let program = this_program("amp-process")?;
+    let program = this_program(Amplification::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     Ok(AmplificationRun { specs: arguments.specs(&engines, &build), program, skipped })
 }

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
+use lithify_lab::chunks::kind::Chunks;
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::datasets::TextData;
 use lithify_lab::experiment::{ChunkExperiment, TableExperiment};
+use lithify_lab::kind::Kind;
 use lithify_lab::run::RunError;
 use lithify_lab::run::cells::{Cell, PlanRunner, Run, RunPlan, is_measured};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::{ReportFile, write_files};
+use lithify_lab::tables::kind::Tables;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
 use lithify_lab::{chunks, tables};
 
@@ -25,7 +28,7 @@ pub fn prepare_chunks(
     experiment: &ChunkExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
-    let program = this_program("chunk-process")?;
+    let program = this_program(Chunks::NAME)?;
     let choice = ChunkChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
@@ -45,7 +48,7 @@ pub fn prepare_tables(
     experiment: &TableExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
-    let program = this_program("table-process")?;
+    let program = this_program(Tables::NAME)?;
     let choice = TableChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),

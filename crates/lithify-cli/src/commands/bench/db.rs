@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::dbbench::kind::DbBench;
 use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes};
 use lithify_lab::dbbench::sequence::{self, Item};
 use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
 use lithify_lab::engines::registry;
-use lithify_lab::experiment::{DurabilityMode, Ladder};
+use lithify_lab::kind::Kind;
 use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::cells::{Cell, is_measured};
@@ -443,7 +446,7 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
 pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
     arguments.check()?;
     let printed = arguments.original.as_deref().map(read_original).transpose()?;
-    let program = this_program("db-process")?;
+    let program = this_program(DbBench::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let specs = arguments.specs(&build)?;
     let allocators = specs.iter().map(|spec| spec.allocator);

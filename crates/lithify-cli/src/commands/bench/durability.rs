@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lithify_lab::durability::kind::Durability;
 use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner, report};
+use lithify_lab::kind::Kind;
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
@@ -75,7 +77,7 @@ pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
 
 /// Makes it ready.
 pub fn prepare(arguments: &DurabilityArguments) -> Result<DurabilityRun, Fault> {
-    let program = this_program("durability-process")?;
+    let program = this_program(Durability::NAME)?;
     let spec = DurabilitySpec {
         writers: arguments.writers.clone(),
         seconds: arguments.seconds as f64,

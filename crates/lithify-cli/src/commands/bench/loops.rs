@@ -5,7 +5,9 @@ use std::path::Path;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::dbbench::runner::{Runner, needed_bytes};
 use lithify_lab::experiment::LoopExperiment;
+use lithify_lab::kind::Kind;
 use lithify_lab::linkbench::plan::engines_here;
+use lithify_lab::loop_experiment::kind::LoopExperiments;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, report, write_plan};
 use lithify_lab::run::process::Program;
@@ -39,7 +41,7 @@ pub fn prepare(
     let (engines, skipped) =
         engines_here(&experiment.workload.engines, choice.engine.as_ref(), Content::Keys)
             .map_err(Fault::usage)?;
-    let program = this_program("db-process")?;
+    let program = this_program(LoopExperiments::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
     Ok(Box::new(LoopRun { plan, program, skipped }))

@@ -62,27 +62,9 @@ pub enum BenchCommand {
     Report(page::ReportArguments),
     /// Two runs side by side: ratios with intervals, winners outside of noise
     Compare(compare::CompareArguments),
-    /// Measure one cell; started by `bench run` with the job on standard input
+    /// Measure one cell of any kind; started with the job, which names its kind, on standard input
     #[command(hide = true)]
     Cell,
-    /// Measure a sequence of loops; started by `bench db` with the job on standard input
-    #[command(hide = true)]
-    DbProcess,
-    /// Measure overwrites; started by `bench overwrite` with the job on standard input
-    #[command(hide = true)]
-    OverwriteProcess,
-    /// Measure tables; started by `bench run` with the job on standard input
-    #[command(hide = true)]
-    TableProcess,
-    /// Measure text in chunks; started by `bench run` with the job on standard input
-    #[command(hide = true)]
-    ChunkProcess,
-    /// Measure amplification; started by `bench amp` with the job on standard input
-    #[command(hide = true)]
-    AmpProcess,
-    /// Commit until killed; started by `bench durability` with the job on standard input
-    #[command(hide = true)]
-    DurabilityProcess,
 }
 
 /// Does it.
@@ -90,12 +72,9 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Db(arguments) => db::run(&arguments),
-        BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::Amp(arguments) => amplification::run(&arguments),
-        BenchCommand::AmpProcess => process::do_job(lithify_lab::amplification::measure::run_job),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
-        BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines(arguments) => engines::run(&arguments),
@@ -103,12 +82,9 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Thin(arguments) => thin::run(&arguments),
-        BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
-        BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Report(arguments) => page::run(&arguments),
         BenchCommand::Compare(arguments) => compare::run(&arguments),
-        BenchCommand::Cell => process::do_job(lithify_lab::linkbench::measure::run_job),
-        BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
+        BenchCommand::Cell => process::do_job(),
     }
 }
 

@@ -7,10 +7,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
+use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::engines::registry;
-use lithify_lab::experiment::{DurabilityMode, Ladder};
+use lithify_lab::kind::Kind;
+use lithify_lab::overwrite::kind::Overwrites;
 use lithify_lab::overwrite::{OverwriteSpec, Runner, report};
 use lithify_lab::run::progress::Terminal;
 use lithify_lab::run::store::write_files;
@@ -132,7 +135,7 @@ impl OverwriteArguments {
 pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     require_engine(&arguments.engine)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
-    let program = this_program("overwrite-process")?;
+    let program = this_program(Overwrites::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
     let interrupt = watch_signals()?;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::html;
-use lithify_lab::kinds;
-use lithify_lab::records::{self, AnyRecord};
+use lithify_lab::records::{self, AnyRecord, kinds};
 use lithify_lab::run::store::write_atomically;
 
 use super::places::require_file_place;

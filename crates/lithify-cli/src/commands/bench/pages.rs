@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::experiment::Codec;
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::kind::Kind;
+use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
 use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
@@ -84,7 +86,7 @@ pub fn prepare(arguments: &PagesArguments) -> Result<PagesRun, Fault> {
         seconds: arguments.seconds,
         repeats: arguments.repeats,
         seed: arguments.seed,
-        build: this_program("pages")?.build().map_err(Fault::failure)?,
+        build: this_program(Pages::NAME)?.build().map_err(Fault::failure)?,
     };
     Ok(PagesRun { spec })
 }

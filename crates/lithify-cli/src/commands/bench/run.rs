@@ -7,7 +7,9 @@ use glob::Pattern;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::datasets::TableData;
 use lithify_lab::experiment::{AnyExperiment, CommandExperiment, Experiment};
+use lithify_lab::kind::Kind;
 use lithify_lab::linkbench::cell::CellSpec;
+use lithify_lab::linkbench::kind::LinkBench;
 use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::linkbench::record::{Stored, read_result};
 use lithify_lab::linkbench::report;
@@ -203,7 +205,7 @@ impl LinkBenchRun {
         if arguments.keys.is_some() {
             return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
         }
-        let program = this_program("cell")?;
+        let program = this_program(LinkBench::NAME)?;
         let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
         let mut choice = Choice {
             scale: Some(arguments.scale.clone()),

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::records::AnyRecord;
 use lithify_lab::records::thin::thin;
+use lithify_lab::records::{AnyRecord, kinds};
 use lithify_lab::run::store::write_atomically;
 use serde_json::Value;
 
 use super::places::require_file_place;
-use super::show;
 use crate::fault::{Fault, say};
 
 /// `bench thin`
@@ -61,7 +60,7 @@ pub fn run(arguments: &ThinArguments) -> Result<(), Fault> {
 fn text_of(from: &Path) -> Result<String, Fault> {
     if from.is_dir() {
         let record = AnyRecord::read(from).map_err(Fault::usage)?;
-        return serde_json::to_string(&record).map_err(Fault::failure);
+        return kinds::json(&record).map_err(Fault::failure);
     }
     std::fs::read_to_string(from)
         .map_err(|error| Fault::usage(format!("{}: {error}", from.display())))
@@ -70,7 +69,7 @@ fn text_of(from: &Path) -> Result<String, Fault> {
 /// What people are told by a record.
 fn report(path: &Path, text: &str) -> Result<String, Fault> {
     let record = AnyRecord::parse(path, text).map_err(Fault::failure)?;
-    show::text(&record).ok_or_else(|| {
+    kinds::text(&record).ok_or_else(|| {
         Fault::usage(format!("{} holds figures without the rest of their record", path.display()))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::linkbench::cell::{CellResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::report::card;

@@ -36,11 +36,13 @@ mod workload;
 use std::fmt::Write as _;
 
 use crate::experiment::{Pair, Phase};
+use crate::kind::json;
+use crate::linkbench::kind::LinkBench;
 use crate::linkbench::record::LinkBenchRecord;
 use crate::report::figures::{self, Figures};
 use crate::report::{VERDICTS_HEADING, floors, opening, repeats, tables};
 use crate::run::RunError;
-use crate::run::store::{ReportFile, json_line};
+use crate::run::store::ReportFile;
 use judged::Judgements;
 
 /// The files of the report: the record, the figures, the text, the page. What engines say about
@@ -60,7 +62,7 @@ pub fn files(record: &LinkBenchRecord) -> Result<Vec<ReportFile>, RunError> {
     }
     let file = |kind: &str| format!("{}.{kind}", record.plan.name());
     Ok(vec![
-        (file("json"), json_line(&short)?),
+        (file("json"), json::<LinkBench>(&short)?),
         (file("csv"), csv::render(record)),
         (file("txt"), render(record)),
         (file("html"), page::render(record)),

@@ -76,6 +76,7 @@ impl World {
             prepared.display()
         );
         let program = Program {
+            kind: "test",
             path: "/bin/sh".into(),
             arguments: ["-c".into(), text.into()].into(),
             environment: Vec::new(),

@@ -60,6 +60,7 @@ impl World {
             root.display()
         );
         let program = Program {
+            kind: "test",
             path: "/bin/sh".into(),
             arguments: ["-c".into(), text.into()].into(),
             environment: Vec::new(),

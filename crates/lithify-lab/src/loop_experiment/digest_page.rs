@@ -1,32 +1,15 @@
 //! The page of figures that were kept without their record, and the plots of step by step ratios
 //! that it shares with the page of whole records.
 
-use crate::comparison::collect;
+use super::digest::{self, Digest};
 use crate::comparison::results::ResultSet;
-use crate::dbbench::figures::METRICS;
-use crate::html::model::{Block, Finding, Outcome, Plot, ReportModel, Section, Table, filled};
+use crate::dbbench::ratios::{ratios_of_steps, tallies};
+use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
-use crate::html::parts::{LatencyRow, Ratio};
-use crate::records::AnyRecord;
-use crate::records::digest::{self, Digest};
+use crate::html::parts::LatencyRow;
 use crate::report::figures::{Spread, figure_or_dash};
-use crate::report::paired::{Better, Family};
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
-
-/// The figures of a step that stand in the plots of ratios; all are in the tables.
-const PLOTTED: [&str; 10] = [
-    "throughput",
-    "CPU per op until settled",
-    "written per byte ingested",
-    "directory settled",
-    "p99",
-    "p99.9",
-    "resident",
-    "wps",
-    "w-amp",
-    "cpu us/op",
-];
 
 /// The page as one file.
 pub fn render(digest: &Digest) -> String {
@@ -35,7 +18,7 @@ pub fn render(digest: &Digest) -> String {
 
 /// What the page says.
 pub fn model(digest: &Digest) -> ReportModel {
-    let set = collect::results(&AnyRecord::Digest(Box::new(digest.clone())));
+    let set = super::compared::of_digest(digest);
     let machine = &digest.machine;
     let sections = [
         Section::new("Side by side").with_all(ratios_of_steps(&set)),
@@ -70,81 +53,6 @@ pub fn model(digest: &Digest) -> ReportModel {
         sections: filled(sections),
         footer: "Absolute figures belong to this machine.".to_owned(),
     }
-}
-
-/// The first engine of a set beside every other one, with the same codecs or arm.
-fn sides(set: &ResultSet) -> Vec<[&str; 2]> {
-    let engine = |name: &str| name.split(' ').next().unwrap_or_default().to_owned();
-    let Some(first) = set.subjects.first().map(|subject| engine(&subject.name)) else {
-        return Vec::new();
-    };
-    let mut sides = Vec::new();
-    for one in set.subjects.iter().filter(|subject| engine(&subject.name) == first) {
-        let codecs = &one.name[first.len()..];
-        for other in set.subjects.iter().filter(|subject| engine(&subject.name) != first) {
-            if &other.name[engine(&other.name).len()..] == codecs {
-                sides.push([one.name.as_str(), other.name.as_str()]);
-            }
-        }
-    }
-    sides
-}
-
-/// The ratios of all sides, judged together.
-fn ratios(set: &ResultSet) -> Vec<([&str; 2], Vec<Ratio>)> {
-    let mut family = Family::default();
-    let mut added = Vec::new();
-    for sides in sides(set) {
-        let mut of_sides = Vec::new();
-        for test in set.tests() {
-            for (figure, better) in set.figures(test) {
-                let paired = set.paired(sides, test, figure).map(|sides| family.add(sides));
-                of_sides.extend(paired.map(|place| (test, figure, better, place)));
-            }
-        }
-        added.push((sides, of_sides));
-    }
-    let findings = family.judge();
-    let ratio = |(test, figure, better, place): (&str, &str, Better, usize)| {
-        Some(Ratio {
-            group: test.to_owned(),
-            name: figure.to_owned(),
-            better,
-            comparison: findings.get(place)?.clone(),
-        })
-    };
-    let of_sides =
-        |(sides, places): ([_; 2], Vec<_>)| (sides, places.into_iter().filter_map(ratio).collect());
-    added.into_iter().map(of_sides).collect()
-}
-
-/// A plot of ratios for each two sides.
-pub(crate) fn ratios_of_steps(set: &ResultSet) -> Vec<Plot> {
-    let is_plotted = |ratio: &Ratio| {
-        let heading = ratio.name.as_str();
-        let metric = METRICS.iter().find(|metric| metric.heading() == heading);
-        PLOTTED.contains(&metric.map_or(heading, |metric| metric.name))
-    };
-    let plot = |(sides, mut ratios): ([&str; 2], Vec<Ratio>)| {
-        let title = format!("{} : {}", sides[0], sides[1]);
-        ratios.retain(is_plotted);
-        parts::ratios(&title, sides, &ratios)
-    };
-    ratios(set).into_iter().filter_map(plot).collect()
-}
-
-/// A sentence for each two sides: how often which was better.
-pub(crate) fn tallies(set: &ResultSet) -> Vec<Finding> {
-    let finding = |(sides, ratios): ([&str; 2], Vec<Ratio>)| {
-        (!ratios.is_empty()).then(|| {
-            Finding::new(
-                Outcome::Note,
-                "Pair",
-                parts::tally(sides, &ratios, &["throughput ops/s", "wps"]),
-            )
-        })
-    };
-    ratios(set).into_iter().filter_map(finding).collect()
 }
 
 fn median(set: &ResultSet, subject: &str, test: &str, figure: &str) -> Option<f64> {

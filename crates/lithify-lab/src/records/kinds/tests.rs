@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::*;
 use crate::adapter::EngineName;
-use crate::html::escape;
 use crate::html::model::{Block, Plot};
 use crate::linkbench::sample;
+use crate::{chunks, dbbench, linkbench, loop_experiment, tables};
 
 /// A tag as it is written: name, attributes, whether it closes.
 struct Tag<'a> {
@@ -276,7 +276,7 @@ fn the_page_of_a_known_record() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
     let model = linkbench::report::page::model(&record);
     if std::env::var_os("LITHIFY_REWRITE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/kinds/sample_outline.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/records/kinds/sample_outline.txt");
         std::fs::write(path, format!("{}\n", outline(&model))).expect("writes");
         return;
     }

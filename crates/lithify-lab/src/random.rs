@@ -114,7 +114,7 @@ impl JavaRandom {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::random::*;
 
     #[test]
     fn xoshiro_matches_its_reference() {
