@@ -115,10 +115,10 @@ impl Writer {
     fn finding(&self, Finding { outcome, tag, text }: &Finding) -> Vec<String> {
         let first = format!("{} {tag}: ", mark(*outcome));
         let mut lines = hang(&first, text, self.options.width);
-        if let (true, Some(line)) = (self.options.color, lines.first_mut()) {
-            if let Some(rest) = line.strip_prefix(first.trim_end()) {
-                *line = format!("{}{rest}", painted(*outcome, first.trim_end()));
-            }
+        let word = first.trim_end();
+        let rest = lines.first().and_then(|line| line.strip_prefix(word));
+        if let Some(rest) = rest.filter(|_| self.options.color) {
+            lines[0] = format!("{}{rest}", painted(*outcome, word));
         }
         lines
     }

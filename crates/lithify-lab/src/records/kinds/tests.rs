@@ -215,6 +215,11 @@ fn pages_of_committed_results_are_well_formed_and_small() {
         check(&name, &html);
         assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
         assert_eq!(html, page(&record), "{name}: the same record, the same page");
+        // LITHIFY_PAGES=DIR keeps the pages, to be compared with those of another state.
+        if let (Some(kept), Some(stem)) = (std::env::var_os("LITHIFY_PAGES"), path.file_stem()) {
+            let file = Path::new(&kept).join(stem).with_extension("html");
+            std::fs::write(file, &html).expect("writes the page");
+        }
         pages += 1;
     }
     assert!(pages >= 5, "only {pages} results have pages");
