@@ -11,7 +11,7 @@ use crate::chunks::kind::Chunks;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
-use crate::html::{self, model::ReportModel};
+use crate::html::model::ReportModel;
 use crate::kind::{self, Kind};
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
