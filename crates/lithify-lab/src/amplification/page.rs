@@ -24,7 +24,7 @@ const NEAR: f64 = 1.1;
 
 /// The page as one file.
 pub fn render(record: &AmplificationRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

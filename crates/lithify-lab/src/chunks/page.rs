@@ -6,16 +6,15 @@ use crate::chunks::figures::{ArmFigures, of_engine};
 use crate::chunks::plan::ChunkPlan;
 use crate::chunks::report;
 use crate::chunks::spec::ChunkOutcome;
-use crate::html::bars::heat;
 use crate::html::caveats::caveats;
-use crate::html::frontier;
-use crate::html::frontier::Cost;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::claims;
 use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
 use crate::run::cells::Run;
+use lithify_report::charts::frontier::{self, Cost};
+use lithify_report::charts::heat;
 
 /// A figure of an arm.
 type Figure = fn(&ArmFigures) -> Option<f64>;
@@ -32,7 +31,7 @@ const MATRICES: [(&str, Figure); 6] = [
 
 /// The page as one file.
 pub fn render(run: &Run<ChunkPlan>) -> String {
-    crate::html::page::render(&model(run))
+    lithify_report::page::render(&model(run).into())
 }
 
 /// What the page says.

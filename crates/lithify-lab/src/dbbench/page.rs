@@ -10,7 +10,6 @@ use crate::dbbench::judged::Judgements;
 use crate::dbbench::report;
 use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
-use crate::html::frontier;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
@@ -18,10 +17,11 @@ use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors as judged;
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::frontier;
 
 /// The page as one file.
 pub fn render(record: &DbRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

@@ -4,7 +4,6 @@ use crate::durability::report::{commits, crash_name, loss, losses, promise};
 use crate::durability::{
     CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME,
 };
-use crate::html::bars::{Bar, bars};
 use crate::html::model::{
     Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
     Table, Unit, filled,
@@ -14,12 +13,13 @@ use crate::html::parts::{LatencyRow, claims};
 use crate::report::card::machine_lines;
 use crate::report::figures::{Spread, figure};
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::{Bar, bars};
 
 const CRASHES: [Crash; 2] = [Crash::ProcessEnd, Crash::PowerCut];
 
 /// The page as one file.
 pub fn render(record: &DurabilityRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

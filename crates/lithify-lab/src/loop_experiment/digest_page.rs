@@ -4,16 +4,16 @@
 use super::digest::{self, Digest};
 use crate::comparison::results::ResultSet;
 use crate::dbbench::ratios::{ratios_of_steps, tallies};
-use crate::html::frontier;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::LatencyRow;
 use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::tables::{Align, Grid};
+use lithify_report::charts::frontier;
 
 /// The page as one file.
 pub fn render(digest: &Digest) -> String {
-    crate::html::page::render(&model(digest))
+    lithify_report::page::render(&model(digest).into())
 }
 
 /// What the page says.

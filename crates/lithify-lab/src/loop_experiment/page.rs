@@ -7,7 +7,6 @@ use crate::dbbench::runner::foreign_percent;
 use crate::dbbench::spec::{Benchmark, Role, StepResult};
 use crate::experiment::loops::LoopColumn;
 use crate::html::caveats::caveats;
-use crate::html::frontier;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Published, claims, outcome};
@@ -16,10 +15,11 @@ use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::report;
 use crate::report::figures::Spread;
 use crate::report::repeats;
+use lithify_report::charts::frontier;
 
 /// The page as one file.
 pub fn render(record: &LoopRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

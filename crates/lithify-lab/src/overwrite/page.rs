@@ -17,7 +17,7 @@ const MIB: f64 = (1u64 << 20) as f64;
 
 /// The page as one file.
 pub fn render(record: &OverwriteRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

@@ -1,6 +1,5 @@
 //! The page of compressed pages with holes in files.
 
-use crate::html::bars::{Bar, bars};
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
@@ -12,6 +11,7 @@ use crate::report::card::machine_lines;
 use crate::report::figures::figure;
 use crate::report::paired::ratio_text;
 use crate::report::repeats;
+use lithify_report::charts::{Bar, bars};
 
 /// The figures that have bars: title, what is said of them, name of the column.
 const BARS: [(&str, &str, &str); 6] = [
@@ -29,7 +29,7 @@ const BARS: [(&str, &str, &str); 6] = [
 
 /// The page as one file.
 pub fn render(record: &PagesRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

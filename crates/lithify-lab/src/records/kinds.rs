@@ -11,7 +11,7 @@ use crate::chunks::kind::Chunks;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
-use crate::html::{self, model::ReportModel};
+use crate::html::model::ReportModel;
 use crate::kind::{self, Kind};
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
@@ -131,7 +131,7 @@ pub fn command(record: &AnyRecord) -> Option<String> {
 
 /// The page of a run of any kind.
 pub fn page(record: &AnyRecord) -> String {
-    html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// A record as JSON, with its kind and schema at the top.

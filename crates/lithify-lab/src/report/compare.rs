@@ -6,6 +6,8 @@
 //! says that the two are about equal: that is confirmed where the interval of ours is near to 1
 //! too.
 
+use lithify_report::Claim;
+
 use super::figures::figure;
 use super::paired::{self, NOT_SIGNIFICANT};
 use super::tables::Align;
@@ -49,6 +51,19 @@ pub enum Verdict {
     NotSignificant,
     /// There is no verdict; true when the ratio lies on the published side.
     DirectionOnly(bool),
+}
+
+impl From<Verdict> for Claim {
+    fn from(verdict: Verdict) -> Claim {
+        match verdict {
+            Verdict::Confirmed(Size::AsPublished) => Claim::Confirmed,
+            Verdict::Confirmed(Size::More) => Claim::ConfirmedAndByMore,
+            Verdict::Confirmed(Size::Less) => Claim::ConfirmedButByLess,
+            Verdict::Contradicted => Claim::Contradicted,
+            Verdict::NotSignificant => Claim::NotSignificant,
+            Verdict::DirectionOnly(as_published) => Claim::DirectionOnly(as_published),
+        }
+    }
 }
 
 /// What was measured of a claim.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+pub use lithify_report::grid::{Align, Grid, table};
 
 use super::figures::{
     Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation,
@@ -14,63 +14,6 @@ use crate::linkbench::cell::{CellResult, CellSpec, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::{ageing, conditions, gates};
 use crate::statistics::steady_tag;
-
-/// How a column is aligned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Figures.
-    Right,
-}
-
-/// Renders rows under a header, without lines, as wide as it needs to be.
-pub fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |text: &str, align| {
-        Cell::new(text).set_alignment(match align {
-            Align::Left => CellAlignment::Left,
-            Align::Right => CellAlignment::Right,
-        })
-    };
-    table.set_header(columns.iter().map(|(name, align)| cell(name, *align)));
-    for row in rows {
-        debug_assert_eq!(row.len(), columns.len());
-        table.add_row(row.iter().zip(columns).map(|(text, (_, align))| cell(text, *align)));
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-/// A table before it is printed or drawn: columns with their alignment, rows of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grid {
-    /// Headings.
-    pub columns: Vec<(String, Align)>,
-    /// Rows, each as wide as the headings.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Grid {
-    /// A table of `rows` under `columns`.
-    pub fn new(columns: &[(&str, Align)], rows: Vec<Vec<String>>) -> Grid {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Grid { columns, rows }
-    }
-
-    /// As [`table`] renders it.
-    pub fn text(&self) -> String {
-        let columns: Vec<(&str, Align)> =
-            self.columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-        table(&columns, &self.rows)
-    }
-
-    /// As text, or `none` when there are no rows.
-    pub fn text_or(&self, none: &str) -> String {
-        if self.rows.is_empty() { none.to_owned() } else { self.text() }
-    }
-}
 
 /// The published table of a phase with our figures: medians over the valid repeats.
 pub fn published_columns(record: &LinkBenchRecord, figures: &Figures<'_>, phase: Phase) -> Grid {

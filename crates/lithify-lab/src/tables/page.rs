@@ -3,10 +3,7 @@
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, UpdateMode};
-use crate::html::bars::{Bar, bars};
 use crate::html::caveats::caveats;
-use crate::html::frontier;
-use crate::html::frontier::Cost;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
@@ -17,6 +14,8 @@ use crate::tables::figures::{mode_process_kb, mode_spread, results, spread};
 use crate::tables::plan::TablePlan;
 use crate::tables::report;
 use crate::tables::spec::TableOutcome;
+use lithify_report::charts::frontier::{self, Cost};
+use lithify_report::charts::{Bar, bars};
 
 /// The figures that have bars: name, unit, column.
 const BARS: [(&str, &str, TableColumn); 5] = [
@@ -29,7 +28,7 @@ const BARS: [(&str, &str, TableColumn); 5] = [
 
 /// The page as one file.
 pub fn render(run: &Run<TablePlan>) -> String {
-    crate::html::page::render(&model(run))
+    lithify_report::page::render(&model(run).into())
 }
 
 /// What the page says.

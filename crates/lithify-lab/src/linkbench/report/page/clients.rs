@@ -216,7 +216,7 @@ mod tests {
         assert!((peak.0 - 9.49).abs() < 0.05, "{peak:?}");
         let last = curves.series[0].fitted.last().expect("a curve").0;
         assert!((last - peak.0).abs() < 1e-9, "{last}");
-        assert_eq!(plot.table.grid.rows.len(), 6);
+        assert_eq!(plot.table.rows.len(), 6);
         let fit = fit(&all.points).expect("fits");
         let text = told(&all, &fit, Some(2));
         assert!(text.contains("its peak lies at 9.49 clients"), "{text}");

@@ -3,7 +3,6 @@
 mod clients;
 
 use crate::experiment::Phase;
-use crate::html::frontier;
 use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
 use crate::html::parts::{
@@ -21,12 +20,13 @@ use crate::report::figures::{
 };
 use crate::report::tables::{Align, Grid};
 use crate::report::{floors, repeats, tables};
+use lithify_report::charts::frontier;
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 
 /// The page as one file.
 pub fn render(record: &LinkBenchRecord) -> String {
-    crate::html::page::render(&model(record))
+    lithify_report::page::render(&model(record).into())
 }
 
 /// What the page says.

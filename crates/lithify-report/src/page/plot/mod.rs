@@ -22,9 +22,8 @@ mod triangle;
 
 use std::fmt::Write as _;
 
-use super::escape;
-use super::model::{Drawing, Plot};
-use super::page::table;
+use super::{escape, table};
+use crate::model::{Drawing, Plot};
 
 /// Which of the two drawings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +96,7 @@ pub(crate) fn figure(plot: &Plot, id: &str) -> String {
             drawn.marks
         );
     }
-    html.push_str(&table(&plot.table, &format!("{id}-d")));
+    html.push_str(&table(&plot.table, &format!("{id}-d")).into_string());
     html.push_str("</figure>");
     html
 }

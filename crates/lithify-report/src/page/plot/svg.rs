@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::html::escape;
-use crate::html::model::Paint;
+use crate::model::Paint;
+use crate::page::escape;
 
 /// About how wide a text of the 12 pixels that plots are labelled in is: enough for most fonts.
 pub(crate) fn width_of(text: &str) -> f64 {

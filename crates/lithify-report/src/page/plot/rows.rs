@@ -4,7 +4,7 @@
 use super::scale::{Scale, tick};
 use super::svg::{Anchor, Svg, class, width_of};
 use super::{Drawn, Size, open_mark};
-use crate::html::model::{Group, Paint, Row, Rows};
+use crate::model::{Group, Paint, Row, Rows};
 
 /// Room for the axis above and below.
 const TOP: f64 = 44.0;
@@ -265,7 +265,7 @@ fn clipped(text: &str, room: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::model::{Axis, Unit};
+    use crate::model::{Axis, Unit};
 
     fn row(mark: f64, span: (f64, f64)) -> Row {
         Row {

@@ -4,8 +4,8 @@
 use super::scale::{Scale, tick};
 use super::svg::{Anchor, Svg, class, dash, width_of};
 use super::{Drawn, Size, open_mark};
-use crate::html::model::{Curve, Curves, Paint, Plot};
-use crate::report::figures::figure;
+use crate::figure::figure;
+use crate::model::{Curve, Curves, Paint, Plot};
 
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 42.0;
@@ -110,7 +110,7 @@ fn points(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::model::{Axis, Unit};
+    use crate::model::{Axis, Unit};
 
     #[test]
     fn axes_hold_points_ranges_and_curves() {

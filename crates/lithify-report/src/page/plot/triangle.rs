@@ -4,8 +4,8 @@
 use super::scale::tick;
 use super::svg::{Anchor, Svg, class, dash};
 use super::{Drawn, Size, open_mark};
-use crate::html::model::{Paint, Plot, Triangle, Unit};
-use crate::report::figures::figure;
+use crate::figure::figure;
+use crate::model::{Paint, Plot, Triangle, Unit};
 
 const HEIGHT: f64 = 340.0;
 /// Distance of the outermost ring from the centre, and of the ring of the least figures.

@@ -1,11 +1,11 @@
 //! Figures as bars from 0, and matrices of figures as shaded tables.
 
-use super::model::{Axis, Drawing, Group, Paint, Plot, Row, Rows, Table, Unit};
-use crate::report::figures::{Spread, figure, figure_or_dash};
-use crate::report::tables::{Align, Grid};
+use crate::figure::{Spread, figure, figure_or_dash};
+use crate::grid::{Align, Grid};
+use crate::model::{Axis, Drawing, Group, Paint, Plot, Row, Rows, Table, Unit};
 
 /// A figure as a bar.
-pub(crate) struct Bar {
+pub struct Bar {
     /// Its group: an engine, a test.
     pub group: String,
     /// Its own name.
@@ -17,7 +17,7 @@ pub(crate) struct Bar {
 }
 
 /// Bars in groups; `None` without any. `axis` is name and unit of the figures.
-pub(crate) fn bars(
+pub fn bars(
     title: &str,
     about: &str,
     [figure_name, axis]: [&str; 2],
@@ -64,7 +64,7 @@ pub(crate) fn bars(
 }
 
 /// A matrix of figures, the larger the deeper its shade, by their logarithms; `None` without any.
-pub(crate) fn heat(
+pub fn heat(
     caption: &str,
     corner: &str,
     [rows, columns]: [&[String]; 2],
@@ -115,12 +115,12 @@ mod tests {
         let table = heat("c", "codec", [&rows, &columns], |row, column| values[row][column]);
         let table = table.expect("has figures");
         assert_eq!(table.shades, [[Some(0), Some(50)], [Some(100), None]]);
-        assert_eq!(table.grid.rows[1], ["b", "100", "-"]);
+        assert_eq!(table.texts(1), ["b", "100", "-"]);
         assert_eq!(heat("c", "codec", [&rows, &columns], |_, _| None), None);
         let few = heat("c", "codec", [&rows, &columns], |row, column| {
             (row == 1 && column == 0).then_some(2.0)
         });
-        let few = few.expect("has a figure").grid;
+        let few = few.expect("has a figure");
         assert_eq!((few.rows.len(), few.columns.len()), (1, 2), "what was measured alone");
         let even = heat("c", "codec", [&rows, &columns], |_, _| Some(3.0)).expect("has figures");
         assert_eq!(even.shades[1][1], Some(0), "equal figures have no shade");
@@ -139,7 +139,7 @@ mod tests {
         let Drawing::Rows(rows) = &plot.drawing else { panic!("rows") };
         assert!(rows.bars);
         let sizes: Vec<usize> = rows.groups.iter().map(|group| group.rows.len()).collect();
-        assert_eq!((sizes, plot.table.grid.rows.len()), (vec![2, 1], 3));
+        assert_eq!((sizes, plot.table.rows.len()), (vec![2, 1], 3));
         assert!(bars("t", "", ["load", "load, s"], &[]).is_none());
     }
 }

@@ -1,11 +1,11 @@
 //! Size against CPU, or any two figures of which less is better, with the Pareto frontier.
 
-use super::model::{Axis, Drawing, Plot, Point, Scatter, Table, Unit};
-use crate::report::figures::Spread;
-use crate::report::tables::{Align, Grid};
+use crate::figure::Spread;
+use crate::grid::{Align, Grid};
+use crate::model::{Axis, Drawing, Plot, Point, Scatter, Table, Unit};
 
 /// What an arm costs.
-pub(crate) struct Cost {
+pub struct Cost {
     /// Number of the series.
     pub series: usize,
     /// Its name; empty where the series has no other point.
@@ -18,7 +18,7 @@ pub(crate) struct Cost {
 
 /// A point for each series; `None` with fewer than two. `names` are the two figures with their
 /// units.
-pub(crate) fn of_series(
+pub fn of_series(
     title: &str,
     names: [&str; 2],
     series: &[String],
@@ -35,7 +35,7 @@ pub(crate) fn of_series(
 
 /// The arms of each series; joined in their order where that means something. `None` with fewer
 /// than two arms.
-pub(crate) fn of_arms(
+pub fn of_arms(
     title: &str,
     [size, cpu]: [&str; 2],
     series: &[String],

@@ -1,6 +1,6 @@
 //! From values to places: domains, ticks, and how numbers are written beside them.
 
-use crate::html::model::Unit;
+use crate::model::Unit;
 
 /// A logarithmic axis that spans less than this has ticks at even distances in value.
 const FEW_TIMES: f64 = 4.0;

@@ -3,7 +3,7 @@
 use super::scale::{Scale, tick};
 use super::svg::{Anchor, Svg, class, dash, number, width_of};
 use super::{Drawn, Size};
-use crate::html::model::{Line, Lines, Paint, Plot, Unit};
+use crate::model::{Line, Lines, Paint, Plot, Unit};
 
 /// Room above the plot for the name of the axis, and below it for ticks and the name of time.
 const TOP: f64 = 26.0;

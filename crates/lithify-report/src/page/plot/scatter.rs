@@ -3,8 +3,8 @@
 use super::scale::{Scale, tick};
 use super::svg::{Anchor, Svg, class, dash, width_of};
 use super::{Drawn, Size, open_mark};
-use crate::html::model::{Axis, Paint, Plot, Point, Scatter};
-use crate::report::figures::figure;
+use crate::figure::figure;
+use crate::model::{Axis, Paint, Plot, Point, Scatter};
 
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 42.0;
