@@ -21,15 +21,16 @@ use ::fjall::{
     AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch,
     PersistMode, Readable as _,
 };
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use crate::provider::Embedded;

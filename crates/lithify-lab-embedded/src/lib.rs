@@ -14,7 +14,7 @@ mod provider;
 pub mod redb;
 pub mod sqlite;
 
-use lithify_lab::experiment::DurabilityMode;
+use lithify_lab::adapter::settings::DurabilityMode;
 
 use provider::{Embedded, Opens};
 
@@ -27,7 +27,7 @@ pub fn register() {
 }
 
 fn register_one<E: Embedded>() {
-    lithify_lab::run::engine::register(const { &Opens::<E>::new() });
+    lithify_lab::engines::registry::register(const { &Opens::<E>::new() });
 }
 
 /// The names of durability modes, for capabilities.

@@ -12,15 +12,16 @@ use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use crate::provider::Embedded;

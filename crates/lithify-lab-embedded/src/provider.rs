@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::elsewhere::Elsewhere;
 use lithify_lab::engines::external_lock::{self, ExternalLock};
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 
 /// An engine that is built with this crate. None has row locks.
 pub(crate) trait Embedded: Engine + Sized + 'static {

@@ -14,15 +14,16 @@ use ::redb::{
     BackendError, Builder, Database, Durability, ReadOnlyTable, ReadTransaction,
     ReadableDatabase as _, StorageBackend, Table, TableDefinition, WriteTransaction,
 };
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::{Plain, PlainSession};
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::window::Window;
 use lithify_lab::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, RowVisitor,
     ScanRange, Session, SpaceId, SpaceSpec, WriteBatch,
 };
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use crate::provider::Embedded;

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::{Codec, Ladder};
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{Subject, check_engine, kill};
-use lithify_lab::experiment::{
-    AnyExperiment, Arm, BUILT_IN, Codec, DurabilityMode, Experiment, Ladder,
-};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Transactions, open_spaces};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
+use lithify_lab::engines::registry;
+use lithify_lab::engines::registry::open_spaces;
+use lithify_lab::experiment::{AnyExperiment, Arm, BUILT_IN, Experiment};
+use lithify_lab::linkbench::measure;
+use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
 
 /// Is run in processes of its own.
 #[test]
@@ -181,7 +183,7 @@ fn versions_are_those_of_the_crates() {
         let entry = format!("name = \"{package}\"\nversion = \"{version}\"\n");
         assert!(lock.contains(&entry), "{package} is not {version}");
     };
-    let provider = |engine: &str| engine::find(&name(engine)).expect("is known");
+    let provider = |engine: &str| registry::find(&name(engine)).expect("is known");
     is_locked("fjall", &provider("fjall").version());
     is_locked("redb", &provider("redb").version());
     let library = provider("fjall").codec_library(Codec::Lz4).expect("is known");

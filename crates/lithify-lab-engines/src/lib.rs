@@ -22,14 +22,14 @@ pub mod wiredtiger;
 /// Adds all engines of this crate to those that the lab opens by name.
 pub fn register() {
     for provider in &rocksdb::PROVIDERS {
-        lithify_lab::run::engine::register(provider);
+        lithify_lab::engines::registry::register(provider);
     }
     for provider in &wiredtiger::PROVIDERS {
-        lithify_lab::run::engine::register(provider);
+        lithify_lab::engines::registry::register(provider);
     }
-    lithify_lab::run::engine::register(&leveldb::PROVIDER);
+    lithify_lab::engines::registry::register(&leveldb::PROVIDER);
     for provider in &mariadb::PROVIDERS {
-        lithify_lab::run::engine::register(provider);
+        lithify_lab::engines::registry::register(provider);
     }
-    lithify_lab::run::engine::register(&cassandra::PROVIDER);
+    lithify_lab::engines::registry::register(&cassandra::PROVIDER);
 }

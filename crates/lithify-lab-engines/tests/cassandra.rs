@@ -6,15 +6,18 @@ mod harness;
 use std::path::{Path, PathBuf};
 
 use harness::{ROWS, present};
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, EngineResult};
 use lithify_lab::chunks::engine::{TextEngine, TextSession};
 use lithify_lab::chunks::measure;
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::chunks::spec::ChunkCell;
 use lithify_lab::conformance;
-use lithify_lab::experiment::{BUILT_IN, ChunkExperiment, Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces, open_text};
+use lithify_lab::engines::registry::{open_spaces, open_text};
+use lithify_lab::experiment::{BUILT_IN, ChunkExperiment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

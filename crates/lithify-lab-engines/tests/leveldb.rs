@@ -5,11 +5,13 @@ mod harness;
 use std::ops::ControlFlow;
 
 use harness::{ROWS, conforms_in_all, fill, linkbench, present};
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, ScanRange, SpaceId};
 use lithify_lab::conformance::kill;
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces};
+use lithify_lab::engines::registry::open_spaces;
 
 fn engine() -> Option<EngineName> {
     present("leveldb")

@@ -9,23 +9,26 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::cross_count::CrossCounts;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::datasets::schema::{Answer, Query, Row, Value};
 use lithify_lab::datasets::{PageCounts, Table, TableData, Wide, answer};
 use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::engines::registry;
+use lithify_lab::engines::registry::{open_graph, open_table};
 use lithify_lab::experiment::tables::Access;
-use lithify_lab::experiment::{BUILT_IN, Codec, DurabilityMode, Experiment, TableExperiment};
+use lithify_lab::experiment::{BUILT_IN, Experiment, TableExperiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
+use lithify_lab::linkbench::measure;
 use lithify_lab::linkbench::oracle::{self, OracleReport};
+use lithify_lab::linkbench::plan::{Choice, Plan};
 use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
 use lithify_lab::linkbench::schema::SPACES;
 use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, OpMix, Operation, Profile};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, open_graph, open_table};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan};
 use lithify_lab::tables::engine::{TableEngine, Update};
 use lithify_lab::tables::measure as table_measure;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
@@ -35,7 +38,7 @@ use lithify_lab::tables::spec::TableCell;
 fn present(name: &str) -> Option<EngineName> {
     lithify_lab_engines::register();
     let engine = EngineName::new(name);
-    let Err(missing) = engine::find(&engine).expect("is known").available() else {
+    let Err(missing) = registry::find(&engine).expect("is known").available() else {
         return Some(engine);
     };
     let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();

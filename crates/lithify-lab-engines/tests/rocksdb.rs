@@ -6,12 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use harness::{ROWS, conforms_with, fill, linkbench, present};
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, LevelStatistics, ScanRange, SpaceId};
 use lithify_lab::conformance::{Subject, check_engine, kill};
-use lithify_lab::experiment::{Codec, DurabilityMode};
+use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::run::allocator::Allocator;
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces};
 
 /// The version that this process tests; the first of [`VERSIONS`] when not set. A process loads one
 /// version, so the others are tested by processes of their own.

@@ -6,12 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use harness::{ROWS, conforms_in_all, conforms_with, fill, linkbench, present};
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, EngineStatistics, ScanRange, Session, SpaceId};
 use lithify_lab::adapter::{EngineResult, WriteBatch};
 use lithify_lab::conformance::kill;
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces};
+use lithify_lab::engines::registry::open_spaces;
 
 const SPACE: SpaceId = SpaceId(0);
 

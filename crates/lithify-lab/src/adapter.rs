@@ -13,9 +13,12 @@
 //!
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
 
+pub mod codec;
 pub mod cross_count;
 pub mod layer;
 pub mod plain;
+pub mod provider;
+pub mod settings;
 pub mod window;
 
 use std::collections::BTreeMap;

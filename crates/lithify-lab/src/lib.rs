@@ -7,6 +7,7 @@
 //! | [`engines`] | the engines that can be measured |
 //! | [`linkbench`], [`latency`] | the social-graph workload and its latencies |
 //! | [`experiment`] | experiment files: question, scales, arms, published figures |
+//! | [`random`] | numbers that follow from a seed |
 //! | [`meter`] | what a phase cost the process, the machine and the device |
 //! | [`keyvalue`] | what workloads of plain keys and values share |
 //! | [`dbbench`] | the loops of the classic key-value benchmark, in pairs of engines |
@@ -21,6 +22,7 @@
 //! | [`run`] | the plan, one process per cell, results that are kept |
 //! | [`report`] | tables, comparison with the published figures, CSV |
 //! | [`records`] | the results of a run of any kind, read again |
+//! | [`kind`] | what a kind of run has to say of itself |
 //! | [`comparison`] | two runs side by side: ratios with intervals, winners outside of noise |
 //! | [`html`] | a run as one page: summary, plots, tables |
 //! | [`statistics`] | medians; which differences are significant |
@@ -37,12 +39,14 @@ pub mod engines;
 pub mod experiment;
 pub mod html;
 pub mod keyvalue;
+pub mod kind;
 pub mod latency;
 pub mod linkbench;
 pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
 pub mod page_store;
+pub mod random;
 pub mod records;
 pub mod report;
 pub mod run;

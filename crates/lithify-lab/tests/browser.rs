@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lithify_lab::html;
-use lithify_lab::records::{AnyRecord, file};
+use lithify_lab::records::{AnyRecord, file, kinds};
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for one answer.
@@ -214,7 +214,7 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
         for (name, path) in file::files_in(&results).expect("records") {
             let Ok(record) = AnyRecord::read(&path) else { continue };
             let page = directory.join(format!("{name}.html"));
-            std::fs::write(&page, html::render(&record)).expect("writes");
+            std::fs::write(&page, kinds::page(&record)).expect("writes");
             pages.push(page);
             records.push((format!("{name}.html"), record));
         }

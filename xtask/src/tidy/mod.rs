@@ -8,6 +8,7 @@ mod floors;
 mod forbidden;
 mod help;
 mod house;
+mod lab;
 mod links;
 mod prose;
 mod size;
@@ -111,6 +112,10 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         defects::check_sites(source, &mut complaints);
     }
     floors::check_lists(tree, &sources, &mut complaints);
+    lab::check(&sources, &mut complaints);
+    for file in &tree.files {
+        lab::check_table(&file.path, &String::from_utf8_lossy(&file.bytes), &mut complaints);
+    }
     house::check(tree, &sources, &mut complaints);
     defects::check(tree, &mut complaints);
     links::check(tree, &mut complaints);

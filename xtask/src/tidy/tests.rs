@@ -77,6 +77,36 @@ fn floors_are_the_same_wherever_they_are_told() {
 }
 
 #[test]
+fn rooms_of_the_laboratory_import_from_lower_floors_only() {
+    let run = "crates/lithify-lab/src/run/cell.rs";
+    none(run, "use crate::meter::{Meter, machine::Machine};\nuse crate::run::store;\n");
+    one(run, "use crate::{adapter, html::page};\n", "run imports html, which is not below it");
+    one(run, "fn f() -> crate::kind::NoJob { g() }\n", "run imports kind");
+    none(run, "#[cfg(test)]\nmod tests { use crate::records::AnyRecord; }\n");
+    one("crates/lithify-lab/src/attic.rs", "", "this room has no floor");
+}
+
+#[test]
+fn circles_of_files_stay_small() {
+    let circle = |size: usize| {
+        let of = |index: usize| {
+            let path = format!("crates/lithify-lab/src/run/m{index}.rs");
+            let next = (index + 1) % size;
+            file(&path, &format!("{HEADER}use crate::run::m{next}::Thing as Other;\n"))
+        };
+        check(&tree((0..size).map(of).collect())).len()
+    };
+    assert_eq!((circle(8), circle(9)), (0, 1));
+}
+
+#[test]
+fn the_table_of_floors_is_that_of_the_check() {
+    let table = tree(vec![file("ARCHITECTURE.md", "| 0 | `random` | numbers |\n")]);
+    let found = check(&table);
+    assert_eq!(found.len(), lab::FLOORS.len() - 1, "{found:#?}");
+}
+
+#[test]
 fn only_fs_touches_the_system() {
     let wal = "crates/lithify/src/wal/mod.rs";
     one(wal, "use std::fs::File;\n", "2: std::fs outside of the fs room");

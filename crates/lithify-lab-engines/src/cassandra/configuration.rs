@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::{Value, json};
 
 const KIB: u64 = 1 << 10;

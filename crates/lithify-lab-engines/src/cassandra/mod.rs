@@ -21,11 +21,11 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::{Content, Provider, Transactions};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
 use lithify_lab::chunks::engine::TextEngine;
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Content, Provider, Transactions};
 
 use crate::setup;
 

@@ -300,8 +300,8 @@ impl TextSession for CassandraSession<'_> {
 
 #[cfg(test)]
 mod tests {
-    use lithify_lab::experiment::Codec;
-    use lithify_lab::run::cell::EngineSettings;
+    use lithify_lab::adapter::codec::Codec;
+    use lithify_lab::adapter::settings::EngineSettings;
 
     use super::*;
 

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::plain::Plain;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
 };
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::database::{Database, OpenOptions, library_version};

@@ -19,11 +19,11 @@ mod table_file;
 
 use std::path::{Path, PathBuf};
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::{self, ExternalLock};
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 
 use crate::library::{self, LoadedOnce};
 use engine::LevelDbEngine;

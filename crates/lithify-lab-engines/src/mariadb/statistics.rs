@@ -259,8 +259,8 @@ fn memory(kind: Kind, counters: &Counters) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lithify_lab::experiment::Codec;
-    use lithify_lab::run::cell::EngineSettings;
+    use lithify_lab::adapter::codec::Codec;
+    use lithify_lab::adapter::settings::EngineSettings;
 
     fn row(name: &str, value: &str) -> Vec<String> {
         vec![name.to_owned(), value.to_owned()]

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, EngineStatistics};
 use lithify_lab::datasets::schema::{Answer, Group, Kind as ColumnKind, Query, Row, Schema, Value};
 use lithify_lab::experiment::tables::Access;
-use lithify_lab::run::cell::EngineSettings;
 use lithify_lab::tables::engine::{PageAccount, Rest, TableEngine, TableSession, Update};
 
 use super::connection::{Arguments, Connection, Prepared};
@@ -394,9 +394,9 @@ impl TableSession for SqlSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lithify_lab::adapter::codec::Codec;
     use lithify_lab::datasets::schema::Range;
     use lithify_lab::datasets::{PageCounts, Table, Wide};
-    use lithify_lab::experiment::Codec;
 
     fn setup() -> Setup {
         let settings = EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };

@@ -11,12 +11,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lithify_lab::adapter::cross_count::CrossCounts;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
     SpaceId, SpaceSpec, StallStatistics,
 };
-use lithify_lab::experiment::DurabilityMode;
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::database::{Database, LiveFile};

@@ -7,10 +7,10 @@
 
 use std::ffi::{c_int, c_uchar};
 
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult, SpaceSpec};
-use lithify_lab::experiment::DurabilityMode;
 use lithify_lab::meter::machine::allocator_in_force;
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::functions::{self as raw, Functions};

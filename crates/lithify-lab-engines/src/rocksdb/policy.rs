@@ -6,9 +6,9 @@
 //! makes it for a base level, and who runs the engine sets it again when the base level moves.
 //! Until it is set, the new base level takes what the list holds for the old one.
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
 
 /// Levels of the tree, level 0 with them: the library's default.
 pub const LEVELS: usize = 7;

@@ -1,7 +1,7 @@
 //! Settings for tests.
 
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::settings::EngineSettings;
 
 /// Small settings with codecs `small,middle,bottom`.
 pub(super) fn settings(codecs: &str) -> EngineSettings {

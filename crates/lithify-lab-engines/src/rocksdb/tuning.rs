@@ -3,7 +3,7 @@
 //! Owns: the arithmetic from the settings that engines share to the numbers that differ between
 //! the two. Pure. `docs/engines.md` tells a reader every option and why.
 
-use lithify_lab::run::cell::EngineSettings;
+use lithify_lab::adapter::settings::EngineSettings;
 
 /// Who chose the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::run::cell::EngineSettings;
 
 use super::{Recipe, Workshop, failed};
 use crate::mariadb;

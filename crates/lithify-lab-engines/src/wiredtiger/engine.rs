@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineResult, EngineStatistics, LevelStatistics, Session, SpaceSpec,
     StallStatistics,
 };
-use lithify_lab::experiment::DurabilityMode;
-use lithify_lab::run::cell::EngineSettings;
 use serde_json::json;
 
 use super::connection::{Database, library_version};

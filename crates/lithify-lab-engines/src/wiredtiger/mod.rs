@@ -25,10 +25,10 @@ mod session;
 use std::ffi::CString;
 use std::path::Path;
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
-use lithify_lab::experiment::Codec;
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions};
 
 use crate::library::LoadedOnce;
 use crate::setup;

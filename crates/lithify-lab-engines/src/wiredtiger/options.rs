@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::experiment::{Codec, DurabilityMode};
-use lithify_lab::run::cell::EngineSettings;
 
 /// The options that only this engine knows.
 pub const OPTIONS: [&str; 7] = [

@@ -6,13 +6,16 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{SPACES, Subject, check, check_engine};
+use lithify_lab::engines::registry;
+use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::experiment::{BUILT_IN, Experiment};
-use lithify_lab::run::cell::{CellResult, EngineSettings};
-use lithify_lab::run::engine::{self, Transactions, open_spaces};
-use lithify_lab::run::measure;
-use lithify_lab::run::plan::{Choice, Plan};
+use lithify_lab::linkbench::cell::CellResult;
+use lithify_lab::linkbench::measure;
+use lithify_lab::linkbench::plan::{Choice, Plan};
 
 /// One space.
 pub const ROWS: [SpaceSpec; 1] =
@@ -22,7 +25,7 @@ pub const ROWS: [SpaceSpec; 1] =
 pub fn present(name: &str) -> Option<EngineName> {
     lithify_lab_engines::register();
     let engine = EngineName::new(name);
-    let Err(missing) = engine::find(&engine).expect("is known").available() else {
+    let Err(missing) = registry::find(&engine).expect("is known").available() else {
         return Some(engine);
     };
     let expected = std::env::var("LITHIFY_EXPECT_ENGINES").unwrap_or_default();

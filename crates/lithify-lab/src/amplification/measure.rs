@@ -22,7 +22,10 @@ use super::counted::Counted;
 use super::{
     AmplificationJob, AmplificationResult, AmplificationSpec, QueryCost, QueryKind, Workload,
 };
+use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
+use crate::engines::registry;
+use crate::engines::registry::open_spaces;
 use crate::keyvalue::entries::{HALF, Key, Permutation, Values};
 use crate::keyvalue::samples::Sampler;
 use crate::keyvalue::{SPACE, SPACES};
@@ -30,7 +33,6 @@ use crate::linkbench::access::Zipf;
 use crate::linkbench::control::RequestProgress;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
-use crate::linkbench::random::Random;
 use crate::linkbench::request::{self, RequestConfig};
 use crate::linkbench::schema::{
     LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
@@ -40,10 +42,13 @@ use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle, s
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
+use crate::random::Random;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
-use crate::run::engine::{self, Transactions, open_spaces};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::failed;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// Exponent of the skewed workload.
@@ -303,7 +308,7 @@ impl Run<'_> {
     fn live_bytes(&self, engine: &dyn Engine) -> Result<u64, RunError> {
         let spec = self.spec;
         let expected = self.expected();
-        let Some(expected) = expected.as_ref().filter(|_| engine::stores(&spec.engine)) else {
+        let Some(expected) = expected.as_ref().filter(|_| registry::stores(&spec.engine)) else {
             return Ok(spec.rows * (spec.key_bytes + spec.value_bytes));
         };
         self.say("check");
@@ -319,7 +324,7 @@ impl Run<'_> {
     /// Closes the engine, drops the pages of its files, and opens it again. One that has no files
     /// stays as it is.
     fn reopened_cold(&self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>, RunError> {
-        if !engine::uses_disk(&self.spec.engine) {
+        if !registry::uses_disk(&self.spec.engine) {
             return Ok(engine);
         }
         engine.close().map_err(|error| failed("close", &error))?;
@@ -346,7 +351,7 @@ impl Run<'_> {
             QueryKind::Point => self.graph.is_none() && rows != queries,
             QueryKind::Range => false,
         };
-        if is_wrong && engine::stores(&self.spec.engine) {
+        if is_wrong && registry::stores(&self.spec.engine) {
             let kind = kind.name();
             return Err(RunError::new(format!("{kind}: {queries} queries found {rows} rows")));
         }

@@ -12,9 +12,12 @@
 //!
 //! Threads: [`Runner::run`] belongs to one thread; one client writes and reads.
 
+pub mod compared;
 mod counted;
 pub mod formulas;
+pub mod kind;
 pub mod measure;
+pub mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -23,15 +26,15 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
-use crate::html;
+use crate::engines::registry;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cell::{EngineSettings, ProgressLine};
-use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
-use crate::run::store::{note_seconds, write_atomically, write_json};
+use crate::run::progress::ProgressLine;
+use crate::run::store::note_seconds;
 use crate::run::{RunError, require_free};
 
 /// What rows are changed how.
@@ -311,7 +314,7 @@ impl Runner<'_> {
     ) -> Result<Option<AmplificationCell>, RunError> {
         let id = spec.id();
         let data = self.data.unwrap_or(self.results);
-        if engine::uses_disk(&spec.engine) {
+        if registry::uses_disk(&spec.engine) {
             require_free(data, spec.disk_bytes(), ", or take fewer --keys")?;
         }
         announcer.begin(&format!("{id}, {} rows", spec.rows));
@@ -347,20 +350,4 @@ impl Runner<'_> {
         announcer.done(&id, Some(seconds));
         Ok(Some(AmplificationCell { spec: spec.clone(), result, failure }))
     }
-}
-
-/// Writes text, CSV, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(
-    results: &Path,
-    record: &AmplificationRecord,
-) -> Result<[PathBuf; 4], RunError> {
-    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], report::csv(record).as_bytes())?;
-    write_json(&files[2], record)?;
-    write_atomically(&files[3], html::of_amplification(record).as_bytes())?;
-    Ok(files)
 }

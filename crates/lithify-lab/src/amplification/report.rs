@@ -7,9 +7,14 @@ use super::formulas::{
     leveled_space, leveled_steps, leveled_write,
 };
 use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
+use super::{NAME, page};
 use crate::adapter::EngineStatistics;
+use crate::amplification::kind::Amplification;
+use crate::kind::json;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
+use crate::run::RunError;
+use crate::run::store::ReportFile;
 
 /// Page of an engine that does not follow the settings' size of a block, bytes.
 const PAGE_BYTES: f64 = 4096.0;
@@ -176,6 +181,20 @@ impl<'a> Row<'a> {
         let cost = self.query(kind, true)?;
         Some(cost.device_reads? / cost.queries.max(1) as f64)
     }
+}
+
+/// The files of the report: text, CSV, the record, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{NAME}.{kind}");
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("csv"), csv(record)),
+        (file("json"), json::<Amplification>(record)?),
+        (file("html"), page::render(record)),
+    ])
 }
 
 /// The report for people.

@@ -9,7 +9,7 @@ use lithify::Compression;
 use lithify::codec::Compressor;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::run::RunError;
 
 /// A call from this time on is a stall of an event loop.

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::engine::TextEngine;
 use super::spec::ChunkCell;
+use crate::adapter::settings::EngineSettings;
+use crate::engines::registry::open_text;
 use crate::meter::process::release_free_memory;
 use crate::run::RunError;
-use crate::run::cell::EngineSettings;
-use crate::run::engine::open_text;
-use crate::run::measure::failed;
+use crate::run::failed;
 
 /// A database of text in a directory of its own.
 pub struct Database<'a> {

@@ -3,7 +3,7 @@
 //! A provider of an engine of ordered keys has this already ([`OrderedText`]): the key of a row is
 //! its partition and its number, big-endian, its value the line. One of a database with a language
 //! of its own implements [`TextEngine`] and gives it in
-//! [`crate::run::engine::Provider::open_text`]; its table is `(a int, b int, c text, primary key
+//! [`crate::adapter::provider::Provider::open_text`]; its table is `(a int, b int, c text, primary key
 //! (a, b))`.
 //!
 //! Threads: a [`TextEngine`] is shared; a [`TextSession`] belongs to the thread that asked for it.

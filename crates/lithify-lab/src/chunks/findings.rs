@@ -1,7 +1,7 @@
 //! Published findings held against the figures of one engine.
 
 use super::figures::{ArmFigures, MeanAndDeviation};
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::experiment::chunks::{ChunkArm, ChunkCheck};
 use crate::report::figures::figure;
 

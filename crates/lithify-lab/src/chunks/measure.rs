@@ -20,16 +20,19 @@ use super::database::Database;
 use super::engine::{TextEngine, TextRow, TextVisitor, key_of};
 use super::row_reads::{RowReads, Sample};
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
+use crate::engines::registry::find;
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::space::{DirectorySize, directory_size};
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
-use crate::run::cell::{EngineSettings, ProgressLine};
 use crate::run::cells::Job;
-use crate::run::engine::find;
-use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::failed;
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// One part in so many of the text may lie in tables before the flush: some engines count the files

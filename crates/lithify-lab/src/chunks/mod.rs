@@ -13,12 +13,15 @@
 //! Threads: everything belongs to the caller's; engines start their own.
 
 pub mod codec_calls;
+pub mod compared;
 pub mod csv;
 mod database;
 pub mod engine;
 pub mod figures;
 pub mod findings;
+pub mod kind;
 pub mod measure;
+pub mod page;
 pub mod plan;
 pub mod report;
 pub mod row_reads;

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{ChunkCell, SCHEMA};
 use crate::adapter::EngineName;
+use crate::adapter::provider::Content;
 use crate::datasets::TextData;
 use crate::experiment::WorkloadKind;
 use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
-use crate::run::cells::{Entries, RunPlan};
-use crate::run::engine::Content;
-use crate::run::plan::{
+use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
-    rotated,
 };
+use crate::run::cells::{Entries, RunPlan};
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]

@@ -7,16 +7,35 @@ use super::figures::{ArmFigures, MeanAndDeviation, of_engine};
 use super::findings::{Verdict, judge};
 use super::plan::ChunkPlan;
 use super::spec::ChunkOutcome;
+use super::{csv, page};
 use crate::adapter::EngineName;
+use crate::chunks::kind::Chunks;
 use crate::experiment::chunks::Finding;
+use crate::kind::json;
 use crate::report::card::{machine_lines, text as text_of};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use crate::report::{opening, repeats};
+use crate::run::RunError;
 use crate::run::cells::{Run, RunPlan};
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
+
+/// The files of the report: text, figures, the page, the record.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(run: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{}.{kind}", run.plan.name());
+    Ok(vec![
+        (file("txt"), render(run)),
+        (file("csv"), csv::render(run)),
+        (file("html"), page::render(run)),
+        (file("json"), json::<Chunks>(run)?),
+    ])
+}
 
 /// The whole report as text.
 pub fn render(run: &Run<ChunkPlan>) -> String {

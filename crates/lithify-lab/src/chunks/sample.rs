@@ -4,14 +4,15 @@ use super::codec_calls::CodecCalls;
 use super::plan::{ChunkChoice, ChunkPlan};
 use super::row_reads::RowReads;
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
+use crate::adapter::codec::Codec;
 use crate::adapter::{Capabilities, EngineName};
-use crate::experiment::{BUILT_IN, ChunkExperiment, Codec};
+use crate::experiment::{BUILT_IN, ChunkExperiment};
+use crate::linkbench::plan::ChoiceError;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::space::DirectorySize;
 use crate::run::cells::{Entries, Entry, Run};
-use crate::run::plan::ChoiceError;
 
 /// The built-in experiment.
 pub(crate) fn experiment() -> ChunkExperiment {

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::codec_calls::CodecCalls;
 use super::row_reads::RowReads;
+use crate::adapter::codec::Codec;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TextData;
-use crate::experiment::Codec;
 use crate::experiment::chunks::ChunkArm;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
-use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
 
 /// Version of the JSON of cells and results.

@@ -6,10 +6,11 @@ use super::plan::{ChunkChoice, ChunkPlan};
 use super::sample::{expand, experiment, plan, run};
 use super::{csv, report};
 use crate::adapter::EngineName;
+use crate::adapter::codec::Codec;
 use crate::datasets::TextData;
-use crate::experiment::Codec;
 use crate::experiment::chunks::ChunkCheck;
-use crate::run::cells::{read_run, write_report};
+use crate::run::cells::read_run;
+use crate::run::store::write_files;
 
 #[test]
 fn arms_are_codecs_in_chunks_and_rotate_over_repeats() {
@@ -148,18 +149,18 @@ fn a_report_is_read_again_and_no_other_is() {
     let place = tempfile::tempdir().expect("a directory");
     let run = run(&plan(&["lz4-4k"]));
     let text = report::render(&run);
-    let files = write_report(place.path(), &run, &text, &[(".csv", csv::render(&run))]);
+    let files = write_files(place.path(), &report::files(&run).expect("has files"));
     let files = files.expect("writes");
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     let name = "chunk-length-smoke-lithify";
-    assert_eq!(names, [".txt", ".csv", ".json"].map(|end| format!("{name}{end}")));
-    let again = read_run::<ChunkPlan>(&files[2]).expect("reads").expect("is one");
+    assert_eq!(names, [".txt", ".csv", ".html", ".json"].map(|end| format!("{name}{end}")));
+    let again = read_run::<ChunkPlan>(&files[3]).expect("reads").expect("is one");
     assert_eq!(report::render(&again), text);
-    let other = read_run::<crate::tables::plan::TablePlan>(&files[2]).expect("reads");
+    let other = read_run::<crate::tables::plan::TablePlan>(&files[3]).expect("reads");
     assert!(other.is_none(), "it is of another kind");
     assert!(read_run::<ChunkPlan>(&files[1]).expect("reads").is_none());
     assert!(read_run::<ChunkPlan>(place.path()).expect("reads").is_none());
-    std::fs::write(&files[2], "{\"kind\":\"chunks\"}").expect("writes");
-    let error = read_run::<ChunkPlan>(&files[2]).expect_err("is broken").to_string();
+    std::fs::write(&files[3], "{\"kind\":\"chunks\"}").expect("writes");
+    let error = read_run::<ChunkPlan>(&files[3]).expect_err("is broken").to_string();
     assert!(error.contains(".json is no record of a run"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Two result sets side by side: what one has in units of the other, and whether that is more than
 //! noise.
 //!
-//! Owns: the figures of a run in one form whatever was run ([`results`], filled by [`collect`]),
+//! Owns: the figures of a run in one form whatever was run ([`results`], with the settings of its subjects by [`collect`]),
 //! the comparison of two of them ([`compare`]), and its table, CSV and JSON ([`render`]).
 //!
 //! Promises: pure and deterministic. Runs of different workloads, scales, settings or machines are
@@ -14,7 +14,6 @@ pub mod render;
 pub mod results;
 #[cfg(test)]
 mod tests;
-mod unpaired;
 
 use std::collections::BTreeMap;
 

@@ -3,9 +3,8 @@
 use super::results::{ResultSet, Subject};
 use super::*;
 use crate::adapter::EngineName;
-use crate::comparison::collect;
-use crate::records::AnyRecord;
-use crate::run::sample;
+use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::{compared, sample};
 use crate::statistics::verdicts::Why;
 
 fn subject(name: &str, settings: &[(&str, &str)]) -> Subject {
@@ -166,7 +165,7 @@ fn what_arms_of_one_name_differ_in_and_what_one_run_alone_has_is_told() {
 #[test]
 fn a_run_against_itself_has_no_winner() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    let set = collect::results(&AnyRecord::LinkBench(Box::new(record)));
+    let set = compared::results(&record);
     assert_eq!(set.names(), ["zlib-1", "zlib-6", "zstd-1"]);
     let comparison = compare(&set, &set, false).expect("compares");
     assert!(comparison.lines.iter().all(|line| !line.judged.verdict.is_significant()));
@@ -189,7 +188,7 @@ fn faster_cells_win_and_other_sizes_are_refused() {
     for result in after.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
         result.query.seconds /= 2.0;
     }
-    let set = |record| collect::results(&AnyRecord::LinkBench(Box::new(record)));
+    let set = |record: LinkBenchRecord| compared::results(&record);
     let comparison = compare(&set(before.clone()), &set(after), false).expect("compares");
     let rate = |line: &&Line| line.test == "query" && line.figure == "operations/s";
     let rates: Vec<&Line> = comparison.lines.iter().filter(rate).collect();

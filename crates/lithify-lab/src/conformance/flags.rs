@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{Failures, PLAIN, Subject, Verdict, same, text};
+use crate::adapter::codec::{Codec, Ladder};
+use crate::adapter::settings::DurabilityMode;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineStatistics, ScanRange, WriteBatch};
-use crate::experiment::{Codec, DurabilityMode, Ladder};
-use crate::run::cell::EngineSettings;
-use crate::run::engine;
+use crate::engines::registry;
 
 /// Rows by which codecs are told apart, and what each holds.
 const ROWS: u64 = 2_000;
@@ -20,7 +21,7 @@ pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
     failures.note("provider and engine agree", agreement(subject, &root.join("agreement")));
     failures.note("scans are in order", order(subject, &root.join("order")));
     failures.note("figures only grow", statistics(subject, &root.join("statistics")));
-    if engine::uses_disk(subject.engine) {
+    if registry::uses_disk(subject.engine) {
         failures.note("durability modes", modes(subject, &root.join("modes")));
         failures.note("codecs are in force", codecs(subject, &root.join("codecs")));
     }
@@ -29,14 +30,14 @@ pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
 
 /// What is said before anything is opened is what the opened engine says.
 fn agreement(subject: &Subject<'_>, directory: &Path) -> Verdict {
-    let provider = engine::find(subject.engine).map_err(text)?;
+    let provider = registry::find(subject.engine).map_err(text)?;
     let engine = subject.open(directory, subject.settings).map_err(text)?;
     let said = provider.capabilities();
     same("capabilities", &engine.capabilities(), &said)?;
     if !engine.name().contains(&provider.version()) {
         return Err(format!("version {} became {}", provider.version(), engine.name()));
     }
-    if engine::uses_disk(subject.engine) {
+    if registry::uses_disk(subject.engine) {
         same("has no codecs, not even none", said.codecs.is_empty(), false)?;
         same("has no durability", said.durability.is_empty(), false)?;
     }
@@ -122,7 +123,7 @@ fn statistics(subject: &Subject<'_>, directory: &Path) -> Verdict {
 
 /// A mode that an engine names can be opened, another one is refused with a line that names it.
 fn modes(subject: &Subject<'_>, root: &Path) -> Verdict {
-    let has = engine::find(subject.engine).map_err(text)?.capabilities().durability;
+    let has = registry::find(subject.engine).map_err(text)?.capabilities().durability;
     for durability in DurabilityMode::ALL {
         let name = durability.name();
         let settings = EngineSettings { durability, ..subject.settings.clone() };
@@ -146,7 +147,7 @@ fn refused(error: &str, what: &str) -> Verdict {
 /// With a codec in force the same rows take clearly less than without; one that an engine does not
 /// name is refused with a line that names it.
 fn codecs(subject: &Subject<'_>, root: &Path) -> Verdict {
-    let has = engine::find(subject.engine).map_err(text)?.capabilities().codecs;
+    let has = registry::find(subject.engine).map_err(text)?.capabilities().codecs;
     let mut plain_bytes = None;
     // "none" comes first.
     for kind in Codec::KINDS {

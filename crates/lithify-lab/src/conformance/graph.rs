@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{Failures, Subject, Verdict, same, text};
+use crate::engines::registry;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
 use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Profile, oracle};
-use crate::run::engine;
 
 /// Nodes of the graph.
 const NODES: u64 = 2_000;
@@ -25,7 +25,7 @@ pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
 
 fn requests(subject: &Subject<'_>, directory: &Path) -> Verdict {
     std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
-    let engine = engine::open_graph(subject.engine, directory, subject.settings).map_err(text)?;
+    let engine = registry::open_graph(subject.engine, directory, subject.settings).map_err(text)?;
     let config = GraphConfig::with_nodes(NODES);
     let graph = Graph::new(Profile::lb2013(), config).map_err(|error| error.to_string())?;
     let control = Control::silent();

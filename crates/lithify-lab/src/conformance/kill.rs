@@ -25,11 +25,12 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Failures, LISTS, PLAIN, SPACES, Subject, Verdict, same, text, value};
+use crate::adapter::provider::Transactions;
+use crate::adapter::settings::DurabilityMode;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, Session, WriteBatch};
-use crate::experiment::DurabilityMode;
-use crate::run::cell::EngineSettings;
-use crate::run::engine::{self, Transactions};
-use crate::run::measure::end_with_parent;
+use crate::engines::registry;
+use crate::run::process::end_with_parent;
 
 /// Where the child finds what to do.
 const JOB: &str = "LITHIFY_CONFORMANCE_JOB";
@@ -75,7 +76,7 @@ pub fn child() {
 fn work(job: &Job) -> Verdict {
     job.parent.map_or(Ok(()), end_with_parent).map_err(|error| error.to_string())?;
     let witness = File::create(&job.witness).map_err(|error| error.to_string())?;
-    let engine = engine::open_spaces(
+    let engine = registry::open_spaces(
         &job.engine,
         &job.directory,
         &job.settings,
@@ -150,7 +151,7 @@ fn commit(
 /// Runs the cases in every durability mode that the engine has; gives a line for each that failed.
 pub fn check(subject: &Subject<'_>, root: &Path) -> Vec<String> {
     let mut failures = Failures::default();
-    let has = engine::find(subject.engine).map(|provider| provider.capabilities().durability);
+    let has = registry::find(subject.engine).map(|provider| provider.capabilities().durability);
     let has = has.unwrap_or_default();
     let tracer = tracer();
     if tracer.is_none() {

@@ -25,10 +25,11 @@ pub mod text;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::adapter::provider::Transactions;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, ScanRange, Session};
 use crate::adapter::{SpaceId, SpaceSpec, WriteBatch};
-use crate::run::cell::EngineSettings;
-use crate::run::engine::{self, Transactions};
+use crate::engines::registry;
 
 /// The spaces that an engine under test is opened with.
 pub const SPACES: [SpaceSpec; 2] = [
@@ -63,14 +64,14 @@ impl Subject<'_> {
     fn open(&self, directory: &Path, settings: &EngineSettings) -> EngineResult<Box<dyn Engine>> {
         std::fs::create_dir_all(directory)
             .map_err(|error| EngineError::fatal(format!("{}: {error}", directory.display())))?;
-        engine::open_spaces(self.engine, directory, settings, &SPACES, Transactions::Needed)
+        registry::open_spaces(self.engine, directory, settings, &SPACES, Transactions::Needed)
     }
 }
 
 /// Runs all cases over an engine that stores what it is given; gives a line for each that failed.
 pub fn check_engine(subject: &Subject<'_>, root: &Path) -> Vec<String> {
     let open = |directory: &Path| subject.open(directory, subject.settings);
-    let is_durable = engine::uses_disk(subject.engine);
+    let is_durable = registry::uses_disk(subject.engine);
     let mut failures = check(&open, root, is_durable);
     let more = [
         flags::check(subject, &root.join("flags")),

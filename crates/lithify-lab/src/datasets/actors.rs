@@ -2,7 +2,7 @@
 
 use super::text::Lines;
 use super::words::Vocabulary;
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 /// Generated lines, so many bytes of them or a line more.
 pub(super) struct Actors {

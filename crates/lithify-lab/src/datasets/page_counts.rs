@@ -4,7 +4,7 @@
 use super::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 use super::words::Vocabulary;
 use super::{Table, set_text};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 /// The days that the rows are spread over.
 const DAYS: u64 = 10;

@@ -9,7 +9,7 @@
 
 use super::Table;
 use super::schema::{Column, Kind, Query, Range, Row, Schema, Value};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 const COLUMNS: usize = 134;
 const KEY_COLUMNS: usize = 3;

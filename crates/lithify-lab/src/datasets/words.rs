@@ -1,6 +1,6 @@
 //! Made-up words: vocabularies of syllables, drawn with Zipf's frequencies.
 
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 const ONSETS: [&str; 24] = [
     "b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s",

@@ -5,7 +5,7 @@
 
 use super::runner::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
-use crate::experiment::Ladder;
+use crate::adapter::codec::Ladder;
 use crate::report::days;
 use crate::report::figures::Spread;
 use crate::report::paired::{Better, Reading, Sides, ratios};

@@ -22,9 +22,11 @@ use super::spec::{
     StepResult, ThreadCpu,
 };
 use super::step::StepSpec;
+use crate::adapter::provider::Transactions;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
-use crate::experiment::DurabilityMode;
+use crate::engines::registry::{open_spaces, stores, uses_disk};
 use crate::keyvalue::SPACES;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
@@ -33,9 +35,11 @@ use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::{Meter, PhaseUsage};
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
-use crate::run::engine::{Transactions, open_spaces, stores, uses_disk};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::failed;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.

@@ -15,14 +15,18 @@
 //! per client and one that samples every second. Does not know experiments and arms.
 
 mod clients;
+pub mod compared;
 pub mod figures;
 pub mod floors;
 pub mod histogram;
 pub mod judged;
+pub mod kind;
 pub mod measure;
 pub mod oracle;
 pub mod original;
+pub mod page;
 mod rate;
+pub(crate) mod ratios;
 pub mod report;
 pub mod runner;
 pub mod sequence;

@@ -8,11 +8,16 @@ use std::fmt::Write as _;
 
 use super::figures::{METRICS, Measured, Metric, Series, measured, metric};
 use super::judged::Judgements;
+use super::page;
+use super::runner::shortened;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use super::{floors, oracle, together, trees};
+use crate::adapter::codec::Ladder;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::{EngineName, EngineStatistics};
-use crate::experiment::{DurabilityMode, Ladder};
+use crate::dbbench::kind::DbBench;
+use crate::kind::json;
 use crate::report::VERDICTS_HEADING;
 use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
@@ -20,6 +25,8 @@ use crate::report::figures::figure;
 use crate::report::floors::render as render_floors;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};
+use crate::run::RunError;
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -59,6 +66,34 @@ pub fn intervals(step: &StepResult) -> String {
         );
     }
     text
+}
+
+/// The files of the report: text, figures in two forms, the record, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{}.{kind}", record.plan.name);
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("csv"), csv(record)),
+        (file("tsv"), tsv(record)),
+        (file("json"), json::<DbBench>(&shortened(record))?),
+        (file("html"), page::render(record)),
+    ])
+}
+
+/// The interval report of every step, beside its raw result.
+pub fn interval_files(record: &DbRecord) -> Vec<ReportFile> {
+    let mut files = Vec::new();
+    for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
+        for (index, step) in result.loops().enumerate() {
+            let (run, id) = (&record.plan.name, &result.cell.id);
+            let name = format!("runs/{run}/{id}-{index}-{}.report.csv", step.spec.benchmark);
+            files.push((name, intervals(step)));
+        }
+    }
+    files
 }
 
 /// The report for people.

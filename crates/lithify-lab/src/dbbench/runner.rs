@@ -11,18 +11,18 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use super::oracle;
 use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
-use super::{oracle, report};
 use crate::adapter::EngineName;
-use crate::experiment::Ladder;
-use crate::html;
+use crate::adapter::codec::Ladder;
+use crate::engines::registry;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::estimate::Effort;
-use crate::run::plan::rotated;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, write_atomically, write_json};
-use crate::run::{RunError, engine, require_free};
+use crate::run::rotated;
+use crate::run::store::{Store, write_json};
+use crate::run::{RunError, require_free};
 
 /// What is measured, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl DbPlan {
             let settings = spec.settings.clone().with_ladder(*ladder);
             driver(DbSpec { settings, ..spec.clone() })
         }));
-        let stored: Vec<&DbSpec> = specs.iter().filter(|s| engine::stores(&s.engine)).collect();
+        let stored: Vec<&DbSpec> = specs.iter().filter(|s| registry::stores(&s.engine)).collect();
         for repeat in 0..repeats {
             for (number, ladder) in ladders.iter().copied().enumerate() {
                 let roles = [Role::Measure, Role::Control];
@@ -298,7 +298,7 @@ impl Runner<'_> {
         cell: &DbCell,
     ) -> Result<(DataDirectory, PathBuf), RunError> {
         let spec = &cell.spec;
-        let on_disk = engine::uses_disk(&spec.engine);
+        let on_disk = registry::uses_disk(&spec.engine);
         let kept = self.kept.filter(|_| on_disk).map(|kept| kept.join(spec.engine.name()));
         if spec.use_existing
             && let Some(path) = &kept
@@ -355,32 +355,6 @@ pub fn foreign_percent(result: &DbResult) -> f64 {
     }
     let capacity_us = seconds * 1e6 * result.machine.cpus.max(1) as f64;
     if capacity_us > 0.0 { 100.0 * foreign_us as f64 / capacity_us } else { 0.0 }
-}
-
-/// Writes the report of a run: text, figures, the record, the page, and the interval report of every
-/// step beside its raw result. Gives the names of the first five.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &DbRecord) -> Result<[PathBuf; 5], RunError> {
-    let name = &record.plan.name;
-    let files =
-        ["txt", "csv", "tsv", "json", "html"].map(|kind| results.join(format!("{name}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], report::csv(record).as_bytes())?;
-    write_atomically(&files[2], report::tsv(record).as_bytes())?;
-    let line = serde_json::to_string(&shortened(record))
-        .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
-    write_atomically(&files[3], format!("{line}\n").as_bytes())?;
-    write_atomically(&files[4], html::of_db(record).as_bytes())?;
-    for result in record.cells.iter().filter_map(|cell| cell.result.as_ref()) {
-        for (index, step) in result.loops().enumerate() {
-            let file = format!("{}-{index}-{}.report.csv", result.cell.id, step.spec.benchmark);
-            let path = results.join("runs").join(name).join(file);
-            write_atomically(&path, report::intervals(step).as_bytes())?;
-        }
-    }
-    Ok(files)
 }
 
 /// A record without what engines say about themselves beyond the report: that stays in the results

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::histogram::Distribution;
 use super::oracle::{Checkpoint, Verification};
 use super::step::StepSpec;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Throughput;
@@ -14,7 +15,6 @@ use crate::latency::LatencySummary;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::run::allocator::Allocator;
-use crate::run::cell::EngineSettings;
 use crate::run::cells::Job;
 
 /// Version of the JSON of specs and results.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Benchmark, DbSpec};
-use crate::experiment::DurabilityMode;
+use crate::adapter::settings::DurabilityMode;
 
 /// A benchmark with the settings that it has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,10 +15,10 @@ use lithify::fs::{CrashKeep, MemoryFileSystem, PosixEnvironment, World};
 use super::kills::{Tally, WRITERS};
 use super::writers::{self, Witness};
 use super::{Crash, DurabilitySpec, LossFigures, Mode, open};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
 use crate::run::progress::Announcer;
+use crate::run::progress::ProgressLine;
 
 /// Cuts of one life: the database of a life grows without a bound otherwise.
 const CUTS_PER_LIFE: u64 = 10;

@@ -16,14 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use super::writers::{self, Counts, Witness};
 use super::{Crash, LossFigures, Mode, Runner, open};
-use crate::linkbench::random::Random;
+use crate::random::Random;
 use crate::report::figures::Spread;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
-use crate::run::measure::{Listener, end_with_parent};
 use crate::run::memory_limit::{self, Controller};
+use crate::run::process::end_with_parent;
 use crate::run::process::{DataDirectory, JobEnd, absolute, run_job as run_process};
 use crate::run::progress::Announcer;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 
 /// Threads that commit.
 pub const WRITERS: usize = 4;

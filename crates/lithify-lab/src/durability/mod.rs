@@ -17,8 +17,11 @@
 //! the order of a writer's commits, and a loss that the mode forbids, is a violation.
 
 pub mod commits;
+pub mod compared;
 pub mod cuts;
 pub mod kills;
+pub mod kind;
+pub mod page;
 pub mod report;
 pub mod writers;
 
@@ -30,13 +33,12 @@ use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use serde::{Deserialize, Serialize};
 
-use crate::html;
 use crate::latency::LatencySummary;
 use crate::meter::machine::Machine;
 use crate::meter::unix_seconds;
 use crate::run::process::{DataDirectory, Program};
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_atomically, write_json};
+use crate::run::store::{Store, note_seconds, write_json};
 use crate::run::{RunError, require_free};
 
 /// Time between two syncs of [`Mode::Interval`], milliseconds.
@@ -378,16 +380,4 @@ impl Runner<'_> {
         let (spec, losses) = (self.spec.clone(), vec![killed, cut]);
         Ok(Some(ModeResult { spec, started_unix_s, commits, losses }))
     }
-}
-
-/// Writes text, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &DurabilityRecord) -> Result<[PathBuf; 3], RunError> {
-    let files = ["txt", "json", "html"].map(|kind| results.join(format!("{NAME}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_json(&files[1], record)?;
-    write_atomically(&files[2], html::of_durability(record).as_bytes())?;
-    Ok(files)
 }

@@ -3,8 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode};
+use super::{NAME, page};
+use crate::durability::kind::Durability;
+use crate::kind::json;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
+use crate::run::RunError;
+use crate::run::store::ReportFile;
 
 /// What a crash is called.
 pub fn crash_name(crash: Crash) -> &'static str {
@@ -40,6 +45,19 @@ pub fn line(figures: &LossFigures) -> String {
         figures.acknowledged,
         loss(&figures.acknowledged_lost)
     )
+}
+
+/// The files of the report: text, the record, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{NAME}.{kind}");
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("json"), json::<Durability>(record)?),
+        (file("html"), page::render(record)),
+    ])
 }
 
 /// The report for people.

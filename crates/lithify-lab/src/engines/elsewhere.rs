@@ -6,10 +6,11 @@
 
 use std::path::Path;
 
+use crate::adapter::codec::Codec;
+use crate::adapter::provider::{Provider, Transactions};
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Engine, EngineError, EngineResult, SpaceSpec};
-use crate::experiment::Codec;
-use crate::run::cell::EngineSettings;
-use crate::run::engine::{self, Provider, Transactions};
+use crate::engines::registry;
 
 /// An engine that is not part of this program.
 pub struct Elsewhere {
@@ -37,7 +38,7 @@ const BUILD: &str = "cargo build --release -p lithify-cli --features embedded-en
 /// Adds those that nobody has registered to the engines that are known by name.
 pub fn register() {
     for provider in [&LMDB, &SQLITE, &FJALL, &REDB] {
-        engine::register(provider);
+        registry::register(provider);
     }
 }
 

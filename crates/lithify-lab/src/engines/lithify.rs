@@ -1,12 +1,13 @@
 //! Lithify through its public API, like any other engine here.
 
+use crate::adapter::codec::Codec;
 use crate::adapter::cross_count::CrossCounts;
+use crate::adapter::settings::DurabilityMode;
 use crate::adapter::window::Window;
 use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics,
     RowVisitor, ScanRange, Session, SpaceId, SpaceSpec, StallStatistics, WriteBatch,
 };
-use crate::experiment::{Codec, DurabilityMode};
 use lithify::fs::World;
 use lithify::stats::{Cause, DelayCause, JobFigure, StatisticsSnapshot, TrafficFigure};
 use lithify::{CfOptions, ColumnFamily, Db, Options, Transaction};

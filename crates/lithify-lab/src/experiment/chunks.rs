@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::check::{
     Fault, check_engines, check_id, check_kind, check_name, check_sizes, fault, in_range,
 };
-use super::{
-    Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,
-};
+use super::{Caveats, EngineSizes, ExperimentError, Source, WorkloadKind, parse};
 use crate::adapter::EngineName;
+use crate::adapter::codec::Codec;
+use crate::adapter::settings::DurabilityMode;
 use crate::datasets::TextData;
 
 /// One experiment: every codec in every chunk on every engine.

@@ -1,7 +1,7 @@
 //! Experiment files: a question, a matrix of scales and arms, and the published figures.
 //!
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
-//! names of codecs in it ([`Codec`], [`Ladder`]), and the columns that figures are published in
+//! columns that figures are published in
 //! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
 //! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
 //! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
@@ -12,7 +12,6 @@
 
 mod check;
 pub mod chunks;
-mod codec;
 mod column;
 pub mod command;
 mod conditions;
@@ -24,7 +23,6 @@ pub mod tables;
 mod tests;
 
 pub use chunks::ChunkExperiment;
-pub use codec::{Codec, Ladder};
 pub use column::{Column, Phase};
 pub use command::CommandExperiment;
 pub use conditions::{DeviceRates, DeviceSpeed};
@@ -41,6 +39,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::adapter::codec::Codec;
+use crate::adapter::settings::DurabilityMode;
 use crate::run::allocator::Allocator;
 use crate::run::file_system::FileSystemSpec;
 
@@ -264,33 +264,6 @@ pub enum Profile {
     /// Mix, distributions and rules of the 2020 edition.
     #[serde(rename = "lb2020")]
     Lb2020,
-}
-
-/// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DurabilityMode {
-    /// After it is synced to the device.
-    Sync,
-    /// After the operating system has it: survives the death of the process.
-    Buffered,
-    /// Without a log.
-    None,
-}
-
-impl DurabilityMode {
-    /// All modes, the strongest first.
-    pub const ALL: [DurabilityMode; 3] =
-        [DurabilityMode::Sync, DurabilityMode::Buffered, DurabilityMode::None];
-
-    /// Its name in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            DurabilityMode::Sync => "sync",
-            DurabilityMode::Buffered => "buffered",
-            DurabilityMode::None => "none",
-        }
-    }
 }
 
 /// Engine settings that all arms share.

@@ -13,10 +13,10 @@ use super::check::{
     Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
     in_range,
 };
-use super::{
-    Caveats, Codec, DurabilityMode, EngineSizes, ExperimentError, Source, WorkloadKind, parse,
-};
+use super::{Caveats, EngineSizes, ExperimentError, Source, WorkloadKind, parse};
 use crate::adapter::EngineName;
+use crate::adapter::codec::Codec;
+use crate::adapter::settings::DurabilityMode;
 use crate::datasets::TableData;
 use crate::run::file_system::FileSystemSpec;
 

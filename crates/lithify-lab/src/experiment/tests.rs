@@ -1,6 +1,7 @@
 //! Errors name the line and the key; the built-in experiments are sound.
 
 use super::*;
+use crate::adapter::codec::Ladder;
 
 const FILE: &str = "e.toml";
 

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::model::{
-    Axis, Block, Drawing, Finding, Group, Line, Lines, Outcome, Paint, Plot, ReportModel, Row,
-    Rows, Section, Table, Triangle, Unit,
+    Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
+    Table, Unit,
 };
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{BUILT_IN, CommandExperiment, Source};
 use crate::report::compare;
-pub(super) use crate::report::days::day;
+pub(crate) use crate::report::days::day;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::floors::{self, Cell, Judgement};
 use crate::report::paired::Outcome as Found;
@@ -20,220 +20,16 @@ use crate::report::paired::{
     Better, Comparison, DIRECTION_ONLY, NOT_SIGNIFICANT, ratio_text, signed,
 };
 use crate::report::tables::{Align, Grid};
-use crate::statistics::{Interval, median};
-
-/// Heading of the first column of tables over time.
-pub(super) const SECOND: &str = "second";
-
-/// Most places along a line, and rows of its table: more are averaged.
-const STEPS_MAX: usize = 150;
-
-/// Lines with a shaded range behind them; the ranges of more would hide the lines.
-const RANGES_MAX: usize = 3;
+use crate::statistics::Interval;
+pub(crate) use lithify_report::charts::{
+    Amplification, Course, LatencyRow, amplification, jobs, latencies, over_time,
+};
 
 /// Missed floors that the summary names; the rest stand in their table.
 const MISSED_NAMED: usize = 5;
 
-/// The values of every second, repeat by repeat.
-pub(super) struct Course {
-    /// The name of the series.
-    pub name: String,
-    /// One list per repeat.
-    pub repeats: Vec<Vec<f64>>,
-}
-
-/// Figures over time; `None` without any second.
-pub(super) fn over_time(title: &str, y: &str, unit: Unit, courses: &[Course]) -> Option<Plot> {
-    let seconds = |course: &Course| course.repeats.iter().map(Vec::len).min().unwrap_or(0);
-    let longest = courses.iter().map(seconds).max().unwrap_or(0);
-    let step = longest.div_ceil(STEPS_MAX).max(1);
-    let mut lines = Vec::new();
-    for (series, course) in courses.iter().enumerate() {
-        let averaged = |repeat: &Vec<f64>| -> Vec<f64> {
-            let whole = &repeat[..seconds(course)];
-            whole.chunks(step).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect()
-        };
-        let repeats: Vec<Vec<f64>> = course.repeats.iter().map(averaged).collect();
-        lines.push(line(series, &repeats));
-    }
-    if longest == 0 {
-        return None;
-    }
-    let several = courses.iter().any(|course| course.repeats.len() > 1);
-    if courses.len() > RANGES_MAX {
-        lines.iter_mut().for_each(|line| line.ranges.clear());
-    }
-    let mut about = match several {
-        true if courses.len() > RANGES_MAX => "Medians over the repeats, second by second.",
-        true => "Lines are medians over the repeats, second by second; shaded is their range.",
-        false => "One run, second by second.",
-    }
-    .to_owned();
-    if step > 1 {
-        about.push_str(&format!(" Each place is the mean of {step} seconds."));
-    }
-    let names: Vec<String> = courses.iter().map(|course| course.name.clone()).collect();
-    let grid = grid_over_time(&names, &lines, step);
-    Some(Plot {
-        title: title.to_owned(),
-        about,
-        series: names,
-        drawing: Drawing::Lines(Lines {
-            step_s: step as f64,
-            y: Axis { name: y.to_owned(), unit },
-            series: lines,
-        }),
-        table: Table::folded(format!("{title}: {y}"), grid),
-    })
-}
-
-/// The median and the range of the repeats, step by step.
-fn line(series: usize, repeats: &[Vec<f64>]) -> Line {
-    let steps = repeats.iter().map(Vec::len).min().unwrap_or(0);
-    let mut line = Line { series, ..Line::default() };
-    for step in 0..steps {
-        let mut values: Vec<f64> = repeats.iter().map(|repeat| repeat[step]).collect();
-        values.sort_by(f64::total_cmp);
-        line.values.extend(median(&values));
-        if let [first, .., last] = values[..] {
-            line.ranges.push((first, last));
-        }
-    }
-    line
-}
-
-fn grid_over_time(names: &[String], lines: &[Line], step: usize) -> Grid {
-    let mut columns = vec![(SECOND, Align::Right)];
-    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
-    let steps = lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
-    let row = |index: usize| {
-        let values = lines.iter().map(|line| figure_or_dash(line.values.get(index).copied()));
-        std::iter::once((index * step).to_string()).chain(values).collect()
-    };
-    Grid::new(&columns, (0..steps).map(row).collect())
-}
-
-/// Latencies of an operation of a series: medians over the repeats, microseconds.
-pub(super) struct LatencyRow {
-    /// The operation.
-    pub operation: String,
-    /// Number of the series.
-    pub series: usize,
-    /// 50th, 99th, 99.9th percentile, longest.
-    pub us: [Option<f64>; 4],
-}
-
-/// Percentiles by operation; `None` without any.
-pub(super) fn latencies(title: &str, series: &[String], rows: &[LatencyRow]) -> Option<Plot> {
-    let mut groups: Vec<Group> = Vec::new();
-    for row in rows {
-        let marks: Vec<f64> = row.us[..3].iter().flatten().copied().collect();
-        let (Some(first), Some(last)) = (marks.first(), marks.last()) else { continue };
-        let name = &series[row.series];
-        let [p50, p99, p999, max] = row.us.map(figure_or_dash);
-        let drawn = Row {
-            name: String::new(),
-            paint: Paint::Series(row.series),
-            band: None,
-            span: Some((*first, *last)),
-            published: None,
-            note: String::new(),
-            words: format!(
-                "{}, {name}\np50 {p50} µs, p99 {p99} µs, p99.9 {p999} µs, longest {max} µs",
-                row.operation
-            ),
-            marks,
-        };
-        match groups.iter_mut().find(|group| group.name == row.operation) {
-            Some(group) => group.rows.push(drawn),
-            None => groups.push(Group { name: row.operation.clone(), rows: vec![drawn] }),
-        }
-    }
-    let columns = [
-        ("operation", Align::Left),
-        ("of", Align::Left),
-        ("p50 µs", Align::Right),
-        ("p99 µs", Align::Right),
-        ("p99.9 µs", Align::Right),
-        ("longest µs", Align::Right),
-    ];
-    let cells = |row: &LatencyRow| {
-        let mut cells = vec![row.operation.clone(), series[row.series].clone()];
-        cells.extend(row.us.map(figure_or_dash));
-        cells
-    };
-    let grid = Grid::new(&columns, rows.iter().map(cells).collect());
-    (!groups.is_empty()).then(|| Plot {
-        title: title.to_owned(),
-        about: "From left to right: median (full), 99th percentile (hollow), 99.9th (full). \
-                Medians over the repeats; the axis is logarithmic."
-            .to_owned(),
-        series: series.to_vec(),
-        drawing: Drawing::Rows(Rows {
-            x: Axis { name: "time per operation".to_owned(), unit: Unit::Microseconds },
-            bars: false,
-            reference: None,
-            groups,
-        }),
-        table: Table::folded(title, grid),
-    })
-}
-
-/// Read, write and space per unit of work, in any units that all series share.
-pub(super) struct Amplification {
-    /// Number of the series.
-    pub series: usize,
-    /// Written, read, stored.
-    pub values: [Option<f64>; 3],
-}
-
-/// The triangle of amplification and its table; the table alone where a corner is missing, nothing
-/// where all are.
-pub(super) fn amplification(
-    title: &str,
-    corners: [&str; 3],
-    series: &[String],
-    rows: &[Amplification],
-) -> Option<Block> {
-    if rows.iter().all(|row| row.values == [None; 3]) {
-        return None;
-    }
-    let mut columns = vec![("of", Align::Left)];
-    columns.extend(corners.iter().map(|corner| (*corner, Align::Right)));
-    let cells = |row: &Amplification| {
-        let values = row.values.map(figure_or_dash);
-        std::iter::once(series[row.series].clone()).chain(values).collect()
-    };
-    let grid = Grid::new(&columns, rows.iter().map(cells).collect());
-    let whole = |row: &Amplification| match row.values {
-        [Some(write), Some(read), Some(space)] if write > 0.0 && read > 0.0 && space > 0.0 => {
-            Some((row.series, [write, read, space]))
-        }
-        _ => None,
-    };
-    let shapes: Vec<(usize, [f64; 3])> = rows.iter().filter_map(whole).collect();
-    if shapes.len() < 2 {
-        return Some(Table::new(title, grid).into());
-    }
-    let plot = Plot {
-        title: title.to_owned(),
-        about:
-            "Each corner in units of its least: 1× is the best of these, and a smaller triangle \
-                is better. Rings are logarithmic."
-                .to_owned(),
-        series: series.to_vec(),
-        drawing: Drawing::Triangle(Triangle {
-            corners: corners.map(str::to_owned),
-            units: None,
-            shapes,
-        }),
-        table: Table::new(title, grid),
-    };
-    Some(plot.into())
-}
-
 /// A figure of two sides in a plot of ratios.
-pub(super) struct Ratio {
+pub(crate) struct Ratio {
     /// Its group: phase or step.
     pub group: String,
     /// Name and unit.
@@ -264,7 +60,7 @@ fn spoken(found: Found) -> (&'static str, Paint) {
 
 /// Ratios of the first side to the other with their intervals and what could have been shown;
 /// `None` without any.
-pub(super) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
+pub(crate) fn ratios(title: &str, [first, other]: [&str; 2], ratios: &[Ratio]) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in ratios {
         let Some(ratio) = item.comparison.judged.ratio else { continue };
@@ -370,7 +166,7 @@ fn course_of(figure_name: &str, ratios: &[Ratio]) -> Option<String> {
 
 /// How often the first side was better, worse, and neither, and its ratios in the figures that are
 /// named, in words.
-pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
+pub(crate) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str]) -> String {
     let count = |wanted: fn(Found) -> bool| {
         ratios.iter().filter(|item| wanted(item.comparison.outcome(item.better))).count()
     };
@@ -395,7 +191,7 @@ pub(super) fn tally([first, other]: [&str; 2], ratios: &[Ratio], named: &[&str])
 }
 
 /// A published ratio beside the measured one.
-pub(super) struct Published {
+pub(crate) struct Published {
     /// In which phase or test, on which engine.
     pub group: String,
     /// Figure and arms.
@@ -407,9 +203,9 @@ pub(super) struct Published {
 }
 
 /// How a claim came out.
-pub(super) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
+pub(crate) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
     match measured.map(|measured| measured.verdict) {
-        Some(compare::Verdict::Confirmed(_)) => Outcome::Held,
+        Some(compare::Verdict::Confirmed(_)) => Outcome::Met,
         Some(compare::Verdict::Contradicted) => Outcome::Missed,
         Some(compare::Verdict::NotSignificant | compare::Verdict::DirectionOnly(_)) | None => {
             Outcome::Undecided
@@ -418,7 +214,7 @@ pub(super) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
 }
 
 /// Published and measured ratios; `None` when none was measured.
-pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
+pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     let mut groups: Vec<Group> = Vec::new();
     for item in items {
         let Some(measured) = &item.measured else { continue };
@@ -426,7 +222,7 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
         let interval = measured.judged.interval.filter(|_| !measured.judged.scale.is_difference());
         let word = compare::direction(measured.verdict);
         let paint = match outcome(Some(measured)) {
-            Outcome::Held => Paint::Good,
+            Outcome::Met => Paint::Good,
             Outcome::Missed => Paint::Bad,
             Outcome::Undecided | Outcome::Note => Paint::Even,
         };
@@ -469,59 +265,8 @@ pub(super) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
     })
 }
 
-/// Wall seconds of a job of a series by level: level, series, value.
-pub(super) fn jobs(title: &str, series: &[String], times: &[(String, usize, f64)]) -> Option<Plot> {
-    let mut groups: Vec<Group> = Vec::new();
-    for (level, number, seconds) in times.iter().filter(|time| time.2 > 0.0) {
-        let row = Row {
-            name: String::new(),
-            paint: Paint::Series(*number),
-            band: None,
-            span: None,
-            marks: vec![*seconds],
-            published: None,
-            note: String::new(),
-            words: format!("{level}, {}: {} s a job", series[*number], figure(*seconds)),
-        };
-        match groups.iter_mut().find(|group| group.name == *level) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { name: level.clone(), rows: vec![row] }),
-        }
-    }
-    groups.sort_by_key(|group| depth(&group.name));
-    let columns = [("level", Align::Left), ("of", Align::Left), ("wall s/job", Align::Right)];
-    let row = |(level, number, seconds): &(String, usize, f64)| {
-        vec![level.clone(), series[*number].clone(), figure(*seconds)]
-    };
-    let grid = Grid::new(&columns, times.iter().map(row).collect());
-    (!groups.is_empty()).then(|| Plot {
-        title: title.to_owned(),
-        about: "Average wall time of a flush (L0) or of a compaction into the level. The axis is \
-                logarithmic."
-            .to_owned(),
-        series: series.to_vec(),
-        drawing: Drawing::Rows(Rows {
-            x: Axis { name: "time per job".to_owned(), unit: Unit::Seconds },
-            bars: false,
-            reference: None,
-            groups,
-        }),
-        table: Table::folded(title, grid),
-    })
-}
-
-/// The place of a level from the top, by its number or its role.
-fn depth(level: &str) -> u64 {
-    match level {
-        "base" => 1,
-        "next" => 2,
-        "deeper" => 3,
-        number => number.trim_start_matches('L').parse().unwrap_or(u64::MAX),
-    }
-}
-
 /// How writers were held back: a line of the stall ledger.
-pub(super) struct Stalls<'a> {
+pub(crate) struct Stalls<'a> {
     /// Of whom, in what.
     pub of: String,
     /// What the engine said before and after.
@@ -535,7 +280,7 @@ pub(super) struct Stalls<'a> {
 }
 
 /// The stall ledger.
-pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
+pub(crate) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
     let columns = [
         ("of", Align::Left),
         ("slowed %", Align::Right),
@@ -570,7 +315,7 @@ pub(super) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
 }
 
 /// What was missed, the farthest behind first, in words.
-pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
+pub(crate) fn missed(cells: &[Cell]) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
@@ -597,13 +342,13 @@ pub(super) fn missed(cells: &[Cell]) -> Vec<Finding> {
             Finding::new(Outcome::Missed, "Missed", text)
         })
         .collect();
-    let outcome = if missed.is_empty() { Outcome::Held } else { Outcome::Note };
+    let outcome = if missed.is_empty() { Outcome::Met } else { Outcome::Note };
     findings.push(Finding::new(outcome, "Targets", format!("{}.", floors::counts(cells))));
     findings
 }
 
 /// Claims with how they came out, those that did not hold first, and their count before them.
-pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
+pub(crate) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     if items.is_empty() {
         return Vec::new();
     }
@@ -615,15 +360,15 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     let text = format!(
         "Of {} published claims {} are confirmed here, {} contradicted{undecided}.",
         items.len(),
-        count(Outcome::Held),
+        count(Outcome::Met),
         count(Outcome::Missed)
     );
     let mut findings = vec![Finding::new(Outcome::Note, "Claims", text)];
-    for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Held] {
+    for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Met] {
         let tag = match wanted {
             Outcome::Missed => "Contradicted",
             Outcome::Undecided => "Undecided",
-            Outcome::Held | Outcome::Note => "Confirmed",
+            Outcome::Met | Outcome::Note => "Confirmed",
         };
         let of_outcome = items.iter().filter(|(outcome, _)| *outcome == wanted);
         findings.extend(of_outcome.map(|(outcome, text)| Finding::new(*outcome, tag, text)));
@@ -633,7 +378,7 @@ pub(super) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
 
 /// Why figures are to be doubted: few repeats, other processes, cells that are missing. `believed`
 /// are the figures that other processes leave alone.
-pub(super) fn doubts(
+pub(crate) fn doubts(
     count: u64,
     foreign_percent: f64,
     [valid, all]: [usize; 2],
@@ -661,25 +406,25 @@ pub(super) fn doubts(
 }
 
 /// How many cells count, where some do not.
-pub(super) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
+pub(crate) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
     let text = format!("{valid} of {all} cells were measured and passed their checks.");
     (valid < all).then(|| Finding::new(Outcome::Missed, "Incomplete", text))
 }
 
 /// Title, question and source of an experiment with a command of its own, by its name, and what a
 /// reader must know; nothing of one that is not part of the program.
-pub(super) fn head_of(name: &str) -> (ReportModel, Section) {
+pub(crate) fn head_of(name: &str) -> (ReportModel, Section) {
     let found = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = found.and_then(|(name, text)| CommandExperiment::parse(name, text).ok());
     let Some(experiment) = parsed else { return (ReportModel::default(), Section::default()) };
     let CommandExperiment { title, question, hypothesis, source, .. } = &experiment;
     let head = head(title, question, hypothesis, source.as_ref());
-    (head, super::linkbench::caveats(&experiment.caveats))
+    (head, crate::html::caveats::caveats(&experiment.caveats))
 }
 
 /// A page of an experiment with nothing but its title, its question, what was expected, and where
 /// published figures come from.
-pub(super) fn head(
+pub(crate) fn head(
     title: &str,
     question: &str,
     hypothesis: &str,
@@ -697,19 +442,19 @@ pub(super) fn head(
 }
 
 /// Names and values of a card for a list of facts.
-pub(super) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
+pub(crate) fn facts(lines: Vec<(&'static str, String)>) -> Vec<(String, String)> {
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The libraries behind the codecs, each once, as a fact.
-pub(super) fn libraries<'a>(names: impl Iterator<Item = &'a str>) -> Block {
+pub(crate) fn libraries<'a>(names: impl Iterator<Item = &'a str>) -> Block {
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     Block::Facts(vec![("codec libraries".to_owned(), names.join(", "))])
 }
 
 /// What engines can do by themselves: their names and capabilities.
-pub(super) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
+pub(crate) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
     let columns = [
         ("engine", Align::Left),
         ("row locks", Align::Left),
@@ -727,27 +472,4 @@ pub(super) fn abilities(engines: &[(&str, &Capabilities)]) -> Table {
     };
     let grid = Grid::new(&columns, engines.iter().map(row).collect());
     Table::new("What each engine does by itself", grid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repeats_become_a_line_with_a_range() {
-        let course = |repeats: &[&[f64]]| Course {
-            name: "an arm".to_owned(),
-            repeats: repeats.iter().map(|values| values.to_vec()).collect(),
-        };
-        let plot = over_time("t", "y", Unit::Number, &[course(&[&[1.0, 5.0, 9.0], &[3.0, 5.0]])]);
-        let plot = plot.expect("has seconds");
-        let Drawing::Lines(lines) = &plot.drawing else { panic!("lines") };
-        assert_eq!(lines.series[0].values, [2.0, 5.0], "the seconds that all repeats have");
-        assert_eq!(lines.series[0].ranges, [(1.0, 3.0), (5.0, 5.0)]);
-        assert_eq!(plot.table.grid.rows[0], ["0", "2.00"]);
-        assert!(over_time("t", "y", Unit::Number, &[course(&[&[]])]).is_none());
-        let long = over_time("t", "y", Unit::Number, &[course(&[&[7.0; 400]])]).expect("seconds");
-        assert_eq!(long.table.grid.rows.len(), 134, "means of three seconds");
-        assert!(long.about.contains("3 seconds"));
-    }
 }

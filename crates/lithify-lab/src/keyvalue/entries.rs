@@ -1,6 +1,6 @@
 //! Keys and values of the workload, as the classic key-value benchmark makes them.
 
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 /// Bytes of the number at the start of a key.
 const NUMBER_BYTES: usize = 8;

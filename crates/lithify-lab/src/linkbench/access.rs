@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::random::Random;
 use super::shuffle::Shuffle;
+use crate::random::Random;
 
 /// Below this many items the normalising sum is exact; above it the closed form is within 0.2 %.
 const ZETA_EXACT_BELOW: u64 = 100_000;

@@ -13,9 +13,9 @@ use super::access::Access;
 use super::graph::{Graph, Stream, Writer};
 use super::history::{ListHistory, Remembered};
 use super::profile::{ConfigError, OpPicker, Operation, TargetRule};
-use super::random::Random;
 use super::schema::LINK_TYPE_FIRST;
 use super::store::{LIST_LIMIT, ListQuery, ListResult, MULTIGET_MAX};
+use crate::random::Random;
 
 /// Where the time of a write comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use super::degree::{DegreeTable, RankRule};
 use super::empirical::links_per_node;
 use super::payload::PayloadGenerator;
 use super::profile::{ConfigError, Profile};
-use super::random::Random;
 use super::shuffle::Shuffle;
+use crate::random::Random;
 
 /// Size and seed of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

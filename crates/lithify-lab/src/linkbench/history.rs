@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Most lists remembered.
 const ENTRIES_MAX: usize = 2048;

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::control::{Completions, Control, LoadProgress, ObservedStalls, PerSecond};
 use super::engine::{GraphEngine, GraphSession};
 use super::graph::{Graph, Stream, Writer};
-use super::random::Random;
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, LINK_TYPE_FIRST, Link, NODE, NODE_TYPE, NodeRow,
     VISIBILITY_DEFAULT, count_key, node_key,
 };
 use crate::adapter::{EngineError, EngineResult, WriteBatch};
 use crate::latency::{Latencies, LatencySummary};
+use crate::random::Random;
 
 /// When the secondary index is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,9 @@
 //! LinkBench: the social-graph benchmark, written anew.
 //!
 //! Owns: the graph (degrees, payloads, access distributions), its mapping to ordered keys, the load
-//! phase, the request phase and the consistency oracle. The way through: a [`Profile`] and a
+//! phase, the request phase and the consistency oracle; the plan of a run ([`plan`]), its cells
+//! ([`cell`]) seen from inside ([`measure`]) and from outside ([`process`]), the loop over them
+//! ([`runner`]), their record ([`record`]) and its report ([`report`]). The way through: a [`Profile`] and a
 //! [`GraphConfig`] make a [`Graph`]; [`load::run`] fills a [`GraphEngine`], which every engine of
 //! ordered keys is that was opened with [`schema::SPACES`]; [`request::run`] runs the mix against it; [`oracle::check`] proves that
 //! counts, links and their secondary index still agree.
@@ -9,31 +11,42 @@
 //! Promises: everything random follows from the graph's seed. The loaded data do not depend on the
 //! number of loaders; a run with one requester and a logical clock gives the same requests over
 //! every engine. Nothing here prints; progress goes to a [`Progress`].
-//!
-//! Does not: open engines, meter processes, or render reports.
 
 pub mod access;
 pub mod arrivals;
+pub mod cell;
+pub mod compared;
 pub mod control;
 pub mod degree;
+pub mod dropping;
 pub mod empirical;
 pub mod engine;
 pub mod expected;
 pub mod generator;
 pub mod graph;
 pub mod history;
+pub mod kind;
 pub mod ledger;
 pub mod load;
+pub mod measure;
 pub mod oracle;
 pub mod payload;
+pub mod plan;
+pub mod process;
 pub mod profile;
-pub mod random;
+pub mod record;
+pub mod report;
 pub mod request;
 mod requester;
 pub mod rows;
+pub mod runner;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod schema;
+pub mod second_log;
 pub mod shuffle;
 pub mod store;
+mod turnover;
 
 pub use control::{Control, Progress};
 pub use engine::{GraphEngine, GraphSession, LinkBefore};

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Chunks are this long, and the last one shorter.
 const CHUNK_BYTES: usize = 128;

@@ -10,7 +10,7 @@ use super::access::AccessShape;
 use super::degree::DegreeSplit;
 use super::empirical::Edition;
 use super::payload::PayloadShape;
-use super::random::Random;
+use crate::random::Random;
 
 /// An operation of the request phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

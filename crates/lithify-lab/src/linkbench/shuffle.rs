@@ -4,7 +4,7 @@
 //! rotations come from `java.util.Random` with the original's seeds, so a graph is laid out as the
 //! original's is.
 
-use super::random::JavaRandom;
+use crate::random::JavaRandom;
 
 /// Most groups.
 const GROUPS_MAX: u64 = 1024;
@@ -82,7 +82,7 @@ mod tests {
     fn bijection_beyond_32_bits() {
         let n = (1 << 32) + 12_345;
         let shuffle = Shuffle::new(n, Shuffle::SEED_LINKS);
-        let mut random = super::super::random::Random::new(1, 1);
+        let mut random = crate::random::Random::new(1, 1);
         for index in (0..100_000).map(|_| random.below(n)).chain([0, n - 1, 1 << 32]) {
             let place = shuffle.permute(index);
             assert!(place < n);

@@ -12,9 +12,14 @@
 //!
 //! Threads: everything belongs to the caller's. Does not measure.
 
+pub mod compared;
 pub mod csv;
+pub mod digest;
+pub mod digest_page;
 pub mod figures;
 pub mod jobs;
+pub mod kind;
+pub mod page;
 pub mod plan;
 pub mod report;
 #[cfg(test)]
@@ -27,11 +32,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::dbbench::oracle;
-use crate::dbbench::runner::{DbRecord, collect as collect_cells, shortened};
+use crate::dbbench::runner::{DbRecord, collect as collect_cells};
 use crate::experiment::WorkloadKind;
-use crate::html;
 use crate::run::RunError;
-use crate::run::store::{write_atomically, write_json};
+use crate::run::store::write_json;
 use plan::LoopPlan;
 
 /// A run with all its results: what a report is made of.
@@ -70,26 +74,6 @@ pub fn write_plan(results: &Path, plan: &LoopPlan) -> Result<(), RunError> {
     let directory = run_directory(results, plan);
     std::fs::create_dir_all(&directory).map_err(|error| RunError::io(&directory, error))?;
     write_json(&directory.join(PLAN_FILE), plan)
-}
-
-/// Writes the report beside the runs: text, figures, times of jobs, the record, the page. Gives the
-/// files.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &LoopRecord) -> Result<[PathBuf; 5], RunError> {
-    let name = &record.plan.cells.name;
-    let file = |end: &str| results.join(format!("{name}{end}"));
-    let files = [".txt", ".csv", "-jobs.csv", ".json", ".html"].map(file);
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], csv::figures(record).as_bytes())?;
-    write_atomically(&files[2], csv::jobs(record).as_bytes())?;
-    let short = LoopRecord { plan: record.plan.clone(), run: shortened(&record.run) };
-    let line = serde_json::to_string(&short)
-        .map_err(|error| RunError::new(format!("{}: {error}", files[3].display())))?;
-    write_atomically(&files[3], format!("{line}\n").as_bytes())?;
-    write_atomically(&files[4], html::of_loops(record).as_bytes())?;
-    Ok(files)
 }
 
 /// Reads a run of this kind again, from its directory (`results/runs/NAME`) or from the JSON of its

@@ -6,10 +6,11 @@ use crate::adapter::EngineName;
 use crate::dbbench::runner::DbPlan;
 use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
 use crate::dbbench::step::StepSpec;
+use crate::engines::registry;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
-use crate::run::engine;
-use crate::run::plan::{ChoiceError, choose_arms, find_scale, override_with, rotated, settings};
+use crate::linkbench::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +142,7 @@ fn spec(
         engine: engine.clone(),
         settings: settings(&experiment.engine, &scale.sizes(), arm),
         benchmarks: benchmarks(workload, workload.writer_mib_per_s << 20),
-        allocator: engine::allocator_for(engine, None).unwrap_or_default(),
+        allocator: registry::allocator_for(engine, None).unwrap_or_default(),
         num: scale.keys,
         reads: None,
         writes: None,
@@ -165,9 +166,9 @@ fn spec(
 mod tests {
     use super::super::sample;
     use super::*;
-    use crate::experiment::Codec;
-    use crate::run::engine::Content;
-    use crate::run::plan::engines_here;
+    use crate::adapter::codec::Codec;
+    use crate::adapter::provider::Content;
+    use crate::linkbench::plan::engines_here;
 
     fn expand(engines: &[&str], choice: &LoopChoice) -> Result<LoopPlan, ChoiceError> {
         let engines: Vec<EngineName> = engines.iter().map(|name| EngineName::new(*name)).collect();

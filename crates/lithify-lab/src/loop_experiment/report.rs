@@ -6,12 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::LoopRecord;
 use super::figures::{BESIDE, Figures, booked_percent, jobs, levels_percent};
 use super::jobs::{LevelJobs, LevelRole};
+use super::{csv, page};
 use crate::adapter::EngineName;
+use crate::adapter::settings::EngineSettings;
 use crate::dbbench::figures::Measured;
 use crate::dbbench::runner::foreign_percent;
+use crate::dbbench::runner::shortened;
 use crate::dbbench::spec::{Benchmark, DbResult, Role};
 use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
+use crate::kind::json;
+use crate::loop_experiment::kind::LoopExperiments;
 use crate::report::card::{text as card_text, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
@@ -21,9 +26,26 @@ use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::report::{VERDICTS_HEADING, opening, repeats};
-use crate::run::cell::EngineSettings;
+use crate::run::RunError;
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
+
+/// The files of the report: text, figures, times of jobs, the record, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |end: &str| format!("{}{end}", record.plan.cells.name);
+    let short = LoopRecord { plan: record.plan.clone(), run: shortened(&record.run) };
+    Ok(vec![
+        (file(".txt"), render(record)),
+        (file(".csv"), csv::figures(record)),
+        (file("-jobs.csv"), csv::jobs(record)),
+        (file(".json"), json::<LoopExperiments>(&short)?),
+        (file(".html"), page::render(record)),
+    ])
+}
 
 /// The whole report as text.
 pub fn render(record: &LoopRecord) -> String {

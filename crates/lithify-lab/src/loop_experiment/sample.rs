@@ -2,6 +2,7 @@
 
 use super::LoopRecord;
 use super::plan::{LoopChoice, LoopPlan};
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{
     Capabilities, EngineName, EngineStatistics, LevelStatistics, StallStatistics,
 };
@@ -18,7 +19,6 @@ use crate::keyvalue::timeline::Throughput;
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::PhaseUsage;
 use crate::meter::process::{ProcessCpu, ProcessIo};
-use crate::run::cell::EngineSettings;
 
 /// The built-in experiment.
 pub(super) fn experiment() -> LoopExperiment {
@@ -56,7 +56,7 @@ fn result(cell: &DbCell) -> DbResult {
         hash: cell.hash(),
         cell: cell.clone(),
         started_unix_s: 1_700_000_000,
-        machine: crate::run::sample::machine(),
+        machine: crate::linkbench::sample::machine(),
         engine_name: format!("{} 1", cell.spec.engine),
         capabilities: Capabilities::default(),
         engine_options: serde_json::Value::Null,

@@ -5,6 +5,7 @@ use super::*;
 use crate::dbbench::spec::Benchmark;
 use crate::experiment::loops::LoopColumn;
 use crate::run::cells::Cell;
+use crate::run::store::write_files;
 
 fn close(left: Option<f64>, right: f64) -> bool {
     left.is_some_and(|left| (left / right - 1.0).abs() < 1e-9)
@@ -162,7 +163,8 @@ fn a_run_is_read_again_from_its_directory_and_from_its_report() {
     let text = report::render(&record);
     let read = |path: &Path| read_record(path).expect("reads").expect("is one");
     assert_eq!(report::render(&read(&directory)), text);
-    let files = write_report(root.path(), &record).expect("writes");
+    let files =
+        write_files(root.path(), &report::files(&record).expect("has files")).expect("writes");
     assert_eq!(report::render(&read(&files[3])), text);
     assert_eq!(std::fs::read_to_string(&files[0]).expect("reads"), text);
 

@@ -12,18 +12,22 @@ use std::thread;
 use std::time::Instant;
 
 use super::{OverwriteJob, OverwriteResult, OverwriteSpec};
+use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, EngineStatistics, WriteBatch};
+use crate::engines::registry::{open_spaces, uses_disk};
 use crate::keyvalue::entries::{HALF, Key, Permutation, Values};
 use crate::keyvalue::samples::{Count, SAMPLE_INTERVAL, Sampler, counts, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
 use crate::keyvalue::{SPACE, SPACES};
-use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
+use crate::random::Random;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
-use crate::run::engine::{Transactions, open_spaces, uses_disk};
-use crate::run::measure::{Listener, end_with_parent, failed, settle, statistics};
+use crate::run::failed;
+use crate::run::phase::{settle, statistics};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.

@@ -12,8 +12,11 @@
 //! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
 //! and one that samples every second. Does not know experiments, arms or repeats.
 
+pub mod compared;
 pub mod figures;
+pub mod kind;
 pub mod measure;
+pub mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
@@ -21,17 +24,16 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{EngineName, EngineStatistics};
-use crate::html;
+use crate::engines::registry;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cell::{EngineSettings, ProgressLine};
-use crate::run::engine;
 use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use crate::run::progress::Announcer;
-use crate::run::store::write_atomically;
+use crate::run::progress::ProgressLine;
 use crate::run::{RunError, require_free};
 
 /// What is done, on what. Everything that can change a figure.
@@ -150,7 +152,7 @@ impl Runner<'_> {
             ..self.spec.clone()
         };
         let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
-        if !engine::stores(&self.spec.engine) {
+        if !registry::stores(&self.spec.engine) {
             return Ok(Some(OverwriteRecord { result: None, driver }));
         }
         let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
@@ -164,13 +166,13 @@ impl Runner<'_> {
         announcer: &mut dyn Announcer,
     ) -> Result<Option<OverwriteResult>, RunError> {
         let name = format!("overwrite-{}", spec.engine.name());
-        let allocator = engine::allocator_for(&spec.engine, None);
+        let allocator = registry::allocator_for(&spec.engine, None);
         let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
         allocator.require(&self.program.path)?;
         announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
         let data = self.data.unwrap_or(self.results);
         std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        if engine::uses_disk(&spec.engine) {
+        if registry::uses_disk(&spec.engine) {
             // Twice the logical size is more than the engine needs at its peak.
             let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
             require_free(data, needed_bytes, ", or take fewer --keys")?;
@@ -201,19 +203,4 @@ impl Runner<'_> {
         announcer.end(&format!("{name}: {mean:.0} writes/s"));
         Ok(Some(result))
     }
-}
-
-/// Writes text, CSV, JSON and the page; gives their names.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report(results: &Path, record: &OverwriteRecord) -> Result<[PathBuf; 4], RunError> {
-    let shown = record.result.as_ref().unwrap_or(&record.driver);
-    let stem = format!("overwrite-{}", shown.spec.engine.name());
-    let files = ["txt", "csv", "json", "html"].map(|kind| results.join(format!("{stem}.{kind}")));
-    write_atomically(&files[0], report::render(record).as_bytes())?;
-    write_atomically(&files[1], report::csv(shown).as_bytes())?;
-    crate::run::store::write_json(&files[2], record)?;
-    write_atomically(&files[3], html::of_overwrite(record).as_bytes())?;
-    Ok(files)
 }

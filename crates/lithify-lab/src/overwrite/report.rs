@@ -4,16 +4,36 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::page;
 use super::{OverwriteRecord, OverwriteResult, OverwriteSpec};
 use crate::adapter::EngineStatistics;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Evenness;
+use crate::kind::json;
+use crate::overwrite::kind::Overwrites;
 use crate::report::figures::figure;
+use crate::run::RunError;
+use crate::run::store::ReportFile;
 
 const MIB: f64 = (1 << 20) as f64;
 
 /// Seconds in one line of the picture.
 const PICTURE_COLUMNS: usize = 60;
+
+/// The files of the report: text, CSV, the record, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
+    let shown = record.result.as_ref().unwrap_or(&record.driver);
+    let file = |kind: &str| format!("overwrite-{}.{kind}", shown.spec.engine.name());
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("csv"), csv(shown)),
+        (file("json"), json::<Overwrites>(record)?),
+        (file("html"), page::render(record)),
+    ])
+}
 
 /// The report for people.
 pub fn render(record: &OverwriteRecord) -> String {

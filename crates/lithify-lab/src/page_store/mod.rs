@@ -17,6 +17,9 @@
 //! Promises: the same contents in the same order for every layout and file system; nothing is left
 //! mounted. Threads: one, and one that writes beside the drop.
 
+pub mod compared;
+pub mod kind;
+pub mod page;
 pub mod report;
 pub mod store;
 pub mod tree;
@@ -30,21 +33,20 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Codec;
-use crate::html;
+use crate::adapter::codec::Codec;
 use crate::keyvalue::entries::Values;
 use crate::latency::Latencies;
-use crate::linkbench::random::Random;
 use crate::meter::machine::Machine;
 use crate::meter::process::thread_cpu_us;
 use crate::meter::space::{directory_size, extents};
 use crate::meter::system::Device;
 use crate::meter::unix_seconds;
+use crate::random::Random;
 use crate::run::dropping::{self, DropFigures, FileWriter, Space};
 use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec, Mounted};
-use crate::run::plan::rotated;
 use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_atomically, write_json};
+use crate::run::rotated;
+use crate::run::store::{Store, note_seconds, write_json};
 use crate::run::{RunError, require_free};
 use store::{Layout, PageFile};
 use tree::PageTree;
@@ -495,28 +497,4 @@ fn drop_pages(pages: Box<dyn Pages>, mounted: &Mounted) -> Result<DropFigures, R
     let space = Space { used: &used, before_bytes, dropped_bytes: before_bytes };
     let mut neighbour = FileWriter::new(mounted.directory())?;
     dropping::measure(&mut neighbour, &space, || pages.remove())
-}
-
-/// Writes the report: text, CSV, the record as JSON, the page. Gives the files.
-///
-/// # Errors
-/// They cannot be written.
-pub fn write_report(results: &Path, record: &PagesRecord) -> Result<Vec<PathBuf>, RunError> {
-    std::fs::create_dir_all(results).map_err(|error| RunError::io(results, error))?;
-    let json = serde_json::to_string(record)
-        .map_err(|error| RunError::new(format!("the record as JSON: {error}")))?;
-    let page = html::of_pages(record);
-    let texts = [
-        ("txt", report::render(record)),
-        ("csv", report::csv(record)),
-        ("json", json),
-        ("html", page),
-    ];
-    let mut files = Vec::new();
-    for (kind, text) in texts {
-        let path = results.join(format!("{NAME}.{kind}"));
-        write_atomically(&path, text.as_bytes())?;
-        files.push(path);
-    }
-    Ok(files)
 }

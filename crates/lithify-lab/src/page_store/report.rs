@@ -3,12 +3,17 @@
 use std::fmt::Write as _;
 
 use super::store::Layout;
+use super::{NAME, page};
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
+use crate::kind::json;
+use crate::page_store::kind::Pages;
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
+use crate::run::RunError;
 use crate::run::file_system::FileSystemSpec;
+use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -115,6 +120,20 @@ pub(crate) fn writes(record: &PagesRecord) -> Grid {
 /// What dropping cost.
 pub(crate) fn drops(record: &PagesRecord) -> Grid {
     section(record, &DROP)
+}
+
+/// The files of the report: text, CSV, the record as JSON, the page.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{NAME}.{kind}");
+    Ok(vec![
+        (file("txt"), render(record)),
+        (file("csv"), csv(record)),
+        (file("json"), json::<Pages>(record)?),
+        (file("html"), page::render(record)),
+    ])
 }
 
 /// The report for people: medians over the rounds.

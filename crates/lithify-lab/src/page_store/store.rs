@@ -15,7 +15,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use super::{PAGE_BYTES, Pages};
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::run::RunError;
 
 /// Name of the file.

@@ -5,7 +5,7 @@ use std::path::Path;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 
 use super::{PAGE_BYTES, Pages};
-use crate::experiment::Codec;
+use crate::adapter::codec::Codec;
 use crate::run::RunError;
 
 /// Name of the column family.

@@ -1,22 +1,22 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
-//! Owns: telling which kind of run a file or directory holds ([`AnyRecord::read`]), the form of the
-//! file, plain or compressed ([`file`]), the command that measures the same ([`command`]), figures
-//! that were kept without the rest of their record ([`digest`]), and records with fewer samples
-//! ([`thin`]). What a record holds belongs to the room of its kind.
+//! Owns: all kinds of runs ([`kinds`]), telling which one a file or directory holds
+//! ([`AnyRecord::read`]), by the head of a record or, where it has none, by its keys (`before`). Also the
+//! form of the file, plain or compressed ([`file`]), figures that were kept without the rest of their
+//! record ([`Digest`]), and records with fewer samples ([`thin`]). What a record holds belongs to the
+//! room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
-//! it. A new kind is a variant here, a list of its figures in `comparison::collect` and a page in
-//! `html`.
+//! it. A new kind is a variant here, and a row in [`kinds`].
 
-pub mod command;
-pub mod digest;
+mod before;
 pub mod file;
+pub mod kinds;
 pub mod thin;
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -24,13 +24,16 @@ use crate::amplification::{self, AmplificationRecord};
 use crate::chunks::plan::ChunkPlan;
 use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
 use crate::durability::DurabilityRecord;
+use crate::kind::RecordHead;
+use crate::linkbench;
+use crate::linkbench::record::LinkBenchRecord;
+use crate::loop_experiment::digest::Digest;
 use crate::loop_experiment::{self, LoopRecord};
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::PagesRecord;
+use crate::run::RunError;
 use crate::run::cells::{Run, read_run};
-use crate::run::{self, RunError, RunRecord};
 use crate::tables::plan::TablePlan;
-use digest::Digest;
 
 /// Files by which the directory of one run is known.
 const PLAN_FILES: [&str; 3] = ["plan.json", "experiment.json", "cells.json"];
@@ -40,12 +43,11 @@ pub fn is_run(directory: &Path) -> bool {
     PLAN_FILES.iter().any(|name| directory.join(name).exists())
 }
 
-/// A run of any kind with its results. As JSON it is what the report of its kind is.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
+/// A run of any kind with its results.
+#[derive(Clone, Debug)]
 pub enum AnyRecord {
     /// An experiment over the social graph.
-    LinkBench(Box<RunRecord>),
+    LinkBench(Box<LinkBenchRecord>),
     /// An experiment over the loops of the classic key-value benchmark.
     Loops(Box<LoopRecord>),
     /// Such loops, engine against engine.
@@ -63,7 +65,6 @@ pub enum AnyRecord {
     /// Pages with holes in files.
     Pages(Box<PagesRecord>),
     /// Figures of a run without the rest of its record, which is not to be had again.
-    #[serde(skip)]
     Digest(Box<Digest>),
 }
 
@@ -84,41 +85,40 @@ impl AnyRecord {
     /// # Errors
     /// A text that is no record of any kind.
     pub fn parse(path: &Path, text: &str) -> Result<AnyRecord, RunError> {
-        let value: Value = serde_json::from_str(text).map_err(|error| broken(path, error))?;
-        let has = |pointer: &str| value.pointer(pointer).is_some();
-        // These say their kind and have a plan of an experiment like others.
-        match value.get("kind").and_then(Value::as_str) {
-            Some("tables") => return parsed(path, text).map(AnyRecord::Tables),
-            Some("chunks") => return parsed(path, text).map(AnyRecord::Chunks),
-            _ => {}
+        /// What stands at the top of every record that names its kind.
+        #[derive(Deserialize)]
+        struct Top {
+            #[serde(default)]
+            record: Option<RecordHead>,
         }
-        if has("/run/plan") {
-            return parsed(path, text).map(AnyRecord::Loops);
-        }
-        if has("/plan/experiment") {
-            return parsed(path, text).map(AnyRecord::LinkBench);
-        }
-        if has("/plan/engines") {
-            return parsed(path, text).map(AnyRecord::Db);
-        }
-        if has("/driver/throughput") {
-            return parsed(path, text).map(AnyRecord::Overwrite);
-        }
-        if has("/cells/0/spec/writes_percent") {
-            return parsed(path, text).map(AnyRecord::Amplification);
-        }
-        if has("/losses") && has("/commits") {
-            return parsed(path, text).map(AnyRecord::Durability);
-        }
-        if has("/spec/file_systems") {
-            return parsed(path, text).map(AnyRecord::Pages);
-        }
-        if has("/runs/0") || has("/tests/0") {
+        let top: Top = serde_json::from_str(text).map_err(|error| match error.is_data() {
+            true => unknown(path),
+            false => broken(path, error),
+        })?;
+        let kind = match &top.record {
+            Some(head) => head.kind.as_str(),
+            None => {
+                let value = serde_json::from_str(text).map_err(|error| broken(path, error))?;
+                before::kind_of(&value).ok_or_else(|| unknown(path))?
+            }
+        };
+        if kind == before::DIGEST {
             let mut digest: Box<Digest> = parsed(path, text)?;
             digest.name = file::name(path);
             return Ok(AnyRecord::Digest(digest));
         }
-        Err(unknown(path))
+        let row = kinds::find(kind).ok_or_else(|| {
+            RunError::new(format!("{}: there is no kind of run \"{kind}\"", path.display()))
+        })?;
+        if let Some(head) = top.record.as_ref().filter(|head| head.schema > row.schema) {
+            return Err(RunError::new(format!(
+                "{}: schema {} of {kind}, and this program knows {}",
+                path.display(),
+                head.schema,
+                row.schema
+            )));
+        }
+        (row.read)(text).map_err(|error| broken(path, error))
     }
 }
 
@@ -126,25 +126,7 @@ impl AnyRecord {
     /// When the first of its measurements began, seconds since 1970; `None` where that was not kept
     /// or nothing was measured.
     pub fn started_unix_s(&self) -> Option<u64> {
-        let db = |record: &DbRecord| record.results().map(|r| r.started_unix_s).min();
-        match self {
-            AnyRecord::LinkBench(record) => {
-                let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
-                results.map(|result| result.started_unix_s).min()
-            }
-            AnyRecord::Loops(record) => db(&record.run),
-            AnyRecord::Db(record) => db(record),
-            AnyRecord::Overwrite(record) => record.driver.started_unix_s,
-            AnyRecord::Tables(run) => run.entries.results().map(|o| o.started_unix_s).min(),
-            AnyRecord::Chunks(run) => run.entries.results().map(|o| o.started_unix_s).min(),
-            AnyRecord::Amplification(record) => {
-                let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
-                results.filter_map(|result| result.started_unix_s).min()
-            }
-            AnyRecord::Durability(record) => record.started_unix_s,
-            AnyRecord::Pages(record) => record.started_unix_s,
-            AnyRecord::Digest(_) => None,
-        }
+        kinds::started_unix_s(self)
     }
 }
 
@@ -170,7 +152,8 @@ fn directory(path: &Path) -> Result<AnyRecord, RunError> {
         .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
     let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
     if plan.get("experiment").is_some() {
-        return run::read_record(path).map(|record| AnyRecord::LinkBench(Box::new(record)));
+        return linkbench::record::read_record(path)
+            .map(|record| AnyRecord::LinkBench(Box::new(record)));
     }
     let plan: DbPlan = *parsed(&plan_path, &text)?;
     Ok(AnyRecord::Db(Box::new(db::collect(path, plan))))
@@ -196,7 +179,7 @@ fn unknown(path: &Path) -> RunError {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
-    use crate::run::sample;
+    use crate::linkbench::sample;
 
     #[test]
     fn kinds_are_told_apart_and_nothing_else_is_taken() {

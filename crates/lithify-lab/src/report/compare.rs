@@ -6,16 +6,12 @@
 //! says that the two are about equal: that is confirmed where the interval of ours is near to 1
 //! too.
 
-use super::figures::{
-    Figures, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
-};
-use super::judged::{Claimed, Judgements};
-use super::paired::{self, Family, NOT_SIGNIFICANT, Sides};
-use super::tables::{Align, Grid};
-use crate::experiment::{Column, Experiment, Headline, applies};
-use crate::run::RunRecord;
-use crate::run::cell::{CellResult, Purpose};
-use crate::statistics::verdicts::{self, Judged, Rounds, Scale};
+use lithify_report::Claim;
+
+use super::figures::figure;
+use super::paired::{self, NOT_SIGNIFICANT};
+use super::tables::Align;
+use crate::statistics::verdicts::{self, Judged, Scale};
 
 /// The repeats that a claim should rest on.
 pub(crate) const REPEATS_WANTED: u64 = 3;
@@ -55,6 +51,19 @@ pub enum Verdict {
     NotSignificant,
     /// There is no verdict; true when the ratio lies on the published side.
     DirectionOnly(bool),
+}
+
+impl From<Verdict> for Claim {
+    fn from(verdict: Verdict) -> Claim {
+        match verdict {
+            Verdict::Confirmed(Size::AsPublished) => Claim::Confirmed,
+            Verdict::Confirmed(Size::More) => Claim::ConfirmedAndByMore,
+            Verdict::Confirmed(Size::Less) => Claim::ConfirmedButByLess,
+            Verdict::Contradicted => Claim::Contradicted,
+            Verdict::NotSignificant => Claim::NotSignificant,
+            Verdict::DirectionOnly(as_published) => Claim::DirectionOnly(as_published),
+        }
+    }
 }
 
 /// What was measured of a claim.
@@ -128,186 +137,6 @@ fn size(measured: Option<f64>, published: f64) -> Size {
     }
 }
 
-/// The figure that a headline is of.
-fn value(result: &CellResult, item: &Headline) -> Option<f64> {
-    column_value(result.phase(item.phase), item.column)
-}
-
-/// A headline's figure of an arm, repeat by repeat.
-fn rounds(figures: &Figures<'_>, arm: &str, item: &Headline) -> Rounds {
-    match item.clients {
-        None => figures.rounds(arm, |result| value(result, item)),
-        Some(clients) => {
-            figures.by_repeat(arm, item.phase, clients, |phase| column_value(phase, item.column))
-        }
-    }
-}
-
-/// What is judged of a headline.
-pub(super) fn sides(figures: &Figures<'_>, item: &Headline) -> Sides {
-    let arms = [item.arm.as_str(), item.base.as_str()];
-    let again = |arm: &str| match item.clients {
-        None => figures.rounds_again(arm, |result| value(result, item)),
-        Some(_) => Rounds::new(),
-    };
-    Sides {
-        kind: item.column.to_string(),
-        scale: Scale::Ratio,
-        values: arms.map(|arm| rounds(figures, arm, item)),
-        again: arms.map(again),
-        other_day: figures.apart(arms),
-    }
-}
-
-/// Adds what neighbouring arms say of the noise of a headline's figure, where they are not the
-/// arms of a headline on it.
-pub(super) fn add_noise(family: &mut Family, record: &RunRecord, figures: &Figures<'_>) {
-    let items: Vec<&Headline> = headlines(record).collect();
-    let key = |item: &Headline| (item.phase, item.column.to_string(), item.clients);
-    for (place, item) in items.iter().enumerate() {
-        if items[..place].iter().any(|other| key(other) == key(item)) {
-            continue;
-        }
-        for arms in record.plan.arms.windows(2) {
-            let is_of_both = |other: &&&Headline| {
-                arms.contains(&other.arm) && arms.contains(&other.base) && key(other) == key(item)
-            };
-            if !items.iter().any(|other| is_of_both(&other)) {
-                let sides = [0, 1].map(|side| rounds(figures, &arms[side], item));
-                family.add_noise(&item.column.to_string(), Scale::Ratio, sides);
-            }
-        }
-    }
-}
-
-/// What is compared beside a published figure, because that one takes in what is not the engine's:
-/// machine-wide CPU the other processes, the directory the log.
-pub(super) fn companions(headline: &Headline) -> &'static [Companion] {
-    match headline.column {
-        _ if headline.clients.is_some() => &[],
-        Column::McpuPerInsert | Column::McpuPerTransaction => {
-            &[Companion::OwnCpu, Companion::SettledCpu]
-        }
-        Column::Size => &[Companion::Tables],
-        _ => &[],
-    }
-}
-
-/// A figure beside a published one.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Companion {
-    OwnCpu,
-    SettledCpu,
-    Tables,
-}
-
-impl Companion {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Companion::OwnCpu => "  own CPU per op",
-            Companion::SettledCpu => "  with settling",
-            Companion::Tables => "  tables, settled",
-        }
-    }
-
-    /// What is judged of it.
-    pub(super) fn sides(self, figures: &Figures<'_>, headline: &Headline) -> Sides {
-        let driver_us = figures.driver_us(headline.phase);
-        let value = |result: &CellResult| {
-            let phase = result.phase(headline.phase);
-            match self {
-                Companion::OwnCpu => Some(cpu_us_per_operation(phase) - driver_us),
-                Companion::SettledCpu => Some(settled_cpu_us_per_operation(phase) - driver_us),
-                Companion::Tables => table_gb(phase),
-            }
-        };
-        let arms = [headline.arm.as_str(), headline.base.as_str()];
-        Sides {
-            kind: self.name().to_owned(),
-            scale: Scale::Ratio,
-            values: arms.map(|arm| figures.rounds(arm, value)),
-            again: arms.map(|arm| figures.rounds_again(arm, value)),
-            other_day: figures.apart(arms),
-        }
-    }
-}
-
-/// The table of all headlines, a sentence for each, and what they are to be doubted for.
-pub(super) fn render(record: &RunRecord, judged: &Judgements<'_>) -> String {
-    let mut text = String::new();
-    let grid = grid(record, judged);
-    if !grid.rows.is_empty() {
-        text = grid.text();
-        sentences(judged).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
-    }
-    let doubts = doubts(record);
-    if grid.rows.is_empty() && doubts.is_empty() {
-        let (repeats, foreign) = (super::repeats(record.plan.repeats), foreign_percent_max(record));
-        text =
-            format!("  {repeats}; other processes took at most {} % of the CPUs", figure(foreign));
-    }
-    doubts.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
-    text.trim_start_matches('\n').to_owned()
-}
-
-/// What a measured ratio comes to, claim by claim.
-pub(crate) fn sentences(judged: &Judgements<'_>) -> Vec<String> {
-    let says = |Claimed { item, comparison, .. }: &Claimed<'_>| {
-        sentence(&item.claim, &name_of(item), item.published, comparison.as_ref())
-    };
-    judged.headlines.iter().map(says).collect()
-}
-
-/// The headlines that the scale of a run is held against.
-pub fn headlines(record: &RunRecord) -> impl Iterator<Item = &Headline> {
-    let claims = record.plan.claims();
-    record.plan.experiment.headlines.iter().filter(move |item| applies(item.claims, claims))
-}
-
-/// Of which figure a headline is, with the number of clients where there are several.
-fn name_of(item: &Headline) -> String {
-    match item.clients {
-        Some(1) => format!("{} at 1 client", item.column),
-        Some(clients) => format!("{} at {clients} clients", item.column),
-        None => item.column.name().to_owned(),
-    }
-}
-
-/// Why the comparison is to be doubted: few repeats, other processes.
-pub fn doubts(record: &RunRecord) -> Vec<String> {
-    let mut lines = Vec::new();
-    if record.plan.repeats < REPEATS_WANTED {
-        let repeats = super::repeats(record.plan.repeats);
-        lines.push(format!(
-            "({repeats}: directions, no verdicts; --repeats {REPEATS_WANTED} is the least that can \
-             decide)"
-        ));
-    }
-    if let Some(foreign) = disturbance_percent(record) {
-        lines.push(format!(
-            "THE MACHINE WAS NOT QUIET: other processes took up to {} % of its CPUs during a \
-             phase. Only sizes and the process's own CPU can be believed; measure again.",
-            figure(foreign)
-        ));
-    }
-    lines
-}
-
-/// The published ratios beside ours.
-pub(crate) fn grid(record: &RunRecord, judged: &Judgements<'_>) -> Grid {
-    let experiment = &record.plan.experiment;
-    let mut rows = Vec::new();
-    for Claimed { item, comparison, beside } in &judged.headlines {
-        rows.push(row(experiment, item, &name_of(item), comparison.as_ref()));
-        for (name, comparison) in beside {
-            rows.push(row(experiment, item, name, Some(comparison)));
-        }
-    }
-    let mut columns = vec![("phase", Align::Left), ("figure", Align::Left), ("ratio", Align::Left)];
-    columns.extend(CLAIM_COLUMNS);
-    Grid::new(&columns, rows)
-}
-
 /// The columns of a claim, from the published ratio on.
 pub(crate) const CLAIM_COLUMNS: [(&str, Align); 6] = [
     ("published", Align::Right),
@@ -373,51 +202,6 @@ fn without_ratio(
         repeats(judged, verdict),
         direction(verdict).to_owned(),
     ]
-}
-
-/// The largest share of the CPUs that other processes took in a phase of an arm, percent, where it
-/// is large enough to doubt the figures.
-pub fn disturbance_percent(record: &RunRecord) -> Option<f64> {
-    Some(foreign_percent_max(record)).filter(|foreign| *foreign > FOREIGN_PERCENT_MAX)
-}
-
-/// The largest share of the CPUs that other processes took in a phase of an arm.
-fn foreign_percent_max(record: &RunRecord) -> f64 {
-    let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
-    results
-        .filter(|result| result.spec.purpose == Purpose::Measure)
-        .flat_map(|result| {
-            let cpus = result.machine.cpus;
-            [&result.load, &result.query].map(|phase| phase.usage.foreign_percent(cpus))
-        })
-        .fold(0.0, f64::max)
-}
-
-fn row(
-    experiment: &Experiment,
-    item: &Headline,
-    figure: &str,
-    comparison: Option<&Comparison>,
-) -> Vec<String> {
-    let mut row = vec![
-        item.phase.to_string(),
-        figure.to_owned(),
-        format!(
-            "{} / {}",
-            published_name(experiment, &item.arm),
-            published_name(experiment, &item.base)
-        ),
-    ];
-    row.extend(claim_cells(item.published, comparison, "not measured"));
-    row
-}
-
-/// An arm with what the published tables call it, where that differs.
-pub(crate) fn published_name(experiment: &Experiment, arm: &str) -> String {
-    match experiment.arm(arm).and_then(|arm| arm.published_as.as_deref()) {
-        Some(name) if name != arm => format!("{arm} ({name})"),
-        _ => arm.to_owned(),
-    }
 }
 
 /// A verdict on a claim in a table.

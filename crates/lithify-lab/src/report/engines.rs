@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::tables::{Align, table};
 use crate::adapter::Capabilities;
-use crate::run::engine::Provider;
+use crate::adapter::provider::Provider;
 
 /// An engine in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::adapter::EngineName;
     use crate::engines::elsewhere;
-    use crate::run::engine::find;
+    use crate::engines::registry::find;
 
     #[test]
     fn engines_say_what_they_can_do_and_missing_ones_how_to_get_them() {

@@ -1,10 +1,12 @@
 //! From raw results to figures: per cell, and per arm over its repeats.
 
+pub use lithify_report::Spread;
+pub use lithify_report::figure::{figure, figure_or_dash};
+
 use super::days;
 use crate::experiment::{Column, Phase};
-use crate::run::RunRecord;
-use crate::run::cell::{CellResult, PhaseResult, Purpose};
-use crate::statistics;
+use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
+use crate::linkbench::record::LinkBenchRecord;
 use crate::statistics::verdicts::Rounds;
 
 /// What the driver itself costs, from the calibration; zeros without one.
@@ -33,7 +35,7 @@ pub struct Figures<'a> {
 
 impl<'a> Figures<'a> {
     /// Sorts out what counts.
-    pub fn of(record: &'a RunRecord) -> Figures<'a> {
+    pub fn of(record: &'a LinkBenchRecord) -> Figures<'a> {
         let valid = |purpose: Purpose| {
             record.cells.iter().filter_map(|cell| cell.result.as_ref()).filter(move |result| {
                 result.spec.purpose == purpose && result.violation().is_none()
@@ -165,43 +167,6 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// A figure over repeats.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The middle one; the mean of the middle two when their number is even.
-    pub median: f64,
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-    /// How many.
-    pub count: usize,
-}
-
-impl Spread {
-    /// The spread of finite values; `None` without any.
-    pub fn of(mut values: Vec<f64>) -> Option<Spread> {
-        values.retain(|value| value.is_finite());
-        values.sort_by(f64::total_cmp);
-        let (first, last) = (*values.first()?, *values.last()?);
-        let median = statistics::median(&values)?;
-        Some(Spread { median, min: first, max: last, count: values.len() })
-    }
-
-    /// The median for people, with the range where there are several.
-    pub fn with_range(&self) -> String {
-        if self.count == 1 {
-            return figure(self.median);
-        }
-        format!("{} [{}, {}]", figure(self.median), figure(self.min), figure(self.max))
-    }
-
-    /// True when the two ranges have a value in common.
-    pub fn overlaps(&self, other: &Spread) -> bool {
-        self.min <= other.max && other.min <= self.max
-    }
-}
-
 /// CPU of the process per operation, microseconds, the driver's included.
 pub fn cpu_us_per_operation(phase: &PhaseResult) -> f64 {
     let process_us = phase.usage.process_cpu.total_us().saturating_sub(phase.sampler_us);
@@ -266,28 +231,4 @@ pub fn column_value(phase: &PhaseResult, column: Column) -> Option<f64> {
         Column::UpdateLink => p99("UPDATE_LINK"),
         Column::GetLinksList => p99("GET_LINKS_LIST"),
     }
-}
-
-/// A figure for people: whole from 100 on, three significant digits below, five decimals at most.
-pub fn figure(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        s if !s.is_finite() => return "-".to_owned(),
-        s if s >= 99.95 => 0,
-        s if s >= 9.995 => 1,
-        s if s >= 0.9995 => 2,
-        s if s >= 0.09995 => 3,
-        s if s >= 0.009995 => 4,
-        _ => 5,
-    };
-    let text = format!("{value:.digits$}");
-    match text.trim_start_matches('-').trim_matches(['0', '.']) {
-        "" => "0".to_owned(),
-        _ => text,
-    }
-}
-
-/// [`figure`], or a dash for what is not there.
-pub fn figure_or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), figure)
 }

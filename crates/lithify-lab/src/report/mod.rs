@@ -1,224 +1,31 @@
-//! Reports: the published tables with our figures in them, and the comparison under them.
+//! Parts of reports that kinds of workload share.
 //!
 //! Owns: the arithmetic from raw results to published figures ([`figures`]), published claims
-//! ([`compare`]), two sides measured in turn with their A/A controls ([`paired`]), all that a report
-//! judges together (`judged`), targets ([`floors`]), the days of measurement ([`days`]), two arms
-//! figure by figure ([`pairs`]), one against the better of several arms of an engine
-//! ([`better_of`]), all pairs at a glance ([`glance`]),
-//! the tables ([`tables`]), what engines cost in processes of their own ([`servers`]), open-loop
-//! latencies ([`open_loop`]), what changes with the number of clients ([`clients`]), what arms are
-//! run under ([`conditions`]), what becomes of them with age ([`ageing`]) and at their end
-//! ([`dropping`]), the gates that a scale has to pass ([`gates`]), the checks ([`checks`]), the
-//! driver against what was published (`workload`), the fairness card ([`card`]), the CSV ([`csv`])
-//! and the list of engines
-//! ([`engines`]).
+//! ([`compare`]), two sides measured in turn with their A/A controls ([`paired`]), targets
+//! ([`floors`]), the days of measurement ([`days`]), one arm against the better of several arms of
+//! an engine ([`better_of`]), tables ([`tables`]), what the figures were taken on ([`card`]) and the
+//! list of engines ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
-//! rendered again at any time. A cell that failed or whose oracle found a violation is named and
-//! counts in no figure. Does not measure and does not read files.
+//! rendered again at any time. Does not measure and does not read files.
 
-pub mod ageing;
 pub mod better_of;
-mod better_pairs;
 pub mod card;
-pub mod checks;
-pub mod clients;
 pub mod compare;
-pub mod conditions;
 pub(crate) mod cross_counts;
-pub mod csv;
 pub mod days;
-pub mod dropping;
 pub mod engines;
 pub mod figures;
 pub mod floors;
-pub mod gates;
-pub mod glance;
-pub(crate) mod judged;
-pub mod open_loop;
 pub mod paired;
-pub mod pairs;
-pub mod servers;
 pub mod tables;
-#[cfg(test)]
-mod tests;
-mod workload;
 
 use std::fmt::Write as _;
 
-use crate::experiment::{Pair, Phase, Source};
-use crate::run::RunRecord;
-use figures::Figures;
-use judged::Judgements;
-
-/// The whole report as text.
-pub fn render(record: &RunRecord) -> String {
-    let figures = Figures::of(record);
-    let judged = Judgements::of(record, &figures);
-    let experiment = &record.plan.experiment;
-    let mut text = String::new();
-    let mut line = |part: &str| {
-        text.push_str(part.trim_end());
-        text.push('\n');
-    };
-    let source = experiment.source.as_ref();
-    line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
-    line("");
-    line(&card::render(record));
-    if let Some(floors) = floors_of_pairs(&figures, &judged) {
-        line("");
-        let doubt = compare::disturbance_percent(record).map(|foreign| {
-            format!(" (NOT QUIET: other processes took {} % of the CPUs)", figures::figure(foreign))
-        });
-        let doubt = doubt.unwrap_or_default();
-        line(&format!("Targets of the pairs, missed ones first{doubt}: {floors}"));
-    }
-    for phase in [Phase::Load, Phase::Query] {
-        line("");
-        line(&heading(record, phase));
-        line(&tables::published_columns(record, &figures, phase).text());
-        for published in tables::published(record, phase) {
-            let date = experiment.source.as_ref().map_or("", |source| source.date.as_str());
-            line(&format!("as published ({date}):"));
-            line(&published.text());
-        }
-        line("");
-        line(&format!("{phase}: what an operation costs this process"));
-        line(&tables::process_columns(record, &figures, phase).text());
-    }
-    let beyond = beyond_the_tables(record, &figures, &judged);
-    for part in beyond.into_iter().chain(clients::render(record, &figures)) {
-        line(&part);
-    }
-    line("");
-    line("Levels at the end of the queries (first valid repeat of each arm)");
-    line(&tables::levels(record).text_or("  the engine has no levels"));
-    line(&tables::shape(record));
-    line("");
-    line("What the engine booked until then");
-    line(&tables::causes(record).text_or("  the engine books no causes"));
-    line("");
-    line("Checks");
-    line(&checks::render(record, &figures));
-    judged_parts(record, &judged).iter().for_each(|part| line(part));
-    line("");
-    line("To be read with");
-    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
-    line("Not reproduced");
-    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
-    text
-}
-
-/// All pairs, each pair, the published claims, and what the verdicts rest on.
-fn judged_parts(record: &RunRecord, judged: &Judgements<'_>) -> Vec<String> {
-    let mut parts = Vec::new();
-    if let Some(glance) = glance::render(judged) {
-        parts.push(format!("\n{}\n{glance}", glance::HEADING));
-    }
-    parts.extend(measured_pairs(record, judged));
-    let heading = match record.plan.experiment.headlines.is_empty() {
-        true => "How far the figures can be believed",
-        false => "Published against measured",
-    };
-    parts.push(format!("\n{heading}\n{}", compare::render(record, judged)));
-    let basis = judged.basis.text();
-    if !basis.is_empty() {
-        parts.push(format!("\n{VERDICTS_HEADING}\n{basis}"));
-    }
-    parts
-}
-
-/// The pairs of which both arms have results: others were not chosen or were skipped.
-pub(crate) fn pairs_with_results<'a>(
-    record: &'a RunRecord,
-    figures: &Figures<'_>,
-) -> impl Iterator<Item = &'a Pair> + use<'a> {
-    let measured = |arm: &String| !figures.results(arm).is_empty();
-    let pairs = record.plan.experiment.pairs.iter();
-    let pairs: Vec<_> = pairs.filter(|p| measured(&p.arm) && measured(&p.base)).collect();
-    pairs.into_iter()
-}
-
-/// The pairs of arms, then arms against the better of several bases, each with an empty line and a
-/// heading before it.
-fn measured_pairs(record: &RunRecord, judged: &Judgements<'_>) -> Vec<String> {
-    let part = |(pair, lines): &(&Pair, Vec<pairs::Line>)| {
-        format!("\n{} : {}\n{}", pair.arm, pair.base, pairs::grid(pair, lines).text())
-    };
-    let mut parts: Vec<String> = judged.pairs.iter().map(part).collect();
-    let better = better_pairs::grids(&record.plan.experiment, judged);
-    parts.extend(better.iter().map(|(heading, grid)| format!("\n{heading}\n{}", grid.text())));
-    parts
-}
-
-/// What no pair may miss.
-fn floors_of_pairs(figures: &Figures<'_>, judged: &Judgements<'_>) -> Option<String> {
-    let pairs = judged.pairs.iter();
-    let cells: Vec<_> =
-        pairs.flat_map(|(pair, lines)| pairs::floors(figures, pair, lines)).collect();
-    floors::render(&cells)
-}
+use crate::experiment::Source;
 
 /// What stands over the rules of the verdicts.
 pub(crate) const VERDICTS_HEADING: &str = "What the verdicts rest on (docs/reports.md)";
-
-/// What stands over the gates.
-pub(crate) const GATES_HEADING: &str = "query: gates of the scale, by the counters of each cell";
-
-/// What stands over the open loop.
-pub(crate) const OPEN_LOOP_HEADING: &str =
-    "open loop: latency from the intended start, ms (medians over the repeats)";
-
-/// Processes of engines, the gates, the conditions and the open loop, each with an empty line and a
-/// heading before it; nothing for engines without, a scale that claims nothing, arms without
-/// conditions and no open loops.
-fn beyond_the_tables(
-    record: &RunRecord,
-    figures: &Figures<'_>,
-    judged: &Judgements<'_>,
-) -> Vec<String> {
-    let parts = [
-        ("engines with processes of their own, apart", servers::render(record, figures)),
-        (GATES_HEADING, gates::grid(record, figures).map(|grid| grid.text())),
-        (
-            "conditions of the arms: device, the driver's own log, allocator",
-            conditions::render(record, figures),
-        ),
-        ("memory by cache turnovers", conditions::memory(record, figures)),
-        (
-            "file systems of the arms: GB of the files, and used by the file system's own account",
-            conditions::file_systems(record, figures),
-        ),
-        (ageing::HEADING, ageing::render(record, figures)),
-        (dropping::HEADING, dropping::render(record, figures, judged)),
-        (OPEN_LOOP_HEADING, open_loop::grid(record, figures).map(|grid| grid.text())),
-    ];
-    parts
-        .into_iter()
-        .filter_map(|(heading, text)| Some(format!("\n{heading}\n{}", text?)))
-        .collect()
-}
-
-pub(crate) fn heading(record: &RunRecord, phase: Phase) -> String {
-    let Some(spec) = record.plan.cells.iter().find(|cell| cell.arm != "driver") else {
-        return phase.to_string();
-    };
-    let mut heading = match phase {
-        Phase::Load => format!("load: {} nodes, {} clients", spec.nodes, spec.loaders),
-        Phase::Query => format!("query: {} s, {} clients", spec.query_seconds, spec.requesters),
-    };
-    // Writing to a String cannot fail.
-    let _ = write!(
-        heading,
-        " (medians of {}; size and rss in GB of 10^9 bytes",
-        repeats(record.plan.repeats)
-    );
-    if phase == Phase::Query {
-        heading.push_str("; p99 in ms");
-    }
-    heading.push(')');
-    heading
-}
 
 /// What an experiment is, asks, and answers.
 pub(crate) fn opening(title: &str, scale: &str, question: &str, source: Option<&Source>) -> String {

@@ -4,6 +4,9 @@
 //! report judges ([`Family`]), and what is said under the tables ([`Basis`]). The rule is in
 //! [`verdicts`]. Pure. Which figures there are is not known here.
 
+pub(crate) use lithify_report::figure::signed;
+use lithify_report::{Bounds, Effect};
+
 use super::figures::{Spread, figure};
 use crate::statistics::Interval;
 use crate::statistics::verdicts::{
@@ -126,30 +129,43 @@ impl Comparison {
     }
 }
 
-/// A ratio or a difference with its interval.
-pub(crate) fn ratio_text(judged: &Judged) -> String {
-    let is_difference = judged.scale.is_difference();
-    let effect = if is_difference { judged.difference } else { judged.ratio };
-    let number: fn(f64) -> String = if is_difference { signed } else { figure };
-    match (effect, judged.interval, judged.range) {
-        (None, _, _) => "-".to_owned(),
-        (Some(effect), Some(Interval { low, high }), _) => {
-            format!("{} [{}, {}]", number(effect), number(low), number(high))
-        }
-        (Some(effect), None, Some(Interval { low, high })) => {
-            format!("{} ({} to {})", number(effect), number(low), number(high))
-        }
-        (Some(effect), None, None) => number(effect),
+impl From<&Judged> for lithify_report::Cell {
+    fn from(judged: &Judged) -> lithify_report::Cell {
+        let is_difference = judged.scale.is_difference();
+        let value = if is_difference { judged.difference } else { judged.ratio };
+        let Some(value) = value else { return lithify_report::Cell::Missing };
+        let bounds = match (judged.interval, judged.range) {
+            (Some(Interval { low, high }), _) => Bounds::Interval(low, high),
+            (None, Some(Interval { low, high })) => Bounds::Range(low, high),
+            (None, None) => Bounds::Unknown,
+        };
+        lithify_report::Cell::Effect(Effect { value, is_difference, bounds })
     }
 }
 
-/// A difference: its sign tells it from a ratio.
-pub(crate) fn signed(value: f64) -> String {
-    match figure(value) {
-        text if value > 0.0 => format!("+{text}"),
-        text if text == "0" => "+0".to_owned(),
-        text => text,
+impl From<Better> for lithify_report::Better {
+    fn from(better: Better) -> lithify_report::Better {
+        match better {
+            Better::Higher => lithify_report::Better::Higher,
+            Better::Lower => lithify_report::Better::Lower,
+        }
     }
+}
+
+impl From<Outcome> for lithify_report::Verdict {
+    fn from(outcome: Outcome) -> lithify_report::Verdict {
+        match outcome {
+            Outcome::Better => lithify_report::Verdict::Better,
+            Outcome::Worse => lithify_report::Verdict::Worse,
+            Outcome::NotSignificant => lithify_report::Verdict::NotSignificant,
+            Outcome::DirectionOnly(_) => lithify_report::Verdict::DirectionOnly,
+        }
+    }
+}
+
+/// A ratio or a difference with its interval.
+pub(crate) fn ratio_text(judged: &Judged) -> String {
+    lithify_report::Cell::from(judged).text()
 }
 
 pub(crate) fn shown_text(judged: &Judged) -> String {

@@ -3,77 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+pub use lithify_report::grid::{Align, Grid, table};
 
 use super::figures::{
     Figures, cpu_us_per_operation, figure, figure_or_dash, settled_cpu_us_per_operation,
     slowed_percent, table_gb,
 };
-use super::{ageing, conditions, gates};
 use crate::experiment::{Experiment, Phase, PublishedTable};
-use crate::run::RunRecord;
-use crate::run::cell::{CellResult, CellSpec, PhaseResult, Purpose};
+use crate::linkbench::cell::{CellResult, CellSpec, PhaseResult, Purpose};
+use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::{ageing, conditions, gates};
 use crate::statistics::steady_tag;
 
-/// How a column is aligned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Figures.
-    Right,
-}
-
-/// Renders rows under a header, without lines, as wide as it needs to be.
-pub fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |text: &str, align| {
-        Cell::new(text).set_alignment(match align {
-            Align::Left => CellAlignment::Left,
-            Align::Right => CellAlignment::Right,
-        })
-    };
-    table.set_header(columns.iter().map(|(name, align)| cell(name, *align)));
-    for row in rows {
-        debug_assert_eq!(row.len(), columns.len());
-        table.add_row(row.iter().zip(columns).map(|(text, (_, align))| cell(text, *align)));
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-/// A table before it is printed or drawn: columns with their alignment, rows of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grid {
-    /// Headings.
-    pub columns: Vec<(String, Align)>,
-    /// Rows, each as wide as the headings.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Grid {
-    /// A table of `rows` under `columns`.
-    pub fn new(columns: &[(&str, Align)], rows: Vec<Vec<String>>) -> Grid {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Grid { columns, rows }
-    }
-
-    /// As [`table`] renders it.
-    pub fn text(&self) -> String {
-        let columns: Vec<(&str, Align)> =
-            self.columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-        table(&columns, &self.rows)
-    }
-
-    /// As text, or `none` when there are no rows.
-    pub fn text_or(&self, none: &str) -> String {
-        if self.rows.is_empty() { none.to_owned() } else { self.text() }
-    }
-}
-
 /// The published table of a phase with our figures: medians over the valid repeats.
-pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
+pub fn published_columns(record: &LinkBenchRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
     let mut columns: Vec<(&str, Align)> =
         phase.columns().iter().map(|column| (column.name(), Align::Right)).collect();
     columns.push(("engine", Align::Left));
@@ -93,7 +36,7 @@ pub fn published_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase
 }
 
 /// The tables as they were published; none when there is none of that phase for this scale.
-pub fn published(record: &RunRecord, phase: Phase) -> Vec<Grid> {
+pub fn published(record: &LinkBenchRecord, phase: Phase) -> Vec<Grid> {
     let experiment = &record.plan.experiment;
     experiment
         .published_tables(phase, record.plan.claims())
@@ -119,7 +62,7 @@ fn published_table(experiment: &Experiment, published: &PublishedTable) -> Grid 
 }
 
 /// What is wrong with an arm's row: failed and void repeats, gates not passed.
-fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) -> String {
+fn remark(record: &LinkBenchRecord, figures: &Figures<'_>, arm: &str, phase: Phase) -> String {
     let is_of_arm = |spec: &CellSpec| spec.arm == arm && spec.purpose == Purpose::Measure;
     let cells = record.cells.iter().filter(|cell| is_of_arm(&cell.spec));
     let failed = cells.clone().filter(|cell| cell.failure.is_some()).count();
@@ -148,7 +91,7 @@ fn remark(record: &RunRecord, figures: &Figures<'_>, arm: &str, phase: Phase) ->
 
 /// True CPU per operation less the driver's, context switches, the process's own I/O, and whether
 /// the throughput was steady.
-pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
+pub fn process_columns(record: &LinkBenchRecord, figures: &Figures<'_>, phase: Phase) -> Grid {
     let driver_us = figures.driver_us(phase);
     let operations = |phase: &PhaseResult| phase.operations as f64;
     let mut columns = vec![
@@ -212,7 +155,7 @@ pub fn process_columns(record: &RunRecord, figures: &Figures<'_>, phase: Phase) 
     Grid::new(&columns, rows)
 }
 
-fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
+fn rate_names(record: &LinkBenchRecord, phase: Phase) -> Vec<String> {
     let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
     let mut names: Vec<String> =
         results.flat_map(|result| result.phase(phase).rates.keys().cloned()).collect();
@@ -222,7 +165,7 @@ fn rate_names(record: &RunRecord, phase: Phase) -> Vec<String> {
 }
 
 /// The levels of each arm with their codecs, at the end of the queries.
-pub fn levels(record: &RunRecord) -> Grid {
+pub fn levels(record: &LinkBenchRecord) -> Grid {
     let columns = [
         ("engine", Align::Left),
         ("level", Align::Left),
@@ -261,7 +204,7 @@ pub fn levels(record: &RunRecord) -> Grid {
 }
 
 /// What each arm's engine booked by cause, from open to the end of the queries.
-pub fn causes(record: &RunRecord) -> Grid {
+pub fn causes(record: &LinkBenchRecord) -> Grid {
     let columns = [
         ("engine", Align::Left),
         ("cause", Align::Left),
@@ -298,7 +241,7 @@ pub fn causes(record: &RunRecord) -> Grid {
 const LEVELS_MIN: usize = 3;
 
 /// Whether all arms have the same number of levels, and enough of them.
-pub fn shape(record: &RunRecord) -> String {
+pub fn shape(record: &LinkBenchRecord) -> String {
     let figures = Figures::of(record);
     let mut counts: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for arm in &record.plan.arms {

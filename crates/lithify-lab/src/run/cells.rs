@@ -22,7 +22,7 @@ use super::estimate::{Effort, Pace};
 use super::file_system::{self, CellFileSystem, FileSystemRequest};
 use super::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
 use super::progress::Announcer;
-use super::store::{Store, note_seconds, write_atomically};
+use super::store::{Store, note_seconds};
 use crate::adapter::EngineName;
 use crate::experiment::WorkloadKind;
 
@@ -374,7 +374,7 @@ impl<P: RunPlan> PlanRunner<'_, P> {
             super::require_free(data, P::needed_bytes(cell), ", or take a smaller scale")?;
             let directory = DataDirectory::create(&data.join(format!("{}.data", cell.id())))?;
             let database = directory.engine_directory()?;
-            let allocator = super::engine::allocator_for(P::engine(cell), None);
+            let allocator = crate::engines::registry::allocator_for(P::engine(cell), None);
             let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
             allocator.require(&self.program.path)?;
             Ok(Place { directory, database, environment: allocator.environment() })
@@ -417,30 +417,6 @@ pub fn read_run<P: RunPlan>(path: &Path) -> Result<Option<Run<P>>, RunError> {
         run.entries.interrupted = run.entries.cells.len() < run.plan.cells().len();
     }
     Ok(Some(run))
-}
-
-/// Writes the report of a run beside the runs: text, tables of figures by the ends of their names,
-/// the record. Gives the files.
-///
-/// # Errors
-/// The operating system's.
-pub fn write_report<P: RunPlan>(
-    results: &Path,
-    run: &Run<P>,
-    text: &str,
-    tables: &[(&str, String)],
-) -> Result<Vec<PathBuf>, RunError> {
-    let file = |end: &str| results.join(format!("{}{end}", run.plan.name()));
-    let json = file(".json");
-    let line = serde_json::to_string(run)
-        .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;
-    let mut contents = vec![(file(".txt"), text.to_owned())];
-    contents.extend(tables.iter().map(|(end, table)| (file(end), table.clone())));
-    contents.push((json, format!("{line}\n")));
-    for (path, text) in &contents {
-        write_atomically(path, text.as_bytes())?;
-    }
-    Ok(contents.into_iter().map(|(path, _)| path).collect())
 }
 
 #[cfg(test)]

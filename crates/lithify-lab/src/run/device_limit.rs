@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
-use super::cell::{CellSpec, EngineSettings};
 use super::control_group::{self, Group, mount_point, own_group};
-use super::engine::SLOW_FILES;
 use crate::adapter::EngineName;
+use crate::adapter::settings::EngineSettings;
+use crate::engines::registry::SLOW_FILES;
 use crate::experiment::{DeviceRates, DeviceSpeed};
 
 /// How the device of a cell was slowed; part of its result.
@@ -43,9 +43,13 @@ impl DeviceLimit {
     ///
     /// # Errors
     /// `why`, when the engine slows no files.
-    pub fn by_files(spec: &CellSpec, why: RunError) -> Result<DeviceLimit, RunError> {
-        if spec.engine == EngineName::lithify() {
-            return Ok(DeviceLimit { speed: spec.device, disk: None });
+    pub fn by_files(
+        engine: &EngineName,
+        speed: DeviceSpeed,
+        why: RunError,
+    ) -> Result<DeviceLimit, RunError> {
+        if *engine == EngineName::lithify() {
+            return Ok(DeviceLimit { speed, disk: None });
         }
         Err(why)
     }
@@ -236,17 +240,17 @@ mod tests {
 
     #[test]
     fn without_groups_an_engine_may_slow_its_own_files() {
-        let mut spec = crate::run::sample::plan(&EngineName::lithify(), 1).cells[1].clone();
-        spec.device = DeviceSpeed::SlowSsd;
-        let own = DeviceLimit::by_files(&spec, refusal("no groups")).expect("slows them");
+        let by_files =
+            |engine| DeviceLimit::by_files(&engine, DeviceSpeed::SlowSsd, refusal("no groups"));
+        let own = by_files(EngineName::lithify()).expect("slows them");
         assert!(own.describe().starts_with("slow-ssd (10000 operations/s, reads"), "{own:?}");
-        let settings = own.settings(&spec.settings);
-        assert!(settings.direct_reads && !spec.settings.direct_reads);
+        let asked = EngineSettings::small();
+        let settings = own.settings(&asked);
+        assert!(settings.direct_reads && !asked.direct_reads);
         assert_eq!(settings.options[SLOW_FILES], "slow-ssd");
         let by_group = DeviceLimit { disk: Some("8:0".into()), ..own };
-        assert_eq!(by_group.settings(&spec.settings), spec.settings);
-        spec.engine = EngineName::new("rocksdb");
-        let error = DeviceLimit::by_files(&spec, refusal("no groups")).expect_err("cannot");
+        assert_eq!(by_group.settings(&asked), asked);
+        let error = by_files(EngineName::new("rocksdb")).expect_err("cannot");
         assert!(error.to_string().starts_with("the device cannot be slowed: no groups; run where"));
     }
 

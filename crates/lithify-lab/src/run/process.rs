@@ -21,27 +21,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::RunError;
-use super::cell::{CellDevice, CellJob, CellMemory, CellResult, CellSpec, ProgressLine};
-use super::device_limit::{DeviceController, DeviceGroup, DeviceLimit};
 use super::file_system::{CellFileSystem, FileSystemRequest, Mounted};
-use super::memory_limit::{Controller, MemoryGroup, MemoryLimit};
 use super::stillness::Stillness;
-use super::store::{Stored, read_result};
+use crate::run::progress::ProgressLine;
 
 /// A program with the arguments that make it run one cell.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
     pub path: PathBuf,
+    /// The kind of run that its jobs are of.
+    pub kind: &'static str,
     /// Its arguments.
     pub arguments: Vec<OsString>,
     /// Variables of its environment beside those of this process.
     pub environment: Vec<(&'static str, &'static str)>,
 }
-
-/// The C library keeps freed blocks of a cache in one arena per thread, and its memory grows to
-/// two or three times what is in use. Under a limit that would be memory that nobody can use.
-const ONE_ARENA: [(&str, &str); 1] = [("MALLOC_ARENA_MAX", "1")];
 
 impl Program {
     /// A hash of the executable: figures of different builds are not mixed.
@@ -52,17 +47,6 @@ impl Program {
         let bytes = fs::read(&self.path).map_err(|error| RunError::io(&self.path, error))?;
         Ok(format!("{:016x}", twox_hash::XxHash3_64::oneshot(&bytes)))
     }
-}
-
-/// How a cell ended.
-#[derive(Debug)]
-pub enum CellEnd {
-    /// With a result, which is on disk.
-    Finished(Box<CellResult>),
-    /// Its process failed; how, and its last words.
-    Failed(String),
-    /// The run was stopped.
-    Interrupted,
 }
 
 /// How often the parent looks for an interrupt and for the end of the child.
@@ -76,97 +60,6 @@ const LOG_TAIL_BYTES: usize = 16 << 10;
 
 /// Marks a data directory as ours: another one is never removed.
 const MARKER: &str = "LITHIFY-CELL";
-
-/// How the device of a cell is slowed that asks for it, and the group that does it, where one can
-/// be made.
-fn slowed_device(
-    spec: &CellSpec,
-    data: &Path,
-) -> Result<Option<(DeviceLimit, Option<DeviceGroup>)>, RunError> {
-    if spec.device.is_fast() {
-        return Ok(None);
-    }
-    let group = DeviceController::find(data).and_then(|controller| {
-        // Those that a killed run left and that are still in use hold back nobody but their own.
-        controller.remove_stale();
-        controller.create(spec.device)
-    });
-    Ok(Some(match group {
-        Ok(group) => (group.limit().clone(), Some(group)),
-        Err(why) => (DeviceLimit::by_files(spec, why)?, None),
-    }))
-}
-
-/// The program of a cell: with its allocator, and under a limit with one arena.
-fn program_of(program: &Program, spec: &CellSpec, limited: bool) -> Result<Program, RunError> {
-    spec.allocator.require(&program.path)?;
-    let mut own = program.clone();
-    own.environment.extend(spec.allocator.environment());
-    if limited {
-        own.environment.extend(ONE_ARENA);
-    }
-    Ok(own)
-}
-
-/// Runs one cell in a process of its own; its data directory is under `data` and gone afterwards,
-/// and so are its file system, when it has one of its own, and the groups that limit its memory,
-/// when `memory` says that it gets one, and slow its device.
-///
-/// # Errors
-/// The data directory or the log cannot be made, the program cannot be started. What goes wrong
-/// in the child is [`CellEnd::Failed`], and so is a condition that cannot be had here.
-pub fn run_cell(
-    program: &Program,
-    spec: &CellSpec,
-    data: &Path,
-    memory: Option<(&Controller, MemoryLimit)>,
-    [result_path, log_path]: [&Path; 2],
-    interrupt: &AtomicBool,
-    progress: &mut dyn FnMut(&ProgressLine),
-) -> Result<CellEnd, RunError> {
-    let group = match &memory {
-        Some((controller, limit)) => Some(controller.create(limit.limit_bytes())?),
-        None => None,
-    };
-    let mut directory = DataDirectory::create(&data.join(format!("{}.data", spec.id)))?;
-    let conditions = directory.mount(spec.file_system.as_ref()).and_then(|()| {
-        let device = slowed_device(spec, data)?;
-        Ok((device, program_of(program, spec, group.is_some())?))
-    });
-    let (device, program) = match conditions {
-        Ok(conditions) => conditions,
-        Err(why) => return Ok(CellEnd::Failed(why.to_string())),
-    };
-    let job = CellJob {
-        spec: spec.clone(),
-        data_directory: directory.engine_directory()?,
-        file_system: directory.file_system().cloned(),
-        result_path: absolute(result_path)?,
-        parent: std::process::id(),
-        memory: memory
-            .zip(group.as_ref())
-            .map(|((_, limit), group)| CellMemory { limit, group: group.path().to_owned() }),
-        device: device.as_ref().map(|(limit, group)| CellDevice {
-            limit: limit.clone(),
-            group: group.as_ref().map(|group| group.path().to_owned()),
-        }),
-    };
-    let end = run_job(&program, &job, log_path, interrupt, progress)?;
-    let kills = group.as_ref().map_or(0, MemoryGroup::out_of_memory_kills);
-    Ok(match end {
-        JobEnd::Interrupted => CellEnd::Interrupted,
-        JobEnd::Failed(why) if kills > 0 => CellEnd::Failed(format!(
-            "{why}; its memory was full: nothing could be reclaimed under the limit of {} MiB",
-            group.map_or(0, |group| group.limit_bytes()) >> 20
-        )),
-        JobEnd::Failed(why) => CellEnd::Failed(why),
-        JobEnd::Succeeded => match read_result(result_path, &spec.hash()) {
-            Stored::Finished(result) => CellEnd::Finished(result),
-            Stored::Absent => CellEnd::Failed("it left no result".to_owned()),
-            Stored::Unusable(why) => CellEnd::Failed(why),
-        },
-    })
-}
 
 /// How a process ended that was given a job.
 #[derive(Debug)]
@@ -245,8 +138,16 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, RunError> {
     std::path::absolute(path).map_err(|error| RunError::io(path, error))
 }
 
+/// A job with the kind of run that it is of.
+#[derive(Serialize)]
+struct NamedJob<'a, J> {
+    kind: &'a str,
+    #[serde(flatten)]
+    job: &'a J,
+}
+
 fn start(program: &Program, job: &impl Serialize, log_path: &Path) -> Result<Child, RunError> {
-    let text = serde_json::to_string(job)
+    let text = serde_json::to_string(&NamedJob { kind: program.kind, job })
         .map_err(|error| RunError::new(format!("a job is no JSON: {error}")))?;
     let log = File::create(log_path).map_err(|error| RunError::io(log_path, error))?;
     let mut child = Command::new(&program.path)
@@ -353,6 +254,18 @@ fn last_words(log_path: &Path) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     if last.is_empty() { String::new() } else { format!(": {}", last.join(" | ")) }
+}
+
+/// Asks the kernel to end this process with its parent.
+pub(crate) fn end_with_parent(parent: u32) -> Result<(), RunError> {
+    use nix::sys::{prctl::set_pdeathsig, signal::Signal};
+    set_pdeathsig(Signal::SIGKILL)
+        .map_err(|error| RunError::new(format!("cannot follow the parent process: {error}")))?;
+    // It may have ended before the call.
+    if nix::unistd::getppid().as_raw().cast_unsigned() != parent {
+        return Err(RunError::new("the parent process is gone"));
+    }
+    Ok(())
 }
 
 /// A directory for the data of one cell, removed when dropped unless it is to be kept.

@@ -4,8 +4,42 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
 
-use super::cell::ProgressLine;
+/// One line that the process of a cell prints on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressLine {
+    /// What is going on: `load`, `warm-up`, `query`, `check`, ...
+    pub stage: String,
+    /// How much is done.
+    pub done: u64,
+    /// How much there is to do, in the same unit; 0 when not known.
+    pub total: u64,
+    /// The unit: `links`, `seconds`, `rows`.
+    pub unit: String,
+    /// Operations per second over the last second.
+    pub rate: u64,
+}
+
+impl ProgressLine {
+    /// A stage that does not count what it does.
+    pub fn of_stage(stage: &str) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done: 0, total: 0, unit: String::new(), rate: 0 }
+    }
+
+    /// So much of a stage.
+    pub fn of_progress(
+        stage: &str,
+        [done, total]: [u64; 2],
+        unit: &str,
+        rate: u64,
+    ) -> ProgressLine {
+        ProgressLine { stage: stage.to_owned(), done, total, unit: unit.to_owned(), rate }
+    }
+}
+
+/// Hears the lines of progress. Called from several threads.
+pub type Listener<'a> = &'a (dyn Fn(&ProgressLine) + Sync);
 
 /// Hears what a run does.
 pub trait Announcer {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::cell::ProgressLine;
+use crate::run::progress::ProgressLine;
 
 /// Longer than any settling or checking of a database that a run makes has taken: a slow cell is
 /// not ended for being slow.

@@ -15,26 +15,12 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::cell::{CellResult, CellSpec};
-use super::plan::Plan;
-use super::{RunError, RunRecord};
-use crate::html;
-use crate::report;
+use super::RunError;
 
 /// The directory of a run, locked against a second one.
 pub struct Store {
     directory: PathBuf,
     _lock: Flock<File>,
-}
-
-/// What is known about a cell before it runs.
-pub enum Stored {
-    /// Measured already: the same description.
-    Finished(Box<CellResult>),
-    /// Not measured.
-    Absent,
-    /// There is a result of another description or one that cannot be read; why it is not used.
-    Unusable(String),
 }
 
 impl Store {
@@ -64,35 +50,30 @@ impl Store {
     }
 
     /// The result of a cell.
-    pub fn result_path(&self, cell: &CellSpec) -> PathBuf {
-        self.directory.join(format!("{}.json", cell.id))
+    pub fn result_path(&self, id: &str) -> PathBuf {
+        self.directory.join(format!("{id}.json"))
     }
 
     /// What the process of a cell said.
-    pub fn log_path(&self, cell: &CellSpec) -> PathBuf {
-        self.directory.join(format!("{}.log", cell.id))
+    pub fn log_path(&self, id: &str) -> PathBuf {
+        self.directory.join(format!("{id}.log"))
     }
 
     /// Writes down what is measured.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_plan(&self, plan: &Plan) -> Result<(), RunError> {
+    pub fn write_plan(&self, plan: &impl serde::Serialize) -> Result<(), RunError> {
         write_json(&self.directory.join("plan.json"), plan)
     }
 
-    /// Looks whether a cell was measured.
-    pub fn find(&self, cell: &CellSpec) -> Stored {
-        read_result(&self.result_path(cell), &cell.hash())
-    }
-
-    /// Removes the results of `cells`.
+    /// Removes the results of the cells of these names.
     ///
     /// # Errors
     /// A file that cannot be removed.
-    pub fn forget(&self, cells: &[CellSpec]) -> Result<(), RunError> {
-        for cell in cells {
-            for path in [self.result_path(cell), self.log_path(cell)] {
+    pub fn forget<'a>(&self, cells: impl Iterator<Item = &'a str>) -> Result<(), RunError> {
+        for id in cells {
+            for path in [self.result_path(id), self.log_path(id)] {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(RunError::io(&path, error));
@@ -122,46 +103,21 @@ pub(crate) fn note_seconds(directory: &Path, id: &str, seconds: f64) {
     let _ = write_json(&directory.join(SECONDS_FILE), &all);
 }
 
-/// Reads the result of a cell whose description has `hash`.
-pub fn read_result(path: &Path, hash: &str) -> Stored {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Stored::Absent,
-        Err(error) => return Stored::Unusable(format!("{}: {error}", path.display())),
-    };
-    match serde_json::from_str::<CellResult>(&text) {
-        Ok(result) if result.hash == hash && result.spec.hash() == hash => {
-            Stored::Finished(Box::new(result))
-        }
-        Ok(_) => Stored::Unusable("it was measured with other settings or another build".into()),
-        Err(error) => Stored::Unusable(format!("{} is no result: {error}", path.display())),
-    }
-}
+/// A file of a report: its name beside the others, and what is in it.
+pub type ReportFile = (String, String);
 
-/// Writes the report of a run beside the runs: the record, the figures, the text, the page. Returns
-/// the files. What engines say about themselves beyond the report stays in the results of the cells.
+/// Writes the files of a report into `results`, in their order. Gives their paths.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_report(results: &Path, record: &RunRecord) -> Result<[PathBuf; 4], RunError> {
-    let path = |extension| results.join(format!("{}.{extension}", record.plan.name()));
-    let [json, csv, text, page] = ["json", "csv", "txt", "html"].map(path);
-    let mut short = record.clone();
-    for phase in short.cells.iter_mut().filter_map(|cell| cell.result.as_mut()).flat_map(|result| {
-        let sweep = result.sweep.iter_mut().map(|point| &mut point.phase);
-        [&mut result.load, &mut result.query].into_iter().chain(sweep)
-    }) {
-        phase.statistics.raw = serde_json::Value::Null;
-        phase.statistics_before.raw = serde_json::Value::Null;
-        phase.statistics_settled.raw = serde_json::Value::Null;
-    }
-    let line = serde_json::to_string(&short)
-        .map_err(|error| RunError::new(format!("{}: {error}", json.display())))?;
-    write_atomically(&json, format!("{line}\n").as_bytes())?;
-    write_atomically(&csv, report::csv::render(record).as_bytes())?;
-    write_atomically(&text, report::render(record).as_bytes())?;
-    write_atomically(&page, html::of_linkbench(record).as_bytes())?;
-    Ok([json, csv, text, page])
+pub fn write_files(results: &Path, files: &[ReportFile]) -> Result<Vec<PathBuf>, RunError> {
+    fs::create_dir_all(results).map_err(|error| RunError::io(results, error))?;
+    let write = |(name, text): &ReportFile| {
+        let path = results.join(name);
+        write_atomically(&path, text.as_bytes())?;
+        Ok(path)
+    };
+    files.iter().map(write).collect()
 }
 
 /// Writes a file so that it is there whole or not at all.

@@ -19,7 +19,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 /// A measured rate: the number of clients, and operations per second.
 pub type Point = (u64, f64);

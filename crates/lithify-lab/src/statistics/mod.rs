@@ -8,6 +8,8 @@
 
 pub mod verdicts;
 
+pub use lithify_report::figure::median;
+
 /// A 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -15,16 +17,6 @@ pub struct Interval {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-}
-
-/// The middle one of ascending values; the mean of the middle two when their number is even.
-/// `None` without any.
-pub fn median(ascending: &[f64]) -> Option<f64> {
-    let middle = ascending.len() / 2;
-    match ascending.len() % 2 {
-        1 => Some(ascending[middle]),
-        _ => Some((ascending.get(middle.checked_sub(1)?)? + ascending[middle]) / 2.0),
-    }
 }
 
 /// What is said of repeats of which some were steady ([`crate::meter::steady`]): `yes`,
@@ -43,14 +35,6 @@ pub fn steady_tag(repeats: impl IntoIterator<Item = Option<bool>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[4.0]), Some(4.0));
-        assert_eq!(median(&[1.0, 2.0]), Some(1.5));
-        assert_eq!(median(&[1.0, 2.0, 9.0]), Some(2.0));
-    }
 
     #[test]
     fn tags_of_repeats() {

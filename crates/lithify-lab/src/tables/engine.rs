@@ -2,7 +2,7 @@
 //!
 //! A provider of an engine of ordered keys has this already ([`super::ordered`]); one of a database
 //! with a language of its own implements [`TableEngine`] and gives it in
-//! [`crate::run::engine::Provider::open_table`]. The columns of a table, and what SQL would call
+//! [`crate::adapter::provider::Provider::open_table`]. The columns of a table, and what SQL would call
 //! them, are in [`crate::datasets::schema`]. An engine that counts pages tells them as
 //! [`PageAccount`].
 //!

@@ -17,18 +17,20 @@ use crate::adapter::cross_count::{self, CrossCounts};
 use crate::adapter::{EngineError, EngineResult, EngineStatistics};
 use crate::datasets::Table;
 use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
+use crate::engines::registry::{find, open_table};
 use crate::experiment::tables::UpdateMode;
-use crate::linkbench::random::Random;
 use crate::meter::Meter;
 use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;
+use crate::random::Random;
 use crate::run::RunError;
-use crate::run::cell::ProgressLine;
 use crate::run::cells::Job;
-use crate::run::engine::{find, open_table};
+use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
-use crate::run::measure::{Listener, end_with_parent, failed};
+use crate::run::process::end_with_parent;
+use crate::run::progress::Listener;
+use crate::run::progress::ProgressLine;
 use crate::run::store::write_json;
 
 /// What every update adds.

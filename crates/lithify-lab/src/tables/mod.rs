@@ -13,11 +13,14 @@
 //! Threads: everything belongs to the caller's; engines start their own.
 
 mod causes;
+pub mod compared;
 pub mod csv;
 pub mod engine;
 pub mod figures;
+pub mod kind;
 pub mod measure;
 pub mod ordered;
+pub mod page;
 pub mod plan;
 pub mod report;
 #[cfg(test)]

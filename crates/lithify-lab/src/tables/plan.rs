@@ -4,17 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{SCHEMA, TableCell};
 use crate::adapter::EngineName;
+use crate::adapter::provider::Content;
+use crate::adapter::settings::DurabilityMode;
+use crate::adapter::settings::EngineSettings;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableExperiment, TableScale};
-use crate::experiment::{DurabilityMode, EngineSizes, WorkloadKind};
-use crate::run::cell::EngineSettings;
-use crate::run::cells::RunPlan;
-use crate::run::engine::Content;
-use crate::run::file_system::FileSystemRequest;
-use crate::run::plan::{
+use crate::experiment::{EngineSizes, WorkloadKind};
+use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
-    rotated,
 };
+use crate::run::cells::RunPlan;
+use crate::run::file_system::FileSystemRequest;
+use crate::run::rotated;
 
 /// What the command line chose.
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,12 @@ use super::causes;
 use super::figures::{column_value, mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
+use super::{csv, page};
 use crate::adapter::EngineName;
 use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
+use crate::kind::json;
 use crate::report::card::{machine_lines, text as text_of, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
@@ -20,10 +22,27 @@ use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::report::{VERDICTS_HEADING, cross_counts, opening, repeats};
+use crate::run::RunError;
 use crate::run::cells::Run;
+use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
+use crate::tables::kind::Tables;
 
 use super::engine::Rest;
+
+/// The files of the report: text, figures, the page, the record.
+///
+/// # Errors
+/// The record is no JSON.
+pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
+    let file = |kind: &str| format!("{}.{kind}", run.plan.name);
+    Ok(vec![
+        (file("txt"), render(run)),
+        (file("csv"), csv::render(run)),
+        (file("html"), page::render(run)),
+        (file("json"), json::<Tables>(run)?),
+    ])
+}
 
 /// The whole report as text.
 pub fn render(run: &Run<TablePlan>) -> String {

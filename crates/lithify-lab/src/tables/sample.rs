@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use super::engine::Rest;
 use super::plan::{TableChoice, TablePlan};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
+use crate::adapter::codec::Codec;
 use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::tables::UpdateMode;
-use crate::experiment::{BUILT_IN, Codec, TableExperiment};
+use crate::experiment::{BUILT_IN, TableExperiment};
+use crate::linkbench::plan::ChoiceError;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessIo;
 use crate::meter::space::DirectorySize;
 use crate::meter::system::DeviceCounters;
 use crate::run::cells::{Entries, Entry, Run};
-use crate::run::plan::ChoiceError;
 
 /// The built-in experiment.
 pub(crate) fn experiment() -> TableExperiment {

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::{PageAccount, Rest};
 use crate::adapter::cross_count::CrossCounts;
+use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
 use crate::experiment::tables::{Access, UpdateMode};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
-use crate::run::cell::EngineSettings;
 use crate::run::cells::Cell;
 use crate::run::estimate::Effort;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};

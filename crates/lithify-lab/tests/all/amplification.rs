@@ -1,11 +1,11 @@
 //! Amplification over engines in this process: the figures add up, rows are found.
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::amplification::{
     AmplificationCell, AmplificationRecord, AmplificationResult, AmplificationSpec, QueryKind,
     Workload, measure, report,
 };
-use lithify_lab::run::cell::EngineSettings;
 
 fn spec(engine: EngineName, workload: Workload) -> AmplificationSpec {
     AmplificationSpec {

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::{Codec, Ladder};
 use lithify_lab::adapter::layer::EngineLayer;
+use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineName, EngineResult, Session, SpaceSpec};
 use lithify_lab::conformance::{SPACES, Subject, check, check_engine, kill};
-use lithify_lab::experiment::{Codec, DurabilityMode, Ladder};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Provider, Transactions, open_spaces};
+use lithify_lab::engines::registry;
+use lithify_lab::engines::registry::open_spaces;
 
 /// The cases that an engine fails with these settings.
 fn failures(engine: &EngineName, settings: &EngineSettings, is_durable: bool) -> Vec<String> {
@@ -20,7 +23,7 @@ fn failures(engine: &EngineName, settings: &EngineSettings, is_durable: bool) ->
 /// Is run in processes of its own.
 #[test]
 fn child_that_commits() {
-    engine::register(&Liar);
+    registry::register(&Liar);
     kill::child();
 }
 
@@ -99,7 +102,7 @@ impl Provider for Liar {
         "says one thing and does another"
     }
     fn capabilities(&self) -> Capabilities {
-        engine::find(&EngineName::lithify()).expect("is known").capabilities()
+        registry::find(&EngineName::lithify()).expect("is known").capabilities()
     }
     fn open(
         &self,
@@ -122,7 +125,7 @@ impl Provider for Liar {
 
 #[test]
 fn an_engine_that_does_not_do_what_it_says_is_found_out() {
-    engine::register(&Liar);
+    registry::register(&Liar);
     let (engine, settings) = (&EngineName::new("liar"), &EngineSettings::small());
     let root = tempfile::tempdir().expect("a directory");
     let subject = Subject { engine, settings, child_test: "conformance::child_that_commits" };

@@ -3,11 +3,11 @@
 
 use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN, Experiment};
-use lithify_lab::report;
-use lithify_lab::run::cell::{CellSpec, Purpose, SCHEMA};
-use lithify_lab::run::measure::{Limits, measure};
-use lithify_lab::run::plan::{Choice, Plan};
-use lithify_lab::run::{CellRecord, RunRecord};
+use lithify_lab::linkbench::cell::{CellSpec, Purpose, SCHEMA};
+use lithify_lab::linkbench::measure::{Limits, measure};
+use lithify_lab::linkbench::plan::{Choice, Plan};
+use lithify_lab::linkbench::record::{CellRecord, LinkBenchRecord};
+use lithify_lab::linkbench::report;
 
 /// One cell as small as it can be. An allocator would have to be loaded before the process.
 fn small(spec: &CellSpec) -> CellSpec {
@@ -24,7 +24,7 @@ fn small(spec: &CellSpec) -> CellSpec {
 }
 
 /// The first arm of an experiment, with its calibration and a load, measured in this process.
-fn run(experiment: &Experiment, engine: &EngineName) -> RunRecord {
+fn run(experiment: &Experiment, engine: &EngineName) -> LinkBenchRecord {
     let arms = Some(vec![experiment.arms[0].name.clone()]);
     let choice = Choice { arms, repeats: Some(1), ..Choice::default() };
     let mut plan = Plan::expand(experiment, engine, &choice, "b").expect("expands");
@@ -39,7 +39,7 @@ fn run(experiment: &Experiment, engine: &EngineName) -> RunRecord {
         CellRecord { spec: spec.clone(), result, failure: None }
     });
     let cells = cells.collect();
-    RunRecord { schema: SCHEMA, plan, interrupted: false, cells }
+    LinkBenchRecord { schema: SCHEMA, plan, interrupted: false, cells }
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn every_experiment_runs_and_has_a_report() {
         let sweeps = !experiment.scales["smoke"].clients.is_empty();
         assert_eq!(text.contains("efficiency by clients"), sweeps, "{name}:\n{text}");
         let json = serde_json::to_string(&record).expect("to JSON");
-        let again: RunRecord = serde_json::from_str(&json).expect("from JSON");
+        let again: LinkBenchRecord = serde_json::from_str(&json).expect("from JSON");
         assert_eq!(report::render(&again), text, "{name}");
         names.push(*name);
     }

@@ -1,18 +1,20 @@
 //! Times of jobs by level: what the adapter says against the engine's ledger, and the experiment
 //! over the loops from end to end, very small.
 
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, EngineStatistics, WriteBatch};
 use lithify_lab::dbbench::measure;
 use lithify_lab::dbbench::runner::{DbCellRecord, DbRecord};
 use lithify_lab::dbbench::spec::{Benchmark, SCHEMA};
+use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::experiment::loops::LoopColumn;
-use lithify_lab::experiment::{BUILT_IN, Codec, LoopExperiment};
+use lithify_lab::experiment::{BUILT_IN, LoopExperiment};
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::loop_experiment::figures::{Figures, column_value, jobs};
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
 use lithify_lab::loop_experiment::{LoopRecord, csv, report};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces};
 
 const KIB: u64 = 1 << 10;
 

@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, ScanRange};
+use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Transactions, open_spaces};
 
 fn spec(engine: EngineName) -> OverwriteSpec {
     OverwriteSpec {
@@ -27,7 +28,7 @@ fn every_key_is_there_and_the_figures_agree() {
     let directory = tempfile::tempdir().expect("a directory");
     let spec = spec(EngineName::lithify());
     let stages = Mutex::new(Vec::new());
-    let listener = |line: &lithify_lab::run::cell::ProgressLine| {
+    let listener = |line: &lithify_lab::run::progress::ProgressLine| {
         stages.lock().expect("not poisoned").push(line.stage.clone());
     };
     let result = measure::measure(&spec, directory.path(), &listener).expect("measures");

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
+use lithify_lab::adapter::provider::{Provider, Transactions};
+use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, EngineResult, Session, SpaceSpec, WriteBatch};
 use lithify_lab::datasets::{TableData, answer};
-use lithify_lab::experiment::{BUILT_IN, Codec, TableExperiment};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{Provider, Transactions, find, register};
+use lithify_lab::engines::registry::{find, register};
+use lithify_lab::experiment::{BUILT_IN, TableExperiment};
 use lithify_lab::tables::measure;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
 use lithify_lab::tables::spec::{TableCell, TableOutcome};

@@ -4,13 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::codec::Ladder;
+use lithify_lab::adapter::provider::Content;
+use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::amplification::kind::Amplification;
 use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
-use lithify_lab::experiment::{AnyExperiment, Ladder};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Content};
+use lithify_lab::engines::registry;
+use lithify_lab::experiment::AnyExperiment;
+use lithify_lab::kind::Kind;
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
@@ -110,7 +115,7 @@ impl AmplificationArguments {
             let settings = self.settings();
             for name in engines {
                 require_engine(name)?;
-                engine::require(name, &settings, Content::Keys).map_err(Fault::usage)?;
+                registry::require(name, &settings, Content::Keys).map_err(Fault::usage)?;
             }
             return Ok((engines.clone(), Vec::new()));
         }
@@ -120,7 +125,7 @@ impl AmplificationArguments {
         };
         let (mut engines, mut skipped) = (Vec::new(), Vec::new());
         for name in experiment.workload.engines {
-            match engine::available_for(&name, Content::Keys) {
+            match registry::available_for(&name, Content::Keys) {
                 Ok(_) => engines.push(name),
                 Err(missing) => skipped.push(format!("{name} is skipped: {missing}")),
             }
@@ -166,7 +171,7 @@ pub fn prepare(arguments: &AmplificationArguments) -> Result<AmplificationRun, F
     if engines.is_empty() {
         return Err(Fault::usage(skipped.join("; ")));
     }
-    let program = this_program("amp-process")?;
+    let program = this_program(Amplification::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     Ok(AmplificationRun { specs: arguments.specs(&engines, &build), program, skipped })
 }
@@ -222,9 +227,10 @@ impl Ready for AmplificationRun {
                 "stopped; what was measured is kept, the same command goes on",
             ));
         };
-        let files = amplification::write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

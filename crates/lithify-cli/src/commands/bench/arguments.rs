@@ -2,7 +2,7 @@
 
 use clap::{builder::ValueParser, value_parser};
 use lithify_lab::adapter::EngineName;
-use lithify_lab::run::engine;
+use lithify_lab::engines::registry;
 
 use crate::fault::Fault;
 
@@ -14,7 +14,7 @@ pub fn range(min: u64, max: u64) -> ValueParser {
 /// An engine: one of those that can be opened by name.
 pub fn engine_name(text: &str) -> Result<EngineName, String> {
     let name = EngineName::new(text);
-    engine::find(&name).map_err(|error| error.to_string())?;
+    registry::find(&name).map_err(|error| error.to_string())?;
     Ok(name)
 }
 
@@ -23,5 +23,5 @@ pub const ENGINE_HELP: &str = "On which engine: a name of `bench engines`";
 
 /// Refuses an engine that is known and not here, before anything is made.
 pub fn require_engine(name: &EngineName) -> Result<(), Fault> {
-    engine::find(name).and_then(|provider| provider.available()).map_err(Fault::failure)
+    registry::find(name).and_then(|provider| provider.available()).map_err(Fault::failure)
 }

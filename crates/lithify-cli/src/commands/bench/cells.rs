@@ -2,15 +2,20 @@
 
 use std::path::Path;
 
+use lithify_lab::chunks::kind::Chunks;
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::datasets::TextData;
 use lithify_lab::experiment::{ChunkExperiment, TableExperiment};
-use lithify_lab::run::cells::{Cell, PlanRunner, Run, RunPlan, is_measured, write_report};
+use lithify_lab::kind::Kind;
+use lithify_lab::run::RunError;
+use lithify_lab::run::cells::{Cell, PlanRunner, Run, RunPlan, is_measured};
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::{ReportFile, write_files};
+use lithify_lab::tables::kind::Tables;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
-use lithify_lab::{chunks, html, tables};
+use lithify_lab::{chunks, tables};
 
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
@@ -23,7 +28,7 @@ pub fn prepare_chunks(
     experiment: &ChunkExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
-    let program = this_program("chunk-process")?;
+    let program = this_program(Chunks::NAME)?;
     let choice = ChunkChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
@@ -33,10 +38,8 @@ pub fn prepare_chunks(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = ChunkPlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let render = |run: &Run<ChunkPlan>| {
-        [chunks::report::render(run), chunks::csv::render(run), html::of_chunks(run)]
-    };
-    Ok(Box::new(CellRun { plan, program, render }))
+    let (text, files) = (chunks::report::render, chunks::report::files);
+    Ok(Box::new(CellRun { plan, program, text, files }))
 }
 
 /// An experiment over tables with the options of the command line.
@@ -45,7 +48,7 @@ pub fn prepare_tables(
     experiment: &TableExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
     refuse_foreign(arguments)?;
-    let program = this_program("table-process")?;
+    let program = this_program(Tables::NAME)?;
     let choice = TableChoice {
         scale: Some(arguments.scale.clone()),
         arms: arguments.arms.clone(),
@@ -55,10 +58,8 @@ pub fn prepare_tables(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = TablePlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let render = |run: &Run<TablePlan>| {
-        [tables::report::render(run), tables::csv::render(run), html::of_tables(run)]
-    };
-    Ok(Box::new(CellRun { plan, program, render }))
+    let (text, files) = (tables::report::render, tables::report::files);
+    Ok(Box::new(CellRun { plan, program, text, files }))
 }
 
 /// Refuses options that only other kinds of workload have.
@@ -75,11 +76,12 @@ fn refuse_foreign(arguments: &RunArguments) -> Result<(), Fault> {
     }
 }
 
-/// A plan with what makes its report: text, comma-separated values, page.
+/// A plan with what makes its report.
 struct CellRun<P: RunPlan> {
     plan: P,
     program: Program,
-    render: fn(&Run<P>) -> [String; 3],
+    text: fn(&Run<P>) -> String,
+    files: fn(&Run<P>) -> Result<Vec<ReportFile>, RunError>,
 }
 
 impl<P: RunPlan> Ready for CellRun<P> {
@@ -125,9 +127,9 @@ impl<P: RunPlan> Ready for CellRun<P> {
         if run.entries.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let [text, csv, page] = (self.render)(&run);
-        let tables = [(".csv", csv), (".html", page)];
-        let files = write_report(how.results, &run, &text, &tables).map_err(Fault::failure)?;
+        let files = (self.files)(&run).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
+        let text = (self.text)(&run);
         let fault = (!run.is_complete()).then(|| match cells - valid {
             0 => Fault::failure(run.problems().join("; ")),
             missing => incomplete(missing, cells),

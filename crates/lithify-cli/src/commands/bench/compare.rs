@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::comparison::{self, Comparison, collect, render};
-use lithify_lab::records::{self, AnyRecord, file};
+use lithify_lab::comparison::{self, Comparison, render};
+use lithify_lab::records::{self, AnyRecord, file, kinds};
 
 use crate::fault::{Fault, print, say};
 
@@ -96,7 +96,7 @@ fn rendered(compared: &[Comparison], arguments: &CompareArguments) -> Result<Str
 
 fn one(first: &Path, second: &Path, ignore_settings: bool) -> Result<Comparison, Fault> {
     let read = |path: &Path| AnyRecord::read(path).map_err(Fault::failure);
-    let [a, b] = [collect::results(&read(first)?), collect::results(&read(second)?)];
+    let [a, b] = [kinds::results(&read(first)?), kinds::results(&read(second)?)];
     let refused = |why: comparison::Refusal| {
         Fault::usage(format!("{} and {}: {why}", first.display(), second.display()))
     };

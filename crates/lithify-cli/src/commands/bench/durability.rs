@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lithify_lab::durability::kind::Durability;
 use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner, report};
+use lithify_lab::kind::Kind;
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::range;
 use super::places::refuse_files;
@@ -74,7 +77,7 @@ pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
 
 /// Makes it ready.
 pub fn prepare(arguments: &DurabilityArguments) -> Result<DurabilityRun, Fault> {
-    let program = this_program("durability-process")?;
+    let program = this_program(Durability::NAME)?;
     let spec = DurabilitySpec {
         writers: arguments.writers.clone(),
         seconds: arguments.seconds as f64,
@@ -139,10 +142,11 @@ impl Ready for DurabilityRun {
                 "stopped; the modes that were measured are kept, the same command goes on",
             ));
         };
-        let files = durability::write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let broken = record.violations().len();
         let fault = (broken > 0)
             .then(|| Fault::failure(format!("{broken} promises were broken; see the report")));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

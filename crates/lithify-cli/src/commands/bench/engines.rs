@@ -1,8 +1,8 @@
 //! `lithify bench engines`: the engines by name, what they can do, how to get those missing.
 
 use clap::Args;
+use lithify_lab::engines::registry;
 use lithify_lab::report::engines::{ListedEngine, render};
-use lithify_lab::run::engine;
 
 use crate::fault::{Fault, print};
 
@@ -29,7 +29,7 @@ pub struct EnginesArguments {
 /// Lists them.
 pub fn run(arguments: &EnginesArguments) -> Result<(), Fault> {
     let engines: Vec<ListedEngine> =
-        engine::providers().into_iter().map(ListedEngine::of).collect();
+        registry::providers().into_iter().map(ListedEngine::of).collect();
     if !arguments.json {
         return print(&render(&engines));
     }

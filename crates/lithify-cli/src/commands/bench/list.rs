@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{
     AnyExperiment, Arm, ChunkExperiment, Experiment, LoopExperiment, Source, TableExperiment,
 };
-use lithify_lab::run::engine;
 
 use crate::fault::{Fault, print};
 
@@ -106,7 +106,7 @@ fn runs_here<'a>(text: &mut String, engines: impl Iterator<Item = &'a EngineName
     let missing: Vec<&str> = engines
         .iter()
         .copied()
-        .filter(|name| engine::available(&EngineName::new(*name)).is_err())
+        .filter(|name| registry::available(&EngineName::new(*name)).is_err())
         .collect();
     let verdict = match missing.len() {
         0 => "yes".to_owned(),

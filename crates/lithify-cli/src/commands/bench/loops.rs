@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
+use lithify_lab::adapter::provider::Content;
 use lithify_lab::dbbench::runner::{Runner, needed_bytes};
 use lithify_lab::experiment::LoopExperiment;
+use lithify_lab::kind::Kind;
+use lithify_lab::linkbench::plan::engines_here;
+use lithify_lab::loop_experiment::kind::LoopExperiments;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
-use lithify_lab::loop_experiment::{LoopRecord, report, write_plan, write_report};
-use lithify_lab::run::engine::Content;
-use lithify_lab::run::plan::engines_here;
+use lithify_lab::loop_experiment::{LoopRecord, report, write_plan};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
@@ -38,7 +41,7 @@ pub fn prepare(
     let (engines, skipped) =
         engines_here(&experiment.workload.engines, choice.engine.as_ref(), Content::Keys)
             .map_err(Fault::usage)?;
-    let program = this_program("db-process")?;
+    let program = this_program(LoopExperiments::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let plan = LoopPlan::expand(experiment, &engines, &choice, &build).map_err(Fault::usage)?;
     Ok(Box::new(LoopRun { plan, program, skipped }))
@@ -88,8 +91,9 @@ impl Ready for LoopRun {
         if record.run.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

@@ -13,8 +13,8 @@ use clap::Parser;
 use lithify_lab::experiment::{AnyExperiment, CommandExperiment};
 use lithify_lab::meter::space::free_bytes;
 use lithify_lab::report::tables::{Align, table};
-use lithify_lab::run::cell::ProgressLine;
 use lithify_lab::run::estimate::{Estimate, Outlook};
+use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal, duration};
 
 use super::BenchCommand;

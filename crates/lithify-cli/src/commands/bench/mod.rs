@@ -26,8 +26,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use lithify_lab::engines::registry;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
-use lithify_lab::run::engine;
 
 use crate::fault::Fault;
 
@@ -62,27 +62,9 @@ pub enum BenchCommand {
     Report(page::ReportArguments),
     /// Two runs side by side: ratios with intervals, winners outside of noise
     Compare(compare::CompareArguments),
-    /// Measure one cell; started by `bench run` with the job on standard input
+    /// Measure one cell of any kind; started with the job, which names its kind, on standard input
     #[command(hide = true)]
     Cell,
-    /// Measure a sequence of loops; started by `bench db` with the job on standard input
-    #[command(hide = true)]
-    DbProcess,
-    /// Measure overwrites; started by `bench overwrite` with the job on standard input
-    #[command(hide = true)]
-    OverwriteProcess,
-    /// Measure tables; started by `bench run` with the job on standard input
-    #[command(hide = true)]
-    TableProcess,
-    /// Measure text in chunks; started by `bench run` with the job on standard input
-    #[command(hide = true)]
-    ChunkProcess,
-    /// Measure amplification; started by `bench amp` with the job on standard input
-    #[command(hide = true)]
-    AmpProcess,
-    /// Commit until killed; started by `bench durability` with the job on standard input
-    #[command(hide = true)]
-    DurabilityProcess,
 }
 
 /// Does it.
@@ -90,12 +72,9 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
     match command {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Db(arguments) => db::run(&arguments),
-        BenchCommand::DbProcess => process::do_job(lithify_lab::dbbench::measure::run_job),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
         BenchCommand::Amp(arguments) => amplification::run(&arguments),
-        BenchCommand::AmpProcess => process::do_job(lithify_lab::amplification::measure::run_job),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
-        BenchCommand::DurabilityProcess => process::do_job(lithify_lab::durability::kills::run_job),
         BenchCommand::Pages(arguments) => pages::run(&arguments),
         BenchCommand::List(arguments) => list::run(&arguments),
         BenchCommand::Engines(arguments) => engines::run(&arguments),
@@ -103,12 +82,9 @@ pub fn run(command: BenchCommand) -> Result<(), Fault> {
         BenchCommand::Data(arguments) => data::run(&arguments),
         BenchCommand::Show(arguments) => show::run(&arguments),
         BenchCommand::Pack(arguments) => pack::run(&arguments),
-        BenchCommand::TableProcess => process::do_job(lithify_lab::tables::measure::run_job),
-        BenchCommand::ChunkProcess => process::do_job(lithify_lab::chunks::measure::run_job),
         BenchCommand::Report(arguments) => page::run(&arguments),
         BenchCommand::Compare(arguments) => compare::run(&arguments),
-        BenchCommand::Cell => process::do_job(lithify_lab::run::measure::run_job),
-        BenchCommand::OverwriteProcess => process::do_job(lithify_lab::overwrite::measure::run_job),
+        BenchCommand::Cell => process::do_job(),
     }
 }
 
@@ -184,7 +160,7 @@ fn number_of_built_in(name: &str) -> (String, u64) {
 fn parse(place: &str, text: &str) -> Result<AnyExperiment, Fault> {
     let experiment = AnyExperiment::parse(place, text).map_err(Fault::usage)?;
     for name in experiment.engines() {
-        engine::find(name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+        registry::find(name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
     }
     Ok(experiment)
 }

@@ -7,11 +7,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::experiment::{DurabilityMode, Ladder};
-use lithify_lab::overwrite::{self, OverwriteSpec, Runner, report};
-use lithify_lab::run::cell::EngineSettings;
-use lithify_lab::run::engine::{self, Content};
+use lithify_lab::adapter::codec::Ladder;
+use lithify_lab::adapter::provider::Content;
+use lithify_lab::adapter::settings::DurabilityMode;
+use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::engines::registry;
+use lithify_lab::kind::Kind;
+use lithify_lab::overwrite::kind::Overwrites;
+use lithify_lab::overwrite::{OverwriteSpec, Runner, report};
 use lithify_lab::run::progress::Terminal;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
 use super::places::{Places, refuse_files};
@@ -121,7 +126,7 @@ impl OverwriteArguments {
             seed: SEED,
             build,
         };
-        engine::require(&spec.engine, &spec.settings, Content::Keys).map_err(Fault::usage)?;
+        registry::require(&spec.engine, &spec.settings, Content::Keys).map_err(Fault::usage)?;
         Ok(spec)
     }
 }
@@ -130,7 +135,7 @@ impl OverwriteArguments {
 pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     require_engine(&arguments.engine)?;
     refuse_files([&arguments.results].into_iter().chain(&arguments.data).map(PathBuf::as_path))?;
-    let program = this_program("overwrite-process")?;
+    let program = this_program(Overwrites::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
     let interrupt = watch_signals()?;
@@ -148,6 +153,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let Some(record) = record else {
         return Err(Fault::interrupted("stopped; nothing was measured"));
     };
-    let files = overwrite::write_report(&arguments.results, &record).map_err(Fault::failure)?;
+    let files = report::files(&record).map_err(Fault::failure)?;
+    let files = write_files(&arguments.results, &files).map_err(Fault::failure)?;
     print_report(&report::render(&record), &files)
 }

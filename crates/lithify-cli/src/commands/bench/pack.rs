@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::records::thin::thin;
-use lithify_lab::records::{AnyRecord, file};
+use lithify_lab::records::{AnyRecord, file, kinds};
 use serde_json::Value;
 
 use super::places::require_file_place;
-use super::show;
 use crate::fault::{Fault, say};
 
 /// `bench pack`
@@ -66,7 +65,7 @@ pub fn run(arguments: &PackArguments) -> Result<(), Fault> {
 fn text_of(from: &Path) -> Result<String, Fault> {
     if from.is_dir() {
         let record = AnyRecord::read(from).map_err(Fault::usage)?;
-        return serde_json::to_string(&record).map_err(Fault::failure);
+        return kinds::json(&record).map_err(Fault::failure);
     }
     file::read(from).map_err(Fault::failure)
 }
@@ -90,7 +89,7 @@ fn thinned(from: &Path, record: &AnyRecord, text: &str, samples: u32) -> Result<
 
 /// What people are told by a record.
 fn report(path: &Path, record: &AnyRecord) -> Result<String, Fault> {
-    show::text(record).ok_or_else(|| {
+    kinds::text(record).ok_or_else(|| {
         Fault::usage(format!("{} holds figures without the rest of their record", path.display()))
     })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::html;
-use lithify_lab::records::{self, AnyRecord, file};
+use lithify_lab::records::{self, AnyRecord, file, kinds};
 use lithify_lab::run::store::write_atomically;
 
 use super::places::require_file_place;
@@ -62,7 +62,7 @@ fn page(arguments: &ReportArguments, record: &AnyRecord) -> Result<(), Fault> {
     let beside = results.with_file_name(format!("{}.html", file::name(results)));
     let out = arguments.out.clone().unwrap_or(beside);
     require_file_place("--out", &out)?;
-    write_atomically(&out, html::render(record).as_bytes()).map_err(Fault::failure)?;
+    write_atomically(&out, kinds::page(record).as_bytes()).map_err(Fault::failure)?;
     say(&format!("page: {}", out.display()));
     Ok(())
 }
@@ -84,7 +84,7 @@ pub fn write_index(results: &Path, directory: &Path) -> Result<Option<PathBuf>, 
         .map_err(|error| Fault::usage(format!("{}: {error}", directory.display())))?;
     for (page, record) in &runs {
         let path = directory.join(page);
-        write_atomically(&path, html::render(record).as_bytes()).map_err(Fault::failure)?;
+        write_atomically(&path, kinds::page(record).as_bytes()).map_err(Fault::failure)?;
     }
     let index = directory.join("index.html");
     let text = html::index::render(&results.display().to_string(), &runs, &unread);

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::experiment::Codec;
+use lithify_lab::adapter::codec::Codec;
+use lithify_lab::kind::Kind;
+use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
-use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report, write_report};
+use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
+use lithify_lab::run::store::write_files;
 
 use super::arguments::range;
 use super::places::refuse_files;
@@ -83,7 +86,7 @@ pub fn prepare(arguments: &PagesArguments) -> Result<PagesRun, Fault> {
         seconds: arguments.seconds,
         repeats: arguments.repeats,
         seed: arguments.seed,
-        build: this_program("pages")?.build().map_err(Fault::failure)?,
+        build: this_program(Pages::NAME)?.build().map_err(Fault::failure)?,
     };
     Ok(PagesRun { spec })
 }
@@ -135,7 +138,8 @@ impl Ready for PagesRun {
         if record.interrupted {
             return Err(stopped(self, how.results));
         }
-        let files = write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, cells));
         Ok(Measured { text: report::render(&record), files, fault })

@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use lithify_lab::run::RunError;
-use lithify_lab::run::cell::ProgressLine;
-use lithify_lab::run::measure::Listener;
+use lithify_lab::records::kinds;
 use lithify_lab::run::process::Program;
-use serde::de::DeserializeOwned;
+use lithify_lab::run::progress::ProgressLine;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::fault::{Fault, print, say};
 
-/// This program with the arguments that make it the measuring process `command`.
-pub fn this_program(command: &str) -> Result<Program, Fault> {
+/// This program with the arguments that make it the measuring process of runs of `kind`.
+pub fn this_program(kind: &'static str) -> Result<Program, Fault> {
     let path = std::env::current_exe()
         .map_err(|error| Fault::failure(format!("this program cannot be found: {error}")))?;
-    Ok(Program { path, arguments: ["bench", command].map(Into::into).into(), environment: vec![] })
+    let arguments = ["bench", "cell"].map(Into::into).into();
+    Ok(Program { path, kind, arguments, environment: vec![] })
 }
 
 /// A flag that Ctrl-C and SIGTERM set; the second one ends this process at once.
@@ -63,16 +62,14 @@ pub fn print_report(text: &str, files: &[PathBuf]) -> Result<(), Fault> {
 
 /// The measuring process: reads its job from standard input and does it. Progress goes to standard
 /// output as lines of JSON, the result to the file that the job names.
-pub fn do_job<J: DeserializeOwned>(
-    measure: impl FnOnce(&J, Listener<'_>) -> Result<(), RunError>,
-) -> Result<(), Fault> {
+pub fn do_job() -> Result<(), Fault> {
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
         .map_err(|error| Fault::failure(format!("standard input: {error}")))?;
-    let job = serde_json::from_str(&text)
-        .map_err(|error| Fault::usage(format!("standard input is no job: {error}")))?;
-    measure(&job, &announce).map_err(Fault::failure)
+    kinds::measure(&text, &announce)
+        .map_err(|error| Fault::usage(format!("standard input is no job: {error}")))?
+        .map_err(Fault::failure)
 }
 
 /// A parent that does not listen is no error: the result counts.

@@ -7,14 +7,17 @@ use glob::Pattern;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::datasets::TableData;
 use lithify_lab::experiment::{AnyExperiment, CommandExperiment, Experiment};
-use lithify_lab::report;
-use lithify_lab::run::cell::CellSpec;
+use lithify_lab::kind::Kind;
+use lithify_lab::linkbench::cell::CellSpec;
+use lithify_lab::linkbench::kind::LinkBench;
+use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
+use lithify_lab::linkbench::record::{Stored, read_result};
+use lithify_lab::linkbench::report;
+use lithify_lab::linkbench::runner::Runner;
 use lithify_lab::run::estimate::PlannedCell;
-use lithify_lab::run::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::{Stored, read_result};
-use lithify_lab::run::{Runner, store};
+use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
@@ -202,7 +205,7 @@ impl LinkBenchRun {
         if arguments.keys.is_some() {
             return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
         }
-        let program = this_program("cell")?;
+        let program = this_program(LinkBench::NAME)?;
         let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
         let mut choice = Choice {
             scale: Some(arguments.scale.clone()),
@@ -261,8 +264,9 @@ impl Ready for LinkBenchRun {
         if record.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = store::write_report(how.results, &record).map_err(Fault::failure)?;
+        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files: files.into(), fault })
+        Ok(Measured { text: report::render(&record), files, fault })
     }
 }

@@ -3,11 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lithify_lab::records::AnyRecord;
-use lithify_lab::{
-    amplification, chunks, dbbench, durability, loop_experiment, overwrite, page_store, report,
-    tables,
-};
+use lithify_lab::records::{AnyRecord, kinds};
 
 use crate::fault::{Fault, print};
 
@@ -45,46 +41,13 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
     }
     let record = AnyRecord::read(&arguments.results).map_err(Fault::failure)?;
     let shown = match arguments.format {
-        Format::Text => text(&record),
-        Format::Csv => csv(&record),
+        Format::Text => kinds::text(&record),
+        Format::Csv => kinds::csv(&record),
     };
     match shown {
         Some(shown) => print(&shown),
         None => Err(nothing_to_show(arguments, &record)),
     }
-}
-
-/// The report for people; nothing for figures without their record.
-pub(super) fn text(record: &AnyRecord) -> Option<String> {
-    Some(match record {
-        AnyRecord::LinkBench(record) => report::render(record),
-        AnyRecord::Loops(record) => loop_experiment::report::render(record),
-        AnyRecord::Db(record) => dbbench::report::render(record),
-        AnyRecord::Overwrite(record) => overwrite::report::render(record),
-        AnyRecord::Tables(run) => tables::report::render(run),
-        AnyRecord::Chunks(run) => chunks::report::render(run),
-        AnyRecord::Amplification(record) => amplification::report::render(record),
-        AnyRecord::Durability(record) => durability::report::render(record),
-        AnyRecord::Pages(record) => page_store::report::render(record),
-        AnyRecord::Digest(_) => return None,
-    })
-}
-
-/// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
-fn csv(record: &AnyRecord) -> Option<String> {
-    Some(match record {
-        AnyRecord::LinkBench(record) => report::csv::render(record),
-        AnyRecord::Loops(record) => loop_experiment::csv::figures(record),
-        AnyRecord::Db(record) => dbbench::report::csv(record),
-        AnyRecord::Overwrite(record) => {
-            overwrite::report::csv(record.result.as_ref().unwrap_or(&record.driver))
-        }
-        AnyRecord::Tables(run) => tables::csv::render(run),
-        AnyRecord::Chunks(run) => chunks::csv::render(run),
-        AnyRecord::Amplification(record) => amplification::report::csv(record),
-        AnyRecord::Pages(record) => page_store::report::csv(record),
-        AnyRecord::Durability(_) | AnyRecord::Digest(_) => return None,
-    })
 }
 
 fn nothing_to_show(arguments: &ShowArguments, record: &AnyRecord) -> Fault {

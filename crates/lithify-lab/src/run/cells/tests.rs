@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::chunks::plan::ChunkPlan;
 use crate::chunks::sample;
-use crate::run::cell::ProgressLine;
+use crate::run::progress::ProgressLine;
 
 /// Keeps what was announced; sets the interrupt when a cell has ended that it names.
 struct Notes<'a> {
@@ -60,6 +60,7 @@ impl World {
             root.display()
         );
         let program = Program {
+            kind: "test",
             path: "/bin/sh".into(),
             arguments: ["-c".into(), text.into()].into(),
             environment: Vec::new(),

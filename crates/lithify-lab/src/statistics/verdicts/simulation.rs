@@ -6,7 +6,7 @@
 //! `cargo test -p lithify-lab --lib verdicts::simulation -- --nocapture` prints the rates.
 
 use super::*;
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 const FIGURES: usize = 20;
 const STEPS: usize = 20;

@@ -1,7 +1,7 @@
 //! What single cells come to, and what holds whatever the numbers are.
 
 use super::*;
-use crate::linkbench::random::Random;
+use crate::random::Random;
 
 fn rounds(values: &[f64]) -> Rounds {
     (0..).zip(values.iter().copied()).collect()

@@ -1,0 +1,87 @@
+//! Amplification as a kind of run.
+
+use super::Workload;
+use super::{AmplificationJob, AmplificationRecord, measure, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, joined};
+use crate::run::RunError;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Read, write and space amplification.
+pub struct Amplification;
+
+impl Kind for Amplification {
+    const NAME: &'static str = "amplification";
+    const SCHEMA: u32 = 1;
+    type Record = AmplificationRecord;
+    type Job = AmplificationJob;
+
+    fn measure(job: &AmplificationJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &AmplificationRecord) -> Option<u64> {
+        let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+        results.filter_map(|result| result.started_unix_s).min()
+    }
+
+    fn text(record: &AmplificationRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &AmplificationRecord) -> Option<String> {
+        Some(report::csv(record))
+    }
+
+    fn model(record: &AmplificationRecord) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &AmplificationRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &AmplificationRecord) -> Option<Line> {
+        of_amplification(record)
+    }
+
+    fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_amplification(record: &AmplificationRecord) -> Option<Line> {
+    let spec = |wanted: fn(Workload) -> bool| {
+        record.cells.iter().map(|cell| &cell.spec).find(|spec| wanted(spec.workload))
+    };
+    let of_keys = spec(|workload| workload != Workload::LinkBench);
+    let first = of_keys.or(spec(|_| true))?;
+    let (mut engines, mut workloads) = (Vec::new(), Vec::new());
+    for spec in record.cells.iter().map(|cell| &cell.spec) {
+        let (engine, workload) = (spec.engine.name(), spec.workload.name());
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+        if !workloads.contains(&workload) {
+            workloads.push(workload);
+        }
+    }
+    let line = Line::new("amp").with("--engines", joined(&engines)).with_of(
+        Workload::ALL.len(),
+        "--workloads",
+        &workloads,
+    );
+    let line = match of_keys {
+        Some(spec) => line.with("--keys", spec.rows),
+        None => line,
+    };
+    Some(
+        line.with("--writes-percent", first.writes_percent)
+            .with("--queries", first.queries)
+            .with("--memory-budget-mib", first.settings.memory_budget_bytes >> 20)
+            .with("--compression", first.settings.ladder()),
+    )
+}

@@ -1,0 +1,73 @@
+//! Chunks as a kind of run.
+
+use super::plan::ChunkPlan;
+use super::spec::{ChunkCell, SCHEMA};
+use super::{csv, measure, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, only_engine};
+use crate::run::RunError;
+use crate::run::cells::{Job, Run};
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Experiments over text in chunks.
+pub struct Chunks;
+
+impl Kind for Chunks {
+    const NAME: &'static str = "chunks";
+    const SCHEMA: u32 = SCHEMA;
+    type Record = Run<ChunkPlan>;
+    type Job = Job<ChunkCell>;
+
+    fn measure(job: &Job<ChunkCell>, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &Run<ChunkPlan>) -> Option<u64> {
+        record.entries.results().map(|outcome| outcome.started_unix_s).min()
+    }
+
+    fn text(record: &Run<ChunkPlan>) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &Run<ChunkPlan>) -> Option<String> {
+        Some(csv::render(record))
+    }
+
+    fn model(record: &Run<ChunkPlan>) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &Run<ChunkPlan>) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &Run<ChunkPlan>) -> Option<Line> {
+        Some(of_chunks(&record.plan))
+    }
+
+    fn files(record: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_chunks(plan: &ChunkPlan) -> Line {
+    let declared = plan.experiment.scales.get(&plan.scale);
+    let mut arms: Vec<String> = Vec::new();
+    for arm in plan.cells.iter().map(|cell| cell.arm().to_string()) {
+        if !arms.contains(&arm) {
+            arms.push(arm);
+        }
+    }
+    let line = Line::of_run(&plan.experiment.name, &plan.scale)
+        .with_of(plan.experiment.arms().len(), "--arms", &arms)
+        .unless(declared.map(|scale| scale.repeats), "--repeats", plan.sizes.repeats)
+        .unless(Some(plan.experiment.workload.text.clone()), "--text", plan.text.clone());
+    match only_engine(&plan.name, &plan.engines) {
+        Some(engine) => line.with("--engine", engine),
+        None => line,
+    }
+}

@@ -1,0 +1,115 @@
+//! Loops of db_bench as a kind of run.
+
+use super::runner::DbPlan;
+use super::runner::DbRecord;
+use super::spec::Role;
+use super::spec::{DbJob, SCHEMA};
+use super::{measure, page, report};
+use crate::adapter::codec::Ladder;
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, joined};
+use crate::run::RunError;
+use crate::run::allocator::Allocator;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Loops of the classic key-value benchmark, engine against engine.
+pub struct DbBench;
+
+impl Kind for DbBench {
+    const NAME: &'static str = "dbbench";
+    const SCHEMA: u32 = SCHEMA;
+    type Record = DbRecord;
+    type Job = DbJob;
+
+    fn measure(job: &DbJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &DbRecord) -> Option<u64> {
+        record.results().map(|result| result.started_unix_s).min()
+    }
+
+    fn text(record: &DbRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &DbRecord) -> Option<String> {
+        Some(report::csv(record))
+    }
+
+    fn model(record: &DbRecord) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &DbRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &DbRecord) -> Option<Line> {
+        of_db(record)
+    }
+
+    fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_db(record: &DbRecord) -> Option<Line> {
+    let plan = &record.plan;
+    let cell = plan.cells.iter().find(|cell| cell.role == Role::Measure)?;
+    let (spec, repeats) = (&cell.spec, plan.cells.iter().map(|cell| cell.repeat + 1).max());
+    let mut line = Line::new("db")
+        .with("--engine", joined(&plan.engines))
+        .with("--benchmarks", joined(&spec.benchmarks))
+        .unless(Some(1_000_000), "--num", spec.num)
+        .unless(Some(1), "--threads", spec.threads)
+        .unless(Some(0), "--duration", spec.duration_seconds)
+        .unless(Some(20), "--key-size", spec.key_bytes)
+        .unless(Some(400), "--value-size", spec.value_bytes)
+        .unless(Some(1), "--repeats", repeats.unwrap_or(1))
+        .unless(Some(256), "--memory-budget-mib", spec.settings.memory_budget_bytes >> 20);
+    line = with_controls(line, plan, repeats.unwrap_or(1));
+    let settings = &spec.settings;
+    line = line
+        .unless(Some(16 << 20), "--write-buffer-size", settings.memtable_bytes)
+        .unless(Some(16 << 20), "--target-file-size-base", settings.table_bytes)
+        .unless(Some(64 << 20), "--max-bytes-for-level-base", settings.base_level_bytes)
+        .unless(Some(8), "--max-bytes-for-level-multiplier", settings.fanout)
+        .unless(Some(8192), "--block-size", settings.block_bytes)
+        .unless(Some(2), "--max-background-jobs", settings.background_threads);
+    for ladder in plan.ladders() {
+        line = line.with("--compression", ladder);
+    }
+    Some(line.unless(Some(Allocator::System), "--allocator", spec.allocator))
+}
+
+/// With the controls of loops, and where they are not everywhere, how far they go.
+fn with_controls(line: Line, plan: &DbPlan, repeats: u64) -> Line {
+    let controls = || plan.cells.iter().filter(|cell| cell.role == Role::Control);
+    let Some(of_repeats) = controls().map(|cell| cell.repeat + 1).max() else { return line };
+    let is_controlled =
+        |ladder: &Ladder| controls().any(|cell| cell.spec.settings.ladder() == *ladder);
+    let ladders = plan.ladders();
+    let of_ladders = ladders.iter().filter(|ladder| is_controlled(ladder)).count();
+    line.with_flag("--control").unless(Some(ladders.len()), "--control-ladders", of_ladders).unless(
+        Some(repeats),
+        "--control-repeats",
+        of_repeats,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_experiment::sample;
+
+    #[test]
+    fn the_command_of_loops_names_their_engines() {
+        let loops = sample::record(&sample::plan(3));
+        let db = of_db(&loops.run).expect("has cells").0;
+        assert!(db.starts_with("lithify bench db --engine "), "{db}");
+    }
+}

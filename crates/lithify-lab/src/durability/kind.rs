@@ -1,0 +1,66 @@
+//! Durability as a kind of run.
+
+use super::kills::{self, KillJob};
+use super::{DurabilityRecord, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, joined};
+use crate::run::RunError;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// What crashes take and commits cost.
+pub struct Durability;
+
+impl Kind for Durability {
+    const NAME: &'static str = "durability";
+    const SCHEMA: u32 = 1;
+    type Record = DurabilityRecord;
+    type Job = KillJob;
+
+    fn measure(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
+        kills::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &DurabilityRecord) -> Option<u64> {
+        record.started_unix_s
+    }
+
+    fn text(record: &DurabilityRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(_record: &DurabilityRecord) -> Option<String> {
+        None
+    }
+
+    fn model(record: &DurabilityRecord) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &DurabilityRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &DurabilityRecord) -> Option<Line> {
+        Some(of_durability(record))
+    }
+
+    fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_durability(record: &DurabilityRecord) -> Line {
+    let spec = &record.spec;
+    let line = Line::new("durability")
+        .with("--kills", spec.kills)
+        .with("--cuts", spec.cuts)
+        .with("--seconds", spec.seconds)
+        .with("--writers", joined(&spec.writers));
+    match spec.memory_limit_mib {
+        Some(limit) => line.with("--memory-limit-mib", limit),
+        None => line,
+    }
+}

@@ -1,0 +1,465 @@
+//! Engines by name: a list of those who can open one, and the way through it.
+//!
+//! Owns: the list of [`Provider`]s of this process. The lab's own engines (lithify, null, model)
+//! stand in it from the start; a program that links adapters of other engines adds theirs with
+//! [`register`] before it does anything else, so that the lab depends on none of them.
+//!
+//! Promises: a name finds its provider or an error that lists the names there are; an engine that
+//! is known and not there is an error that says how to get it. May be called from any thread.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::adapter::codec::Codec;
+use crate::adapter::provider::{Content, Provider, Transactions};
+use crate::adapter::settings::DurabilityMode;
+use crate::adapter::settings::EngineSettings;
+use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
+use crate::chunks::engine::TextEngine;
+use crate::datasets::schema::Schema;
+use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
+use crate::engines::model::{self, ModelEngine};
+use crate::engines::null::{self, NullEngine};
+use crate::experiment::DeviceSpeed;
+use crate::linkbench::{self, GraphEngine};
+use crate::run::allocator::Allocator;
+use crate::tables::engine::TableEngine;
+
+static PROVIDERS: RwLock<Vec<&'static dyn Provider>> = RwLock::new(Vec::new());
+
+const BUILT_IN: [&dyn Provider; 3] = [&Lithify, &Null, &Model];
+
+/// Adds an engine to those that can be opened by name. A name that is taken already stays with
+/// the one who has it.
+pub fn register(provider: &'static dyn Provider) {
+    let mut added = PROVIDERS.write().unwrap_or_else(PoisonError::into_inner);
+    if BUILT_IN.iter().chain(added.iter()).all(|known| known.name() != provider.name()) {
+        added.push(provider);
+    }
+}
+
+/// All who can open an engine, the lab's own first.
+pub fn providers() -> Vec<&'static dyn Provider> {
+    let added = PROVIDERS.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.into_iter().chain(added.iter().copied()).collect()
+}
+
+/// The provider of that name.
+///
+/// # Errors
+/// There is none; the text lists those there are.
+pub fn find(engine: &EngineName) -> EngineResult<&'static dyn Provider> {
+    let known = providers();
+    known.iter().copied().find(|provider| provider.name() == engine.name()).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|provider| provider.name()).collect();
+        EngineError::fatal(format!(
+            "there is no engine \"{engine}\"; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Says that an engine is known and can be opened here.
+///
+/// # Errors
+/// Nobody knows it, or it is not there; how to get it.
+pub fn available(engine: &EngineName) -> EngineResult<()> {
+    find(engine)?.available()
+}
+
+/// The allocator of the process that measures an engine: the one that is asked for, else the one
+/// that the engine needs, else what the program has.
+///
+/// # Errors
+/// The engine needs another one than is asked for.
+pub fn allocator_for(engine: &EngineName, asked: Option<Allocator>) -> EngineResult<Allocator> {
+    let needed = find(engine).ok().and_then(Provider::allocator);
+    match (asked, needed) {
+        (Some(asked), Some(needed)) if asked != needed => Err(EngineError::fatal(format!(
+            "{engine} is measured with {needed} only, not with {asked}: name no allocator, or take \
+             another engine"
+        ))),
+        (asked, needed) => Ok(asked.or(needed).unwrap_or_default()),
+    }
+}
+
+/// True when the engine keeps its data on disk; so does one that nobody here knows.
+pub fn uses_disk(engine: &EngineName) -> bool {
+    find(engine).map_or(true, Provider::uses_disk)
+}
+
+/// True when what was written can be read back; from one that nobody here knows, too.
+pub fn stores(engine: &EngineName) -> bool {
+    find(engine).map_or(true, Provider::stores)
+}
+
+/// Opens an engine on an empty directory to hold the graph of LinkBench.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_graph(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn GraphEngine>> {
+    require(engine, settings, Content::Graph)?.open_graph(directory, settings)
+}
+
+/// Opens an engine on a directory with spaces of the caller's. The engine that stores nothing
+/// finds nothing in them.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_spaces(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    spaces: &[SpaceSpec],
+    transactions: Transactions,
+) -> EngineResult<Box<dyn Engine>> {
+    require(engine, settings, Content::Keys)?.open(directory, settings, spaces, transactions)
+}
+
+/// The provider of an engine that is there and can hold `content`.
+///
+/// # Errors
+/// An unknown name, an engine that is not there or is not measured with such content.
+pub fn available_for(engine: &EngineName, content: Content) -> EngineResult<&'static dyn Provider> {
+    let provider = find(engine)?;
+    provider.available()?;
+    provider.can_hold(content)?;
+    Ok(provider)
+}
+
+/// The provider of an engine that is there, can hold `content` and can follow `settings`, as far as
+/// that can be told before it is opened.
+///
+/// # Errors
+/// As of [`available_for`]; a codec, a durability or an option that it does not have.
+pub fn require(
+    engine: &EngineName,
+    settings: &EngineSettings,
+    content: Content,
+) -> EngineResult<&'static dyn Provider> {
+    let provider = available_for(engine, content)?;
+    settings.expect_within(provider.name(), &provider.capabilities())?;
+    provider.can_follow(settings)?;
+    Ok(provider)
+}
+
+/// Opens an engine on a directory with one table.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_table(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+    schema: &Arc<Schema>,
+) -> EngineResult<Box<dyn TableEngine>> {
+    require(engine, settings, Content::Table)?.open_table(directory, settings, schema)
+}
+
+/// Opens an engine on a directory with rows of text.
+///
+/// # Errors
+/// The engine's own, an unknown name, an engine that is not there.
+pub fn open_text(
+    engine: &EngineName,
+    directory: &Path,
+    settings: &EngineSettings,
+) -> EngineResult<Box<dyn TextEngine>> {
+    require(engine, settings, Content::Text)?.open_text(directory, settings)
+}
+
+/// Name and version of the library behind each codec that `settings` names.
+///
+/// # Errors
+/// A codec that the engine does not know.
+pub fn codec_libraries(
+    engine: &EngineName,
+    settings: &EngineSettings,
+) -> EngineResult<BTreeMap<String, String>> {
+    let provider = find(engine)?;
+    [settings.codec_small, settings.codec_middle, settings.codec_bottom]
+        .iter()
+        .chain(&settings.codec_level0)
+        .map(|codec| Ok((codec.to_string(), provider.codec_library(*codec)?)))
+        .collect()
+}
+
+struct Lithify;
+
+impl Provider for Lithify {
+    fn name(&self) -> &'static str {
+        "lithify"
+    }
+
+    fn about(&self) -> &'static str {
+        "the engine of this project"
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        lithify_engine::capabilities()
+    }
+
+    fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
+        settings.expect_options(self.name(), &[SLOW_FILES])?;
+        lithify_options(settings).map(|_| ())
+    }
+
+    fn open(
+        &self,
+        directory: &Path,
+        settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let (options, family) = lithify_options(settings)?;
+        let world = lithify_world(settings)?;
+        Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))
+    }
+
+    fn codec_library(&self, codec: Codec) -> EngineResult<String> {
+        Ok(lithify::codec::library_name_and_version(codec.into()))
+    }
+}
+
+struct Null;
+
+impl Provider for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "does nothing: what the driver alone costs"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        null::capabilities()
+    }
+
+    fn uses_disk(&self) -> bool {
+        false
+    }
+
+    fn stores(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+        _spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        Ok(Box::new(NullEngine::new(Vec::new())))
+    }
+
+    fn open_graph(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+    ) -> EngineResult<Box<dyn GraphEngine>> {
+        let engine: Box<dyn Engine> = Box::new(linkbench::null_engine());
+        Ok(Box::new(engine))
+    }
+
+    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+        Ok("none: nothing is stored".to_owned())
+    }
+}
+
+struct Model;
+
+impl Provider for Model {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn about(&self) -> &'static str {
+        "an ordered map in memory: the reference"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        model::capabilities()
+    }
+
+    fn uses_disk(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        _directory: &Path,
+        _settings: &EngineSettings,
+        spaces: &[SpaceSpec],
+        _transactions: Transactions,
+    ) -> EngineResult<Box<dyn Engine>> {
+        Ok(Box::new(ModelEngine::new(spaces)))
+    }
+
+    fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+        Ok("none: nothing is compressed".to_owned())
+    }
+}
+
+/// The option with which Lithify slows its own files to the speed of a device.
+pub(crate) const SLOW_FILES: &str = "slow-files";
+
+/// The files that Lithify works on: those that are there, or slower ones.
+fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {
+    let Some(speed) = settings.options.get(SLOW_FILES) else {
+        return Ok(lithify::fs::World::posix());
+    };
+    let speed: DeviceSpeed = speed
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("{SLOW_FILES} \"{speed}\": {error}")))?;
+    let rates = speed.rates();
+    Ok(rates.map_or_else(lithify::fs::World::posix, crate::engines::slow_files::world))
+}
+
+/// The settings as options of Lithify. The block cache gets what the other uses leave of the one
+/// memory budget; it has no size of its own.
+fn lithify_options(
+    settings: &EngineSettings,
+) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
+    let level0 = settings.codec_level0.unwrap_or(settings.codec_small);
+    let policy = format!(
+        "{level0},{},{},{}",
+        settings.codec_small, settings.codec_middle, settings.codec_bottom
+    );
+    let compression = policy
+        .parse()
+        .map_err(|error| EngineError::fatal(format!("codec policy {policy}: {error}")))?;
+    let options = lithify::Options {
+        memory_budget_bytes: settings.memory_budget_bytes as usize,
+        memtable_bytes: settings.memtable_bytes as usize,
+        background_threads: settings.background_threads as usize,
+        durability: match settings.durability {
+            DurabilityMode::Sync => lithify::Durability::Sync,
+            DurabilityMode::Buffered => lithify::Durability::Buffered,
+            DurabilityMode::None => lithify::Durability::None,
+        },
+        direct_reads: settings.direct_reads,
+        ..lithify::Options::default()
+    };
+    let family = lithify::CfOptions {
+        compression,
+        block_size_bytes: settings.block_bytes as usize,
+        table_bytes: settings.table_bytes,
+        base_level_bytes_max: settings.base_level_bytes,
+        fanout: settings.fanout as u32,
+        ..lithify::CfOptions::default()
+    };
+    Ok((options, family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Absent;
+
+    impl Provider for Absent {
+        fn name(&self) -> &'static str {
+            "absent"
+        }
+
+        fn about(&self) -> &'static str {
+            "never there"
+        }
+
+        fn available(&self) -> EngineResult<()> {
+            Err(EngineError::fatal("absent is not here: get it somewhere"))
+        }
+
+        fn open(
+            &self,
+            _directory: &Path,
+            _settings: &EngineSettings,
+            _spaces: &[SpaceSpec],
+            _transactions: Transactions,
+        ) -> EngineResult<Box<dyn Engine>> {
+            Err(EngineError::fatal("was asked all the same"))
+        }
+
+        fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+            Ok(String::new())
+        }
+    }
+
+    struct Picky;
+
+    impl Provider for Picky {
+        fn name(&self) -> &'static str {
+            "picky"
+        }
+
+        fn about(&self) -> &'static str {
+            "needs an allocator"
+        }
+
+        fn allocator(&self) -> Option<Allocator> {
+            Some(Allocator::Jemalloc)
+        }
+
+        fn open(
+            &self,
+            _directory: &Path,
+            _settings: &EngineSettings,
+            _spaces: &[SpaceSpec],
+            _transactions: Transactions,
+        ) -> EngineResult<Box<dyn Engine>> {
+            Err(EngineError::fatal("is never opened"))
+        }
+
+        fn codec_library(&self, _codec: Codec) -> EngineResult<String> {
+            Ok(String::new())
+        }
+    }
+
+    #[test]
+    fn an_engine_gets_the_allocator_that_it_needs_and_no_other() {
+        register(&Picky);
+        let [picky, lithify] = [EngineName::new("picky"), EngineName::lithify()];
+        let of = |engine, asked| allocator_for(engine, asked).map_err(|error| error.to_string());
+        assert_eq!(of(&picky, None), Ok(Allocator::Jemalloc));
+        assert_eq!(of(&picky, Some(Allocator::Jemalloc)), Ok(Allocator::Jemalloc));
+        let error = of(&picky, Some(Allocator::System)).expect_err("is refused");
+        assert!(
+            error.starts_with("picky is measured with jemalloc only, not with system"),
+            "{error}"
+        );
+        assert_eq!(of(&lithify, None), Ok(Allocator::System));
+        assert_eq!(of(&lithify, Some(Allocator::Mimalloc)), Ok(Allocator::Mimalloc));
+        assert_eq!(of(&EngineName::new("unknown"), None), Ok(Allocator::System));
+    }
+
+    #[test]
+    fn names_find_engines_and_errors_say_what_there_is() {
+        register(&Absent);
+        register(&Absent);
+        let names: Vec<&str> = providers().iter().map(|provider| provider.name()).collect();
+        assert_eq!(names[..3], ["lithify", "null", "model"]);
+        assert_eq!(names.iter().filter(|name| **name == "absent").count(), 1);
+        let error = find(&EngineName::new("other")).map(Provider::name).expect_err("is unknown");
+        let known = names.join(", ");
+        let expected = format!("there is no engine \"other\"; there are: {known}");
+        // Another test may add an engine meanwhile.
+        assert!(error.to_string().starts_with(&expected), "{error}");
+        let spec = crate::linkbench::sample::plan(&EngineName::new("absent"), 1).cells[1].clone();
+        let error =
+            open_graph(&spec.engine, Path::new("."), &spec.settings).err().expect("is absent");
+        assert_eq!(error.to_string(), "absent is not here: get it somewhere");
+        assert!(stores(&spec.engine) && uses_disk(&spec.engine));
+        assert!(!stores(&EngineName::null()) && !uses_disk(&EngineName::model()));
+    }
+}

@@ -1,0 +1,99 @@
+//! LinkBench as a kind of run.
+
+use super::cell::{CellJob, SCHEMA};
+use super::plan::Plan;
+use super::record::LinkBenchRecord;
+use super::{measure, report};
+use crate::adapter::EngineName;
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, joined};
+use crate::run::RunError;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Experiments over the social graph.
+pub struct LinkBench;
+
+impl Kind for LinkBench {
+    const NAME: &'static str = "linkbench";
+    const SCHEMA: u32 = SCHEMA;
+    type Record = LinkBenchRecord;
+    type Job = CellJob;
+
+    fn measure(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &LinkBenchRecord) -> Option<u64> {
+        let results = record.cells.iter().filter_map(|cell| cell.result.as_ref());
+        results.map(|result| result.started_unix_s).min()
+    }
+
+    fn text(record: &LinkBenchRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &LinkBenchRecord) -> Option<String> {
+        Some(report::csv::render(record))
+    }
+
+    fn model(record: &LinkBenchRecord) -> ReportModel {
+        report::page::model(record)
+    }
+
+    fn results(record: &LinkBenchRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &LinkBenchRecord) -> Option<Line> {
+        Some(of_linkbench(&record.plan))
+    }
+
+    fn files(record: &LinkBenchRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_linkbench(plan: &Plan) -> Line {
+    let declared = plan.declared_scale();
+    let belonging =
+        |claims| plan.experiment.arms.iter().filter(move |arm| arm.belongs_to(claims)).count();
+    let arms = belonging(declared.and_then(|scale| scale.claims));
+    let mut line = Line::of_run(&plan.experiment.name, &plan.scale)
+        .with_of(arms, "--arms", &plan.arms)
+        .unless(declared.map(|scale| scale.repeats), "--repeats", plan.repeats);
+    if plan.engine != EngineName::lithify() {
+        line = line.with("--engine", &plan.engine);
+    }
+    let Some(cell) = plan.cells.iter().find(|cell| cell.arm != "driver") else { return line };
+    line = line.unless(declared.map(|scale| scale.nodes), "--nodes", cell.nodes).unless(
+        declared.map(|scale| scale.query_seconds),
+        "--seconds",
+        cell.query_seconds,
+    );
+    match declared.is_some_and(|scale| scale.clients == cell.clients) {
+        true => line,
+        false => line.with("--clients", joined(cell.client_counts())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linkbench::sample;
+
+    #[test]
+    fn only_what_differs_is_named() {
+        let mut plan = sample::plan(&EngineName::lithify(), 3);
+        let whole = of_linkbench(&plan).0;
+        assert!(whole.starts_with("lithify bench run zlib-vs-zstd --scale smoke"), "{whole}");
+        assert!(!whole.contains("--repeats") && !whole.contains("--engine"), "{whole}");
+        plan.repeats = 2;
+        plan.engine = EngineName::null();
+        plan.arms.truncate(1);
+        let arms = format!(" --arms {} --repeats 2 --engine null", plan.arms[0]);
+        assert!(of_linkbench(&plan).0.contains(&arms), "{}", of_linkbench(&plan).0);
+    }
+}

@@ -1,0 +1,457 @@
+//! The page of an experiment over the social graph.
+
+mod clients;
+
+use crate::experiment::Phase;
+use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
+use crate::html::parts;
+use crate::html::parts::{
+    Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
+};
+use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
+use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::judged::{Claimed, Judgements};
+use crate::linkbench::report::{
+    GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, dropping, gates, heading, headlines,
+    open_loop, pairs,
+};
+use crate::report::figures::{
+    Figures, Spread, settled_cpu_us_per_operation, slowed_percent, table_gb,
+};
+use crate::report::tables::{Align, Grid};
+use crate::report::{floors, repeats, tables};
+use lithify_report::charts::frontier;
+
+const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
+
+/// The page as one file.
+pub fn render(record: &LinkBenchRecord) -> String {
+    lithify_report::page::render(&model(record).into())
+}
+
+/// What the page says.
+pub fn model(record: &LinkBenchRecord) -> ReportModel {
+    let figures = Figures::of(record);
+    let judged = Judgements::of(record, &figures);
+    let page = Page { record, figures, judged, arms: &record.plan.arms };
+    let experiment = &record.plan.experiment;
+    let sections = [
+        page.pairs(),
+        page.published(),
+        page.basis(),
+        clients::section(record, &page.figures),
+        page.throughput(),
+        page.latencies(),
+        page.size_and_cpu(),
+        page.amplification(),
+        page.levels(),
+        page.jobs(),
+        page.stalls(),
+        page.tables(),
+        page.ageing(),
+        page.dropping(),
+        page.checks(),
+        page.machine(),
+        page.caveats(),
+    ];
+    ReportModel {
+        kicker: page.kicker(),
+        summary: page.summary(),
+        sections: filled(sections),
+        footer: format!(
+            "All figures: {name}.json, {name}.csv, {name}.txt. Ratios of one session on one machine \
+             are compared; absolute figures belong to this machine.",
+            name = record.plan.name()
+        ),
+        ..parts::head(
+            &experiment.title,
+            &experiment.question,
+            &experiment.hypothesis,
+            experiment.source.as_ref(),
+        )
+    }
+}
+
+/// A record on its way to a page. Series are arms, by their places in the plan.
+struct Page<'a> {
+    record: &'a LinkBenchRecord,
+    figures: Figures<'a>,
+    judged: Judgements<'a>,
+    arms: &'a [String],
+}
+
+impl Page<'_> {
+    fn kicker(&self) -> String {
+        let plan = &self.record.plan;
+        let mut parts = vec!["LinkBench".to_owned(), format!("scale {}", plan.scale)];
+        parts.push(repeats(plan.repeats));
+        if let Some(result) = self.first() {
+            parts.push(parts::day(result.started_unix_s));
+            parts.push(format!("{}, {} CPUs", result.machine.cpu, result.machine.cpus));
+        }
+        parts.join(" · ")
+    }
+
+    fn first(&self) -> Option<&CellResult> {
+        let results = self.record.cells.iter().filter_map(|cell| cell.result.as_ref());
+        let mut measured = results.filter(|result| result.spec.purpose == Purpose::Measure);
+        measured.next()
+    }
+
+    fn summary(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let judged = &self.judged;
+        let pairs = judged.pairs.iter();
+        let cells: Vec<floors::Cell> =
+            pairs.flat_map(|(pair, lines)| pairs::floors(&self.figures, pair, lines)).collect();
+        findings.extend(parts::missed(&cells));
+        for (pair, lines) in &judged.pairs {
+            let sides = [pair.arm.as_str(), pair.base.as_str()];
+            let text = parts::tally(sides, &ratios(lines), &["operations/s", "CPU us/op"]);
+            findings.push(Finding::new(Outcome::Note, "Pair", text));
+        }
+        let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
+        findings.extend(claims(outcomes.zip(headlines::sentences(judged)).collect()));
+        findings.extend(clients::findings(self.record, &self.figures));
+        let failed = |arm: &String| {
+            let label = gates::label(self.record, self.figures.results(arm))?;
+            Some(format!("{arm} ({label})"))
+        };
+        let failed: Vec<String> = self.arms.iter().filter_map(failed).collect();
+        if !failed.is_empty() {
+            let text = format!("Failed a gate of the scale: {}.", failed.join(", "));
+            findings.push(Finding::new(Outcome::Note, "Gates", text));
+        }
+        let doubts = headlines::doubts(self.record).into_iter();
+        findings.extend(doubts.map(|text| {
+            let text = text.trim_matches(['(', ')']).to_owned();
+            Finding::new(Outcome::Note, "Doubt", text)
+        }));
+        let cells = [self.record.valid_cells(), self.record.plan.cells.len()];
+        findings.extend(parts::incomplete(cells));
+        findings
+    }
+
+    fn pairs(&self) -> Section {
+        let mut section = Section::new("Side by side");
+        for (pair, lines) in &self.judged.pairs {
+            let sides = [pair.arm.as_str(), pair.base.as_str()];
+            let title = format!("{} : {}", pair.arm, pair.base);
+            section = section.with_all(parts::ratios(&title, sides, &ratios(lines)));
+            let cells = pairs::floors(&self.figures, pair, lines);
+            let grid = floors::grid(&cells);
+            if !grid.rows.is_empty() {
+                let caption = format!("Targets of {}: {}", pair.arm, floors::counts(&cells));
+                section = section.with(Table::new(caption, grid));
+            }
+        }
+        section
+    }
+
+    /// On what verdicts rest.
+    fn basis(&self) -> Section {
+        let section = Section::new("What the verdicts rest on");
+        match self.judged.basis.lines() {
+            lines if lines.is_empty() => section,
+            lines => section.with(Block::List(lines)),
+        }
+    }
+
+    fn published(&self) -> Section {
+        let item = |of: &Claimed<'_>| Published {
+            group: of.item.phase.to_string(),
+            name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
+            ratio: of.item.published,
+            measured: of.comparison,
+        };
+        let items: Vec<Published> = self.judged.headlines.iter().map(item).collect();
+        let grid = headlines::grid(self.record, &self.judged);
+        Section::new("Published and measured").with_all(parts::published(&items, grid))
+    }
+
+    fn throughput(&self) -> Section {
+        let mut section = Section::new("Throughput over time");
+        for phase in PHASES {
+            let course = |arm: &String| Course {
+                name: arm.clone(),
+                repeats: self
+                    .figures
+                    .results(arm)
+                    .iter()
+                    .map(|r| seconds(r.phase(phase)))
+                    .collect(),
+            };
+            let courses: Vec<Course> = self.arms.iter().map(course).collect();
+            let what = match phase {
+                Phase::Load => "rows per second",
+                Phase::Query => "operations per second",
+            };
+            let title = format!("The {phase}, second by second");
+            section = section.with_all(parts::over_time(&title, what, Unit::Number, &courses));
+        }
+        section
+    }
+
+    fn latencies(&self) -> Section {
+        let mut section = Section::new("Latency by operation");
+        for phase in [Phase::Query, Phase::Load] {
+            let mut rows = Vec::new();
+            let names = self.operations(phase);
+            for operation in names {
+                for (series, arm) in self.arms.iter().enumerate() {
+                    let median = |us: fn(&crate::latency::LatencySummary) -> f64| {
+                        let spread = self.figures.spread(arm, |result| {
+                            let mut found = result.phase(phase).latencies.iter();
+                            found.find(|s| s.op == operation && s.count > 0).map(us)
+                        });
+                        spread.map(|spread| spread.median)
+                    };
+                    let us = [
+                        median(|s| s.p50_us),
+                        median(|s| s.p99_us),
+                        median(|s| s.p999_us),
+                        median(|s| s.max_ms * 1e3),
+                    ];
+                    rows.push(LatencyRow { operation: operation.clone(), series, us });
+                }
+            }
+            rows.retain(|row| row.us[0].is_some());
+            let title = format!("Latencies of the {phase}");
+            section = section.with_all(parts::latencies(&title, self.arms, &rows));
+        }
+        if let Some(grid) = open_loop::grid(self.record, &self.figures) {
+            section = section.with(Table::new(OPEN_LOOP_HEADING, grid));
+        }
+        section
+    }
+
+    /// The operations of a phase in the order in which results name them.
+    fn operations(&self, phase: Phase) -> Vec<String> {
+        let latencies = self.first().map_or(&[][..], |result| &result.phase(phase).latencies);
+        latencies.iter().map(|summary| summary.op.clone()).collect()
+    }
+
+    fn size_and_cpu(&self) -> Section {
+        let mut section = Section::new("Size against CPU");
+        for phase in [Phase::Query, Phase::Load] {
+            let driver_us = self.figures.driver_us(phase);
+            let point = |(series, arm): (usize, &String)| {
+                let size = self.figures.spread(arm, |result| size_gb(result.phase(phase)))?;
+                let cpu = self.figures.spread(arm, |result| {
+                    Some(settled_cpu_us_per_operation(result.phase(phase)) - driver_us)
+                })?;
+                Some((series, size, cpu))
+            };
+            let points: Vec<(usize, Spread, Spread)> =
+                self.arms.iter().enumerate().filter_map(point).collect();
+            let names = ["settled size, GB", "CPU per operation until settled, µs"];
+            let title = format!("Size against CPU, {phase}");
+            section = section.with_all(frontier::of_series(&title, names, self.arms, &points));
+        }
+        section
+    }
+
+    fn amplification(&self) -> Section {
+        let per_operation = |phase: &PhaseResult, bytes: u64| {
+            (phase.operations > 0).then(|| bytes as f64 / 1024.0 / phase.operations as f64)
+        };
+        let median = |arm: &String, value: &dyn Fn(&PhaseResult) -> Option<f64>| {
+            let spread = self.figures.spread(arm, |result| value(&result.query));
+            spread.map(|spread| spread.median)
+        };
+        let row = |(series, arm): (usize, &String)| Amplification {
+            series,
+            values: [
+                median(arm, &|query| {
+                    let settling = query.settle.process_io.written_syscall_bytes;
+                    let bytes = query.usage.process_io.written_syscall_bytes + settling;
+                    per_operation(query, bytes)
+                }),
+                median(arm, &|query| {
+                    per_operation(query, query.usage.process_io.read_syscall_bytes)
+                }),
+                median(arm, &size_gb),
+            ],
+        };
+        let rows: Vec<Amplification> = self.arms.iter().enumerate().map(row).collect();
+        Section::new("Amplification").with_all(parts::amplification(
+            "Written, read and stored for the same queries",
+            ["KB written/op until settled", "KB read/op", "GB stored"],
+            self.arms,
+            &rows,
+        ))
+    }
+
+    fn levels(&self) -> Section {
+        let grid = tables::levels(self.record);
+        let section = Section::new("Levels and codecs");
+        if grid.rows.is_empty() {
+            return section;
+        }
+        let caption = "Levels at the end of the queries, first valid repeat: codecs as files say";
+        let section = section.with(Table::new(caption, grid));
+        match tables::shape(self.record) {
+            line if line.is_empty() => section,
+            line => section.with(Block::Text(format!("{line}."))),
+        }
+    }
+
+    fn jobs(&self) -> Section {
+        let mut times = Vec::new();
+        for (series, arm) in self.arms.iter().enumerate() {
+            let Some(result) = self.figures.results(arm).first() else { continue };
+            for level in &result.query.statistics_settled.levels {
+                if level.compactions > 0 && level.compaction_wall_us > 0 {
+                    let seconds = level.compaction_wall_us as f64 / 1e6 / level.compactions as f64;
+                    times.push((format!("L{}", level.level), series, seconds));
+                }
+            }
+        }
+        let title = "Time of a job by the level that it wrote into, from open to the end";
+        Section::new("Jobs").with_all(parts::jobs(title, self.arms, &times))
+    }
+
+    fn stalls(&self) -> Section {
+        let mut section = Section::new("Stalls");
+        for phase in PHASES {
+            let mut lines = Vec::new();
+            for result in self.arms.iter().flat_map(|arm| self.figures.results(arm)) {
+                let of = result.phase(phase);
+                lines.push(Stalls {
+                    of: format!("{} r{}", result.spec.arm, result.spec.repeat),
+                    statistics: [&of.statistics_before, &of.statistics],
+                    slowed_percent: slowed_percent(of),
+                    gap_percent: Some(100.0 * of.observed_stalls.share()),
+                    longest_gap_ms: of.observed_stalls.longest_gap_us.map(|us| us as f64 / 1e3),
+                });
+            }
+            if !lines.is_empty() {
+                let caption = format!("Writers held back in the {phase}, by repeat");
+                section = section.with(parts::stalls(&caption, &lines));
+            }
+        }
+        section
+    }
+
+    fn tables(&self) -> Section {
+        let mut section = Section::new("All figures");
+        for phase in PHASES {
+            let caption = heading(self.record, phase);
+            let grid = tables::published_columns(self.record, &self.figures, phase);
+            section = section.with(Table::new(caption, grid));
+            for grid in tables::published(self.record, phase) {
+                section = section.with(Table::new(format!("{phase}, as published"), grid));
+            }
+            let caption = format!("{phase}: what an operation costs this process");
+            let grid = tables::process_columns(self.record, &self.figures, phase);
+            section = section.with(Table::new(caption, grid));
+        }
+        let causes = tables::causes(self.record);
+        if !causes.rows.is_empty() {
+            section = section.with(Table::new("What the engine booked, from open on", causes));
+        }
+        section
+    }
+
+    fn ageing(&self) -> Section {
+        let section = Section::new("While the data age");
+        let Some((ours, published)) = ageing::grids(self.record, &self.figures) else {
+            return section;
+        };
+        let published = published.into_iter().map(|grid| Table::new("as published", grid));
+        section.with(Table::new(ageing::HEADING, ours)).with_all(published)
+    }
+
+    fn dropping(&self) -> Section {
+        let section = Section::new("The end of the databases");
+        let Some(grid) = dropping::grid(self.record, &self.figures) else { return section };
+        let section = section.with(Table::new(dropping::HEADING, grid));
+        let section = section.with(Block::List(dropping::calls(self.record, &self.figures)));
+        let published = dropping::published(self.record, &self.judged);
+        if published.rows.is_empty() {
+            return section;
+        }
+        section
+            .with(Table::new("time to drop: published and measured", published))
+            .with(Block::List(dropping::sentences(&self.judged)))
+    }
+
+    fn checks(&self) -> Section {
+        let lines = checks::lines(self.record, &self.figures);
+        let points = lines.iter().map(|line| line.trim().to_owned()).collect();
+        let section = Section::new("Checks").with(Block::List(points));
+        match gates::grid(self.record, &self.figures) {
+            Some(grid) => section.with(Table::new(GATES_HEADING, grid)),
+            None => section,
+        }
+    }
+
+    fn machine(&self) -> Section {
+        let facts = parts::facts(card::lines(self.record));
+        let section = Section::new("Machine and fairness");
+        if facts.is_empty() {
+            return section;
+        }
+        section.with(Block::Facts(facts)).with(self.capabilities())
+    }
+
+    /// What each engine did by itself.
+    fn capabilities(&self) -> Table {
+        let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
+        let row = |arm: &String| {
+            let result = self.figures.results(arm).first()?;
+            let can = &result.capabilities;
+            Some(vec![
+                arm.clone(),
+                result.engine_name.clone(),
+                result.spec.settings.ladder().to_string(),
+                yes(can.transactions),
+                yes(can.prefix_filter),
+                yes(can.single_delete),
+                yes(can.multi_get),
+            ])
+        };
+        let columns = [
+            ("arm", Align::Left),
+            ("engine", Align::Left),
+            ("codecs: small, middle, bottom", Align::Left),
+            ("row locks", Align::Left),
+            ("prefix filter", Align::Left),
+            ("single delete", Align::Left),
+            ("multi-get", Align::Left),
+        ];
+        Table::new(
+            "What each arm's engine does by itself",
+            Grid::new(&columns, self.arms.iter().filter_map(row).collect()),
+        )
+    }
+
+    fn caveats(&self) -> Section {
+        crate::html::caveats::caveats(&self.record.plan.experiment.caveats)
+    }
+}
+
+/// The figures of a pair in a plot.
+fn ratios(lines: &[pairs::Line]) -> Vec<Ratio> {
+    let ratio = |line: &pairs::Line| Ratio {
+        group: line.phase.to_string(),
+        name: line.name.clone(),
+        better: line.better,
+        comparison: line.comparison.clone(),
+    };
+    lines.iter().map(ratio).collect()
+}
+
+/// The rates of whole seconds: the last one is a part of one.
+fn seconds(phase: &PhaseResult) -> Vec<f64> {
+    let whole = (phase.seconds.floor() as usize).min(phase.per_second.len());
+    phase.per_second[..whole].iter().map(|count| *count as f64).collect()
+}
+
+/// The tables when nothing was due; the directory for an engine without levels.
+fn size_gb(phase: &PhaseResult) -> Option<f64> {
+    table_gb(phase).or_else(|| {
+        let directory = phase.settle.directory.allocated_bytes;
+        (directory > 0).then_some(directory as f64 / 1e9)
+    })
+}

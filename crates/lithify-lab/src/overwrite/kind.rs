@@ -1,0 +1,62 @@
+//! Overwrites as a kind of run.
+
+use super::{OverwriteJob, OverwriteRecord, measure, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::Line;
+use crate::run::RunError;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Overwrites as fast as they go.
+pub struct Overwrites;
+
+impl Kind for Overwrites {
+    const NAME: &'static str = "overwrite";
+    const SCHEMA: u32 = 1;
+    type Record = OverwriteRecord;
+    type Job = OverwriteJob;
+
+    fn measure(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &OverwriteRecord) -> Option<u64> {
+        record.driver.started_unix_s
+    }
+
+    fn text(record: &OverwriteRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &OverwriteRecord) -> Option<String> {
+        Some(report::csv(record.result.as_ref().unwrap_or(&record.driver)))
+    }
+
+    fn model(record: &OverwriteRecord) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &OverwriteRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &OverwriteRecord) -> Option<Line> {
+        Some(of_overwrite(record))
+    }
+
+    fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_overwrite(record: &OverwriteRecord) -> Line {
+    let spec = &record.result.as_ref().unwrap_or(&record.driver).spec;
+    Line::new("overwrite")
+        .with("--engine", &spec.engine)
+        .with("--keys", spec.keys)
+        .with("--seconds", spec.seconds)
+        .with("--clients", spec.clients)
+        .with("--compression", spec.settings.ladder())
+}

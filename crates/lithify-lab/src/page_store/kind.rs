@@ -1,0 +1,64 @@
+//! Pages with holes as a kind of run.
+
+use super::PAGE_BYTES;
+use super::{PagesRecord, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::command::{Line, joined};
+use crate::kind::{Kind, NoJob};
+use crate::run::RunError;
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Pages with holes in files.
+pub struct Pages;
+
+impl Kind for Pages {
+    const NAME: &'static str = "pages";
+    const SCHEMA: u32 = 1;
+    type Record = PagesRecord;
+    type Job = NoJob;
+
+    fn measure(job: &NoJob, _listener: Listener<'_>) -> Result<(), RunError> {
+        match *job {}
+    }
+
+    fn started_unix_s(record: &PagesRecord) -> Option<u64> {
+        record.started_unix_s
+    }
+
+    fn text(record: &PagesRecord) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &PagesRecord) -> Option<String> {
+        Some(report::csv(record))
+    }
+
+    fn model(record: &PagesRecord) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &PagesRecord) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &PagesRecord) -> Option<Line> {
+        Some(of_pages(record))
+    }
+
+    fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_pages(record: &PagesRecord) -> Line {
+    let spec = &record.spec;
+    Line::new("pages")
+        .with("--file-systems", joined(&spec.file_systems))
+        .with("--layouts", joined(&spec.layouts))
+        .with("--codec", spec.codec)
+        .with("--size-mib", (spec.pages * PAGE_BYTES as u64) >> 20)
+        .with("--seconds", spec.seconds)
+        .with("--repeats", spec.repeats)
+}

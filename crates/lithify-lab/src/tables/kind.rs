@@ -1,0 +1,66 @@
+//! Tables as a kind of run.
+
+use super::plan::TablePlan;
+use super::spec::{SCHEMA, TableCell};
+use super::{csv, measure, page, report};
+use crate::comparison::results::ResultSet;
+use crate::html::model::ReportModel;
+use crate::kind::Kind;
+use crate::kind::command::{Line, only_engine};
+use crate::run::RunError;
+use crate::run::cells::{Job, Run};
+use crate::run::progress::Listener;
+use crate::run::store::ReportFile;
+
+/// Experiments over tables of rows.
+pub struct Tables;
+
+impl Kind for Tables {
+    const NAME: &'static str = "tables";
+    const SCHEMA: u32 = SCHEMA;
+    type Record = Run<TablePlan>;
+    type Job = Job<TableCell>;
+
+    fn measure(job: &Job<TableCell>, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn started_unix_s(record: &Run<TablePlan>) -> Option<u64> {
+        record.entries.results().map(|outcome| outcome.started_unix_s).min()
+    }
+
+    fn text(record: &Run<TablePlan>) -> String {
+        report::render(record)
+    }
+
+    fn csv(record: &Run<TablePlan>) -> Option<String> {
+        Some(csv::render(record))
+    }
+
+    fn model(record: &Run<TablePlan>) -> ReportModel {
+        page::model(record)
+    }
+
+    fn results(record: &Run<TablePlan>) -> ResultSet {
+        super::compared::results(record)
+    }
+
+    fn command(record: &Run<TablePlan>) -> Option<Line> {
+        Some(of_tables(&record.plan))
+    }
+
+    fn files(record: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
+        report::files(record)
+    }
+}
+
+fn of_tables(plan: &TablePlan) -> Line {
+    let declared = plan.experiment.scales.get(&plan.scale);
+    let line = Line::of_run(&plan.experiment.name, &plan.scale)
+        .with_of(plan.experiment.arms.len(), "--arms", &plan.arms)
+        .unless(declared.map(|scale| scale.repeats), "--repeats", plan.sizes.repeats);
+    match only_engine(&plan.name, &plan.engines) {
+        Some(engine) => line.with("--engine", engine),
+        None => line,
+    }
+}

@@ -1,0 +1,212 @@
+//! The report for a terminal: the answer and the headline table, or all of it; never wider than
+//! asked for.
+
+mod chart;
+mod layout;
+mod table;
+
+use crate::model::{Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section};
+use layout::{hang, wrap};
+
+/// The narrowest terminal that is written for.
+pub const WIDTH_MIN: usize = 60;
+
+/// Lines that an answer may take, unless all is asked for.
+const ANSWER_LINES: usize = 12;
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Columns; fewer than [`WIDTH_MIN`] count as that.
+    pub width: usize,
+    /// All sections, and not the answer and the headline table alone.
+    pub full: bool,
+    /// Words of outcomes in colour.
+    pub color: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { width: 80, full: false, color: false }
+    }
+}
+
+/// The report as text.
+pub fn render(report: &Report, options: Options) -> String {
+    let options = Options { width: options.width.max(WIDTH_MIN), ..options };
+    let mut writer = Writer { options, lines: Vec::new() };
+    writer.head(report);
+    writer.answer(&report.answer);
+    if let Some(headline) = &report.headline {
+        writer.gap();
+        writer.table(headline);
+    }
+    let shown = |section: &&Section| options.full || section.detail == Detail::Always;
+    report.sections.iter().filter(shown).for_each(|section| writer.section(section));
+    if !report.footer.is_empty() {
+        writer.gap();
+        writer.paragraph(&report.footer);
+    }
+    let mut text = String::new();
+    for line in &writer.lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+struct Writer {
+    options: Options,
+    lines: Vec<String>,
+}
+
+impl Writer {
+    /// An empty line, unless there is one.
+    fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
+            self.lines.push(String::new());
+        }
+    }
+
+    fn paragraph(&mut self, text: &str) {
+        self.lines.extend(wrap(text, self.options.width));
+    }
+
+    /// A text behind something that only its first line has.
+    fn hanging(&mut self, first: &str, text: &str) {
+        self.lines.extend(hang(first, text, self.options.width));
+    }
+
+    fn head(&mut self, report: &Report) {
+        self.paragraph(&report.title);
+        for text in [&report.context, &report.question, &report.source] {
+            if !text.trim().is_empty() {
+                self.paragraph(text.trim());
+            }
+        }
+        self.gap();
+    }
+
+    /// What was found, what is not known, what to do next. Where these take too many lines the
+    /// last of the longest part are counted.
+    fn answer(&mut self, answer: &Answer) {
+        let width = self.options.width;
+        let told = |finding: &Finding| self.finding(finding);
+        let mut parts: [Vec<Vec<String>>; 3] = [
+            answer.found.iter().map(told).collect(),
+            answer.unknown.iter().map(|text| hang("? Not known: ", text, width)).collect(),
+            answer.next.iter().map(|text| hang("→ Next: ", text, width)).collect(),
+        ];
+        let lines =
+            |parts: &[Vec<Vec<String>>; 3]| -> usize { parts.iter().flatten().map(Vec::len).sum() };
+        let mut left_out = 0;
+        while !self.options.full && lines(&parts) + usize::from(left_out > 0) > ANSWER_LINES {
+            let longest = (0..parts.len()).rev().max_by_key(|part| parts[*part].len());
+            let Some(_) = longest.and_then(|part| parts[part].pop()) else { break };
+            left_out += 1;
+        }
+        self.lines.extend(parts.into_iter().flatten().flatten());
+        if left_out > 0 {
+            self.lines.push(format!("  {left_out} more with --full and on the page."));
+        }
+    }
+
+    /// A sentence with its mark and its word.
+    fn finding(&self, Finding { outcome, tag, text }: &Finding) -> Vec<String> {
+        let first = format!("{} {tag}: ", mark(*outcome));
+        let mut lines = hang(&first, text, self.options.width);
+        let word = first.trim_end();
+        let rest = lines.first().and_then(|line| line.strip_prefix(word));
+        if let Some(rest) = rest.filter(|_| self.options.color) {
+            lines[0] = format!("{}{rest}", painted(*outcome, word));
+        }
+        lines
+    }
+
+    fn section(&mut self, section: &Section) {
+        self.gap();
+        self.paragraph(&section.title);
+        self.lines.push("─".repeat(layout::width(&section.title).min(self.options.width)));
+        section.blocks.iter().for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(text) => {
+                self.gap();
+                self.paragraph(text);
+            }
+            Block::Text(text) => self.paragraph(text),
+            Block::List(points) => points.iter().for_each(|point| self.hanging("- ", point)),
+            Block::Facts(facts) => self.facts(facts),
+            Block::Table(table) => {
+                self.gap();
+                self.table(table);
+                self.gap();
+            }
+            Block::Plot(plot) => self.plot(plot),
+            Block::Plots(plots) => plots.iter().for_each(|plot| self.plot(plot)),
+            Block::Runs(links) => links.iter().for_each(|link| self.run(link)),
+        }
+    }
+
+    /// Names in one column, values behind them.
+    fn facts(&mut self, facts: &[(String, String)]) {
+        let widest = facts.iter().map(|(name, _)| layout::width(name)).max().unwrap_or(0);
+        let column = widest.min(self.options.width / 3);
+        for (name, value) in facts {
+            let space = column.saturating_sub(layout::width(name));
+            self.hanging(&format!("{name}{}  ", " ".repeat(space)), value);
+        }
+    }
+
+    fn table(&mut self, table: &crate::model::Table) {
+        self.paragraph(&table.caption);
+        let paint = |cell: &Cell, text: &str| match (self.options.color, cell.outcome()) {
+            (true, Some(outcome)) => painted(outcome, text),
+            _ => text.to_owned(),
+        };
+        self.lines.extend(table::lines(table, self.options.width, paint));
+    }
+
+    /// A chart where there is one for a terminal, else the figures.
+    fn plot(&mut self, plot: &Plot) {
+        self.gap();
+        match chart::lines(plot, self.options.width) {
+            Some(lines) => {
+                self.paragraph(&plot.title);
+                self.lines.extend(lines);
+            }
+            None => self.table(&plot.table),
+        }
+        self.gap();
+    }
+
+    fn run(&mut self, link: &RunLink) {
+        self.gap();
+        self.paragraph(&format!("{} ({})", link.title, link.about));
+        let verdict = self.finding(&link.verdict);
+        self.lines.extend(verdict);
+        self.hanging("  ", &link.command);
+    }
+}
+
+/// The mark of an outcome: as on the page.
+fn mark(outcome: Outcome) -> char {
+    match outcome {
+        Outcome::Met => '✓',
+        Outcome::Missed => '✕',
+        Outcome::Undecided => '≈',
+        Outcome::Note => '·',
+    }
+}
+
+fn painted(outcome: Outcome, text: &str) -> String {
+    let code = match outcome {
+        Outcome::Met => "32",
+        Outcome::Missed => "31",
+        Outcome::Undecided => "33",
+        Outcome::Note => "2",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
