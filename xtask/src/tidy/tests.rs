@@ -102,7 +102,8 @@ fn circles_of_files_stay_small() {
 #[test]
 fn the_table_of_floors_is_that_of_the_check() {
     let table = tree(vec![file("ARCHITECTURE.md", "| 0 | `random` | numbers |\n")]);
-    let found = check(&table);
+    let mut found = check(&table);
+    found.retain(|complaint| complaint.what.contains("the laboratory's floors"));
     assert_eq!(found.len(), lab::FLOORS.len() - 1, "{found:#?}");
 }
 
