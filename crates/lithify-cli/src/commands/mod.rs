@@ -19,8 +19,7 @@ use crate::fault::Fault;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run experiments and show their results
-    #[command(subcommand)]
-    Bench(Box<bench::BenchCommand>),
+    Bench(Box<bench::BenchArguments>),
     // A documentation comment here would take the place of the long text of the command.
     #[command(about = "Print what a file of the engine holds")]
     Dump(dump::DumpArguments),

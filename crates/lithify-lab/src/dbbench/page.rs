@@ -4,13 +4,15 @@ use super::ratios::{ratios_of_steps, tallies};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
-use crate::dbbench::figures::{METRICS, Measured, measured};
+use crate::dbbench::figures::{METRICS, Measured, measured, metric};
 use crate::dbbench::floors;
 use crate::dbbench::judged::Judgements;
 use crate::dbbench::report;
 use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
+use crate::html::model::{
+    Block, Cell, Column, Finding, Outcome, ReportModel, Section, Table, Unit, filled,
+};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
@@ -52,11 +54,13 @@ pub fn model(record: &DbRecord) -> ReportModel {
         question: page.settings().lines().next().unwrap_or_default().to_owned(),
         source: String::new(),
         summary: page.summary(),
+        headline: Some(page.headline()),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
             name = record.plan.name
         ),
+        ..ReportModel::default()
     }
 }
 
@@ -111,6 +115,35 @@ impl<'a> Page<'a> {
         value: impl Fn(&Measured<'_>) -> Option<f64>,
     ) -> Option<Spread> {
         Spread::of(self.measured(series, step).iter().filter_map(value).collect())
+    }
+
+    /// What each step came to on each engine.
+    fn headline(&self) -> Table {
+        let shown = ["throughput", "CPU per op until settled"].map(metric);
+        let mut columns = Vec::from(["step", "engine"].map(Column::new));
+        columns.extend(shown.iter().flatten().map(|metric| {
+            let column = Column::new(metric.name).unit(metric.unit);
+            Column { better: Some(metric.better.into()), ..column }
+        }));
+        let mut table = Table::new("Each step: medians [ranges] over the repeats", columns);
+        for (step, name) in self.steps.iter().enumerate() {
+            for (series, engine) in self.names.iter().enumerate() {
+                let figures = shown.iter().flatten();
+                let spreads = figures.map(|metric| {
+                    let value = |of: &Measured<'_>| match metric.name {
+                        "CPU per op until settled" => {
+                            (metric.value)(of).or_else(|| of.cpu_us_per_operation())
+                        }
+                        _ => (metric.value)(of),
+                    };
+                    self.spread(series, step, value).into()
+                });
+                let step = name.split(':').next().unwrap_or(name);
+                let names = [step, engine].map(Cell::from);
+                table.push(names.into_iter().chain(spreads));
+            }
+        }
+        table
     }
 
     fn settings(&self) -> String {

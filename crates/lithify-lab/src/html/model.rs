@@ -16,6 +16,12 @@ pub struct ReportModel {
     pub source: String,
     /// What came out, in words.
     pub summary: Vec<Finding>,
+    /// What cannot be said, and why.
+    pub unknown: Vec<String>,
+    /// What to do next.
+    pub next: Vec<String>,
+    /// The table that one has to see, if there is one.
+    pub headline: Option<Table>,
     /// The parts of the page.
     pub sections: Vec<Section>,
     /// One line at the end: where the figures are.
@@ -29,8 +35,8 @@ impl From<ReportModel> for Report {
             context: model.kicker,
             question: model.question,
             source: model.source,
-            answer: Answer { found: model.summary, ..Answer::default() },
-            headline: None,
+            answer: Answer { found: model.summary, unknown: model.unknown, next: model.next },
+            headline: model.headline,
             sections: model.sections,
             footer: model.footer,
         }

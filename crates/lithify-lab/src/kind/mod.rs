@@ -6,6 +6,7 @@
 
 pub mod command;
 
+use lithify_report::Report;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,11 @@ pub trait Kind {
 
     /// What its page says.
     fn model(record: &Self::Record) -> ReportModel;
+
+    /// The report: an answer, a table, sections.
+    fn report(record: &Self::Record) -> Report {
+        Self::model(record).into()
+    }
 
     /// Its figures, to be set beside those of another run.
     fn results(record: &Self::Record) -> ResultSet;

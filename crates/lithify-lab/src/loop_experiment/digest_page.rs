@@ -52,6 +52,7 @@ pub fn model(digest: &Digest) -> ReportModel {
         summary,
         sections: filled(sections),
         footer: "Absolute figures belong to this machine.".to_owned(),
+        ..ReportModel::default()
     }
 }
 

@@ -40,6 +40,7 @@ pub fn model(record: &OverwriteRecord) -> ReportModel {
         summary: summary(result, record),
         sections: filled(sections),
         footer: format!("All figures: overwrite-{name}.json, .csv, .txt.", name = spec.engine),
+        ..ReportModel::default()
     }
 }
 

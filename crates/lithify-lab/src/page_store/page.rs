@@ -50,6 +50,7 @@ pub fn model(record: &PagesRecord) -> ReportModel {
         summary: summary(record),
         sections: filled(sections),
         footer: format!("All figures: {NAME}.json, {NAME}.csv, {NAME}.txt."),
+        ..ReportModel::default()
     }
 }
 

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use lithify_report::Report;
 use serde::Deserialize;
 
 use super::AnyRecord;
@@ -129,9 +130,14 @@ pub fn command(record: &AnyRecord) -> Option<String> {
     of_kind!(record, command, |_| None).flatten().map(|line| line.0)
 }
 
+/// The report of a run of any kind.
+pub fn report(record: &AnyRecord) -> Report {
+    model(record).into()
+}
+
 /// The page of a run of any kind.
 pub fn page(record: &AnyRecord) -> String {
-    lithify_report::page::render(&model(record).into())
+    lithify_report::page::render(&report(record))
 }
 
 /// A record as JSON, with its kind and schema at the top.

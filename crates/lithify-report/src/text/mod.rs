@@ -79,7 +79,8 @@ impl Writer {
 
     fn head(&mut self, report: &Report) {
         self.paragraph(&report.title);
-        for text in [&report.context, &report.question, &report.source] {
+        let source = if self.options.full { report.source.as_str() } else { "" };
+        for text in [report.context.as_str(), report.question.as_str(), source] {
             if !text.trim().is_empty() {
                 self.paragraph(text.trim());
             }

@@ -21,6 +21,7 @@ use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone};
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// `bench amp`
@@ -231,6 +232,6 @@ impl Ready for AmplificationRun {
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));
-        Ok(Measured { text: report::render(&record), files, fault })
+        Ok(Measured { text: shown::<Amplification>(&record), files, fault })
     }
 }

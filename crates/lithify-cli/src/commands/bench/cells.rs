@@ -20,6 +20,7 @@ use lithify_lab::{chunks, tables};
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
 use super::run::RunArguments;
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// An experiment over text in chunks with the options of the command line.
@@ -38,7 +39,7 @@ pub fn prepare_chunks(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = ChunkPlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let (text, files) = (chunks::report::render, chunks::report::files);
+    let (text, files) = (shown::<Chunks>, chunks::report::files);
     Ok(Box::new(CellRun { plan, program, text, files }))
 }
 
@@ -58,7 +59,7 @@ pub fn prepare_tables(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = TablePlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let (text, files) = (tables::report::render, tables::report::files);
+    let (text, files) = (shown::<Tables>, tables::report::files);
     Ok(Box::new(CellRun { plan, program, text, files }))
 }
 

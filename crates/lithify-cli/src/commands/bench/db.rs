@@ -29,6 +29,7 @@ use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// `bench db`
@@ -519,7 +520,11 @@ impl Ready for DbRun {
         let files = report::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         write_files(how.results, &report::interval_files(&record)).map_err(Fault::failure)?;
-        let mut text = report::render(&record);
+        // One engine: the lines of the original, which tools read.
+        let mut text = match record.plan.engines.len() {
+            0 | 1 => report::render(&record),
+            _ => shown::<DbBench>(&record),
+        };
         let mut differences = Vec::new();
         if let Some(printed) = &self.printed {
             let beside = original::beside(&record, printed).map_err(Fault::failure)?;

@@ -15,6 +15,7 @@ use super::arguments::range;
 use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{How, Measured, Planned, Ready, alone};
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// `bench durability`
@@ -147,6 +148,6 @@ impl Ready for DurabilityRun {
         let broken = record.violations().len();
         let fault = (broken > 0)
             .then(|| Fault::failure(format!("{broken} promises were broken; see the report")));
-        Ok(Measured { text: report::render(&record), files, fault })
+        Ok(Measured { text: shown::<Durability>(&record), files, fault })
     }
 }

@@ -17,6 +17,7 @@ use lithify_lab::run::store::write_files;
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
 use super::run::RunArguments;
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// Such an experiment with the options of the command line.
@@ -94,6 +95,6 @@ impl Ready for LoopRun {
         let files = report::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files, fault })
+        Ok(Measured { text: shown::<LoopExperiments>(&record), files, fault })
     }
 }

@@ -19,17 +19,28 @@ mod places;
 pub mod process;
 mod ready;
 mod run;
+mod screen;
 mod setup;
 mod show;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use lithify_lab::engines::registry;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN};
 
 use crate::fault::Fault;
+
+/// Experiments, and how their reports are shown.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    #[command(subcommand)]
+    command: BenchCommand,
+    /// Print the whole report, not its answer and its first table alone
+    #[arg(long, global = true)]
+    full: bool,
+}
 
 /// What can be done with experiments.
 #[derive(Debug, Subcommand)]
@@ -68,8 +79,9 @@ pub enum BenchCommand {
 }
 
 /// Does it.
-pub fn run(command: BenchCommand) -> Result<(), Fault> {
-    match command {
+pub fn run(arguments: BenchArguments) -> Result<(), Fault> {
+    screen::set_full(arguments.full);
+    match arguments.command {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),

@@ -21,6 +21,7 @@ use lithify_lab::run::store::write_files;
 use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
 use super::places::{Places, refuse_files};
 use super::process::{print_report, this_program, watch_signals};
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// `bench overwrite`
@@ -155,5 +156,5 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     };
     let files = report::files(&record).map_err(Fault::failure)?;
     let files = write_files(&arguments.results, &files).map_err(Fault::failure)?;
-    print_report(&report::render(&record), &files)
+    print_report(&shown::<Overwrites>(&record), &files)
 }

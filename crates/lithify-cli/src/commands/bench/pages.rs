@@ -17,6 +17,7 @@ use super::arguments::range;
 use super::places::refuse_files;
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
+use super::screen::shown;
 use crate::fault::Fault;
 
 /// `bench pages`
@@ -142,6 +143,6 @@ impl Ready for PagesRun {
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, cells));
-        Ok(Measured { text: report::render(&record), files, fault })
+        Ok(Measured { text: shown::<Pages>(&record), files, fault })
     }
 }

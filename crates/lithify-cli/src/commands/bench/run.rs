@@ -23,6 +23,7 @@ use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
 use super::process::{announcement, incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, alone, stopped};
+use super::screen::shown;
 use crate::fault::{Fault, print};
 
 /// `bench run`
@@ -267,6 +268,6 @@ impl Ready for LinkBenchRun {
         let files = report::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: report::render(&record), files, fault })
+        Ok(Measured { text: shown::<LinkBench>(&record), files, fault })
     }
 }

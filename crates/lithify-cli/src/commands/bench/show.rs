@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lithify_lab::records::{AnyRecord, kinds};
 
+use super::screen::shown_again;
 use crate::fault::{Fault, print};
 
 /// `bench show`
@@ -12,6 +13,7 @@ use crate::fault::{Fault, print};
 #[command(after_help = "\
 Examples:
   lithify bench show results/zlib-vs-zstd-cached.json.zst
+  lithify bench show results/zlib-vs-zstd-cached.json.zst --full
   lithify bench show results/runs/zlib-vs-zstd-smoke
   lithify bench show results/zlib-vs-zstd-cached.json.zst --format csv
   lithify bench show results/compress-or-not-smoke.json
@@ -41,7 +43,7 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
     }
     let record = AnyRecord::read(&arguments.results).map_err(Fault::failure)?;
     let shown = match arguments.format {
-        Format::Text => kinds::text(&record),
+        Format::Text => shown_again(&record),
         Format::Csv => kinds::csv(&record),
     };
     match shown {

@@ -167,8 +167,8 @@ pub fn doubts(record: &LinkBenchRecord) -> Vec<String> {
     if record.plan.repeats < REPEATS_WANTED {
         let repeats = crate::report::repeats(record.plan.repeats);
         lines.push(format!(
-            "({repeats}: directions, no verdicts; --repeats {REPEATS_WANTED} is the least that can \
-             decide)"
+            "{repeats}: directions, no verdicts; --repeats {REPEATS_WANTED} is the least that can \
+             decide."
         ));
     }
     if let Some(foreign) = disturbance_percent(record) {

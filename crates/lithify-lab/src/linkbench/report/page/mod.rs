@@ -3,7 +3,9 @@
 mod clients;
 
 use crate::experiment::Phase;
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
+use crate::html::model::{
+    Block, Cell, Claim, Column, Finding, Outcome, ReportModel, Section, Table, Unit, filled,
+};
 use crate::html::parts;
 use crate::html::parts::{
     Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
@@ -15,8 +17,9 @@ use crate::linkbench::report::{
     GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, dropping, gates, heading, headlines,
     open_loop, pairs,
 };
+use crate::report::compare::{Comparison, REPEATS_WANTED, Verdict};
 use crate::report::figures::{
-    Figures, Spread, settled_cpu_us_per_operation, slowed_percent, table_gb,
+    Figures, Spread, figure, settled_cpu_us_per_operation, slowed_percent, table_gb,
 };
 use crate::report::tables::{Align, Grid};
 use crate::report::{floors, repeats, tables};
@@ -57,6 +60,9 @@ pub fn model(record: &LinkBenchRecord) -> ReportModel {
     ReportModel {
         kicker: page.kicker(),
         summary: page.summary(),
+        unknown: headlines::doubts(record),
+        next: next(record),
+        headline: page.headline(),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Ratios of one session on one machine \
@@ -70,6 +76,19 @@ pub fn model(record: &LinkBenchRecord) -> ReportModel {
             experiment.source.as_ref(),
         )
     }
+}
+
+/// What to do after reading the answer.
+fn next(record: &LinkBenchRecord) -> Vec<String> {
+    let plan = &record.plan;
+    let repeats = plan.repeats.max(REPEATS_WANTED) + 2;
+    let more = format!(
+        "--repeats {repeats} narrows what is not decided; what is measured is kept, and the same \
+         command continues."
+    );
+    let decided = plan.repeats > REPEATS_WANTED;
+    let full = format!("lithify bench show results/{}.json --full has every figure.", plan.name());
+    (!decided).then_some(more).into_iter().chain([full]).collect()
 }
 
 /// A record on its way to a page. Series are arms, by their places in the plan.
@@ -110,6 +129,7 @@ impl Page<'_> {
             let text = parts::tally(sides, &ratios(lines), &["operations/s", "CPU us/op"]);
             findings.push(Finding::new(Outcome::Note, "Pair", text));
         }
+        findings.extend(self.directions());
         let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
         findings.extend(claims(outcomes.zip(headlines::sentences(judged)).collect()));
         findings.extend(clients::findings(self.record, &self.figures));
@@ -122,14 +142,63 @@ impl Page<'_> {
             let text = format!("Failed a gate of the scale: {}.", failed.join(", "));
             findings.push(Finding::new(Outcome::Note, "Gates", text));
         }
-        let doubts = headlines::doubts(self.record).into_iter();
-        findings.extend(doubts.map(|text| {
-            let text = text.trim_matches(['(', ')']).to_owned();
-            Finding::new(Outcome::Note, "Doubt", text)
-        }));
         let cells = [self.record.valid_cells(), self.record.plan.cells.len()];
         findings.extend(parts::incomplete(cells));
         findings
+    }
+
+    /// How many ratios point as published, and what the first one is.
+    fn directions(&self) -> Option<Finding> {
+        let measured: Vec<_> = self
+            .judged
+            .headlines
+            .iter()
+            .filter_map(|of| Some((of.item, of.comparison.as_ref()?)))
+            .collect();
+        let (item, first) = measured.first()?;
+        let points = |(_, found): &&(_, &Comparison)| {
+            matches!(found.verdict, Verdict::Confirmed(_) | Verdict::DirectionOnly(true))
+        };
+        let text = format!(
+            "{} of {} ratios point as published. {} of the {}: {} has {} of {}'s here, {} published.",
+            measured.iter().filter(points).count(),
+            measured.len(),
+            item.column,
+            item.phase,
+            item.arm,
+            figure(first.judged.ratio?),
+            item.base,
+            figure(item.published)
+        );
+        Some(Finding::new(Outcome::Note, "Found", text))
+    }
+
+    /// The published ratios beside the measured ones; nothing without any.
+    fn headline(&self) -> Option<Table> {
+        let several = |of: &Claimed<'_>| of.item.clients.map(|clients| format!(" at {clients}"));
+        let row = |of: &Claimed<'_>| {
+            let (item, measured) = (of.item, of.comparison.as_ref());
+            let figure = format!("{}{}", item.column, several(of).unwrap_or_default());
+            [
+                Cell::from(item.phase.to_string()),
+                Cell::from(figure),
+                Cell::from(format!("{} / {}", item.arm, item.base)),
+                Cell::number(item.published),
+                measured.map_or(Cell::Missing, |measured| Cell::from(&measured.judged)),
+                measured.map_or(Cell::Missing, |measured| Claim::from(measured.verdict).into()),
+            ]
+        };
+        let columns = [
+            Column::new("phase"),
+            Column::new("figure"),
+            Column::new("ratio of"),
+            Column::new("published"),
+            Column::new("here [95 %]"),
+            Column::new("claim"),
+        ];
+        let mut table = Table::new("Published ratios, and those of this machine", columns);
+        self.judged.headlines.iter().for_each(|of| table.push(row(of)));
+        (!self.judged.headlines.is_empty()).then_some(table)
     }
 
     fn pairs(&self) -> Section {
