@@ -120,7 +120,7 @@ fn one_engine_prints_result_lines_and_leaves_files() {
 fn pairs_are_compared_and_a_stopped_run_goes_on() {
     let place = tempfile::tempdir().expect("a directory");
     let pair = ["--benchmarks", "fillrandom,readrandom", "--engine", "lithify,model"];
-    let slow = ["--repeats=2", "--control", "--benchmark_write_rate_limit=200000"];
+    let slow = ["--full", "--repeats=2", "--control", "--benchmark_write_rate_limit=200000"];
     let arguments = [&pair[..], &slow, &SMALL].concat();
     let mut child = bench_db(place.path(), &arguments)
         .stdout(Stdio::null())
@@ -170,7 +170,8 @@ fn databases_are_kept_for_later_runs() {
 fn several_ladders_make_one_report() {
     let place = tempfile::tempdir().expect("a directory");
     let pair = ["--benchmarks", "fillrandom,readwhilewriting:mb-write-per-sec=1", "--reads=500"];
-    let ladders = ["--engine", "lithify,model", "--compression=lz4-9", "--compression=none"];
+    let ladders =
+        ["--full", "--engine", "lithify,model", "--compression=lz4-9", "--compression=none"];
     let arguments = [&pair[..], &ladders, &SMALL].concat();
     let run = output(place.path(), &arguments);
     let report = text(&run.stdout);

@@ -119,7 +119,8 @@ fn a_file_that_was_cut_is_named_where_its_run_is_shown() {
     let is_cell = |name: &String| name.ends_with("-r0.json");
     let cell = names(&directory).into_iter().find(is_cell).expect("a cell");
     fs::write(directory.join(&cell), "{\"schema\": 1").expect("writes");
-    let shown = text(&bench(place.path(), &["show", &directory.to_string_lossy()]).stdout);
+    let shown =
+        text(&bench(place.path(), &["show", "--full", &directory.to_string_lossy()]).stdout);
     let part = format!("{cell} is no result of this plan");
     assert!(shown.contains(&part), "{part} is missing in:\n{shown}");
 }

@@ -94,7 +94,7 @@ fn chunks_of_a_file_are_measured_once_and_shown_again() {
     let lines: String =
         (0..20_000).map(|n| format!("line {} of the text\n", n * 7 % 1000)).collect();
     fs::write(place.path().join("text"), lines).expect("writes");
-    let arms = ["--engine", "lithify", "--arms", "none-4k,lz4-64k", "--text", "text"];
+    let arms = ["--full", "--engine", "lithify", "--arms", "none-4k,lz4-64k", "--text", "text"];
     let arguments = [&["run", "chunk-length"][..], &arms].concat();
     let run = output(place.path(), &arguments);
     let (report, progress) = (text(&run.stdout), text(&run.stderr));
@@ -115,7 +115,11 @@ fn chunks_of_a_file_are_measured_once_and_shown_again() {
     for shown in
         ["results/chunk-length-smoke-lithify.json", "results/runs/chunk-length-smoke-lithify"]
     {
-        assert_eq!(text(&output(place.path(), &["show", shown]).stdout), report, "{shown}");
+        assert_eq!(
+            text(&output(place.path(), &["show", "--full", shown]).stdout),
+            report,
+            "{shown}"
+        );
     }
     let csv = output(
         place.path(),
@@ -127,8 +131,14 @@ fn chunks_of_a_file_are_measured_once_and_shown_again() {
 #[test]
 fn tables_that_were_stopped_go_on() {
     let place = place();
-    let arguments =
-        ["run", "compression-options", "--arms", "lz4-16k,zstd-1-64k", "--engine", "lithify"];
+    let arguments = [
+        "run",
+        "compression-options",
+        "--full",
+        "--arms=lz4-16k,zstd-1-64k",
+        "--engine",
+        "lithify",
+    ];
     let mut child = bench(place.path(), &arguments)
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
@@ -145,7 +155,7 @@ fn tables_that_were_stopped_go_on() {
     let run = place.path().join("results/runs/compression-options-smoke-lithify");
     let left = fs::read_dir(&run).expect("reads").flatten();
     assert!(left.into_iter().all(|entry| !entry.path().is_dir()), "the data are gone");
-    let shown = output(place.path(), &["show", &run.display().to_string()]);
+    let shown = output(place.path(), &["show", "--full", &run.display().to_string()]);
     assert!(text(&shown.stdout).contains("1 of 4 cells count"), "{}", text(&shown.stderr));
     let again = output(place.path(), &arguments);
     let (report, progress) = (text(&again.stdout), text(&again.stderr));

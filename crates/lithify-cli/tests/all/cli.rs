@@ -202,7 +202,7 @@ fn amplification_is_measured_once_and_reported() {
         let arguments = ["bench", "amp", "--engines", "model", "--keys", "4000", "--queries", "10"];
         output(place.path(), &[arguments.as_slice(), more].concat())
     };
-    let first = amp(&[]);
+    let first = amp(&["--full"]);
     assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
     let report = text(&first.stdout);
     for part in ["Write: bytes per byte", "Space: ", "Read: ", "uniform", "zipf", "linkbench"] {
@@ -211,7 +211,7 @@ fn amplification_is_measured_once_and_reported() {
     for file in ["amplification.txt", "amplification.csv", "amplification.json"] {
         assert!(place.path().join("results").join(file).exists(), "{file}");
     }
-    let again = amp(&[]);
+    let again = amp(&["--full"]);
     assert_eq!(text(&again.stdout), report);
     assert_eq!(text(&again.stderr).matches("measured already, kept").count(), 3);
     let wrong = amp(&["--workloads", "pareto"]);
@@ -248,7 +248,7 @@ fn small(engine: &'static str, seconds: &'static str) -> Vec<&'static str> {
 #[test]
 fn a_run_prints_the_tables_and_can_be_shown_again() {
     let place = place();
-    let run = output(place.path(), &small("null", "1"));
+    let run = output(place.path(), &[&small("null", "1")[..], &["--full"]].concat());
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let report = text(&run.stdout);
     for part in ["ips  r/i  rKB/i", "Published against measured", "zstd-1 (zstd) / zlib-1"] {
@@ -263,9 +263,15 @@ fn a_run_prints_the_tables_and_can_be_shown_again() {
         Some(report.clone())
     );
     for again in [format!("{name}.json"), "results/runs/zlib-vs-zstd-smoke-null".to_owned()] {
-        let show = output(place.path(), &["bench", "show", &again]);
+        let show = output(place.path(), &["bench", "show", "--full", &again]);
         assert_eq!(text(&show.stdout), report, "{again}");
     }
+    let answer = text(&output(place.path(), &["bench", "show", &format!("{name}.json")]).stdout);
+    assert!(answer.contains("What does zstd instead of zlib"), "the question first: {answer}");
+    assert!(answer.contains("? Not known: 1 repeat") && answer.contains("→ Next: "), "{answer}");
+    assert!(answer.contains("published") && answer.contains("0.555"), "{answer}");
+    assert!(answer.lines().count() <= 40, "one screen: {answer}");
+    assert!(answer.lines().all(|line| line.chars().count() <= 100), "{answer}");
     let csv = output(place.path(), &["bench", "show", &format!("{name}.json"), "--format", "csv"]);
     assert_eq!(text(&csv.stdout).lines().count(), 5);
     let json = format!("{name}.json");
@@ -281,7 +287,7 @@ fn a_run_prints_the_tables_and_can_be_shown_again() {
     assert!(bytes("again.json") == bytes(&json), "packing loses nothing");
     assert!(bytes("thin.json").len() < bytes(&json).len());
     for copy in ["packed.json.zst", "thin.json"] {
-        let show = output(place.path(), &["bench", "show", copy]);
+        let show = output(place.path(), &["bench", "show", "--full", copy]);
         assert_eq!(text(&show.stdout), report, "{copy} says the same");
     }
 }
@@ -404,7 +410,7 @@ fn a_stopped_run_goes_on() {
     assert!(serde_json::from_str::<serde_json::Value>(&record).is_ok());
 
     let arguments = small("model", "1");
-    let again = output(started.place.path(), &arguments);
+    let again = output(started.place.path(), &[&arguments[..], &["--full"]].concat());
     let progress = text(&again.stderr);
     assert_eq!(again.status.code(), Some(0), "{progress}");
     assert!(progress.contains("driver: measured already, kept"), "{progress}");
