@@ -136,12 +136,9 @@ pub(super) fn draw(rows: &Rows, size: Size) -> Drawn {
 fn axis(svg: &mut Svg, rows: &Rows, layout: &Layout) {
     let bottom = layout.height - BOTTOM;
     svg.raw("<g aria-hidden=\"true\">");
-    svg.text(
-        "",
-        Anchor::Start,
-        (layout.left.min(layout.right - width_of(&rows.x.name)), 12.0),
-        &rows.x.name,
-    );
+    // The names of two sides can be wider than a phone; the title has them whole.
+    let name = clipped(&rows.x.name, layout.right);
+    svg.text("", Anchor::Start, (layout.left.min(layout.right - width_of(&name)), 12.0), &name);
     let apart = if layout.size.is_wide() { 58.0 } else { 44.0 };
     for value in layout.horizontal.ticks(apart) {
         let x = layout.horizontal.place(value);
