@@ -321,7 +321,7 @@ fn two_repeats_give_directions_and_say_what_decides() {
     assert!(line.ends_with(" - 3 direction only"), "{line}");
     assert!(text.contains("fewer than 3 repeats. --repeats 3 would decide half of them"), "{text}");
     assert!(
-        text.contains("(2 repeats: directions, no verdicts; --repeats 3 is the least"),
+        text.contains("2 repeats: directions, no verdicts; --repeats 3 is the least"),
         "{text}"
     );
     assert!(!text.contains("MISSED 3"), "{text}");

@@ -256,6 +256,12 @@ fn outline(model: &ReportModel) -> String {
     let mut lines = vec![model.kicker.clone(), model.title.clone()];
     let findings = model.summary.iter();
     lines.extend(findings.map(|finding| format!("{}: {}", finding.tag, finding.text)));
+    lines.extend(model.unknown.iter().map(|text| format!("Not known: {text}")));
+    lines.extend(model.next.iter().map(|text| format!("Next: {text}")));
+    let headline = model.headline.iter();
+    lines.extend(
+        headline.map(|table| format!("headline: {} ({} rows)", table.caption, table.rows.len())),
+    );
     for section in &model.sections {
         lines.push(format!("# {}", section.title));
         for block in &section.blocks {
