@@ -2,7 +2,7 @@
 //!
 //! Owns: all kinds of runs ([`kinds`]), telling which one a file or directory holds
 //! ([`AnyRecord::read`]), by the head of a record or, where it has none, by its keys (`before`). Also the
-//! form of the file, plain or compressed ([`file`]), figures that were kept without the rest of their
+//! form of the file, plain or compressed ([`mod@file`]), figures that were kept without the rest of their
 //! record ([`Digest`]), and records with fewer samples ([`thin`]). What a record holds belongs to the
 //! room of its kind.
 //!

@@ -1,6 +1,6 @@
 //! Floor 8: what the command line prints of files and trees. Reads only.
 //!
-//! Owns: [`dump`], which takes any file of the engine apart into [`Item`]s with the field names of
+//! Owns: [`dump()`], which takes any file of the engine apart into [`Item`]s with the field names of
 //! docs/format, and [`read_levels`], which adds up the tree of a database on disk.
 //!
 //! 1. A file is known by its magic, and by its name where the magic is damaged.
