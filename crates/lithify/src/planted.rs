@@ -44,6 +44,14 @@ pub(crate) fn let_others_in() {
     list::pause();
 }
 
+/// As [`let_others_in`], now and then, for as long as a flush takes.
+pub(crate) fn let_a_flush_in() {
+    #[cfg(feature = "planted-defects")]
+    if list::times_reached().is_multiple_of(16) {
+        (0..20).for_each(|_| list::pause());
+    }
+}
+
 /// As [`let_others_in`], for as long as a close takes.
 pub(crate) fn let_a_close_in() {
     (0..20).for_each(|_| let_others_in());

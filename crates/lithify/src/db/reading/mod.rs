@@ -40,7 +40,7 @@ impl Visibility {
         let mut early = None;
         if planted!(SnapshotRegisteredLate) {
             early = Some(self.last());
-            crate::planted::let_others_in();
+            crate::planted::let_a_flush_in();
         }
         self.snapshots.register(|| {
             let mut sequence = early.unwrap_or_else(|| self.last());

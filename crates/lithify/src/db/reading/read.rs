@@ -41,7 +41,7 @@ impl DbInner {
         let mut meter = WorkMeter::default();
         if planted!(SequenceBeforeView) && sequence.is_none() {
             sequence = Some(self.visibility.last());
-            crate::planted::let_others_in();
+            crate::planted::let_a_flush_in();
         }
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
