@@ -193,7 +193,7 @@ pub fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> 
         (file("txt"), render(record)),
         (file("csv"), csv(record)),
         (file("json"), json::<Amplification>(record)?),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

@@ -29,11 +29,6 @@ const MATRICES: [(&str, Figure); 6] = [
     ("Longest unit of work on the caller's thread, ms (0: below 1)", |of| of.longest_unit_ms),
 ];
 
-/// The page as one file.
-pub fn render(run: &Run<ChunkPlan>) -> String {
-    lithify_report::page::render(&model(run).into())
-}
-
 /// What the page says.
 pub fn model(run: &Run<ChunkPlan>) -> ReportModel {
     let plan = &run.plan;
@@ -93,7 +88,7 @@ impl Page<'_> {
         for (engine, figures) in &self.engines {
             for (verdict, text) in report::findings(self.run, figures) {
                 let outcome = match verdict {
-                    Some(verdict) if verdict.held => Outcome::Held,
+                    Some(verdict) if verdict.held => Outcome::Met,
                     Some(_) => Outcome::Missed,
                     None => Outcome::Undecided,
                 };

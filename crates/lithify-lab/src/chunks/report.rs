@@ -32,7 +32,7 @@ pub fn files(run: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
     Ok(vec![
         (file("txt"), render(run)),
         (file("csv"), csv::render(run)),
-        (file("html"), page::render(run)),
+        (file("html"), page::model(run).page()),
         (file("json"), json::<Chunks>(run)?),
     ])
 }

@@ -21,11 +21,6 @@ use crate::report::floors as judged;
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
 
-/// The page as one file.
-pub fn render(record: &DbRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &DbRecord) -> ReportModel {
     let page = Page::of(record);

@@ -79,7 +79,7 @@ pub fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
         (file("csv"), csv(record)),
         (file("tsv"), tsv(record)),
         (file("json"), json::<DbBench>(&shortened(record))?),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

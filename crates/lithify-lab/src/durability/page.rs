@@ -17,11 +17,6 @@ use lithify_report::charts::{Bar, bars};
 
 const CRASHES: [Crash; 2] = [Crash::ProcessEnd, Crash::PowerCut];
 
-/// The page as one file.
-pub fn render(record: &DurabilityRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &DurabilityRecord) -> ReportModel {
     let page = Page { record };
@@ -76,7 +71,7 @@ impl Page<'_> {
         if broken.is_empty() && !self.record.losses.is_empty() {
             let crashes: u64 = self.record.losses.iter().map(|figures| figures.crashes).sum();
             let text = format!("Every promise was kept, over {crashes} crashes.");
-            findings.push(Finding::new(Outcome::Held, "Promises", text));
+            findings.push(Finding::new(Outcome::Met, "Promises", text));
         }
         findings.extend(claims(self.claims()));
         findings.extend(self.price());
@@ -102,7 +97,7 @@ impl Page<'_> {
             let found: Option<Vec<_>> = cases.iter().map(|(m, c)| told(*m, *c)).collect();
             let Some(found) = found else { return };
             let held = found.iter().all(|(lost, _)| lost.iter().all(|n| (*n > 0) == loses));
-            let outcome = if held { Outcome::Held } else { Outcome::Missed };
+            let outcome = if held { Outcome::Met } else { Outcome::Missed };
             let figures: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
             judged.push((outcome, format!("\"{claim}\": {}.", figures.join("; "))));
         };
@@ -126,7 +121,7 @@ impl Page<'_> {
         judged.extend(self.lost(Mode::Interval, power).map(|figures| {
             let late = figures.oldest_lost_ms;
             let held = late <= f64::from(INTERVAL_MS);
-            let outcome = if held { Outcome::Held } else { Outcome::Missed };
+            let outcome = if held { Outcome::Met } else { Outcome::Missed };
             let text = format!(
                 "\"a sync every {INTERVAL_MS} ms loses no more than that\": the oldest lost commit \
                  was acknowledged {} ms before the cut.",

@@ -56,7 +56,7 @@ pub fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
     Ok(vec![
         (file("txt"), render(record)),
         (file("json"), json::<Durability>(record)?),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

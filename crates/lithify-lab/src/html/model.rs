@@ -28,6 +28,13 @@ pub struct ReportModel {
     pub footer: String,
 }
 
+impl ReportModel {
+    /// The page as one file.
+    pub fn page(self) -> String {
+        page::render(&self.into())
+    }
+}
+
 impl From<ReportModel> for Report {
     fn from(model: ReportModel) -> Report {
         Report {

@@ -58,6 +58,17 @@ pub trait Kind {
     /// The command that measures the same; nothing where the record does not tell.
     fn command(record: &Self::Record) -> Option<Line>;
 
+    /// A record as JSON on one line, with its head.
+    ///
+    /// # Errors
+    /// It is none.
+    fn json(record: &Self::Record) -> Result<String, RunError>
+    where
+        Self: Sized,
+    {
+        json::<Self>(record)
+    }
+
     /// The files of the report.
     ///
     /// # Errors

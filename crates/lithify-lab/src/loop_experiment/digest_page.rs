@@ -11,11 +11,6 @@ use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
 
-/// The page as one file.
-pub fn render(digest: &Digest) -> String {
-    lithify_report::page::render(&model(digest).into())
-}
-
 /// What the page says.
 pub fn model(digest: &Digest) -> ReportModel {
     let set = super::compared::of_digest(digest);

@@ -17,11 +17,6 @@ use crate::report::figures::Spread;
 use crate::report::repeats;
 use lithify_report::charts::frontier;
 
-/// The page as one file.
-pub fn render(record: &LoopRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &LoopRecord) -> ReportModel {
     let page = Page::of(record);

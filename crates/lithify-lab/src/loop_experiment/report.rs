@@ -43,7 +43,7 @@ pub fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
         (file(".csv"), csv::figures(record)),
         (file("-jobs.csv"), csv::jobs(record)),
         (file(".json"), json::<LoopExperiments>(&short)?),
-        (file(".html"), page::render(record)),
+        (file(".html"), page::model(record).page()),
     ])
 }
 

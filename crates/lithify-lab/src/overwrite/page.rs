@@ -15,11 +15,6 @@ use crate::report::tables::{Align, Grid};
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// The page as one file.
-pub fn render(record: &OverwriteRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &OverwriteRecord) -> ReportModel {
     let result = record.result.as_ref().unwrap_or(&record.driver);
@@ -60,7 +55,7 @@ fn summary(result: &OverwriteResult, record: &OverwriteRecord) -> Vec<Finding> {
         ),
     )];
     let steady = match is_steady(&seen.per_second) {
-        Some(true) => (Outcome::Held, "the last third was within a tenth of the middle one."),
+        Some(true) => (Outcome::Met, "the last third was within a tenth of the middle one."),
         Some(false) => {
             (Outcome::Missed, "the last third was not within a tenth of the middle one.")
         }
@@ -68,7 +63,7 @@ fn summary(result: &OverwriteResult, record: &OverwriteRecord) -> Vec<Finding> {
     };
     findings.push(Finding::new(steady.0, "Steady", format!("Throughput: {}", steady.1)));
     findings.extend(limits(result, record).into_iter().map(|(name, value, limit)| {
-        let outcome = if value <= limit { Outcome::Held } else { Outcome::Missed };
+        let outcome = if value <= limit { Outcome::Met } else { Outcome::Missed };
         let tag = if value <= limit { "Held" } else { "Missed" };
         let text = format!("{name}: {}, at most {} asked for.", figure(value), figure(limit));
         Finding::new(outcome, tag, text)

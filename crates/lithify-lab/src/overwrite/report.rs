@@ -31,7 +31,7 @@ pub fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
         (file("txt"), render(record)),
         (file("csv"), csv(shown)),
         (file("json"), json::<Overwrites>(record)?),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

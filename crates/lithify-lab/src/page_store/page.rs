@@ -27,11 +27,6 @@ const BARS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// The page as one file.
-pub fn render(record: &PagesRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &PagesRecord) -> ReportModel {
     let sections = [published_ratios(record), plots(record), figures(record), checks(record)];

@@ -132,7 +132,7 @@ pub fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
         (file("txt"), render(record)),
         (file("csv"), csv(record)),
         (file("json"), json::<Pages>(record)?),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

@@ -13,7 +13,7 @@ use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
 use crate::html::model::ReportModel;
-use crate::kind::{self, Kind};
+use crate::kind::Kind;
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
 use crate::loop_experiment::{compared, digest_page};
@@ -145,18 +145,6 @@ pub fn page(record: &AnyRecord) -> String {
 /// # Errors
 /// It is none; figures without their record cannot be written again.
 pub fn json(record: &AnyRecord) -> Result<String, RunError> {
-    match record {
-        AnyRecord::LinkBench(record) => kind::json::<LinkBench>(record),
-        AnyRecord::Loops(record) => kind::json::<LoopExperiments>(record),
-        AnyRecord::Db(record) => kind::json::<DbBench>(record),
-        AnyRecord::Overwrite(record) => kind::json::<Overwrites>(record),
-        AnyRecord::Tables(run) => kind::json::<Tables>(run),
-        AnyRecord::Chunks(run) => kind::json::<Chunks>(run),
-        AnyRecord::Amplification(record) => kind::json::<Amplification>(record),
-        AnyRecord::Durability(record) => kind::json::<Durability>(record),
-        AnyRecord::Pages(record) => kind::json::<Pages>(record),
-        AnyRecord::Digest(_) => {
-            Err(RunError::new("figures without the rest of their record are kept as they are"))
-        }
-    }
+    let refused = "figures without the rest of their record are kept as they are";
+    of_kind!(record, json, |_| None).unwrap_or_else(|| Err(RunError::new(refused)))
 }

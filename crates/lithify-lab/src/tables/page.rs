@@ -26,11 +26,6 @@ const BARS: [(&str, &str, TableColumn); 5] = [
     ("Written per update", "KB to the device", TableColumn::UpdateWrittenDevice),
 ];
 
-/// The page as one file.
-pub fn render(run: &Run<TablePlan>) -> String {
-    lithify_report::page::render(&model(run).into())
-}
-
 /// What the page says.
 pub fn model(run: &Run<TablePlan>) -> ReportModel {
     let page = Page { run };
@@ -123,7 +118,7 @@ impl<'a> Page<'a> {
             (0, 0, 0) => return None,
             _ if is_one_run => (Outcome::Undecided, "Undecided"),
             (0, _, 0) => (Outcome::Undecided, "Undecided"),
-            (_, _, 0) => (Outcome::Held, "Confirmed"),
+            (_, _, 0) => (Outcome::Met, "Confirmed"),
             _ => (Outcome::Missed, "Contradicted"),
         };
         let mut text = format!(

@@ -39,7 +39,7 @@ pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
     Ok(vec![
         (file("txt"), render(run)),
         (file("csv"), csv::render(run)),
-        (file("html"), page::render(run)),
+        (file("html"), page::model(run).page()),
         (file("json"), json::<Tables>(run)?),
     ])
 }

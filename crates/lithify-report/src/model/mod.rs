@@ -58,13 +58,6 @@ pub enum Outcome {
     Note,
 }
 
-#[allow(non_upper_case_globals)]
-impl Outcome {
-    /// The former name of [`Outcome::Met`], for kinds of runs that still fill pages.
-    #[doc(hidden)]
-    pub const Held: Outcome = Outcome::Met;
-}
-
 /// One sentence of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -65,7 +65,7 @@ pub fn files(record: &LinkBenchRecord) -> Result<Vec<ReportFile>, RunError> {
         (file("json"), json::<LinkBench>(&short)?),
         (file("csv"), csv::render(record)),
         (file("txt"), render(record)),
-        (file("html"), page::render(record)),
+        (file("html"), page::model(record).page()),
     ])
 }
 

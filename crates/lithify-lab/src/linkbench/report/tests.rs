@@ -608,7 +608,7 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
     assert!(at("until answered hole-xfs").starts_with(answered), "{text}");
     assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
     assert!(text.contains("old-xfs, hole-xfs: DROP DATABASE; beside: somebody"), "{text}");
-    let page = page::render(&record);
+    let page = page::model(&record).page();
     assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
     assert!(text.contains("as published: time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");

@@ -138,17 +138,17 @@ fn check_tables(name: &str, html: &str, tags: &[(Tag<'_>, &str)]) {
 #[test]
 fn pages_of_sample_records_are_well_formed() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    check("linkbench", &linkbench::report::page::render(&record));
+    check("linkbench", &linkbench::report::page::model(&record).page());
     let one = sample::record(&sample::plan(&EngineName::lithify(), 1));
-    check("one repeat", &linkbench::report::page::render(&one));
+    check("one repeat", &linkbench::report::page::model(&one).page());
     let loops = loop_experiment::sample::record(&loop_experiment::sample::plan(3));
-    check("loops", &loop_experiment::page::render(&loops));
-    check("db", &dbbench::page::render(&loops.run));
+    check("loops", &loop_experiment::page::model(&loops).page());
+    check("db", &dbbench::page::model(&loops.run).page());
     let run = crate::tables::sample::run(&crate::tables::sample::small_plan());
-    check("tables", &tables::page::render(&run));
+    check("tables", &tables::page::model(&run).page());
     let arms = ["none", "lz4", "zstd-1", "zstd-9", "zlib-6", "snappy"];
     let run = crate::chunks::sample::run(&crate::chunks::sample::plan(&arms));
-    check("chunks", &chunks::page::render(&run));
+    check("chunks", &chunks::page::model(&run).page());
 }
 
 /// Records of kinds of which no large one is kept, measured once at the smallest sizes.
@@ -228,7 +228,7 @@ fn pages_of_committed_results_are_well_formed_and_small() {
 fn nothing_measured_is_a_page_too() {
     let mut record = sample::record(&sample::plan(&EngineName::lithify(), 1));
     record.cells.iter_mut().for_each(|cell| cell.result = None);
-    let html = linkbench::report::page::render(&record);
+    let html = linkbench::report::page::model(&record).page();
     assert!(html.contains("0 of 4 cells were measured"), "{html}");
 }
 
@@ -244,7 +244,7 @@ fn hostile_names_stay_texts() {
         result.spec.arm = HOSTILE.to_owned();
         result.query.latencies[0].op = HOSTILE.to_owned();
     }
-    let html = linkbench::report::page::render(&record);
+    let html = linkbench::report::page::model(&record).page();
     check("hostile", &html);
     assert_eq!(html.matches("<script").count(), 1, "the page's own");
     assert!(html.contains("&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload="));

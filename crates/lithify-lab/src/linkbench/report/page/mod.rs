@@ -27,11 +27,6 @@ use lithify_report::charts::frontier;
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 
-/// The page as one file.
-pub fn render(record: &LinkBenchRecord) -> String {
-    lithify_report::page::render(&model(record).into())
-}
-
 /// What the page says.
 pub fn model(record: &LinkBenchRecord) -> ReportModel {
     let figures = Figures::of(record);
