@@ -3,12 +3,11 @@
 use super::Workload;
 use super::{AmplificationJob, AmplificationRecord, measure, page, report};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Read, write and space amplification.
 pub struct Amplification;
@@ -28,16 +27,12 @@ impl Kind for Amplification {
         results.filter_map(|result| result.started_unix_s).min()
     }
 
-    fn text(record: &AmplificationRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &AmplificationRecord) -> Option<String> {
         Some(report::csv(record))
     }
 
-    fn model(record: &AmplificationRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &AmplificationRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &AmplificationRecord) -> ResultSet {
@@ -48,8 +43,8 @@ impl Kind for Amplification {
         of_amplification(record)
     }
 
-    fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(_record: &AmplificationRecord) -> String {
+        super::NAME.to_owned()
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::amplification::report::{Row, Tree, read_table, space_table, write_table};
 use crate::amplification::{self, AmplificationRecord, QueryKind, Workload};
-use crate::html::model::{
-    Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row as Mark, Rows,
-    Section, Table, Triangle, Unit, filled,
-};
 use crate::html::parts;
 use crate::html::parts::{Amplification, claims};
 use crate::report::card::{machine_lines, tree};
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use crate::statistics::median;
+use lithify_report::{
+    Answer, Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, Report, Row as Mark, Rows,
+    Section, Table, Triangle, Unit, filled,
+};
 
 /// What amplifies: names of the corners of a triangle.
 const CORNERS: [&str; 3] = ["written per byte", "reads per point query", "stored per byte"];
@@ -23,14 +23,14 @@ const ABOUT: f64 = 1.5;
 const NEAR: f64 = 1.1;
 
 /// What the page says.
-pub fn model(record: &AmplificationRecord) -> ReportModel {
+pub fn report(record: &AmplificationRecord) -> Report {
     let page = Page { record, rows: record.cells.iter().filter_map(Row::of).collect() };
     let mut sections: Vec<Section> = Workload::ALL.map(|workload| page.workload(workload)).into();
     let (head, caveats) = parts::head_of(amplification::NAME);
     sections.extend([page.figures(), page.checks(), page.machine(), caveats]);
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
+        context: page.kicker(),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt.",

@@ -7,14 +7,9 @@ use super::formulas::{
     leveled_space, leveled_steps, leveled_write,
 };
 use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
-use super::{NAME, page};
 use crate::adapter::EngineStatistics;
-use crate::amplification::kind::Amplification;
-use crate::kind::json;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
-use crate::run::RunError;
-use crate::run::store::ReportFile;
 
 /// Page of an engine that does not follow the settings' size of a block, bytes.
 const PAGE_BYTES: f64 = 4096.0;
@@ -181,67 +176,6 @@ impl<'a> Row<'a> {
         let cost = self.query(kind, true)?;
         Some(cost.device_reads? / cost.queries.max(1) as f64)
     }
-}
-
-/// The files of the report: text, CSV, the record, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &AmplificationRecord) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{NAME}.{kind}");
-    Ok(vec![
-        (file("txt"), render(record)),
-        (file("csv"), csv(record)),
-        (file("json"), json::<Amplification>(record)?),
-        (file("html"), page::model(record).page()),
-    ])
-}
-
-/// The report for people.
-pub fn render(record: &AmplificationRecord) -> String {
-    let rows: Vec<Row<'_>> = record.cells.iter().filter_map(Row::of).collect();
-    let mut text = "Read, write and space amplification, predicted and measured\n".to_owned();
-    if let Some(Row { result, .. }) = rows.first() {
-        let spec = &result.spec;
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "{} writes per 100 rows after the fill, {} queries of each kind; memory budget {} MiB; \
-             {}, {} CPUs",
-            spec.writes_percent,
-            spec.queries,
-            spec.settings.memory_budget_bytes >> 20,
-            result.machine.cpu,
-            result.machine.cpus
-        );
-    }
-    let _ = writeln!(text, "\nWrite: bytes per byte of users' rows\n{}", write_table(&rows).text());
-    text.push_str(
-        "theory: levels merged with all of the next one, or a page for each row; practice: 0.7 of \
-         the fanout\ntables, with log: by the engine's own account; process: made dirty; device: \
-         written, others' too\nrows/page: changed rows per page written that explain the process's \
-         figure\n",
-    );
-    let _ = writeln!(
-        text,
-        "\nSpace: the directory per byte of live rows\n{}",
-        space_table(&rows).text()
-    );
-    let _ = writeln!(
-        text,
-        "\nRead: reads of the device and KB per query\n{}",
-        read_table(&rows).text()
-    );
-    text.push_str(
-        "predicted: a cache for all but the lowest blocks; cold: after a restart with no page in \
-         memory; warm: the same queries again\n",
-    );
-    for cell in &record.cells {
-        if let Some(failure) = &cell.failure {
-            let _ = writeln!(text, "{}: FAILED: {failure}", cell.spec.id());
-        }
-    }
-    text
 }
 
 pub(crate) fn write_table(rows: &[Row<'_>]) -> Grid {

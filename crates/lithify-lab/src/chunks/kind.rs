@@ -2,15 +2,14 @@
 
 use super::plan::ChunkPlan;
 use super::spec::{ChunkCell, SCHEMA};
-use super::{csv, measure, page, report};
+use super::{csv, measure, page};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, only_engine};
 use crate::run::RunError;
 use crate::run::cells::{Job, Run};
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Experiments over text in chunks.
 pub struct Chunks;
@@ -29,16 +28,12 @@ impl Kind for Chunks {
         record.entries.results().map(|outcome| outcome.started_unix_s).min()
     }
 
-    fn text(record: &Run<ChunkPlan>) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &Run<ChunkPlan>) -> Option<String> {
         Some(csv::render(record))
     }
 
-    fn model(record: &Run<ChunkPlan>) -> ReportModel {
-        page::model(record)
+    fn report(record: &Run<ChunkPlan>) -> Report {
+        page::report(record)
     }
 
     fn results(record: &Run<ChunkPlan>) -> ResultSet {
@@ -49,8 +44,8 @@ impl Kind for Chunks {
         Some(of_chunks(&record.plan))
     }
 
-    fn files(record: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &Run<ChunkPlan>) -> String {
+        record.plan.name.clone()
     }
 }
 

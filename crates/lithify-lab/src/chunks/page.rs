@@ -7,7 +7,6 @@ use crate::chunks::plan::ChunkPlan;
 use crate::chunks::report;
 use crate::chunks::spec::ChunkOutcome;
 use crate::html::caveats::caveats;
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::claims;
 use crate::report::figures::{Spread, figure};
@@ -15,6 +14,7 @@ use crate::report::repeats;
 use crate::run::cells::Run;
 use lithify_report::charts::frontier::{self, Cost};
 use lithify_report::charts::heat;
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, filled};
 
 /// A figure of an arm.
 type Figure = fn(&ArmFigures) -> Option<f64>;
@@ -30,7 +30,7 @@ const MATRICES: [(&str, Figure); 6] = [
 ];
 
 /// What the page says.
-pub fn model(run: &Run<ChunkPlan>) -> ReportModel {
+pub fn report(run: &Run<ChunkPlan>) -> Report {
     let plan = &run.plan;
     let engines = plan.engines.iter().map(|engine| (engine, of_engine(run, engine))).collect();
     let page = Page { run, engines };
@@ -43,9 +43,9 @@ pub fn model(run: &Run<ChunkPlan>) -> ReportModel {
         page.machine(),
         caveats(&experiment.caveats),
     ];
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
+        context: page.kicker(),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Each engine is judged by itself; \

@@ -3,72 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::{ArmFigures, MeanAndDeviation, of_engine};
+use super::figures::{ArmFigures, MeanAndDeviation};
 use super::findings::{Verdict, judge};
 use super::plan::ChunkPlan;
 use super::spec::ChunkOutcome;
-use super::{csv, page};
 use crate::adapter::EngineName;
-use crate::chunks::kind::Chunks;
 use crate::experiment::chunks::Finding;
-use crate::kind::json;
-use crate::report::card::{machine_lines, text as text_of};
+use crate::report::card::machine_lines;
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{figure, figure_or_dash};
+use crate::report::repeats;
 use crate::report::tables::{Align, Grid};
-use crate::report::{opening, repeats};
-use crate::run::RunError;
 use crate::run::cells::{Run, RunPlan};
-use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
-
-/// The files of the report: text, figures, the page, the record.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(run: &Run<ChunkPlan>) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{}.{kind}", run.plan.name());
-    Ok(vec![
-        (file("txt"), render(run)),
-        (file("csv"), csv::render(run)),
-        (file("html"), page::model(run).page()),
-        (file("json"), json::<Chunks>(run)?),
-    ])
-}
-
-/// The whole report as text.
-pub fn render(run: &Run<ChunkPlan>) -> String {
-    let experiment = &run.plan.experiment;
-    let mut text = String::new();
-    let mut line = |part: &str| {
-        text.push_str(part.trim_end());
-        text.push('\n');
-    };
-    let source = experiment.source.as_ref();
-    line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
-    line("");
-    line(&text_of(&card(run)));
-    let engines: Vec<(&EngineName, Vec<ArmFigures>)> =
-        run.plan.engines.iter().map(|engine| (engine, of_engine(run, engine))).collect();
-    for (engine, figures) in &engines {
-        line(&format!("\n{}", heading(run, engine)));
-        line(&arms(run, figures).text_or("  no arm was measured"));
-    }
-    line("\nChecks");
-    checks(run).iter().for_each(|check| line(&format!("  {check}")));
-    for (engine, figures) in &engines {
-        if !experiment.findings.is_empty() {
-            line(&format!("\nPublished findings on {}", engine_name(run, engine)));
-            findings(run, figures).iter().for_each(|(_, told)| line(&format!("  - {told}")));
-        }
-    }
-    line("\nTo be read with");
-    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
-    line("Not reproduced");
-    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
-    text
-}
 
 /// The first outcome of an engine, whether or not it counts.
 fn any_of<'a>(run: &'a Run<ChunkPlan>, engine: &EngineName) -> Option<&'a ChunkOutcome> {

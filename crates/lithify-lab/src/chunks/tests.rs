@@ -1,14 +1,16 @@
 //! Plans, findings and the report over made-up outcomes.
 
+use super::csv;
 use super::figures::{ArmFigures, of_engine};
 use super::findings::judge;
 use super::plan::{ChunkChoice, ChunkPlan};
 use super::sample::{expand, experiment, plan, run};
-use super::{csv, report};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
+use crate::chunks::kind::Chunks;
 use crate::datasets::TextData;
 use crate::experiment::chunks::ChunkCheck;
+use crate::kind::{Kind, wide_text};
 use crate::run::cells::read_run;
 use crate::run::store::write_files;
 
@@ -122,7 +124,7 @@ fn a_void_row_is_named_and_counts_in_no_figure() {
     assert!(run.is_complete());
     let outcome = run.entries.cells[1].result.as_mut().expect("is measured");
     outcome.faults.push("the rows that were read are not those that were loaded".to_owned());
-    let text = report::render(&run);
+    let text = wide_text::<Chunks>(&run);
     assert!(text.contains("  1 of 2 cells count"), "{text}");
     assert!(text.contains("lithify-lz4-4k-r0: WRONG, row void: the rows that were"), "{text}");
     assert!(text.contains("\"lz4 and snappy halve the size at 64 KB\": not measured here"));
@@ -140,7 +142,7 @@ fn rows_that_differ_between_cells_are_wrong() {
     let mut run = run(&plan(&["lz4-4k", "none-4k"]));
     run.entries.cells[1].result.as_mut().expect("is measured").rows_hash = 1;
     assert!(!run.is_complete() && run.valid_cells() == 2);
-    let text = report::render(&run);
+    let text = wide_text::<Chunks>(&run);
     assert!(text.contains("  WRONG: rows as read differ between cells of one seed"), "{text}");
 }
 
@@ -148,14 +150,14 @@ fn rows_that_differ_between_cells_are_wrong() {
 fn a_report_is_read_again_and_no_other_is() {
     let place = tempfile::tempdir().expect("a directory");
     let run = run(&plan(&["lz4-4k"]));
-    let text = report::render(&run);
-    let files = write_files(place.path(), &report::files(&run).expect("has files"));
+    let text = wide_text::<Chunks>(&run);
+    let files = write_files(place.path(), &Chunks::files(&run).expect("has files"));
     let files = files.expect("writes");
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     let name = "chunk-length-smoke-lithify";
     assert_eq!(names, [".txt", ".csv", ".html", ".json"].map(|end| format!("{name}{end}")));
     let again = read_run::<ChunkPlan>(&files[3]).expect("reads").expect("is one");
-    assert_eq!(report::render(&again), text);
+    assert_eq!(wide_text::<Chunks>(&again), text);
     let other = read_run::<crate::tables::plan::TablePlan>(&files[3]).expect("reads");
     assert!(other.is_none(), "it is of another kind");
     assert!(read_run::<ChunkPlan>(&files[1]).expect("reads").is_none());

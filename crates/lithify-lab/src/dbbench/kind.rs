@@ -1,19 +1,21 @@
 //! Loops of db_bench as a kind of run.
 
+use std::borrow::Cow;
+
 use super::runner::DbPlan;
-use super::runner::DbRecord;
+use super::runner::{DbRecord, shortened};
 use super::spec::Role;
 use super::spec::{DbJob, SCHEMA};
 use super::{measure, page, report};
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
 use crate::run::allocator::Allocator;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Loops of the classic key-value benchmark, engine against engine.
 pub struct DbBench;
@@ -32,16 +34,12 @@ impl Kind for DbBench {
         record.results().map(|result| result.started_unix_s).min()
     }
 
-    fn text(record: &DbRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &DbRecord) -> Option<String> {
         Some(report::csv(record))
     }
 
-    fn model(record: &DbRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &DbRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &DbRecord) -> ResultSet {
@@ -52,8 +50,16 @@ impl Kind for DbBench {
         of_db(record)
     }
 
-    fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &DbRecord) -> String {
+        record.plan.name.clone()
+    }
+
+    fn kept(record: &DbRecord) -> Cow<'_, DbRecord> {
+        Cow::Owned(shortened(record))
+    }
+
+    fn more_files(record: &DbRecord) -> Vec<ReportFile> {
+        vec![(format!("{}.tsv", record.plan.name), report::tsv(record))]
     }
 }
 

@@ -7,12 +7,9 @@ use crate::comparison::results::ResultSet;
 use crate::dbbench::figures::{METRICS, Measured, measured, metric};
 use crate::dbbench::floors;
 use crate::dbbench::judged::Judgements;
-use crate::dbbench::report;
 use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
-use crate::html::model::{
-    Block, Cell, Column, Finding, Outcome, ReportModel, Section, Table, Unit, filled,
-};
+use crate::dbbench::{report, together, trees};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
@@ -20,9 +17,12 @@ use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors as judged;
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
+use lithify_report::{
+    Answer, Block, Cell, Column, Finding, Outcome, Report, Section, Table, Unit, filled,
+};
 
 /// What the page says.
-pub fn model(record: &DbRecord) -> ReportModel {
+pub fn report(record: &DbRecord) -> Report {
     let page = Page::of(record);
     let sections = [
         page.pairs(),
@@ -37,7 +37,8 @@ pub fn model(record: &DbRecord) -> ReportModel {
         page.machine(),
     ];
     let engines: Vec<&str> = record.plan.engines.iter().map(EngineName::name).collect();
-    ReportModel {
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
         title: match engines.as_slice() {
             [] => "The driver alone".to_owned(),
             [one] => format!("The loops of db_bench on {one}"),
@@ -45,17 +46,16 @@ pub fn model(record: &DbRecord) -> ReportModel {
                 format!("The loops of db_bench: {first} beside {}", others.join(" and "))
             }
         },
-        kicker: page.kicker(),
+        context: page.kicker(),
         question: page.settings().lines().next().unwrap_or_default().to_owned(),
         source: String::new(),
-        summary: page.summary(),
         headline: Some(page.headline()),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
             name = record.plan.name
         ),
-        ..ReportModel::default()
+        ..Report::default()
     }
 }
 
@@ -178,8 +178,15 @@ impl<'a> Page<'a> {
     }
 
     fn pairs(&self) -> Section {
-        let section = Section::new("Side by side").with_all(ratios_of_steps(&self.set));
+        let mut section = Section::new("Side by side");
+        if let Some((form, lacks)) = trees::form(self.record) {
+            section = section.with(Block::Text(form)).with(Block::List(lacks));
+        }
         let judgements = Judgements::of(self.record);
+        let section = section
+            .with_all(ratios_of_steps(&self.set))
+            .with_all(together::tables(self.record, &judgements))
+            .with_all(report::comparisons(self.record, &judgements));
         let cells = floors::cells(self.record, &judgements);
         let grid = judged::grid(&cells);
         if grid.rows.is_empty() {
@@ -319,7 +326,11 @@ impl<'a> Page<'a> {
                 ]);
             }
         }
-        let section = Section::new("Levels, codecs, jobs");
+        let mut section = Section::new("Levels, codecs, jobs");
+        if let Some(grid) = trees::grid(self.record) {
+            section = section.with(Table::folded("Trees before steps that read", grid));
+            section = section.with(Block::List(trees::settled(self.record)));
+        }
         if rows.is_empty() {
             return section;
         }
@@ -366,13 +377,11 @@ impl<'a> Page<'a> {
             let caption = format!("{step}: medians [ranges] over the repeats");
             section = section.with(Table::new(caption, Grid { columns, rows }));
         }
-        section
+        section.with(report::steps(self.record))
     }
 
     fn checks(&self) -> Section {
-        let text = report::checks(self.record);
-        let points = text.lines().skip(1).map(|line| line.trim().to_owned()).collect();
-        Section::new("Checks").with(Block::List(points))
+        Section::new("Checks").with(Block::List(report::checks(self.record)))
     }
 
     fn machine(&self) -> Section {

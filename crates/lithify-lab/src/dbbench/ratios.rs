@@ -2,9 +2,9 @@
 
 use super::figures::METRICS;
 use crate::comparison::results::ResultSet;
-use crate::html::model::{Finding, Outcome, Plot};
 use crate::html::parts::{self, Ratio};
 use crate::report::paired::{Better, Family};
+use lithify_report::{Finding, Outcome, Plot};
 
 /// The figures of a step that stand in the plots of ratios; all are in the tables.
 const PLOTTED: [&str; 10] = [

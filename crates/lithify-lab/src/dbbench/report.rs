@@ -6,27 +6,21 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{METRICS, Measured, Metric, Series, measured, metric};
+use super::figures::{METRICS, Measured, Metric, measured, metric};
 use super::judged::Judgements;
-use super::page;
-use super::runner::shortened;
 use super::runner::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
-use super::{floors, oracle, together, trees};
+use super::{oracle, trees};
 use crate::adapter::codec::Ladder;
 use crate::adapter::settings::DurabilityMode;
 use crate::adapter::{EngineName, EngineStatistics};
-use crate::dbbench::kind::DbBench;
-use crate::kind::json;
-use crate::report::VERDICTS_HEADING;
 use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
 use crate::report::figures::figure;
-use crate::report::floors::render as render_floors;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};
-use crate::run::RunError;
 use crate::run::store::ReportFile;
+use lithify_report::{Cell, Column, Table};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
@@ -68,21 +62,6 @@ pub fn intervals(step: &StepResult) -> String {
     text
 }
 
-/// The files of the report: text, figures in two forms, the record, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &DbRecord) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{}.{kind}", record.plan.name);
-    Ok(vec![
-        (file("txt"), render(record)),
-        (file("csv"), csv(record)),
-        (file("tsv"), tsv(record)),
-        (file("json"), json::<DbBench>(&shortened(record))?),
-        (file("html"), page::model(record).page()),
-    ])
-}
-
 /// The interval report of every step, beside its raw result.
 pub fn interval_files(record: &DbRecord) -> Vec<ReportFile> {
     let mut files = Vec::new();
@@ -94,39 +73,6 @@ pub fn interval_files(record: &DbRecord) -> Vec<ReportFile> {
         }
     }
     files
-}
-
-/// The report for people.
-pub fn render(record: &DbRecord) -> String {
-    let mut text = String::new();
-    if let Some(result) = record.reference().or(record.driver()) {
-        text.push_str(&settings(result, &record.plan.ladders()));
-        if let Some(days) = days_of(record) {
-            let _ = writeln!(text, "measured on {days}\n");
-        }
-    }
-    let results: Vec<&DbResult> = record.results().collect();
-    if let [.., result] = results.as_slice()
-        && results.len() <= 2
-    {
-        text.push_str(&one(result, record.driver().filter(|d| d.hash != result.hash)));
-    } else {
-        let judged = Judgements::of(record);
-        text.push_str(&trees::form(record));
-        if let Some(missed) = render_floors(&floors::cells(record, &judged)) {
-            let _ = writeln!(text, "{missed}\n");
-        }
-        text.push_str(&together::render(record, &judged));
-        text.push_str(&lines_of_all(record));
-        text.push_str(&tables(record, &judged));
-        text.push_str(&trees::render(record));
-        let basis = judged.basis().text();
-        if !basis.is_empty() {
-            let _ = writeln!(text, "{VERDICTS_HEADING}\n{basis}");
-        }
-    }
-    text.push_str(&checks(record));
-    text
 }
 
 /// The days of the cells; with several, what was measured on each.
@@ -191,8 +137,22 @@ fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One run: each step's line, distribution and figures.
-fn one(result: &DbResult, driver: Option<&DbResult>) -> String {
+/// What the original prints of one run: settings, then each step's line, distribution and figures.
+pub fn classic(record: &DbRecord) -> String {
+    let mut text = String::new();
+    if let Some(result) = record.reference().or(record.driver()) {
+        text.push_str(&settings(result, &record.plan.ladders()));
+    }
+    if let Some(result) = record.results().last() {
+        let driver = record.driver().filter(|driver| driver.hash != result.hash);
+        text.push_str(&lines(result, driver));
+    }
+    let checks: String = checks(record).iter().map(|line| format!("  {line}\n")).collect();
+    text + "Checks\n" + &checks
+}
+
+/// Each step's line, distribution and figures.
+fn lines(result: &DbResult, driver: Option<&DbResult>) -> String {
     let mut text = format!("{}\n", result.engine_name);
     let mut steps = measured(result, driver);
     for step in &result.steps {
@@ -228,70 +188,72 @@ fn figure_lines(measured: &Measured<'_>) -> String {
     text
 }
 
-/// The result lines of every run, in the order in which they were measured.
-fn lines_of_all(record: &DbRecord) -> String {
-    let mut text = String::new();
+/// The result line of every step, in the order in which they were measured.
+pub(crate) fn steps(record: &DbRecord) -> Table {
+    let columns = [
+        Column::new("run"),
+        Column::new("step"),
+        Column::new("per operation").unit("us"),
+        Column::new("rate").unit("ops/s"),
+        Column::new("time").unit("s"),
+        Column::new("operations"),
+        Column::new("user data").unit("MB/s"),
+        Column::new("found"),
+        Column::new("other processes").unit("% of the CPUs"),
+    ];
+    let mut table = Table::folded("Every step of every run", columns).keyed_by(2);
     for result in record.results() {
-        let foreign = foreign_percent(result);
-        let _ = writeln!(
-            text,
-            "{} ({}), other processes {} % of the machine",
-            result.cell.id,
-            result.engine_name,
-            figure(foreign)
-        );
         for step in result.loops() {
-            let _ = writeln!(text, "  {}", result_line(step));
+            let elapsed_s = step.elapsed_s.max(1e-9);
+            let reads = !step.spec.benchmark.is_write();
+            let us = step.client_seconds * 1e6 / step.operations.max(1) as f64;
+            table.push([
+                Cell::from(&*result.cell.id),
+                Cell::from(step.spec.to_string()),
+                Cell::decimals(us, 3),
+                Cell::from((step.operations as f64 / elapsed_s) as u64),
+                Cell::decimals(step.elapsed_s, 3),
+                Cell::from(step.operations),
+                Cell::decimals(step.bytes as f64 / MIB / elapsed_s, 1),
+                Cell::from(reads.then_some(step.found)),
+                Cell::number(foreign_percent(result)),
+            ]);
         }
     }
-    text.push('\n');
-    text
+    table
 }
 
-/// For every ladder and loop a table: one engine alone, or the first against each of the others.
-fn tables(record: &DbRecord, judged: &Judgements) -> String {
-    let mut text = String::new();
-    let Some(reference) = record.reference() else { return text };
+/// For every ladder and loop the first engine against each of the others: all figures.
+pub(crate) fn comparisons(record: &DbRecord, judged: &Judgements) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let Some(reference) = record.reference() else { return tables };
     let engines = &record.plan.engines;
     let ladders = record.plan.ladders();
     for (number, ladder) in ladders.iter().enumerate() {
-        let series = Series::of(record, *ladder);
         let codecs = match ladders.len() {
             1 => String::new(),
             _ => format!(", codecs {ladder}"),
         };
         for (index, step) in reference.loops().enumerate() {
             let heading = format!("{} (step {}){codecs}", step.spec, index + 1);
-            if engines.len() == 1 {
-                let _ = writeln!(text, "{heading}");
-                for metric in &METRICS {
-                    if let Some(spread) = series.spread(0, index, metric) {
-                        let line = format!("  {:<30} {}", metric.heading(), spread.with_range());
-                        let _ = writeln!(text, "{line}");
-                    }
-                }
-                text.push('\n');
-            }
             let arms = groups(engines).into_iter().filter(|arms| !arms.members.contains(&0));
-            for arms in arms {
-                let _ = writeln!(text, "{heading}: {} against the {}", engines[0], arms.title());
+            tables.extend(arms.map(|arms| {
+                let title = format!("{heading}: {} against the {}", engines[0], arms.title());
                 let comparison = |other, metric| judged.get(number, other, index, metric);
-                text.push_str(&table_of_better(&arms, engines, comparison));
-                text.push('\n');
-            }
-            for (other, engine) in engines.iter().enumerate().skip(1) {
-                let _ = writeln!(text, "{heading}: {} against {engine}", engines[0]);
+                Table::folded(title, table_of_better(&arms, engines, comparison))
+            }));
+            tables.extend(engines.iter().enumerate().skip(1).map(|(other, engine)| {
+                let title = format!("{heading}: {} against {engine}", engines[0]);
                 let comparison = |metric| judged.get(number, other, index, metric);
-                text.push_str(&table([engines[0].name(), engine.name()], comparison));
-                text.push('\n');
-            }
+                Table::folded(title, table([engines[0].name(), engine.name()], comparison))
+            }));
         }
     }
-    text
+    tables
 }
 
 /// The figures of a step by their places in [`METRICS`].
-fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparison>) -> String {
+fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparison>) -> Grid {
     let controls = names.map(|name| format!("A/A {name}"));
     let columns = [
         ("median [min, max]", Align::Left),
@@ -319,9 +281,7 @@ fn table<'a>(names: [&str; 2], comparison: impl Fn(usize) -> Option<&'a Comparis
         ])
     };
     let rows: Vec<Vec<String>> = METRICS.iter().enumerate().filter_map(row).collect();
-    let mut text = Grid::new(&columns, rows).text();
-    text.push('\n');
-    text
+    Grid::new(&columns, rows)
 }
 
 /// The table of the first engine against all arms of another one, with the arm that is hardest to
@@ -330,7 +290,7 @@ fn table_of_better<'a>(
     arms: &Group,
     engines: &[EngineName],
     comparison: impl Fn(usize, usize) -> Option<&'a Comparison>,
-) -> String {
+) -> Grid {
     let columns = [
         ("median [min, max]", Align::Left),
         (engines[0].name(), Align::Right),
@@ -352,14 +312,11 @@ fn table_of_better<'a>(
         ])
     };
     let rows: Vec<Vec<String>> = METRICS.iter().enumerate().filter_map(row).collect();
-    let mut text = Grid::new(&columns, rows).text();
-    text.push('\n');
-    text
+    Grid::new(&columns, rows)
 }
 
 /// What was checked, and what is wrong.
-pub(crate) fn checks(record: &DbRecord) -> String {
-    let mut text = "Checks\n".to_owned();
+pub(crate) fn checks(record: &DbRecord) -> Vec<String> {
     let counted = |results: &mut dyn Iterator<Item = &DbResult>| {
         let mut counts = (0, 0);
         for result in results {
@@ -372,12 +329,11 @@ pub(crate) fn checks(record: &DbRecord) -> String {
         counts
     };
     let (founds, scans) = counted(&mut record.results());
-    let _ = writeln!(
-        text,
-        "  reads found exactly what was written: {}, scans at the end: {}",
+    let mut lines = vec![format!(
+        "reads found exactly what was written: {}, scans at the end: {}",
         plural(founds as u64, "step"),
         plural(scans as u64, "run")
-    );
+    )];
     if let Some(first) = record.reference() {
         for other in record.results().filter(|other| other.cell.role != Role::Driver) {
             if other.cell.id == first.cell.id {
@@ -385,7 +341,7 @@ pub(crate) fn checks(record: &DbRecord) -> String {
             }
             let agreement = oracle::agreement(first, other);
             let mut line = format!(
-                "  {} and {} read the same: {}",
+                "{} and {} read the same: {}",
                 first.cell.id,
                 other.cell.id,
                 plural(agreement.equal, "sum")
@@ -397,13 +353,11 @@ pub(crate) fn checks(record: &DbRecord) -> String {
                     agreement.not_comparable.join(", ")
                 );
             }
-            let _ = writeln!(text, "{line}");
+            lines.push(line);
         }
     }
-    for problem in record.problems() {
-        let _ = writeln!(text, "  WRONG: {problem}");
-    }
-    text
+    lines.extend(record.problems().into_iter().map(|problem| format!("WRONG: {problem}")));
+    lines
 }
 
 /// Every figure of every step of every run: one line each.

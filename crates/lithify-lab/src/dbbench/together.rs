@@ -4,15 +4,15 @@
 //! what everybody knows. A ratio is the median over the repeats of the ratio within each. Runs of
 //! fewer than three engines have tables of their own that say more.
 
-use std::fmt::Write as _;
-
 use super::figures::{METRICS, Metric, Series, metric};
 use super::judged::Judgements;
 use super::runner::DbRecord;
+
 use crate::adapter::EngineName;
 use crate::report::better_of::{Group, against, groups};
 use crate::report::figures::figure;
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
+use lithify_report::Table;
 
 /// The figures that stand in the table, by their names.
 const COLUMNS: [&str; 10] = [
@@ -28,18 +28,17 @@ const COLUMNS: [&str; 10] = [
     "resident",
 ];
 
-/// The tables; empty for fewer than three engines.
-pub(super) fn render(record: &DbRecord, judged: &Judgements) -> String {
-    let mut text = String::new();
+/// The tables; none for fewer than three engines.
+pub(super) fn tables(record: &DbRecord, judged: &Judgements) -> Vec<Table> {
+    let mut tables = Vec::new();
     let (Some(reference), [_, base, _, ..]) = (record.reference(), &record.plan.engines[..]) else {
-        return text;
+        return tables;
     };
     let metrics: Vec<&Metric> = COLUMNS.iter().filter_map(|name| metric(name)).collect();
     for (number, ladder) in record.plan.ladders().iter().enumerate() {
         let series = Series::of(record, *ladder);
         for (index, step) in reference.loops().enumerate() {
-            let _ = writeln!(
-                text,
+            let caption = format!(
                 "{} (step {}), codecs {ladder}: medians (in units of {base}'s)",
                 step.spec,
                 index + 1
@@ -50,10 +49,10 @@ pub(super) fn render(record: &DbRecord, judged: &Judgements) -> String {
                 Some(against(arms.members.iter().map(compared), wanted.better)?.arm)
             };
             let grid = grid(&series, &record.plan.engines, index, &metrics, hardest);
-            let _ = writeln!(text, "{grid}\n");
+            tables.push(Table::new(caption, grid));
         }
     }
-    text
+    tables
 }
 
 /// `hardest` knows which arm of a group is hardest to beat for the first engine in a figure.
@@ -63,7 +62,7 @@ fn grid(
     index: usize,
     metrics: &[&Metric],
     hardest: impl Fn(&Group, &Metric) -> Option<usize>,
-) -> String {
+) -> Grid {
     let has = |metric: &&&Metric| {
         (0..engines.len()).any(|engine| series.spread(engine, index, metric).is_some())
     };
@@ -83,7 +82,7 @@ fn grid(
         });
         rows.push(std::iter::once(arms.title()).chain(cells).collect());
     }
-    table(&columns, &rows)
+    Grid::new(&columns, rows)
 }
 
 /// The place of the engine that is the unit.

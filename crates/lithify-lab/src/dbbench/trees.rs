@@ -5,14 +5,13 @@
 //! what keeps a run from being more than a short form. Pure.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use super::runner::DbRecord;
 use super::spec::{Benchmark, DbCell, DbResult, Role, Step, StepResult};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
 use crate::report::days;
 use crate::report::figures::figure;
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -163,38 +162,37 @@ pub fn shortcomings(record: &DbRecord) -> Vec<String> {
 /// Reasons that are shown; the rest are counted.
 const REASONS_SHOWN: usize = 4;
 
-/// Whether the run may be a headline, in one paragraph; nothing for a run that reads nothing.
-pub(super) fn form(record: &DbRecord) -> String {
+/// Whether the run may be a headline, and what it lacks; nothing for a run that reads nothing.
+pub(super) fn form(record: &DbRecord) -> Option<(String, Vec<String>)> {
     let mut loops = record.results().flat_map(DbResult::loops);
     if !loops.any(reads) {
-        return String::new();
+        return None;
     }
-    let reasons = shortcomings(record);
+    let mut reasons = shortcomings(record);
     if reasons.is_empty() {
         let count = repeats(record).len();
         let days: BTreeSet<String> =
             record.results().map(|result| days::day(result.started_unix_s)).collect();
         let days = Vec::from_iter(days).join(" and ");
-        return format!(
+        let text = format!(
             "Headline form, one run of {count} repeats on {days}: {KEYS_MIN} keys or more; both sides \
              measured twice in every repeat; every step that reads ran for {READ_SECONDS_MIN:.0} s, \
              over {LEVELS_MIN} levels or more with an empty level 0; writers beside readers made the \
-             engine flush.\n\n"
+             engine flush."
         );
+        return Some((text, reasons));
     }
-    let shown = reasons[..reasons.len().min(REASONS_SHOWN)].join("\n  ");
-    let mut text = format!(
-        "SHORT FORM, to find regressions: its ratios are no headline. What is missing:\n  {shown}\n"
-    );
-    if reasons.len() > REASONS_SHOWN {
-        let _ = writeln!(text, "  and {} more", reasons.len() - REASONS_SHOWN);
+    let more = reasons.len().saturating_sub(REASONS_SHOWN);
+    reasons.truncate(REASONS_SHOWN);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
     }
-    text.push('\n');
-    text
+    let text = "Short form, to find regressions: its ratios are no headline. What is missing:";
+    Some((text.to_owned(), reasons))
 }
 
-/// The trees before steps that read, and how they were settled; nothing for engines without levels.
-pub(super) fn render(record: &DbRecord) -> String {
+/// The trees before steps that read; `None` for engines without levels.
+pub(super) fn grid(record: &DbRecord) -> Option<Grid> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for result in record.results().filter(|result| result.cell.role != Role::Driver) {
         for (index, step) in result.loops().enumerate().filter(|(_, step)| reads(step)) {
@@ -210,31 +208,28 @@ pub(super) fn render(record: &DbRecord) -> String {
             ]);
         }
     }
-    if rows.is_empty() {
-        return String::new();
-    }
     let columns = [
         ("run", Align::Left),
         ("before", Align::Left),
         ("levels", Align::Right),
         ("stored bytes, and codecs found in the files", Align::Left),
     ];
-    format!("Trees before steps that read\n{}\n{}\n", table(&columns, &rows), settled(record))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
 }
 
 /// What each engine did in its steps `settle`.
-fn settled(record: &DbRecord) -> String {
-    let mut told: Vec<(String, String)> = Vec::new();
+pub(super) fn settled(record: &DbRecord) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     for result in record.results().filter(|result| result.cell.role != Role::Driver) {
         for step in &result.steps {
             let Step::Call(call) = step else { continue };
-            let line = (result.cell.spec.engine.to_string(), call.done.clone());
-            if call.benchmark == Benchmark::Settle && !told.contains(&line) {
-                told.push(line);
+            let line = format!("settle, {}: {}", result.cell.spec.engine, call.done);
+            if call.benchmark == Benchmark::Settle && !lines.contains(&line) {
+                lines.push(line);
             }
         }
     }
-    told.iter().map(|(engine, done)| format!("settle, {engine}: {done}\n")).collect()
+    lines
 }
 
 #[cfg(test)]
@@ -317,15 +312,17 @@ mod tests {
         let whole = run(|_| ());
         assert!(whole.results().any(|result| result.loops().any(reads)), "something reads");
         assert_eq!(shortcomings(&whole), Vec::<String>::new());
-        assert!(form(&whole).starts_with("Headline form"), "{}", form(&whole));
+        let (text, lacks) = form(&whole).expect("something reads");
+        assert!(text.starts_with("Headline form") && lacks.is_empty(), "{text}");
         let told = |change: &dyn Fn(&mut StepResult)| shortcomings(&run(change)).join("\n");
         assert!(told(&|step| step.elapsed_s = 4.5).contains("4.50 s, not 60"));
         let three = told(&|step| step.statistics_before = tree(&[4, 5, 6]));
         assert!(three.contains("3 levels that are not empty, not 4"), "{three}");
         let unsettled = told(&|step| step.statistics_before = tree(&[0, 3, 4, 5, 6]));
         assert!(unsettled.contains("level 0 was not empty"), "{unsettled}");
-        let short = form(&run(|step| step.elapsed_s = 1.0));
-        assert!(short.starts_with("SHORT FORM, to find regressions"), "{short}");
+        let (short, lacks) = form(&run(|step| step.elapsed_s = 1.0)).expect("something reads");
+        assert!(short.starts_with("Short form, to find regressions"), "{short}");
+        assert_eq!(lacks.len(), REASONS_SHOWN + 1, "{lacks:?}");
     }
 
     #[test]
@@ -336,7 +333,7 @@ mod tests {
             shortcomings(&record).join("\n")
         };
         assert_eq!(told(&|_| ()), "");
-        let said = form(&run(|_| ()));
+        let (said, _) = form(&run(|_| ())).expect("something reads");
         assert!(said.contains("one run of 3 repeats on 2023-11-14: 12000000 keys"), "{said}");
         assert_eq!(told(&|record| record.interrupted = true), "the run was interrupted");
         let small = told(&|record| record.plan.cells[1].spec.num = 2_000_000);

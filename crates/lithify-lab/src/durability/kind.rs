@@ -1,14 +1,13 @@
 //! Durability as a kind of run.
 
 use super::kills::{self, KillJob};
-use super::{DurabilityRecord, page, report};
+use super::{DurabilityRecord, page};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// What crashes take and commits cost.
 pub struct Durability;
@@ -27,16 +26,12 @@ impl Kind for Durability {
         record.started_unix_s
     }
 
-    fn text(record: &DurabilityRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(_record: &DurabilityRecord) -> Option<String> {
         None
     }
 
-    fn model(record: &DurabilityRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &DurabilityRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &DurabilityRecord) -> ResultSet {
@@ -47,8 +42,8 @@ impl Kind for Durability {
         Some(of_durability(record))
     }
 
-    fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(_record: &DurabilityRecord) -> String {
+        super::NAME.to_owned()
     }
 }
 

@@ -4,28 +4,28 @@ use crate::durability::report::{commits, crash_name, loss, losses, promise};
 use crate::durability::{
     CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME,
 };
-use crate::html::model::{
-    Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
-    Table, Unit, filled,
-};
 use crate::html::parts;
 use crate::html::parts::{LatencyRow, claims};
 use crate::report::card::machine_lines;
 use crate::report::figures::{Spread, figure};
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::{Bar, bars};
+use lithify_report::{
+    Answer, Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, Report, Row, Rows, Section,
+    Table, Unit, filled,
+};
 
 const CRASHES: [Crash; 2] = [Crash::ProcessEnd, Crash::PowerCut];
 
 /// What the page says.
-pub fn model(record: &DurabilityRecord) -> ReportModel {
+pub fn report(record: &DurabilityRecord) -> Report {
     let page = Page { record };
     let (head, caveats) = parts::head_of("durability");
     let sections =
         [page.crashes(), page.commits(), page.recovery(), page.figures(), page.machine(), caveats];
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
+        context: page.kicker(),
         sections: filled(sections),
         footer: format!(
             "All figures: {NAME}.json, {NAME}.txt. Rates and latencies belong to this machine and \

@@ -1,15 +1,8 @@
 //! The tables: what crashes took, and what commits cost.
 
-use std::fmt::Write as _;
-
-use super::{CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode};
-use super::{NAME, page};
-use crate::durability::kind::Durability;
-use crate::kind::json;
+use super::{CommitFigures, Crash, INTERVAL_MS, Loss, LossFigures, Mode};
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
-use crate::run::RunError;
-use crate::run::store::ReportFile;
 
 /// What a crash is called.
 pub fn crash_name(crash: Crash) -> &'static str {
@@ -45,60 +38,6 @@ pub fn line(figures: &LossFigures) -> String {
         figures.acknowledged,
         loss(&figures.acknowledged_lost)
     )
-}
-
-/// The files of the report: text, the record, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &DurabilityRecord) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{NAME}.{kind}");
-    Ok(vec![
-        (file("txt"), render(record)),
-        (file("json"), json::<Durability>(record)?),
-        (file("html"), page::model(record).page()),
-    ])
-}
-
-/// The report for people.
-pub fn render(record: &DurabilityRecord) -> String {
-    let spec = &record.spec;
-    let mut text = String::from("Losing it: what a crash takes, and what a promise costs\n\n");
-    // Writing to a String cannot fail.
-    let machine = &record.machine;
-    let _ = writeln!(
-        text,
-        "{} on {}, {} CPUs, {}, {} on {}, {}",
-        record.engine_name,
-        machine.cpu,
-        machine.cpus,
-        machine.kernel,
-        machine.file_system,
-        machine.device,
-        machine.build
-    );
-    let _ = writeln!(
-        text,
-        "rows of 9 + {} bytes, one a commit; {} kills{} and {} power cuts in each mode, interval \
-         {INTERVAL_MS} ms\n",
-        spec.value_bytes,
-        spec.kills,
-        match spec.memory_limit_mib {
-            Some(limit_mib) => format!(" (in {limit_mib} MiB, page cache included)"),
-            None => String::new(),
-        },
-        spec.cuts
-    );
-    let _ = writeln!(text, "What crashes took\n{}\n", losses(&record.losses).text());
-    let _ = writeln!(text, "What commits cost\n{}", commits(&record.commits).text());
-    let violations = record.violations();
-    match violations.is_empty() {
-        true => text.push_str("\nEvery promise was kept.\n"),
-        false => {
-            let _ = writeln!(text, "\nBROKEN PROMISES\n  {}", violations.join("\n  "));
-        }
-    }
-    text
 }
 
 /// What crashes took, by mode and crash.

@@ -1,7 +1,9 @@
-//! What a reader of a page must know.
+//! What a reader of a report must know: caveats, and the rules of the verdicts.
 
-use super::model::{Block, Section};
+use lithify_report::{Block, Section};
+
 use crate::experiment::Caveats;
+use crate::report::paired::Basis;
 
 /// What a reader must know.
 pub(crate) fn caveats(caveats: &Caveats) -> Section {
@@ -14,4 +16,13 @@ pub(crate) fn caveats(caveats: &Caveats) -> Section {
         section = section.with(Block::List(caveats.not_reproduced.clone()));
     }
     section
+}
+
+/// On what the verdicts rest.
+pub(crate) fn basis(basis: &Basis) -> Section {
+    let section = Section::new("What the verdicts rest on");
+    match basis.lines() {
+        lines if lines.is_empty() => section,
+        lines => section.with(Block::List(lines)),
+    }
 }

@@ -4,7 +4,7 @@ use lithify_report::{Report, RunLink, index, page};
 
 use super::parts;
 use crate::records::AnyRecord;
-use crate::records::kinds::{command, model};
+use crate::records::kinds::{command, report};
 
 /// The page. `runs` are the addresses of their pages, as seen from this one, with their records;
 /// `unread` are files that hold none, with why.
@@ -19,15 +19,15 @@ pub(super) fn of_runs(directory: &str, runs: &[(String, AnyRecord)], unread: &[S
 }
 
 fn link(address: &str, record: &AnyRecord) -> RunLink {
-    let model = model(record);
+    let report = report(record);
     let when = record.started_unix_s().map(parts::day);
     let name = address.strip_suffix(".html").unwrap_or(address);
     RunLink {
         address: address.to_owned(),
-        title: model.title.clone(),
+        title: report.title.clone(),
         about: [Some(name.to_owned()), when].into_iter().flatten().collect::<Vec<_>>().join(" · "),
         command: command(record).unwrap_or_default(),
-        verdict: index::verdict(&model.summary),
+        verdict: index::verdict(&report.answer.found),
     }
 }
 

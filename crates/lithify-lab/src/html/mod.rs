@@ -1,9 +1,9 @@
 //! A run as one page: summary in words, plots, tables, machine; a single file that needs nothing
 //! else.
 //!
-//! Owns: the form of a page that kinds of records fill ([`mod@model`]), its parts that they share
-//! (`parts`, `caveats`), and one over all of them ([`mod@index`]). Markup and plots are those of
-//! [`lithify_report`]. The page of a kind of run is in that kind's room.
+//! Owns: the parts of reports that kinds share (`parts`, `caveats`), and the page over many runs
+//! ([`mod@index`]). Models, markup and plots are those of [`lithify_report`]. The report of a kind of
+//! run is in that kind's room.
 //!
 //! Promises: pure and deterministic: the same record gives the same file. No external resource; all
 //! figures are readable without scripts, which add tooltips only; every plot has its figures as a
@@ -12,5 +12,4 @@
 
 pub(crate) mod caveats;
 pub mod index;
-pub mod model;
 pub(crate) mod parts;

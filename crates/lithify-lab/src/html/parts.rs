@@ -5,10 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{
-    Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, ReportModel, Row, Rows, Section,
-    Table, Unit,
-};
 use crate::adapter::{Capabilities, EngineStatistics};
 use crate::experiment::{BUILT_IN, CommandExperiment, Source};
 use crate::report::compare;
@@ -23,6 +19,10 @@ use crate::report::tables::{Align, Grid};
 use crate::statistics::Interval;
 pub(crate) use lithify_report::charts::{
     Amplification, Course, LatencyRow, amplification, jobs, latencies, over_time,
+};
+use lithify_report::{
+    Axis, Block, Drawing, Finding, Group, Outcome, Paint, Plot, Report, Row, Rows, Section, Table,
+    Unit,
 };
 
 /// Missed floors that the summary names; the rest stand in their table.
@@ -213,8 +213,9 @@ pub(crate) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
     }
 }
 
-/// Published and measured ratios; `None` when none was measured.
-pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
+/// Published and measured ratios: a plot of those that were measured, else the table alone; nothing
+/// without any.
+pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Block> {
     let mut groups: Vec<Group> = Vec::new();
     for item in items {
         let Some(measured) = &item.measured else { continue };
@@ -247,7 +248,11 @@ pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
             None => groups.push(Group { name: item.group.clone(), rows: vec![row] }),
         }
     }
-    (!groups.is_empty()).then(|| Plot {
+    let table = Table::folded("Published against measured", grid);
+    if groups.is_empty() {
+        return (!table.rows.is_empty()).then(|| table.into());
+    }
+    let plot = Plot {
         title: "Published and measured ratios".to_owned(),
         about: "The upright bar is the published ratio. The mark is ours, the geometric mean over \
                 the repeats, with its 95 % interval. Full circle: confirmed; diamond: contradicted; \
@@ -261,8 +266,9 @@ pub(crate) fn published(items: &[Published], grid: Grid) -> Option<Plot> {
             reference: Some(1.0),
             groups,
         }),
-        table: Table::folded("Published against measured", grid),
-    })
+        table,
+    };
+    Some(plot.into())
 }
 
 /// How writers were held back: a line of the stall ledger.
@@ -413,10 +419,10 @@ pub(crate) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
 
 /// Title, question and source of an experiment with a command of its own, by its name, and what a
 /// reader must know; nothing of one that is not part of the program.
-pub(crate) fn head_of(name: &str) -> (ReportModel, Section) {
+pub(crate) fn head_of(name: &str) -> (Report, Section) {
     let found = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = found.and_then(|(name, text)| CommandExperiment::parse(name, text).ok());
-    let Some(experiment) = parsed else { return (ReportModel::default(), Section::default()) };
+    let Some(experiment) = parsed else { return (Report::default(), Section::default()) };
     let CommandExperiment { title, question, hypothesis, source, .. } = &experiment;
     let head = head(title, question, hypothesis, source.as_ref());
     (head, crate::html::caveats::caveats(&experiment.caveats))
@@ -429,7 +435,7 @@ pub(crate) fn head(
     question: &str,
     hypothesis: &str,
     source: Option<&Source>,
-) -> ReportModel {
+) -> Report {
     let expected = format!("Expected: {}", hypothesis.trim());
     let source = match source {
         None => expected,
@@ -438,7 +444,7 @@ pub(crate) fn head(
         }
     };
     let (title, question) = (title.to_owned(), question.to_owned());
-    ReportModel { title, question, source, ..ReportModel::default() }
+    Report { title, question, source, ..Report::default() }
 }
 
 /// Names and values of a card for a list of facts.

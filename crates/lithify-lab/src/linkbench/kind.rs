@@ -1,17 +1,18 @@
 //! LinkBench as a kind of run.
 
+use std::borrow::Cow;
+
 use super::cell::{CellJob, SCHEMA};
 use super::plan::Plan;
 use super::record::LinkBenchRecord;
 use super::{measure, report};
 use crate::adapter::EngineName;
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Experiments over the social graph.
 pub struct LinkBench;
@@ -31,16 +32,12 @@ impl Kind for LinkBench {
         results.map(|result| result.started_unix_s).min()
     }
 
-    fn text(record: &LinkBenchRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &LinkBenchRecord) -> Option<String> {
         Some(report::csv::render(record))
     }
 
-    fn model(record: &LinkBenchRecord) -> ReportModel {
-        report::page::model(record)
+    fn report(record: &LinkBenchRecord) -> Report {
+        report::page::report(record)
     }
 
     fn results(record: &LinkBenchRecord) -> ResultSet {
@@ -51,8 +48,12 @@ impl Kind for LinkBench {
         Some(of_linkbench(&record.plan))
     }
 
-    fn files(record: &LinkBenchRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &LinkBenchRecord) -> String {
+        record.plan.name()
+    }
+
+    fn kept(record: &LinkBenchRecord) -> Cow<'_, LinkBenchRecord> {
+        Cow::Owned(record.shortened())
     }
 }
 

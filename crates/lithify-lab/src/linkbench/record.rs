@@ -46,6 +46,22 @@ impl LinkBenchRecord {
             .count()
     }
 
+    /// Without what engines say about themselves beyond the report: that stays in the results of the
+    /// cells.
+    pub(crate) fn shortened(&self) -> LinkBenchRecord {
+        let mut short = self.clone();
+        let results = short.cells.iter_mut().filter_map(|cell| cell.result.as_mut());
+        for phase in results.flat_map(|result| {
+            let sweep = result.sweep.iter_mut().map(|point| &mut point.phase);
+            [&mut result.load, &mut result.query].into_iter().chain(sweep)
+        }) {
+            phase.statistics.raw = serde_json::Value::Null;
+            phase.statistics_before.raw = serde_json::Value::Null;
+            phase.statistics_settled.raw = serde_json::Value::Null;
+        }
+        short
+    }
+
     /// True when every cell was measured and passed its checks.
     pub fn is_complete(&self) -> bool {
         !self.interrupted && self.valid_cells() == self.cells.len()

@@ -4,15 +4,15 @@
 use super::digest::{self, Digest};
 use crate::comparison::results::ResultSet;
 use crate::dbbench::ratios::{ratios_of_steps, tallies};
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::LatencyRow;
 use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, filled};
 
 /// What the page says.
-pub fn model(digest: &Digest) -> ReportModel {
+pub fn report(digest: &Digest) -> Report {
     let set = super::compared::of_digest(digest);
     let machine = &digest.machine;
     let sections = [
@@ -39,15 +39,15 @@ pub fn model(digest: &Digest) -> ReportModel {
         "Only figures were kept of this run: throughput over time, levels and stalls are in its \
          whole record.",
     ));
-    ReportModel {
+    Report {
+        answer: Answer { found: summary, ..Answer::default() },
         title: digest.name.clone(),
-        kicker: format!("{}, {} CPUs", machine.cpu, machine.cpus),
+        context: format!("{}, {} CPUs", machine.cpu, machine.cpus),
         question: format!("{}.", digest.about.trim_end_matches('.')),
         source: String::new(),
-        summary,
         sections: filled(sections),
         footer: "Absolute figures belong to this machine.".to_owned(),
-        ..ReportModel::default()
+        ..Report::default()
     }
 }
 

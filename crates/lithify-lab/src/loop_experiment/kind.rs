@@ -1,16 +1,19 @@
 //! Experiments over loops as a kind of run.
 
+use std::borrow::Cow;
+
 use super::plan::LoopPlan;
-use super::{LoopRecord, csv, page, report};
+use super::{LoopRecord, csv, page};
 use crate::comparison::results::ResultSet;
 use crate::dbbench::measure;
+use crate::dbbench::runner::shortened;
 use crate::dbbench::spec::{DbJob, SCHEMA};
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, only_engine};
 use crate::run::RunError;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Experiments over the loops of the classic key-value benchmark.
 pub struct LoopExperiments;
@@ -29,16 +32,12 @@ impl Kind for LoopExperiments {
         record.run.results().map(|result| result.started_unix_s).min()
     }
 
-    fn text(record: &LoopRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &LoopRecord) -> Option<String> {
         Some(csv::figures(record))
     }
 
-    fn model(record: &LoopRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &LoopRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &LoopRecord) -> ResultSet {
@@ -49,8 +48,17 @@ impl Kind for LoopExperiments {
         Some(of_loops(&record.plan))
     }
 
-    fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &LoopRecord) -> String {
+        record.plan.cells.name.clone()
+    }
+
+    fn kept(record: &LoopRecord) -> Cow<'_, LoopRecord> {
+        let run = shortened(&record.run);
+        Cow::Owned(LoopRecord { plan: record.plan.clone(), run })
+    }
+
+    fn more_files(record: &LoopRecord) -> Vec<ReportFile> {
+        vec![(format!("{}-jobs.csv", Self::name(record)), csv::jobs(record))]
     }
 }
 

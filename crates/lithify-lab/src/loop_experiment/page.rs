@@ -6,8 +6,7 @@ use crate::dbbench::page::stall_line;
 use crate::dbbench::runner::foreign_percent;
 use crate::dbbench::spec::{Benchmark, Role, StepResult};
 use crate::experiment::loops::LoopColumn;
-use crate::html::caveats::caveats;
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
+use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Published, claims, outcome};
 use crate::loop_experiment::LoopRecord;
@@ -16,19 +15,20 @@ use crate::loop_experiment::report;
 use crate::report::figures::Spread;
 use crate::report::repeats;
 use lithify_report::charts::frontier;
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, Unit, filled};
 
 /// What the page says.
-pub fn model(record: &LoopRecord) -> ReportModel {
+pub fn report(record: &LoopRecord) -> Report {
     let page = Page::of(record);
     let experiment = &record.plan.experiment;
     let mut sections = vec![page.published()];
     sections.extend([page.throughput(), page.latencies(), page.size_and_cpu()]);
     sections.extend([page.amplification(), page.levels(), page.jobs(), page.stalls()]);
-    sections.extend([page.tables(), page.checks(), page.machine()]);
+    sections.extend([page.tables(), basis(&page.judged.basis), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
+        context: page.kicker(),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}-jobs.csv, {name}.txt. Each engine is \
@@ -48,6 +48,7 @@ pub fn model(record: &LoopRecord) -> ReportModel {
 struct Page<'a> {
     record: &'a LoopRecord,
     figures: Figures<'a>,
+    judged: report::Claims<'a>,
     series: Vec<(EngineName, String)>,
     names: Vec<String>,
 }
@@ -63,7 +64,9 @@ impl<'a> Page<'a> {
             _ => format!("{engine} {arm}"),
         };
         let names = series.iter().map(name).collect();
-        Page { record, figures: Figures::of(record), series, names }
+        let figures = Figures::of(record);
+        let judged = report::claims(record, &figures);
+        Page { record, figures, judged, series, names }
     }
 
     fn tests(&self) -> &[Benchmark] {
@@ -108,9 +111,9 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let judged = report::claims(self.record, &self.figures);
+        let judged = &self.judged;
         let outcomes = judged.items.iter().map(|item| outcome(item.comparison.as_ref()));
-        let mut findings = claims(outcomes.zip(report::sentences(&judged)).collect());
+        let mut findings = claims(outcomes.zip(report::sentences(judged)).collect());
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
         let foreign = self.record.run.results().map(foreign_percent).fold(0.0, f64::max);
@@ -121,7 +124,7 @@ impl<'a> Page<'a> {
     }
 
     fn published(&self) -> Section {
-        let judged = report::claims(self.record, &self.figures);
+        let judged = &self.judged;
         let item = |of: &report::Claimed<'_>| Published {
             group: format!("{}, {}", of.engine, of.item.test),
             name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
@@ -129,7 +132,7 @@ impl<'a> Page<'a> {
             measured: of.comparison,
         };
         let items: Vec<Published> = judged.items.iter().map(item).collect();
-        let grid = report::comparison_grid(self.record, &judged);
+        let grid = report::comparison_grid(self.record, judged);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 

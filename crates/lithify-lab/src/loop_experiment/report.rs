@@ -6,18 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::LoopRecord;
 use super::figures::{BESIDE, Figures, booked_percent, jobs, levels_percent};
 use super::jobs::{LevelJobs, LevelRole};
-use super::{csv, page};
 use crate::adapter::EngineName;
 use crate::adapter::settings::EngineSettings;
 use crate::dbbench::figures::Measured;
 use crate::dbbench::runner::foreign_percent;
-use crate::dbbench::runner::shortened;
 use crate::dbbench::spec::{Benchmark, DbResult, Role};
 use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
-use crate::kind::json;
-use crate::loop_experiment::kind::LoopExperiments;
-use crate::report::card::{text as card_text, tree};
+use crate::report::card::tree;
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
 };
@@ -25,82 +21,8 @@ use crate::report::days;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::report::{VERDICTS_HEADING, opening, repeats};
-use crate::run::RunError;
-use crate::run::store::ReportFile;
 
 const MIB: f64 = (1u64 << 20) as f64;
-
-/// The files of the report: text, figures, times of jobs, the record, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
-    let file = |end: &str| format!("{}{end}", record.plan.cells.name);
-    let short = LoopRecord { plan: record.plan.clone(), run: shortened(&record.run) };
-    Ok(vec![
-        (file(".txt"), render(record)),
-        (file(".csv"), csv::figures(record)),
-        (file("-jobs.csv"), csv::jobs(record)),
-        (file(".json"), json::<LoopExperiments>(&short)?),
-        (file(".html"), page::model(record).page()),
-    ])
-}
-
-/// The whole report as text.
-pub fn render(record: &LoopRecord) -> String {
-    let figures = Figures::of(record);
-    let experiment = &record.plan.experiment;
-    let mut text = String::new();
-    let mut line = |part: &str| {
-        text.push_str(part.trim_end());
-        text.push('\n');
-    };
-    let source = experiment.source.as_ref();
-    line(&opening(&experiment.title, &record.plan.scale, &experiment.question, source));
-    line("");
-    line(&card_text(&card(record)));
-    let medians = repeats(record.plan.sizes.repeats);
-    for engine in &record.plan.engines {
-        let name = engine_name(&figures, record, engine);
-        line(&format!("\n{name} (medians of {medians}; GB are 2^30 bytes)"));
-        line(&published_columns(record, &figures, engine).text());
-        line(&format!("{name}: beside the published columns"));
-        line(&beside(record, &figures, engine).text());
-    }
-    if !experiment.published.is_empty() {
-        line("\nas published");
-        line(&published(record).text());
-    }
-    for test in &experiment.workload.tests {
-        for engine in &record.plan.engines {
-            let name = engine_name(&figures, record, engine);
-            line(&format!("\n{test} on {name}: jobs by the level that they wrote into"));
-            line(&job_grid(record, &figures, engine, *test).text_or(NO_JOBS));
-        }
-        if let Some(table) = published_jobs(record, *test) {
-            line(&format!("{test}, as published: wall seconds per job"));
-            line(&table.text());
-        }
-    }
-    line("\nLevels when the clients of the last test ended: codecs as the files' metadata say");
-    line(&levels(record, &figures).text());
-    line(&shape(record, &figures));
-    line("\nChecks");
-    line(&checks(record, &figures).join("\n"));
-    if !experiment.headlines.is_empty() {
-        line("\nPublished against measured");
-        let judged = claims(record, &figures);
-        line(&comparison(record, &figures, &judged));
-        line(&format!("\n{VERDICTS_HEADING}"));
-        line(&judged.basis.text());
-    }
-    line("\nTo be read with");
-    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
-    line("Not reproduced");
-    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
-    text
-}
 
 /// Name and version as the engine says; the name it was chosen by when nothing was measured.
 pub(crate) fn engine_name(
@@ -311,9 +233,6 @@ fn pooled(tests: &[Measured<'_>]) -> BTreeMap<u32, LevelJobs> {
 
 /// What a table of jobs shows of a level.
 type JobValue = fn(&LevelJobs) -> String;
-
-/// What is said of an engine without jobs.
-const NO_JOBS: &str = "  the engine counts no jobs";
 
 /// Four tables: wall and CPU seconds per job, jobs, MB written; a column per physical level.
 pub(crate) fn job_grid(
@@ -593,14 +512,6 @@ pub(crate) fn sentences(judged: &Claims<'_>) -> Vec<String> {
         format!("{engine}: {says}")
     };
     judged.items.iter().map(says).collect()
-}
-
-/// The ratios, their sentences, and the figures that were zero.
-fn comparison(record: &LoopRecord, figures: &Figures<'_>, judged: &Claims<'_>) -> String {
-    let mut text = comparison_grid(record, judged).text();
-    let lines = sentences(judged).into_iter().chain(zeros(record, figures));
-    lines.for_each(|line| text.push_str(&format!("\n  - {line}")));
-    text
 }
 
 /// A line for every published figure that was zero in all arms: a ratio says nothing about it.

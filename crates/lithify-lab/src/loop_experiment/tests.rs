@@ -4,6 +4,8 @@ use super::figures::{Figures, column_value};
 use super::*;
 use crate::dbbench::spec::Benchmark;
 use crate::experiment::loops::LoopColumn;
+use crate::kind::{Kind, wide_text};
+use crate::loop_experiment::kind::LoopExperiments;
 use crate::run::cells::Cell;
 use crate::run::store::write_files;
 
@@ -68,14 +70,16 @@ fn failed_and_void_cells_are_named_and_not_counted() {
     {
         seen.rows -= 1;
     }
-    let text = report::render(&record);
+    let text = wide_text::<LoopExperiments>(&record);
     assert!(text.contains("  lithify-lz4-r0: FAILED: exit code 3: on fire\n"), "{text}");
     assert!(text.contains("  WRONG, row void: rocksdb-lz4-r1: a scan finds 249999 rows"), "{text}");
     assert_eq!(text.matches("lz4 (1 of 2 repeats)").count(), 8, "{text}");
     assert!(text.contains("direction only: as published"), "{text}");
     assert_eq!((record.valid_cells(), record.is_complete()), (11, false));
     record.run.interrupted = true;
-    assert!(report::render(&record).contains("the run was stopped before its last cell"));
+    assert!(
+        wide_text::<LoopExperiments>(&record).contains("the run was stopped before its last cell")
+    );
     assert!(csv::figures(&record).contains(",rocksdb,lz4,1,overwrite,false,"));
 }
 
@@ -83,7 +87,7 @@ fn failed_and_void_cells_are_named_and_not_counted() {
 fn trees_with_another_base_level_are_named() {
     let mut record = sample::record(&sample::plan(1));
     assert!(
-        report::render(&record)
+        wide_text::<LoopExperiments>(&record)
             .contains("\nlithify: base level L3 (none-upper, lz4, lz4-but-l0)\n")
     );
     for cell in record.run.cells.iter_mut().filter(|cell| cell.cell.id == "lithify-lz4-r0") {
@@ -94,7 +98,7 @@ fn trees_with_another_base_level_are_named() {
             }
         }
     }
-    let text = report::render(&record);
+    let text = wide_text::<LoopExperiments>(&record);
     let line = "lithify: base level L3 (none-upper, lz4-but-l0); L4 (lz4). NOT THE SAME";
     assert!(text.contains(line), "{text}");
 }
@@ -102,14 +106,14 @@ fn trees_with_another_base_level_are_named() {
 #[test]
 fn a_busy_machine_is_named() {
     let mut record = sample::record(&sample::plan(1));
-    assert!(!report::render(&record).contains("NOT QUIET"));
+    assert!(!wide_text::<LoopExperiments>(&record).contains("NOT QUIET"));
     let steps = record.run.cells.iter_mut().filter_map(|cell| cell.result.as_mut());
     for step in steps.flat_map(|result| &mut result.steps) {
         if let crate::dbbench::spec::Step::Loop(step) = step {
             step.usage.foreign_cpu_us = 5_000_000;
         }
     }
-    assert!(report::render(&record).contains("NOT QUIET"));
+    assert!(wide_text::<LoopExperiments>(&record).contains("NOT QUIET"));
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn report_of_a_made_up_record() {
     let record = sample::record(&sample::plan(3));
     let json = serde_json::to_string(&record).expect("to JSON");
     let record: LoopRecord = serde_json::from_str(&json).expect("from JSON");
-    let text = report::render(&record);
+    let text = wide_text::<LoopExperiments>(&record);
     if std::env::var_os("LITHIFY_REWRITE").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/loop_experiment/golden.txt");
         std::fs::write(path, &text).expect("writes");
@@ -160,12 +164,12 @@ fn a_run_is_read_again_from_its_directory_and_from_its_report() {
         let path = directory.join(format!("{}.json", result.cell.id));
         write_json(&path, result).expect("writes");
     }
-    let text = report::render(&record);
+    let text = wide_text::<LoopExperiments>(&record);
     let read = |path: &Path| read_record(path).expect("reads").expect("is one");
-    assert_eq!(report::render(&read(&directory)), text);
-    let files =
-        write_files(root.path(), &report::files(&record).expect("has files")).expect("writes");
-    assert_eq!(report::render(&read(&files[3])), text);
+    assert_eq!(wide_text::<LoopExperiments>(&read(&directory)), text);
+    let files = write_files(root.path(), &LoopExperiments::files(&record).expect("has files"))
+        .expect("writes");
+    assert_eq!(wide_text::<LoopExperiments>(&read(&files[3])), text);
     assert_eq!(std::fs::read_to_string(&files[0]).expect("reads"), text);
 
     std::fs::remove_file(directory.join("rocksdb-lz4-r0.json")).expect("removes");

@@ -2,12 +2,11 @@
 
 use super::{OverwriteJob, OverwriteRecord, measure, page, report};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::Line;
 use crate::run::RunError;
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Overwrites as fast as they go.
 pub struct Overwrites;
@@ -26,16 +25,12 @@ impl Kind for Overwrites {
         record.driver.started_unix_s
     }
 
-    fn text(record: &OverwriteRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &OverwriteRecord) -> Option<String> {
         Some(report::csv(record.result.as_ref().unwrap_or(&record.driver)))
     }
 
-    fn model(record: &OverwriteRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &OverwriteRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &OverwriteRecord) -> ResultSet {
@@ -46,8 +41,9 @@ impl Kind for Overwrites {
         Some(of_overwrite(record))
     }
 
-    fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &OverwriteRecord) -> String {
+        let shown = record.result.as_ref().unwrap_or(&record.driver);
+        format!("overwrite-{}", shown.spec.engine.name())
     }
 }
 

@@ -1,6 +1,5 @@
 //! The page of overwrites as fast as they go.
 
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, Unit, filled};
 use crate::html::parts;
 use crate::html::parts::{Course, LatencyRow, Stalls};
 use crate::keyvalue::samples::Sample;
@@ -12,19 +11,21 @@ use crate::overwrite::{OverwriteRecord, OverwriteResult};
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::Better;
 use crate::report::tables::{Align, Grid};
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, Unit, filled};
 
 const MIB: f64 = (1u64 << 20) as f64;
 
 /// What the page says.
-pub fn model(record: &OverwriteRecord) -> ReportModel {
+pub fn report(record: &OverwriteRecord) -> Report {
     let result = record.result.as_ref().unwrap_or(&record.driver);
     let spec = &result.spec;
     let mut sections = vec![over_time(result), latencies(result), stalls(result), levels(result)];
     sections.push(tables(record, result));
     sections.push(Section::new("Machine and settings").with(facts(report::run_lines(result))));
-    ReportModel {
+    Report {
+        answer: Answer { found: summary(result, record), ..Answer::default() },
         title: format!("Overwrites on {}", result.engine_name),
-        kicker: format!(
+        context: format!(
             "{} s · {} keys · {}, {} CPUs",
             spec.seconds, spec.keys, result.machine.cpu, result.machine.cpus
         ),
@@ -32,10 +33,9 @@ pub fn model(record: &OverwriteRecord) -> ReportModel {
                    once, then random keys are put again as fast as it goes."
             .to_owned(),
         source: String::new(),
-        summary: summary(result, record),
         sections: filled(sections),
         footer: format!("All figures: overwrite-{name}.json, .csv, .txt.", name = spec.engine),
-        ..ReportModel::default()
+        ..Report::default()
     }
 }
 
@@ -112,7 +112,8 @@ fn latencies(result: &OverwriteResult) -> Section {
     let rows = [LatencyRow { operation: "write".to_owned(), series: 0, us }];
     let names = [result.engine_name.clone()];
     let plot = parts::latencies("Time from one write of a client to the next", &names, &rows);
-    Section::new("Latency").with_all(plot)
+    let section = Section::new("Rate and latency").with_all(plot);
+    section.with(facts(report::throughput_lines(result)))
 }
 
 fn stalls(result: &OverwriteResult) -> Section {

@@ -4,62 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::page;
-use super::{OverwriteRecord, OverwriteResult, OverwriteSpec};
+use super::{OverwriteResult, OverwriteSpec};
 use crate::adapter::EngineStatistics;
 use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::Evenness;
-use crate::kind::json;
-use crate::overwrite::kind::Overwrites;
 use crate::report::figures::figure;
-use crate::run::RunError;
-use crate::run::store::ReportFile;
 
 const MIB: f64 = (1 << 20) as f64;
-
-/// Seconds in one line of the picture.
-const PICTURE_COLUMNS: usize = 60;
-
-/// The files of the report: text, CSV, the record, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &OverwriteRecord) -> Result<Vec<ReportFile>, RunError> {
-    let shown = record.result.as_ref().unwrap_or(&record.driver);
-    let file = |kind: &str| format!("overwrite-{}.{kind}", shown.spec.engine.name());
-    Ok(vec![
-        (file("txt"), render(record)),
-        (file("csv"), csv(shown)),
-        (file("json"), json::<Overwrites>(record)?),
-        (file("html"), page::model(record).page()),
-    ])
-}
-
-/// The report for people.
-pub fn render(record: &OverwriteRecord) -> String {
-    let mut text = String::new();
-    let shown = record.result.as_ref().unwrap_or(&record.driver);
-    let mut section = |title: &str, lines: Vec<(String, String)>| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{title}");
-        for (name, value) in lines {
-            let _ = writeln!(text, "  {name:<30} {value}");
-        }
-        text.push('\n');
-    };
-    section("Run", run_lines(shown));
-    section("Throughput", throughput_lines(shown));
-    if record.result.is_some() {
-        section("Stalls, as the engine counts them", stall_lines(shown));
-        section("Space", space_lines(shown));
-        section("Memory", memory_lines(shown, &record.driver));
-        section("Cost", cost_lines(shown, &record.driver));
-        section("Levels", level_lines(shown));
-    }
-    let _ = writeln!(text, "Writes per second, {PICTURE_COLUMNS} seconds a line");
-    text.push_str(&picture(&shown.throughput.per_second));
-    text
-}
 
 /// One line per second.
 pub fn csv(result: &OverwriteResult) -> String {
@@ -154,7 +105,7 @@ pub(crate) fn run_lines(result: &OverwriteResult) -> Lines {
     ]
 }
 
-fn throughput_lines(result: &OverwriteResult) -> Lines {
+pub(crate) fn throughput_lines(result: &OverwriteResult) -> Lines {
     let seen = &result.throughput;
     let even = Evenness::of(&seen.per_second);
     let latency = &seen.latency;
@@ -371,51 +322,4 @@ pub(crate) fn cost_lines(result: &OverwriteResult, driver: &OverwriteResult) -> 
         lines.push(line(&format!("  {cause}"), mib(*bytes)));
     }
     lines
-}
-
-fn level_lines(result: &OverwriteResult) -> Lines {
-    let levels = result.statistics_settled.levels.iter().filter(|level| level.files > 0);
-    let mut lines: Lines = levels
-        .map(|level| {
-            let value = format!(
-                "{} files, {} stored, {} of users, {}",
-                level.files,
-                mib(level.stored_bytes),
-                mib(level.user_bytes),
-                level.codec
-            );
-            (format!("L{}", level.level), value)
-        })
-        .collect();
-    lines.insert(0, line("in use when settled", lines.len().to_string()));
-    lines
-}
-
-const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// Columns as high as the seconds were fast; a second without a write is a blank.
-fn picture(per_second: &[u64]) -> String {
-    let max = per_second.iter().copied().max().unwrap_or(0).max(1);
-    let column = |writes: &u64| match *writes {
-        0 => ' ',
-        writes => STEPS[((writes * STEPS.len() as u64).div_ceil(max) as usize - 1).min(7)],
-    };
-    let mut text = String::new();
-    for (index, seconds) in per_second.chunks(PICTURE_COLUMNS).enumerate() {
-        let columns: String = seconds.iter().map(column).collect();
-        let _ = writeln!(text, "{:>5} s |{columns}", index * PICTURE_COLUMNS);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pictures_show_height() {
-        assert_eq!(picture(&[0, 1, 40, 80]), "    0 s | ▁▄█\n");
-        assert_eq!(picture(&[0, 0]), "    0 s |  \n");
-        assert_eq!(picture(&[9; 61]).lines().count(), 2);
-    }
 }

@@ -3,12 +3,11 @@
 use super::PAGE_BYTES;
 use super::{PagesRecord, page, report};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::command::{Line, joined};
 use crate::kind::{Kind, NoJob};
 use crate::run::RunError;
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Pages with holes in files.
 pub struct Pages;
@@ -27,16 +26,12 @@ impl Kind for Pages {
         record.started_unix_s
     }
 
-    fn text(record: &PagesRecord) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &PagesRecord) -> Option<String> {
         Some(report::csv(record))
     }
 
-    fn model(record: &PagesRecord) -> ReportModel {
-        page::model(record)
+    fn report(record: &PagesRecord) -> Report {
+        page::report(record)
     }
 
     fn results(record: &PagesRecord) -> ResultSet {
@@ -47,8 +42,8 @@ impl Kind for Pages {
         Some(of_pages(record))
     }
 
-    fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(_record: &PagesRecord) -> String {
+        super::NAME.to_owned()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The page of compressed pages with holes in files.
 
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
 use crate::page_store::report::{
@@ -12,6 +11,7 @@ use crate::report::figures::figure;
 use crate::report::paired::ratio_text;
 use crate::report::repeats;
 use lithify_report::charts::{Bar, bars};
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, filled};
 
 /// The figures that have bars: title, what is said of them, name of the column.
 const BARS: [(&str, &str, &str); 6] = [
@@ -28,13 +28,14 @@ const BARS: [(&str, &str, &str); 6] = [
 ];
 
 /// What the page says.
-pub fn model(record: &PagesRecord) -> ReportModel {
+pub fn report(record: &PagesRecord) -> Report {
     let sections = [published_ratios(record), plots(record), figures(record), checks(record)];
     let machine = Section::new("Machine and fairness").with(Block::Facts(facts(record)));
     let sections = sections.into_iter().chain([machine]);
-    ReportModel {
+    Report {
+        answer: Answer { found: summary(record), ..Answer::default() },
         title: "Holes in files: compressed pages that keep their places".to_owned(),
-        kicker: kicker(record),
+        context: kicker(record),
         question: "What does it cost to compress pages in place and to punch holes behind them, \
                    when they are written, stored and dropped?"
             .to_owned(),
@@ -42,10 +43,9 @@ pub fn model(record: &PagesRecord) -> ReportModel {
             "Published: times to drop of MariaDB's developers, and Mark Callaghan, Small Datum, \
                  2015-10-02."
                 .to_owned(),
-        summary: summary(record),
         sections: filled(sections),
         footer: format!("All figures: {NAME}.json, {NAME}.csv, {NAME}.txt."),
-        ..ReportModel::default()
+        ..Report::default()
     }
 }
 

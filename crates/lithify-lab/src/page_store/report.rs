@@ -3,17 +3,12 @@
 use std::fmt::Write as _;
 
 use super::store::Layout;
-use super::{NAME, page};
-use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
-use crate::kind::json;
-use crate::page_store::kind::Pages;
+use super::{PagesCell, PagesFigures, PagesRecord};
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::run::RunError;
 use crate::run::file_system::FileSystemSpec;
-use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -120,54 +115,6 @@ pub(crate) fn writes(record: &PagesRecord) -> Grid {
 /// What dropping cost.
 pub(crate) fn drops(record: &PagesRecord) -> Grid {
     section(record, &DROP)
-}
-
-/// The files of the report: text, CSV, the record as JSON, the page.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(record: &PagesRecord) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{NAME}.{kind}");
-    Ok(vec![
-        (file("txt"), render(record)),
-        (file("csv"), csv(record)),
-        (file("json"), json::<Pages>(record)?),
-        (file("html"), page::model(record).page()),
-    ])
-}
-
-/// The report for people: medians over the rounds.
-pub fn render(record: &PagesRecord) -> String {
-    let spec = &record.spec;
-    let machine = &record.machine;
-    let mut text = String::from("Holes in files: compressed pages that keep their places\n\n");
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "{} pages of {} KiB, {}, {} s of random writes, {} rounds; {}, {} CPUs, {}, images on {}\n",
-        spec.pages,
-        PAGE_BYTES / 1024,
-        spec.codec,
-        spec.seconds,
-        spec.repeats,
-        machine.cpu,
-        machine.cpus,
-        machine.kernel,
-        machine.file_system,
-    );
-    let _ = writeln!(text, "Writes and sizes\n{}\n", writes(record).text());
-    let _ = writeln!(text, "Dropping them\n{}\n", drops(record).text());
-    let _ = writeln!(text, "Published and measured\n{}\n", published(record).text());
-    for cell in &record.cells {
-        if let Some(failure) = &cell.failure {
-            let _ = writeln!(text, "{}, {}: {failure}", cell.file_system, cell.layout);
-        }
-        if cell.figures.as_ref().is_some_and(|figures| figures.drop.is_not_back) {
-            let _ = writeln!(text, "{}, {}: space not back in time", cell.file_system, cell.layout);
-        }
-    }
-    text.push_str(NOTES);
-    text
 }
 
 /// What the words of the tables mean, and what they cannot say.

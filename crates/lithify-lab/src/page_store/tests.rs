@@ -91,7 +91,7 @@ fn a_file_system_that_cannot_be_made_costs_its_rows() {
     let layouts: Vec<Layout> = record.cells.iter().map(|cell| cell.layout).collect();
     assert_eq!(layouts, [Layout::Hole, Layout::Plain, Layout::Plain, Layout::Hole]);
     assert!(record.cells.iter().all(|cell| cell.failure.is_some() != cell.figures.is_some()));
-    let text = report::render(&record);
+    let text = crate::kind::wide_text::<crate::page_store::kind::Pages>(&record);
     assert!(text.contains("time to drop, hole over plain"), "{text}");
     assert_eq!(report::csv(&record).lines().count(), 5);
     let left = std::fs::read_dir(&data).expect("is there").count();

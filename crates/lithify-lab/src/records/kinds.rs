@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use lithify_report::Report;
 use serde::Deserialize;
 
 use super::AnyRecord;
@@ -12,7 +11,6 @@ use crate::chunks::kind::Chunks;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
@@ -22,6 +20,7 @@ use crate::page_store::kind::Pages;
 use crate::run::RunError;
 use crate::run::progress::Listener;
 use crate::tables::kind::Tables;
+use lithify_report::Report;
 
 /// A kind of run as a row.
 pub struct Row {
@@ -104,19 +103,9 @@ pub fn started_unix_s(record: &AnyRecord) -> Option<u64> {
     of_kind!(record, started_unix_s, |_| None).flatten()
 }
 
-/// The report for people; nothing for figures without their record.
-pub fn text(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, text, |_| None)
-}
-
 /// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
 pub fn csv(record: &AnyRecord) -> Option<String> {
     of_kind!(record, csv, |_| None).flatten()
-}
-
-/// What the page of a run says.
-pub fn model(record: &AnyRecord) -> ReportModel {
-    of_kind!(record, model, |digest| Some(digest_page::model(digest))).unwrap_or_default()
 }
 
 /// The figures of a run, to be set beside those of another.
@@ -132,7 +121,7 @@ pub fn command(record: &AnyRecord) -> Option<String> {
 
 /// The report of a run of any kind.
 pub fn report(record: &AnyRecord) -> Report {
-    model(record).into()
+    of_kind!(record, report, |digest| Some(digest_page::report(digest))).unwrap_or_default()
 }
 
 /// The page of a run of any kind.

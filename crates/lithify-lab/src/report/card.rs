@@ -6,15 +6,6 @@ use crate::meter::machine::Machine;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// Names and values line by line.
-pub(crate) fn text(lines: &[(&str, String)]) -> String {
-    if lines.is_empty() {
-        return "No cell was measured.".to_owned();
-    }
-    let line = |(name, value): &(&str, String)| format!("{name:<18} {value}");
-    lines.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
 /// What the figures were taken on, where nothing limits the memory of a process.
 pub(crate) fn machine_lines(machine: &Machine) -> Vec<(&'static str, String)> {
     machine_with(machine, "not limited")

@@ -2,7 +2,7 @@
 //! with those that do.
 //!
 //! Owns: the judging of one figure against its base ([`against_base`]) or against a limit
-//! ([`against_limit`]), and the list ([`render`]). Pure: comparisons in, verdicts and text out. Which
+//! ([`against_limit`]), and the list ([`grid`]). Pure: comparisons in, verdicts and text out. Which
 //! figures have a target is for each report to say.
 
 use std::cmp::Ordering;
@@ -153,18 +153,6 @@ pub fn counts(cells: &[Cell]) -> String {
     text
 }
 
-/// The counts, and the table of what is behind. `None` when nothing has a target.
-pub fn render(cells: &[Cell]) -> Option<String> {
-    if cells.is_empty() {
-        return None;
-    }
-    let grid = grid(cells);
-    if grid.rows.is_empty() {
-        return Some(counts(cells));
-    }
-    Some(format!("{}\n{}", counts(cells), grid.text()))
-}
-
 /// What is behind its targets, one line each.
 pub fn grid(cells: &[Cell]) -> Grid {
     let columns = [
@@ -311,11 +299,11 @@ mod tests {
             Cell::against_limit("fill lz4".into(), "gap, ms".into(), 100.0, &limit),
             base("none", &[1.0; 3], &[0.0; 3], 0.01),
         ];
-        let text = render(&cells).expect("has cells");
+        let text = format!("{}\n{}", counts(&cells), grid(&cells).text());
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(words).collect();
-        let counts = "2 of 5 targets missed, 1 behind (n.s.), 1 behind (direction only), 1 met";
-        assert_eq!(lines[0], counts);
+        let expected = "2 of 5 targets missed, 1 behind (n.s.), 1 behind (direction only), 1 met";
+        assert_eq!(lines[0], expected);
         let limit = "MISSED 1.500 x fill lz4 gap, ms 120 [90.0, 150] limit: at most 100 -";
         assert_eq!(lines[2], limit);
         let base = "MISSED 1.250 x fill lz4 a quarter 10.0 [10.0, 10.0] rocksdb: 8.00 [8.00, 8.00]";
@@ -323,8 +311,7 @@ mod tests {
         assert!(lines[4].starts_with("direction only infinite fill lz4 none 1.00"), "{}", lines[4]);
         assert!(lines[5].starts_with("n.s. 2.000 x fill lz4 noise"), "{}", lines[5]);
         assert_eq!(lines.len(), 6);
-        assert_eq!(render(&[]), None);
-        let met = render(&cells[..1]).expect("has cells");
-        assert_eq!(met, "0 of 1 targets missed, 0 behind (n.s.), 1 met");
+        assert!(grid(&cells[..1]).rows.is_empty());
+        assert_eq!(counts(&cells[..1]), "0 of 1 targets missed, 0 behind (n.s.), 1 met");
     }
 }

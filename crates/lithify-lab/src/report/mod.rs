@@ -20,22 +20,6 @@ pub mod floors;
 pub mod paired;
 pub mod tables;
 
-use std::fmt::Write as _;
-
-use crate::experiment::Source;
-
-/// What stands over the rules of the verdicts.
-pub(crate) const VERDICTS_HEADING: &str = "What the verdicts rest on (docs/reports.md)";
-
-/// What an experiment is, asks, and answers.
-pub(crate) fn opening(title: &str, scale: &str, question: &str, source: Option<&Source>) -> String {
-    let mut text = format!("{title} (scale {scale})\n{}", question.trim_end());
-    if let Some(Source { author, title, date, setup, .. }) = source {
-        let _ = write!(text, "\nPublished: {author}, {title}, {date}: {setup}.");
-    }
-    text
-}
-
 /// `1 repeat`, `3 repeats`.
 pub(crate) fn repeats(count: u64) -> String {
     if count == 1 { "1 repeat".to_owned() } else { format!("{count} repeats") }

@@ -2,15 +2,14 @@
 
 use super::plan::TablePlan;
 use super::spec::{SCHEMA, TableCell};
-use super::{csv, measure, page, report};
+use super::{csv, measure, page};
 use crate::comparison::results::ResultSet;
-use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, only_engine};
 use crate::run::RunError;
 use crate::run::cells::{Job, Run};
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use lithify_report::Report;
 
 /// Experiments over tables of rows.
 pub struct Tables;
@@ -29,16 +28,12 @@ impl Kind for Tables {
         record.entries.results().map(|outcome| outcome.started_unix_s).min()
     }
 
-    fn text(record: &Run<TablePlan>) -> String {
-        report::render(record)
-    }
-
     fn csv(record: &Run<TablePlan>) -> Option<String> {
         Some(csv::render(record))
     }
 
-    fn model(record: &Run<TablePlan>) -> ReportModel {
-        page::model(record)
+    fn report(record: &Run<TablePlan>) -> Report {
+        page::report(record)
     }
 
     fn results(record: &Run<TablePlan>) -> ResultSet {
@@ -49,8 +44,8 @@ impl Kind for Tables {
         Some(of_tables(&record.plan))
     }
 
-    fn files(record: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
-        report::files(record)
+    fn name(record: &Run<TablePlan>) -> String {
+        record.plan.name.clone()
     }
 }
 

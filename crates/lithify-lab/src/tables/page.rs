@@ -3,8 +3,7 @@
 use crate::adapter::EngineName;
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, UpdateMode};
-use crate::html::caveats::caveats;
-use crate::html::model::{Block, Finding, Outcome, ReportModel, Section, Table, filled};
+use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
 use crate::report::figures::Spread;
@@ -12,10 +11,11 @@ use crate::report::repeats;
 use crate::run::cells::Run;
 use crate::tables::figures::{mode_process_kb, mode_spread, results, spread};
 use crate::tables::plan::TablePlan;
-use crate::tables::report;
 use crate::tables::spec::TableOutcome;
+use crate::tables::{causes, report};
 use lithify_report::charts::frontier::{self, Cost};
 use lithify_report::charts::{Bar, bars};
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, filled};
 
 /// The figures that have bars: name, unit, column.
 const BARS: [(&str, &str, TableColumn); 5] = [
@@ -27,16 +27,16 @@ const BARS: [(&str, &str, TableColumn); 5] = [
 ];
 
 /// What the page says.
-pub fn model(run: &Run<TablePlan>) -> ReportModel {
-    let page = Page { run };
+pub fn report(run: &Run<TablePlan>) -> Report {
+    let page = Page { run, claimed: report::claimed(run) };
     let experiment = &run.plan.experiment;
     let mut sections = vec![page.published()];
     sections.extend(run.plan.tables.iter().map(|data| page.table(*data)));
-    sections.extend([page.figures(), page.checks(), page.machine()]);
+    sections.extend([page.figures(), basis(&page.claimed.basis), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
+    Report {
+        answer: Answer { found: page.summary(), ..Answer::default() },
+        context: page.kicker(),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.txt. Each engine is judged by itself; \
@@ -55,6 +55,7 @@ pub fn model(run: &Run<TablePlan>) -> ReportModel {
 /// A run on its way to a page.
 struct Page<'a> {
     run: &'a Run<TablePlan>,
+    claimed: report::Claims<'a>,
 }
 
 impl<'a> Page<'a> {
@@ -88,9 +89,9 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let claimed = report::claimed(self.run);
+        let claimed = &self.claimed;
         let outcomes = claimed.items.iter().map(|item| outcome(item.comparison.as_ref()));
-        let mut findings = claims(outcomes.zip(report::sentences(&claimed)).collect());
+        let mut findings = claims(outcomes.zip(report::sentences(claimed)).collect());
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
         findings.extend(self.run.plan.skipped.iter().map(|line| {
             let text = format!("{}.", line.trim_end_matches('.'));
@@ -139,7 +140,7 @@ impl<'a> Page<'a> {
     }
 
     fn published(&self) -> Section {
-        let claimed = report::claimed(self.run);
+        let claimed = &self.claimed;
         let item = |of: &report::Claimed<'_>| Published {
             group: format!("{}, {}", of.engine, of.item.table),
             name: format!("{}: {} / {}", of.item.column, of.item.arm, of.item.base),
@@ -147,7 +148,7 @@ impl<'a> Page<'a> {
             measured: of.comparison,
         };
         let items: Vec<Published> = claimed.items.iter().map(item).collect();
-        let grid = report::headlines(&claimed);
+        let grid = report::headlines(claimed);
         Section::new("Published and measured").with_all(parts::published(&items, grid))
     }
 
@@ -171,7 +172,10 @@ impl<'a> Page<'a> {
             let names = [title, &format!("{}, {unit}", column.name())];
             section = section.with_all(bars(&format!("{title}, {data}"), about, names, &drawn));
         }
-        section.with_all(self.modes(data))
+        let causes = causes::grids(self.run, data).into_iter();
+        section
+            .with_all(self.modes(data))
+            .with_all(causes.map(|(caption, grid)| Table::folded(caption, grid)))
     }
 
     /// What a row costs the CPU until it is settled, against the bytes of the directory.

@@ -3,101 +3,26 @@
 
 use std::collections::BTreeMap;
 
-use super::causes;
 use super::figures::{column_value, mode_device_kb, mode_process_kb, mode_spread, results, spread};
 use super::plan::TablePlan;
 use super::spec::TableOutcome;
-use super::{csv, page};
 use crate::adapter::EngineName;
 use crate::adapter::cross_count::{self, CrossCounts};
 use crate::datasets::TableData;
 use crate::experiment::tables::{TableArm, TableColumn, TableHeadline, UpdateMode};
-use crate::kind::json;
-use crate::report::card::{machine_lines, text as text_of, tree};
+use crate::report::card::{machine_lines, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
 };
+use crate::report::cross_counts;
 use crate::report::days;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::report::{VERDICTS_HEADING, cross_counts, opening, repeats};
-use crate::run::RunError;
 use crate::run::cells::Run;
-use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
-use crate::tables::kind::Tables;
 
 use super::engine::Rest;
-
-/// The files of the report: text, figures, the page, the record.
-///
-/// # Errors
-/// The record is no JSON.
-pub fn files(run: &Run<TablePlan>) -> Result<Vec<ReportFile>, RunError> {
-    let file = |kind: &str| format!("{}.{kind}", run.plan.name);
-    Ok(vec![
-        (file("txt"), render(run)),
-        (file("csv"), csv::render(run)),
-        (file("html"), page::model(run).page()),
-        (file("json"), json::<Tables>(run)?),
-    ])
-}
-
-/// The whole report as text.
-pub fn render(run: &Run<TablePlan>) -> String {
-    let experiment = &run.plan.experiment;
-    let mut text = String::new();
-    let mut line = |part: &str| {
-        text.push_str(part.trim_end());
-        text.push('\n');
-    };
-    let source = experiment.source.as_ref();
-    line(&opening(&experiment.title, &run.plan.scale, &experiment.question, source));
-    line("");
-    line(&text_of(&card(run)));
-    let medians = repeats(run.plan.sizes.repeats);
-    for data in &run.plan.tables {
-        line(&format!("\n{}", heading(run, *data, &medians)));
-        line(&columns(run, *data).text());
-        let published = published(run, *data);
-        if !published.is_empty() {
-            line(&format!("as published: {published}"));
-        }
-        if let Some(modes) = modes(run, *data) {
-            line(&format!("{data}: {MODES_HEADING}"));
-            line(&modes.text());
-            let published = published_modes(run);
-            if !published.is_empty() {
-                line(&format!("as published, per update: {published}"));
-            }
-        }
-        for (heading, grid) in causes::grids(run, *data) {
-            line(&format!("{data}: {heading}"));
-            line(&grid.text());
-        }
-    }
-    line("\nChecks");
-    checks(run).iter().for_each(|check| line(&format!("  {check}")));
-    if !experiment.headlines.is_empty() {
-        line("\nPublished against measured");
-        let claims = claimed(run);
-        match headlines(&claims) {
-            grid if grid.rows.is_empty() => line("  no published ratio is of these arms"),
-            grid => line(&grid.text()),
-        }
-        sentences(&claims).iter().for_each(|text| line(&format!("  - {text}")));
-        if claims.basis.cells > 0 {
-            line(&format!("\n{VERDICTS_HEADING}"));
-            line(&claims.basis.text());
-        }
-    }
-    line("\nTo be read with");
-    experiment.caveats.notes.iter().for_each(|note| line(&format!("  - {note}")));
-    line("Not reproduced");
-    experiment.caveats.not_reproduced.iter().for_each(|note| line(&format!("  - {note}")));
-    text
-}
 
 /// What stands over the modes.
 pub(crate) const MODES_HEADING: &str = "KB written per update by mode, maintenance included and compactions not; to the device with them";

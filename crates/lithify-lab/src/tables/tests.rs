@@ -15,7 +15,9 @@ use crate::datasets::schema::{Answer, Query, Range, Row};
 use crate::datasets::{PageCounts, Table, TableData, Wide, answer};
 use crate::engines::model::ModelEngine;
 use crate::experiment::tables::{Access, TableColumn};
+use crate::kind::wide_text;
 use crate::run::cells::Cell;
+use crate::tables::kind::Tables;
 
 fn arms(names: &[&str]) -> TableChoice {
     let arms = Some(names.iter().map(|name| (*name).to_owned()).collect());
@@ -103,7 +105,7 @@ fn figures_are_those_of_the_step_and_its_maintenance() {
 #[test]
 fn what_was_written_for_what_adds_up() {
     let mut run = run(&expand(arms(&["none-16k"])).expect("expands"));
-    let plain = report::render(&run);
+    let plain = wide_text::<Tables>(&run);
     assert!(!plain.contains("by cause as the engine counts"), "{plain}");
     let counted = run.entries.cells[0].result.take().map(with_pages);
     run.entries.cells[0].result = counted;
@@ -125,7 +127,7 @@ fn what_was_written_for_what_adds_up() {
     );
     assert_eq!(mode_pages(&of[0].modes[0]), Some(12.0), "120 pages, 10 updates");
     assert_eq!(mode_log_bytes(&of[0].modes[0]), Some(800.0));
-    let text = report::render(&run);
+    let text = wide_text::<Tables>(&run);
     for part in
         ["zlib in key blocks", "load_dblwr", "upd_cmp_fail%", "pages written per update by mode"]
     {
@@ -145,7 +147,7 @@ fn an_engine_that_refuses_updates_keeps_its_other_figures() {
     let of = results(&run, TableData::PageCounts, &EngineName::lithify(), "none-16k");
     assert_eq!(column_value(of[0], TableColumn::UpdateSeconds), None);
     assert_eq!(column_value(of[0], TableColumn::Size), Some(0.1));
-    let text = report::render(&run);
+    let text = wide_text::<Tables>(&run);
     assert!(text.contains("no updates: it is packed"), "{text}");
     assert!(!text.contains("as published, per update"), "no modes were run:\n{text}");
 
@@ -153,7 +155,7 @@ fn an_engine_that_refuses_updates_keeps_its_other_figures() {
     other.result.as_mut().expect("is measured").updates_refused = None;
     run.entries.cells.push(other);
     run.plan.sizes.repeats = 2;
-    let both = report::render(&run);
+    let both = wide_text::<Tables>(&run);
     assert!(both.contains("no published ratio is of these arms"), "{both}");
     assert!(both.contains("no updates in 1 of 2: it is packed"), "{both}");
     let lines: Vec<String> = csv::render(&run).lines().map(str::to_owned).collect();
@@ -163,7 +165,7 @@ fn an_engine_that_refuses_updates_keeps_its_other_figures() {
 #[test]
 fn the_report_says_what_held_and_what_is_void() {
     let mut run = run(&expand(TableChoice::default()).expect("expands"));
-    let text = report::render(&run);
+    let text = wide_text::<Tables>(&run);
     for part in [
         "page-counts: 100000 rows, 80.0 MB of columns",
         "as published: InnoDB size 113, InnoDBCmp4k size 46.9",
@@ -178,7 +180,7 @@ fn the_report_says_what_held_and_what_is_void() {
     let void = run.entries.cells[2].result.as_mut().expect("is measured");
     assert_eq!(void.cell.arm, "zlib-6-16k");
     void.faults.push("the aggregate found 1 rows".to_owned());
-    let text = report::render(&run);
+    let text = wide_text::<Tables>(&run);
     for part in [
         "13 of 14 cells count",
         "lithify-zlib-6-16k-page-counts-r0: WRONG, row void: the aggregate found 1 rows",
@@ -193,7 +195,7 @@ fn the_report_says_what_held_and_what_is_void() {
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
     let modes = run.entries.cells[0].result.as_mut().map(|outcome| &mut outcome.modes);
     modes.expect("has them").swap(0, 2);
-    let text = report::render(&run);
+    let text = wide_text::<Tables>(&run);
     assert!(text.contains("  held"), "the order is that of the modes, not of the list");
 }
 

@@ -2,6 +2,7 @@
 
 use lithify_lab::adapter::EngineName;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::amplification::kind::Amplification;
 use lithify_lab::amplification::{
     AmplificationCell, AmplificationRecord, AmplificationResult, AmplificationSpec, QueryKind,
     Workload, measure, report,
@@ -72,7 +73,7 @@ fn the_report_has_every_cell_and_names_failures() {
     let failed = spec(EngineName::new("other"), Workload::Zipf);
     let failure = Some("it burnt".to_owned());
     record.cells.push(AmplificationCell { spec: failed, result: None, failure });
-    let text = report::render(&record);
+    let text = crate::text::<Amplification>(&record);
     for part in ["uniform", "levels ", "pages ", "absent", "other-zipf: FAILED: it burnt"] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
@@ -82,5 +83,5 @@ fn the_report_has_every_cell_and_names_failures() {
     assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
     let json = serde_json::to_string(&record).expect("to JSON");
     let again: AmplificationRecord = serde_json::from_str(&json).expect("from JSON");
-    assert_eq!(report::render(&again), text);
+    assert_eq!(crate::text::<Amplification>(&again), text);
 }

@@ -6,6 +6,7 @@
 use lithify_lab::adapter::EngineName;
 use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::dbbench::kind::DbBench;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
 use lithify_lab::dbbench::runner::{Controls, DbCellRecord, DbPlan, DbRecord};
@@ -223,7 +224,7 @@ fn the_reports_have_their_columns() {
     let record = DbRecord { schema: SCHEMA, plan, interrupted: false, cells };
     assert_eq!(record.problems(), [""; 0]);
 
-    let text = report::render(&record);
+    let text = crate::text::<DbBench>(&record);
     for part in [
         " targets missed, ",
         "fillseq (step 1): lithify against model",
@@ -253,7 +254,7 @@ fn the_reports_have_their_columns() {
     assert!(columns.len() == 19 && columns.iter().all(|count| *count == columns[0]), "{csv}");
 
     let alone = DbRecord { cells: record.cells[..2].to_vec(), ..record.clone() };
-    let text = report::render(&alone);
+    let text = crate::text::<DbBench>(&alone);
     let line = "fillseq      : ";
     assert!(text.contains(line) && text.contains(" seconds 2000 operations; "), "{text}");
     assert!(text.contains("Microseconds per write:\nCount: 2000 "), "{text}");
@@ -350,7 +351,7 @@ fn every_repeat_runs_every_ladder_with_every_engine() {
         "model-none+none+lz4-r1",
     ];
     assert_eq!((&ids[..10], ids.len()), (&first[..], 25));
-    let text = report::render(&record);
+    let text = crate::text::<DbBench>(&record);
     for part in [
         ", codecs none,none,lz4; lz4,lz4,lz4\n",
         "fillrandom (step 1), codecs none,none,lz4: lithify against model",
@@ -383,7 +384,7 @@ fn controls_can_be_kept_to_the_first_ladders_and_repeats() {
 
 #[test]
 fn missed_floors_come_first_the_farthest_at_the_top() {
-    let held = report::render(&made_up(&|_, _| {}));
+    let held = crate::text::<DbBench>(&made_up(&|_, _| {}));
     let summary = held.lines().find(|line| line.contains("targets missed")).expect("is there");
     assert!(summary.starts_with("0 of ") && summary.contains(", 0 behind (n.s.), "), "{held}");
     let record = made_up(&|cell, step| {
@@ -413,8 +414,8 @@ fn missed_floors_come_first_the_farthest_at_the_top() {
             (seen.gap_windows, seen.windows) = (1, 20);
         }
     });
-    let text = report::render(&record);
-    assert_eq!(text, report::render(&record));
+    let text = crate::text::<DbBench>(&record);
+    assert_eq!(text, crate::text::<DbBench>(&record));
     let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in:\n{text}"));
     let counts = place("3 of ");
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -4,10 +4,10 @@
 use lithify_lab::adapter::EngineName;
 use lithify_lab::experiment::{AnyExperiment, BUILT_IN, Experiment};
 use lithify_lab::linkbench::cell::{CellSpec, Purpose, SCHEMA};
+use lithify_lab::linkbench::kind::LinkBench;
 use lithify_lab::linkbench::measure::{Limits, measure};
 use lithify_lab::linkbench::plan::{Choice, Plan};
 use lithify_lab::linkbench::record::{CellRecord, LinkBenchRecord};
-use lithify_lab::linkbench::report;
 
 /// One cell as small as it can be. An allocator would have to be loaded before the process.
 fn small(spec: &CellSpec) -> CellSpec {
@@ -51,7 +51,7 @@ fn every_experiment_runs_and_has_a_report() {
         let engine = if names.len() % 2 == 0 { EngineName::model() } else { EngineName::null() };
         let record = run(&experiment, &engine);
         assert!(record.is_complete(), "{name}");
-        let text = report::render(&record);
+        let text = crate::text::<LinkBench>(&record);
         for part in ["Levels at the end", "Checks", "To be read with", "Not reproduced"] {
             assert!(text.contains(part), "{name}: {part} is missing in:\n{text}");
         }
@@ -59,7 +59,7 @@ fn every_experiment_runs_and_has_a_report() {
         assert_eq!(text.contains("efficiency by clients"), sweeps, "{name}:\n{text}");
         let json = serde_json::to_string(&record).expect("to JSON");
         let again: LinkBenchRecord = serde_json::from_str(&json).expect("from JSON");
-        assert_eq!(report::render(&again), text, "{name}");
+        assert_eq!(crate::text::<LinkBench>(&again), text, "{name}");
         names.push(*name);
     }
     assert!(names.len() >= 9, "{names:?}");

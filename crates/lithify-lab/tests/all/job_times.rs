@@ -13,8 +13,9 @@ use lithify_lab::experiment::loops::LoopColumn;
 use lithify_lab::experiment::{BUILT_IN, LoopExperiment};
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::loop_experiment::figures::{Figures, column_value, jobs};
+use lithify_lab::loop_experiment::kind::LoopExperiments;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
-use lithify_lab::loop_experiment::{LoopRecord, csv, report};
+use lithify_lab::loop_experiment::{LoopRecord, csv};
 
 const KIB: u64 = 1 << 10;
 
@@ -172,7 +173,7 @@ fn the_experiment_runs_from_end_to_end() {
             }
         }
     }
-    let text = report::render(&record);
+    let text = crate::text::<LoopExperiments>(&record);
     for part in [
         "overwrite on lithify",
         "wall s/job",

@@ -13,3 +13,11 @@ mod oracle_kinds;
 mod overwrite;
 mod process_kill;
 mod tables;
+
+use lithify_lab::kind::Kind;
+use lithify_report::text::{Options, render};
+
+/// The whole report of a record, in lines that no table breaks.
+fn text<K: Kind>(record: &K::Record) -> String {
+    render(&K::report(record), Options { width: 1000, full: true, color: false })
+}

@@ -7,6 +7,7 @@ use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, ScanRange};
 use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::keyvalue::{SPACE, SPACES};
+use lithify_lab::overwrite::kind::Overwrites;
 use lithify_lab::overwrite::{OverwriteRecord, OverwriteSpec, measure, report};
 
 fn spec(engine: EngineName) -> OverwriteSpec {
@@ -73,7 +74,7 @@ fn the_report_has_its_figures() {
         |engine| measure::measure(&spec(engine), directory.path(), &|_| {}).expect("measures");
     let driver = run(EngineName::null());
     let record = OverwriteRecord { result: Some(run(EngineName::lithify())), driver };
-    let text = report::render(&record);
+    let text = crate::text::<Overwrites>(&record);
     for name in [
         "writes per second",
         "longest gap between writes",
@@ -94,5 +95,5 @@ fn the_report_has_its_figures() {
     assert!(csv.lines().count() >= 2 && csv.starts_with("second,writes,live_bytes"), "{csv}");
     let json = serde_json::to_string(&record).expect("to JSON");
     let again: OverwriteRecord = serde_json::from_str(&json).expect("from JSON");
-    assert_eq!(report::render(&again), text);
+    assert_eq!(crate::text::<Overwrites>(&again), text);
 }

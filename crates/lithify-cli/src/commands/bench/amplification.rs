@@ -8,7 +8,7 @@ use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::amplification::kind::Amplification;
-use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload, report};
+use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload};
 use lithify_lab::engines::registry;
 use lithify_lab::experiment::AnyExperiment;
 use lithify_lab::kind::Kind;
@@ -228,7 +228,7 @@ impl Ready for AmplificationRun {
                 "stopped; what was measured is kept, the same command goes on",
             ));
         };
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = Amplification::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));

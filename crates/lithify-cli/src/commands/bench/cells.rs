@@ -15,7 +15,6 @@ use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::{ReportFile, write_files};
 use lithify_lab::tables::kind::Tables;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
-use lithify_lab::{chunks, tables};
 
 use super::process::{incomplete, this_program};
 use super::ready::{How, Measured, Planned, Ready, stopped};
@@ -39,7 +38,7 @@ pub fn prepare_chunks(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = ChunkPlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let (text, files) = (shown::<Chunks>, chunks::report::files);
+    let (text, files) = (shown::<Chunks>, Chunks::files);
     Ok(Box::new(CellRun { plan, program, text, files }))
 }
 
@@ -59,7 +58,7 @@ pub fn prepare_tables(
     };
     let build = program.build().map_err(Fault::failure)?;
     let plan = TablePlan::expand(experiment, &choice, &build).map_err(Fault::usage)?;
-    let (text, files) = (shown::<Tables>, tables::report::files);
+    let (text, files) = (shown::<Tables>, Tables::files);
     Ok(Box::new(CellRun { plan, program, text, files }))
 }
 

@@ -517,12 +517,12 @@ impl Ready for DbRun {
         if record.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = DbBench::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         write_files(how.results, &report::interval_files(&record)).map_err(Fault::failure)?;
         // One engine: the lines of the original, which tools read.
         let mut text = match record.plan.engines.len() {
-            0 | 1 => report::render(&record),
+            0 | 1 => report::classic(&record),
             _ => shown::<DbBench>(&record),
         };
         let mut differences = Vec::new();

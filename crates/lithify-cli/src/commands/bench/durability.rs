@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::durability::kind::Durability;
-use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner, report};
+use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner};
 use lithify_lab::kind::Kind;
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::process::Program;
@@ -143,7 +143,7 @@ impl Ready for DurabilityRun {
                 "stopped; the modes that were measured are kept, the same command goes on",
             ));
         };
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = Durability::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let broken = record.violations().len();
         let fault = (broken > 0)

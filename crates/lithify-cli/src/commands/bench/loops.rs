@@ -9,7 +9,7 @@ use lithify_lab::kind::Kind;
 use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::loop_experiment::kind::LoopExperiments;
 use lithify_lab::loop_experiment::plan::{LoopChoice, LoopPlan};
-use lithify_lab::loop_experiment::{LoopRecord, report, write_plan};
+use lithify_lab::loop_experiment::{LoopRecord, write_plan};
 use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;
@@ -92,7 +92,7 @@ impl Ready for LoopRun {
         if record.run.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = LoopExperiments::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
         Ok(Measured { text: shown::<LoopExperiments>(&record), files, fault })

@@ -14,7 +14,7 @@ use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::engines::registry;
 use lithify_lab::kind::Kind;
 use lithify_lab::overwrite::kind::Overwrites;
-use lithify_lab::overwrite::{OverwriteSpec, Runner, report};
+use lithify_lab::overwrite::{OverwriteSpec, Runner};
 use lithify_lab::run::progress::Terminal;
 use lithify_lab::run::store::write_files;
 
@@ -154,7 +154,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let Some(record) = record else {
         return Err(Fault::interrupted("stopped; nothing was measured"));
     };
-    let files = report::files(&record).map_err(Fault::failure)?;
+    let files = Overwrites::files(&record).map_err(Fault::failure)?;
     let files = write_files(&arguments.results, &files).map_err(Fault::failure)?;
     print_report(&shown::<Overwrites>(&record), &files)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lithify_lab::records::thin::thin;
 use lithify_lab::records::{AnyRecord, file, kinds};
+use lithify_report::{Block, Drawing, Plot, Report};
 use serde_json::Value;
 
 use super::places::require_file_place;
@@ -87,9 +88,21 @@ fn thinned(from: &Path, record: &AnyRecord, text: &str, samples: u32) -> Result<
     Ok(thinned)
 }
 
-/// What people are told by a record.
-fn report(path: &Path, record: &AnyRecord) -> Result<String, Fault> {
-    kinds::text(record).ok_or_else(|| {
-        Fault::usage(format!("{} holds figures without the rest of their record", path.display()))
-    })
+/// What people read of a record, but for its courses over time, which have fewer points.
+fn report(path: &Path, record: &AnyRecord) -> Result<Report, Fault> {
+    if matches!(record, AnyRecord::Digest(_)) {
+        let path = path.display();
+        return Err(Fault::usage(format!("{path} holds figures without the rest of their record")));
+    }
+    let mut report = kinds::report(record);
+    let is_course = |plot: &Plot| matches!(plot.drawing, Drawing::Lines(_));
+    for section in &mut report.sections {
+        section.blocks.retain(|block| !matches!(block, Block::Plot(plot) if is_course(plot)));
+        for block in &mut section.blocks {
+            if let Block::Plots(plots) = block {
+                plots.retain(|plot| !is_course(plot));
+            }
+        }
+    }
+    Ok(report)
 }

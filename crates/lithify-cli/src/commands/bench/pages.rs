@@ -7,7 +7,7 @@ use lithify_lab::adapter::codec::Codec;
 use lithify_lab::kind::Kind;
 use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
-use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report};
+use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
 use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
@@ -139,7 +139,7 @@ impl Ready for PagesRun {
         if record.interrupted {
             return Err(stopped(self, how.results));
         }
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = Pages::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
         let fault = (failed > 0).then(|| incomplete(failed, cells));

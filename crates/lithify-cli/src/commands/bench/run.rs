@@ -12,7 +12,6 @@ use lithify_lab::linkbench::cell::CellSpec;
 use lithify_lab::linkbench::kind::LinkBench;
 use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
 use lithify_lab::linkbench::record::{Stored, read_result};
-use lithify_lab::linkbench::report;
 use lithify_lab::linkbench::runner::Runner;
 use lithify_lab::run::estimate::PlannedCell;
 use lithify_lab::run::process::Program;
@@ -265,7 +264,7 @@ impl Ready for LinkBenchRun {
         if record.interrupted || how.is_stopped() {
             return Err(stopped(self, how.results));
         }
-        let files = report::files(&record).map_err(Fault::failure)?;
+        let files = LinkBench::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
         Ok(Measured { text: shown::<LinkBench>(&record), files, fault })

@@ -25,22 +25,22 @@ pub fn set_full(full: bool) {
 
 /// A run as it is shown.
 pub fn shown<K: Kind>(record: &K::Record) -> String {
-    match FULL.load(Ordering::Relaxed) {
-        true => K::text(record),
-        false => short(K::report(record)),
-    }
+    rendered(K::report(record))
 }
 
-/// A record of any kind as it is shown; nothing of figures without their record as a whole.
-pub fn shown_again(record: &AnyRecord) -> Option<String> {
-    match FULL.load(Ordering::Relaxed) {
-        true => kinds::text(record),
-        false => Some(short(kinds::report(record))),
-    }
+/// A record of any kind as it is shown.
+pub fn shown_again(record: &AnyRecord) -> String {
+    rendered(kinds::report(record))
 }
 
-/// The answer with a table: that of the report, else the first of its sections.
-fn short(mut report: Report) -> String {
+fn rendered(report: Report) -> String {
+    let is_full = FULL.load(Ordering::Relaxed);
+    let report = if is_full { report } else { with_table(report) };
+    text::render(&report, options(is_full))
+}
+
+/// With the table that the answer is shown with: its own, else the first of its sections.
+fn with_table(mut report: Report) -> Report {
     if report.headline.is_none() {
         let blocks = report.sections.iter().flat_map(|section| &section.blocks);
         let mut tables = blocks.filter_map(|block| match block {
@@ -53,14 +53,14 @@ fn short(mut report: Report) -> String {
             table.keyed_by(keys)
         });
     }
-    text::render(&report, options())
+    report
 }
 
 /// As wide as the terminal, and coloured there alone.
-fn options() -> Options {
+fn options(full: bool) -> Options {
     let is_terminal = stdout().is_terminal();
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     let width = columns.filter(|_| is_terminal).unwrap_or(COLUMNS);
     let color = is_terminal && std::env::var_os("NO_COLOR").is_none();
-    Options { width, full: false, color }
+    Options { width, full, color }
 }

@@ -38,13 +38,6 @@ pub fn grids(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<(Grid, V
     Some((Grid::new(&columns, rows), published))
 }
 
-/// The same as text.
-pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String> {
-    let (ours, published) = grids(record, figures)?;
-    let published = published.iter().map(|grid| format!("\nas published:\n{}", grid.text()));
-    Some(ours.text() + &published.collect::<String>())
-}
-
 /// Why an arm's row is not that of the turnover it was to reach: the least of its repeats.
 pub(crate) fn label(results: &[&CellResult]) -> Option<String> {
     let reached = results.iter().filter_map(|result| {

@@ -11,11 +11,6 @@ use crate::report::figures::figure;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// The card as text.
-pub fn render(record: &LinkBenchRecord) -> String {
-    card::text(&lines(record))
-}
-
 /// The card as names and values; empty when no cell was measured.
 pub fn lines(record: &LinkBenchRecord) -> Vec<(&'static str, String)> {
     let measured = record

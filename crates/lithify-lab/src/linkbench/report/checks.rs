@@ -12,17 +12,12 @@ use crate::report::cross_counts;
 use crate::report::figures::{Figures, Spread, cpu_us_per_operation, figure};
 
 /// Failures line by line, the rest by arm.
-pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> String {
-    lines(record, figures).join("\n")
-}
-
-/// The same line by line, each indented.
 pub fn lines(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in &record.cells {
         let id = &cell.spec.id;
         if let Some(failure) = &cell.failure {
-            lines.push(format!("  {id}: FAILED: {failure}"));
+            lines.push(format!("{id}: FAILED: {failure}"));
         }
         let Some(result) = &cell.result else { continue };
         if result.spec.purpose == Purpose::Calibrate {
@@ -30,7 +25,7 @@ pub fn lines(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {
         }
         for check in result.oracle.iter().filter(|check| !check.passed) {
             let (phase, summary) = (check.phase, &check.summary);
-            lines.push(format!("  {id}: ORACLE FAILED, row void after the {phase}: {summary}"));
+            lines.push(format!("{id}: ORACLE FAILED, row void after the {phase}: {summary}"));
         }
     }
     for arm in &record.plan.arms {
@@ -43,14 +38,14 @@ pub fn lines(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {
     }
     lines.extend(workload::lines(record));
     if record.interrupted {
-        lines.push("  the run was stopped before its last cell".to_owned());
+        lines.push("the run was stopped before its last cell".to_owned());
     }
     lines
 }
 
 fn calibration(result: &CellResult) -> String {
     format!(
-        "  {}: the driver alone costs {} us per insert and {} us per operation ({} per second), \
+        "{}: the driver alone costs {} us per insert and {} us per operation ({} per second), \
          and has {} MB resident",
         result.spec.id,
         figure(cpu_us_per_operation(&result.load)),
@@ -64,7 +59,7 @@ fn calibration(result: &CellResult) -> String {
 fn oracle(arm: &str, results: &[&CellResult]) -> Option<String> {
     let passed: usize = results.iter().map(|result| result.oracle.len()).sum();
     let last = results.last()?.oracle.last()?;
-    Some(format!("  {arm}: oracle passed {passed} times, at last over {}", last.summary))
+    Some(format!("{arm}: oracle passed {passed} times, at last over {}", last.summary))
 }
 
 /// What an arm's engine booked against what the operating system counted, in percent.
@@ -83,7 +78,7 @@ fn ledger(arm: &str, figures: &Figures<'_>, phase: Phase) -> Option<String> {
         None => "nothing".to_owned(),
     };
     Some(format!(
-        "  {arm}: ledger of the {phase}: booked {} of the bytes written; with the driver's share, \
+        "{arm}: ledger of the {phase}: booked {} of the bytes written; with the driver's share, \
          {} of the process's CPU",
         percent(written),
         percent(cpu)
@@ -102,7 +97,7 @@ fn counted_by_both(arm: &str, results: &[&CellResult], phase: Phase) -> Option<S
         );
     }
     let line = cross_counts::line(&sum)?;
-    Some(format!("  {arm}: the engine's own counters of the {phase}: {line}"))
+    Some(format!("{arm}: the engine's own counters of the {phase}: {line}"))
 }
 
 /// Booked between the beginning and the end of a phase; `None` for an engine that books nothing.

@@ -14,7 +14,7 @@ use crate::linkbench::report::headlines::published_name;
 use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
 use crate::report::paired;
 use crate::report::tables::{Align, Grid};
-use crate::scalability::report::{Series, render as render_curves};
+use crate::scalability::report::Series;
 
 /// What stands over the costs by clients.
 pub(crate) const EFFICIENCY_HEADING: &str =
@@ -23,28 +23,6 @@ pub(crate) const EFFICIENCY_HEADING: &str =
 /// What stands over the curves.
 pub(crate) const SCALABILITY_HEADING: &str = "scalability: X(N) = lambda N / (1 + sigma (N-1) + \
     kappa N (N-1)); an operation's X is clients by its mean latency";
-
-/// All parts with their headings; nothing for a run with one number of clients.
-pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {
-    let Some(sweep) = Sweep::of(record, figures) else { return Vec::new() };
-    let mut parts = Vec::new();
-    for phase in [Phase::Load, Phase::Query] {
-        let (grid, notes) = sweep.rates(phase);
-        let lines: Vec<String> = std::iter::once(grid.text()).chain(notes).collect();
-        parts.push(format!("\n{}\n{}", sweep.heading(phase), lines.join("\n")));
-    }
-    parts.push(format!("\n{EFFICIENCY_HEADING}\n{}", sweep.efficiency().text()));
-    if let Some(clients) = sweep.queries.last() {
-        parts.push(format!(
-            "\nlatency by operation, ms, {clients} clients (medians over the repeats)\n{}",
-            sweep.latencies(*clients).text()
-        ));
-    }
-    if let Some(curves) = render_curves(&sweep.series()) {
-        parts.push(format!("\n{SCALABILITY_HEADING}\n{curves}"));
-    }
-    parts
-}
 
 /// The numbers of clients of a run's phases, ascending.
 fn counts(record: &LinkBenchRecord, phase: Phase) -> Vec<u64> {

@@ -7,13 +7,14 @@ use crate::linkbench::cell::{CellResult, CellSpec, PhaseResult};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::meter::PhaseUsage;
 use crate::report::figures::{Figures, Spread, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// Multiples of the cache's size that were put into it, at which memory is reported.
 const TURNOVERS: [u64; 6] = [1, 2, 5, 10, 20, 40];
 
-/// One line per arm; `None` when no arm has a condition of its own.
-pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String> {
+/// One line per arm, and how its devices and its log are to be read; `None` when no arm has a
+/// condition of its own.
+pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<(Grid, Vec<String>)> {
     let has =
         |spec: &CellSpec| !spec.device.is_fast() || spec.second_log || !spec.allocator.is_system();
     if !record.plan.cells.iter().any(has) {
@@ -48,17 +49,15 @@ pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String>
             arm.clone(),
         ]);
     }
-    let mut text = table(&columns, &rows);
-    for limit in limits(figures, record) {
-        text.push_str(&format!("\n{limit}"));
-    }
+    let mut notes = limits(figures, record);
     if record.plan.cells.iter().any(|cell| cell.second_log) {
-        text.push_str(
-            "\nlog: bytes and CPU of the driver's own log, in KB and us per operation; they are in \
-             the device's and the process's figures, not in the size",
+        notes.push(
+            "log: bytes and CPU of the driver's own log, in KB and us per operation; they are in \
+             the device's and the process's figures, not in the size"
+                .to_owned(),
         );
     }
-    Some(text)
+    Some((Grid::new(&columns, rows), notes))
 }
 
 /// How each slower device was emulated, once.
@@ -84,7 +83,7 @@ pub(crate) fn few_threads(
 }
 
 /// The arms that lie on file systems of their own; `None` without any.
-pub fn file_systems(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String> {
+pub fn file_systems(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
     let mut rows = Vec::new();
     for arm in &record.plan.arms {
         let own = figures.results(arm).iter().find_map(|result| result.file_system.as_ref());
@@ -114,12 +113,12 @@ pub fn file_systems(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<S
         ("file system", Align::Left),
         ("engine", Align::Left),
     ];
-    (!rows.is_empty()).then(|| table(&columns, &rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
 }
 
 /// Resident memory in units of the cache by what was put into it, and faults; `None` when no arm
 /// names an allocator.
-pub fn memory(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String> {
+pub fn memory(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
     if record.plan.experiment.arms.iter().all(|arm| arm.allocator.is_none()) {
         return None;
     }
@@ -160,7 +159,7 @@ pub fn memory(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String>
         ]);
         rows.push(row);
     }
-    Some(table(&columns, &rows))
+    Some(Grid::new(&columns, rows))
 }
 
 /// How many times the cache's size was put into it since the engine was opened.

@@ -73,26 +73,6 @@ pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
     (!rows.is_empty()).then(|| Grid::new(&columns, rows))
 }
 
-/// The table, what was called, and the published ratios; `None` where nothing was dropped.
-pub(super) fn render(
-    record: &LinkBenchRecord,
-    figures: &Figures<'_>,
-    judged: &Judgements<'_>,
-) -> Option<String> {
-    let mut text = grid(record, figures)?.text();
-    for line in calls(record, figures) {
-        text.push_str(&format!("\n{line}"));
-    }
-    let published = published(record, judged);
-    if !published.rows.is_empty() {
-        text.push_str(&format!("\npublished against measured:\n{}", published.text()));
-        for line in sentences(judged) {
-            text.push_str(&format!("\n  - {line}"));
-        }
-    }
-    Some(text)
-}
-
 /// What was called and who worked beside, with the arms of which that holds.
 pub fn calls(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {
     let mut arms: BTreeMap<String, Vec<&str>> = BTreeMap::new();

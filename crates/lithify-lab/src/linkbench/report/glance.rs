@@ -5,17 +5,17 @@ use crate::linkbench::report::judged::Judgements;
 use crate::linkbench::report::pairs::Line;
 use crate::report::figures::figure;
 use crate::report::paired::{Outcome, signed};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// Fewer pairs are seen at a glance by themselves.
 const PAIRS_MIN: usize = 3;
 
 /// What stands over the table.
-pub(super) const HEADING: &str =
+pub(crate) const HEADING: &str =
     "All pairs, arm by base: ratios (n.s.: not significant; ~: direction only)";
 
 /// The table; `None` for a run with few pairs.
-pub(super) fn render(judged: &Judgements<'_>) -> Option<String> {
+pub(crate) fn grid(judged: &Judgements<'_>) -> Option<Grid> {
     if judged.pairs.len() < PAIRS_MIN {
         return None;
     }
@@ -42,7 +42,7 @@ pub(super) fn render(judged: &Judgements<'_>) -> Option<String> {
             [phase.to_string(), (*name).to_owned()].into_iter().chain(cells).collect()
         })
         .collect();
-    Some(table(&columns, &rows))
+    Some(Grid::new(&columns, rows))
 }
 
 fn ratio(line: &Line) -> String {

@@ -119,25 +119,6 @@ impl Companion {
     }
 }
 
-/// The table of all headlines, a sentence for each, and what they are to be doubted for.
-pub(super) fn render(record: &LinkBenchRecord, judged: &Judgements<'_>) -> String {
-    let mut text = String::new();
-    let grid = grid(record, judged);
-    if !grid.rows.is_empty() {
-        text = grid.text();
-        sentences(judged).iter().for_each(|line| text.push_str(&format!("\n  - {line}")));
-    }
-    let doubts = doubts(record);
-    if grid.rows.is_empty() && doubts.is_empty() {
-        let (repeats, foreign) =
-            (crate::report::repeats(record.plan.repeats), foreign_percent_max(record));
-        text =
-            format!("  {repeats}; other processes took at most {} % of the CPUs", figure(foreign));
-    }
-    doubts.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
-    text.trim_start_matches('\n').to_owned()
-}
-
 /// What a measured ratio comes to, claim by claim.
 pub(crate) fn sentences(judged: &Judgements<'_>) -> Vec<String> {
     let says = |Claimed { item, comparison, .. }: &Claimed<'_>| {

@@ -8,12 +8,11 @@ use crate::adapter::settings::EngineSettings;
 use crate::experiment::{Pair, Phase};
 use crate::linkbench::cell::{CellResult, PhaseResult};
 use crate::report::figures::{
-    Figures, cpu_us_per_operation, figure, resident_max_bytes, settled_cpu_us_per_operation,
+    Figures, cpu_us_per_operation, resident_max_bytes, settled_cpu_us_per_operation,
     slowed_percent, table_gb,
 };
 use crate::report::floors::Cell;
-use crate::report::paired::{Better, Comparison, Outcome, Reading, Sides};
-use crate::report::tables::{Align, Grid};
+use crate::report::paired::{Better, Comparison, Reading, Sides};
 use crate::statistics::verdicts::{Rounds, Scale};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -266,50 +265,6 @@ fn percentiles(figures: &Figures<'_>, pair: &Pair, phase: Phase) -> Vec<(String,
     let latencies = first.map_or(&[][..], |result| &result.phase(phase).latencies);
     let operations = latencies.iter().map(|summary| &summary.op);
     operations.flat_map(|op| PERCENTILES.map(|percentile| (op.clone(), percentile))).collect()
-}
-
-/// The table of one pair.
-pub(crate) fn grid(pair: &Pair, lines: &[Line]) -> Grid {
-    let controls = [&pair.arm, &pair.base].map(|arm| format!("A/A {arm}"));
-    let columns = [
-        ("phase", Align::Left),
-        ("figure", Align::Left),
-        (pair.arm.as_str(), Align::Right),
-        (pair.base.as_str(), Align::Right),
-        ("ratio [95 %]", Align::Right),
-        (controls[0].as_str(), Align::Right),
-        (controls[1].as_str(), Align::Right),
-        ("could have shown", Align::Right),
-        ("repeats to decide", Align::Right),
-        ("significantly better", Align::Left),
-    ];
-    let rows: Vec<Vec<String>> = lines.iter().map(|line| row(pair, line)).collect();
-    Grid::new(&columns, rows)
-}
-
-fn row(pair: &Pair, line: &Line) -> Vec<String> {
-    let comparison = &line.comparison;
-    vec![
-        line.phase.to_string(),
-        line.name.clone(),
-        figure(comparison.first.median),
-        figure(comparison.other.median),
-        comparison.ratio(),
-        comparison.control(0),
-        comparison.control(1),
-        comparison.could_have_shown(),
-        comparison.repeats_to_decide(),
-        verdict(pair, line).to_owned(),
-    ]
-}
-
-/// The arm that is significantly better, or why none is.
-pub(crate) fn verdict<'a>(pair: &'a Pair, line: &Line) -> &'a str {
-    match line.comparison.outcome(line.better) {
-        Outcome::Better => &pair.arm,
-        Outcome::Worse => &pair.base,
-        other => other.word(),
-    }
 }
 
 /// Every floor of a pair, judged.

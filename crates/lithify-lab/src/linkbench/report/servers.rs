@@ -4,10 +4,10 @@ use crate::experiment::Phase;
 use crate::linkbench::record::LinkBenchRecord;
 use crate::meter::{PhaseUsage, ServerUsage};
 use crate::report::figures::{Figures, figure_or_dash};
-use crate::report::tables::{Align, table};
+use crate::report::tables::{Align, Grid};
 
 /// One line per phase and arm whose engine has a server; `None` when there is none.
-pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String> {
+pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
     let columns = [
         ("phase", Align::Left),
         ("client us/o", Align::Right),
@@ -58,7 +58,7 @@ pub fn render(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<String>
             ]);
         }
     }
-    (!rows.is_empty()).then(|| table(&columns, &rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_server_is_told_apart_and_no_server_is_no_table() {
         let mut record = sample::record(&sample::plan(&EngineName::lithify(), 1));
-        assert_eq!(render(&record, &Figures::of(&record)), None);
+        assert_eq!(grid(&record, &Figures::of(&record)), None);
         for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
             if result.spec.arm != "zstd-1" {
                 continue;
@@ -86,7 +86,7 @@ mod tests {
                 ..ServerUsage::default()
             });
         }
-        let text = render(&record, &Figures::of(&record)).expect("one arm has a server");
+        let text = grid(&record, &Figures::of(&record)).expect("one arm has a server").text();
         let line = text.lines().find(|line| line.contains("zstd-1")).expect("is there");
         for part in ["query", "3.00", "4.00", "77.0"] {
             assert!(line.contains(part), "{part} in {line}");

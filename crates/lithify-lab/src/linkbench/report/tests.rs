@@ -3,8 +3,10 @@
 use super::*;
 use crate::adapter::EngineName;
 use crate::experiment::{BUILT_IN, Column, DeviceSpeed, Experiment, Pair};
+use crate::kind::wide_text;
 use crate::linkbench::cell::{Age, CellSpec, Purpose};
 use crate::linkbench::dropping::{DropResult, SpaceUse};
+use crate::linkbench::kind::LinkBench;
 use crate::linkbench::plan::{Choice, Plan};
 use crate::linkbench::record::{CellRecord, LinkBenchRecord};
 use crate::linkbench::sample;
@@ -177,7 +179,7 @@ fn failed_and_void_cells_are_named_and_not_counted() {
         result.oracle[1].passed = false;
         result.oracle[1].summary = "1 differences: list 7".into();
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     assert!(text.contains("zlib-1 (1 failed, 1 of 2 repeats)"), "{text}");
     assert!(text.contains("zstd-1 (1 void, 1 of 2 repeats)"), "{text}");
     assert!(text.contains("zlib-1-r0: FAILED: exit code 3: on fire"), "{text}");
@@ -188,18 +190,21 @@ fn failed_and_void_cells_are_named_and_not_counted() {
     assert!(text.contains("direction only: as published"), "{text}");
     assert_eq!(record.valid_cells(), 5);
     record.interrupted = true;
-    assert!(render(&record).contains("the run was stopped before its last cell"));
+    assert!(wide_text::<LinkBench>(&record).contains("the run was stopped before its last cell"));
 }
 
 #[test]
 fn trees_of_different_height_are_reported() {
     let plan = sample::plan(&EngineName::lithify(), 1);
     let mut record = sample::record(&plan);
-    assert!(render(&record).contains("below L0 after the queries: 3 (zlib-1, zlib-6, zstd-1)\n"));
+    assert!(
+        wide_text::<LinkBench>(&record)
+            .contains("below L0 after the queries: 3 (zlib-1, zlib-6, zstd-1)\n")
+    );
     if let Some(result) = &mut record.cells[1].result {
         result.query.statistics.levels.remove(1);
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     assert!(text.contains("2 (zlib-1); 3 (zlib-6, zstd-1). NOT THE SAME"), "{text}");
     assert!(text.contains("FEWER THAN 3"), "{text}");
 }
@@ -208,11 +213,13 @@ fn trees_of_different_height_are_reported() {
 fn a_busy_machine_is_named() {
     let plan = sample::plan(&EngineName::lithify(), 1);
     let mut record = sample::record(&plan);
-    assert!(!render(&record).contains("NOT QUIET"));
+    assert!(!wide_text::<LinkBench>(&record).contains("NOT QUIET"));
     if let Some(result) = &mut record.cells[1].result {
         result.load.usage.foreign_cpu_us = (result.load.seconds * 2e6 * 0.3) as u64;
     }
-    assert!(render(&record).contains("NOT QUIET: other processes took up to 30.0 %"));
+    assert!(
+        wide_text::<LinkBench>(&record).contains("NOT QUIET: other processes took up to 30.0 %")
+    );
 }
 
 #[test]
@@ -233,9 +240,9 @@ fn report_of_a_fixed_record() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
     let json = serde_json::to_string(&record).expect("to JSON");
     let record = serde_json::from_str(&json).expect("from JSON");
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     if std::env::var_os("LITHIFY_REWRITE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/golden.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/linkbench/report/golden.txt");
         std::fs::write(path, &text).expect("writes");
         return;
     }
@@ -268,7 +275,7 @@ fn line_of(text: &str, begin: &str) -> String {
 
 #[test]
 fn a_pair_is_compared_figure_by_figure() {
-    let text = crate::linkbench::report::render(&sample::record(&plan_of_a_pair(&[])));
+    let text = wide_text::<LinkBench>(&sample::record(&plan_of_a_pair(&[])));
     assert!(text.contains("\nzstd-1 : zlib-1\n"), "{text}");
     // Half the CPU and twice the speed in every repeat; each one is 1 % slower.
     let line = line_of(&text, "load operations/s");
@@ -285,7 +292,7 @@ fn a_pair_is_compared_figure_by_figure() {
 fn a_pair_with_a_control_tells_noise_from_a_difference() {
     for controls in [&["zstd-1"][..], &["zlib-1", "zstd-1"]] {
         let mut record = sample::record(&plan_of_a_pair(controls));
-        let text = render(&record);
+        let text = wide_text::<LinkBench>(&record);
         let line = line_of(&text, "load operations/s");
         let same = "1.00 [1.00, 1.00]";
         let other = if controls.len() == 2 { same } else { "-" };
@@ -300,7 +307,7 @@ fn a_pair_with_a_control_tells_noise_from_a_difference() {
         for result in again.filter_map(|cell| cell.result.as_mut()) {
             result.load.operations *= 3;
         }
-        let text = render(&record);
+        let text = wide_text::<LinkBench>(&record);
         let line = line_of(&text, "load operations/s");
         assert!(line.contains("3.00 [3.00, 3.00]") && line.ends_with("n.s."), "{line}");
         // The controls stand in no other figure, and in the list of cells under their purpose.
@@ -316,7 +323,7 @@ fn two_repeats_give_directions_and_say_what_decides() {
     let mut plan = plan_of_a_pair(&["zlib-1", "zstd-1"]);
     plan.repeats = 2;
     plan.cells.retain(|cell| cell.repeat < 2);
-    let text = render(&sample::record(&plan));
+    let text = wide_text::<LinkBench>(&sample::record(&plan));
     let line = line_of(&text, "load operations/s");
     assert!(line.ends_with(" - 3 direction only"), "{line}");
     assert!(text.contains("fewer than 3 repeats. --repeats 3 would decide half of them"), "{text}");
@@ -333,7 +340,7 @@ fn arms_of_different_days_have_no_verdict() {
     for cell in record.cells.iter_mut().filter(|cell| cell.spec.arm == "zstd-1") {
         cell.result.iter_mut().for_each(|result| result.started_unix_s += 3 * 86_400);
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let line = line_of(&text, "load operations/s");
     assert!(line.ends_with("direction only"), "{line}");
     assert!(text.contains("the two sides were measured on different days"), "{text}");
@@ -351,7 +358,7 @@ fn floors_of_a_pair_begin_the_report() {
         result.query.usage.memory.resident_max_bytes = 500 << 20;
         result.query.usage.process_io.written_device_bytes *= 3;
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let at = |begin: &str| {
         let line = line_of(&text, begin);
         assert!(!line.is_empty(), "{begin}: {text}");
@@ -381,7 +388,10 @@ fn floors_of_a_pair_begin_the_report() {
     if let Some(result) = &mut record.cells[1].result {
         result.query.usage.foreign_cpu_us = (result.query.seconds * 2e6 * 0.3) as u64;
     }
-    assert!(render(&record).contains("missed ones first (NOT QUIET: other processes took 30.0 %"));
+    assert!(
+        wide_text::<LinkBench>(&record)
+            .contains("missed ones first (NOT QUIET: other processes took 30.0 %")
+    );
 }
 
 /// A record of a built-in experiment with these arms, every cell of which succeeded.
@@ -405,7 +415,7 @@ fn rates_ratios_and_costs_by_clients() {
     for result in slower.filter_map(|cell| cell.result.as_mut()) {
         result.query.operations /= 2;
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let at = |begin: &str| line_of(&text, begin);
     // A quarter of the operations with a quarter of the clients; the second repeat is 1 % slower.
     assert!(text.contains("queries by clients: QPS, medians of 2 repeats"), "{text}");
@@ -442,7 +452,7 @@ fn rates_ratios_and_costs_by_clients() {
 #[test]
 fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
     let mut record = record_of("concurrency", "cached", &["rocksdb", "lithify"]);
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let curve = line_of(&text, "query 16 1244");
     assert!(curve.starts_with("query 16 1244 0.0000 0.00000 1.000 none "), "{curve}");
     let published = line_of(&text, "query, published 48 1144");
@@ -458,7 +468,7 @@ fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
             phase.second_half = Some(crate::linkbench::cell::HalfUsage { operations: 1, io });
         }
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     assert!(line_of(&text, "query by").is_empty());
     let rate =
         text.lines().find(|line| line.trim_start().starts_with("rate") && line.contains('*'));
@@ -468,7 +478,7 @@ fn enough_clients_give_a_curve_and_phases_are_judged_one_by_one() {
 #[test]
 fn conditions_of_arms_are_told() {
     let plain = sample::record(&sample::plan(&EngineName::lithify(), 1));
-    assert!(!render(&plain).contains("conditions of the arms"));
+    assert!(!wide_text::<LinkBench>(&plain).contains("conditions of the arms"));
     let mut record = record_of("cached-and-uncached", "io-s", &["lithify-log", "lithify-disk"]);
     for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
         let usage = SecondLogUsage { records: 9, bytes: 1024 * 200_000, cpu_us: 400_000 };
@@ -478,7 +488,7 @@ fn conditions_of_arms_are_told() {
             result.device_limit = Some(DeviceLimit { speed, disk });
         }
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let line = line_of(&text, "disk - 1.00");
     assert_eq!(line, "disk - 1.00 - 2.00 glibc lithify-disk", "{text}");
     assert!(text.contains("emulated by a block control group on disk 8:0"), "{text}");
@@ -497,7 +507,7 @@ fn memory_is_told_by_what_went_through_the_cache() {
         };
         result.query.samples = vec![sample(5, 11), sample(25, 20), sample(60, 24)];
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let line = line_of(&text, "10.0 6.00");
     assert!(
         line.starts_with("10.0 6.00 - 2.00 2.40 - - - 50.0 60.0 100 0 0 lithify-glibc"),
@@ -513,12 +523,12 @@ fn many_pairs_stand_in_one_table() {
     for result in faster.filter_map(|cell| cell.result.as_mut()) {
         result.query.operations *= 2;
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     assert!(text.contains("All pairs, arm by base"), "{text}");
     assert!(text.contains("lithify : rocksdb  wiredtiger : rocksdb  fjall : rocksdb"), "{text}");
     let line = line_of(&text, "query operations/s ~1.00 ");
     assert_eq!(line, "query operations/s ~1.00 ~1.00 ~2.00", "two repeats have directions");
-    let few = render(&record_of("embedded-engines", "smoke", &arms[..3]));
+    let few = wide_text::<LinkBench>(&record_of("embedded-engines", "smoke", &arms[..3]));
     assert!(!few.contains("All pairs, arm by base"), "{few}");
 }
 
@@ -546,7 +556,7 @@ fn ages_stand_beside_what_was_published() {
             result.query.ages.push(age(1.0, 40.0, 20_000, 210));
         }
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let at = |begin: &str| line_of(&text, begin);
     // Rates are those between two turnovers.
     assert_eq!(at("QPS 1000"), "QPS 1000 500 300 200 200 1.00 0.200 0.562 myrocks", "{text}");
@@ -570,7 +580,10 @@ fn ages_stand_beside_what_was_published() {
 fn what_a_drop_cost_stands_beside_what_was_published() {
     let mut record =
         record_of("page-compression", "smoke", &["hole-xfs", "old-xfs", "lithify-xfs"]);
-    assert!(!render(&record).contains("dropping the database"), "nothing was dropped yet");
+    assert!(
+        !wide_text::<LinkBench>(&record).contains("dropping the database"),
+        "nothing was dropped yet"
+    );
     for result in record.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
         let seconds = match result.spec.arm.as_str() {
             "hole-xfs" => 20.0 + result.spec.repeat as f64,
@@ -601,14 +614,14 @@ fn what_a_drop_cost_stands_beside_what_was_published() {
             after: SpaceUse::default(),
         });
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let at = |begin: &str| line_of(&text, begin);
     assert!(at("20.5 0 21.5 0 0 4.00 9.00 7.00 0 0 - 1234").ends_with("time in 1)"), "{text}");
     let answered = "until answered hole-xfs (transparent) / old-xfs (old-style) 43.200 10.247";
     assert!(at("until answered hole-xfs").starts_with(answered), "{text}");
     assert!(at("until answered hole-ext4").ends_with("not measured"), "{text}");
     assert!(text.contains("old-xfs, hole-xfs: DROP DATABASE; beside: somebody"), "{text}");
-    let page = page::model(&record).page();
+    let page = lithify_report::page::render(&page::report(&record));
     assert!(page.contains("The end of the databases") && page.contains("DROP DATABASE; beside"));
     assert!(text.contains("as published: time until the space is back"), "{text}");
     assert!(text.contains("xfs in a file, past the page cache of the file system below"), "{text}");
@@ -623,7 +636,7 @@ fn an_arm_stands_beside_the_better_of_several_bases() {
         result.query.operations /= 2;
         result.query.usage.directory.allocated_bytes /= 2;
     }
-    let text = render(&record);
+    let text = wide_text::<LinkBench>(&record);
     let heading = "\nlithify-lz4 : better of rocksdb-lz4 and rocksdb-expert-lz4\n";
     let (_, table) = text.split_once(heading).expect("has the table");
     let base = |figure: &str| {
@@ -634,6 +647,6 @@ fn an_arm_stands_beside_the_better_of_several_bases() {
     assert!(base("operations/s"), "{table}");
     assert!(!base("directory, GB"), "{table}");
     // With one base there is nothing to choose from.
-    let alone = render(&record_of("lithify-vs-rocksdb", "smoke", &arms[..2]));
+    let alone = wide_text::<LinkBench>(&record_of("lithify-vs-rocksdb", "smoke", &arms[..2]));
     assert!(!alone.contains(" : better of "), "{alone}");
 }

@@ -37,7 +37,7 @@ fn load(cell: &CellResult) -> String {
     let profile = cell.spec.workload().name;
     let per_node = links as f64 / nodes.max(1) as f64;
     let mut line =
-        format!("  driver: {links} links on {nodes} nodes, {per_node:.4} per node ({profile})");
+        format!("driver: {links} links on {nodes} nodes, {per_node:.4} per node ({profile})");
     if profile == PUBLISHED_PROFILE {
         line.push_str(&format!("; published {PUBLISHED_LINKS_PER_NODE} on a billion nodes"));
     }
@@ -59,7 +59,7 @@ fn queries(cells: &[&CellResult]) -> Option<String> {
     let off = |operation: &Operation| (percent(*operation) - mix[operation.index()]).abs();
     let farthest = Operation::ALL.into_iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
     let mut line = format!(
-        "  driver: {total} queries; farthest from its share of the mix: {} with {:.3} % of {} %",
+        "driver: {total} queries; farthest from its share of the mix: {} with {:.3} % of {} %",
         farthest.name(),
         percent(farthest),
         figure(mix[farthest.index()]),

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::*;
 use crate::adapter::EngineName;
-use crate::html::model::{Block, Plot};
 use crate::linkbench::sample;
 use crate::{chunks, dbbench, linkbench, loop_experiment, tables};
+use lithify_report::{Block, Plot};
 
 /// A tag as it is written: name, attributes, whether it closes.
 struct Tag<'a> {
@@ -138,17 +138,17 @@ fn check_tables(name: &str, html: &str, tags: &[(Tag<'_>, &str)]) {
 #[test]
 fn pages_of_sample_records_are_well_formed() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    check("linkbench", &linkbench::report::page::model(&record).page());
+    check("linkbench", &lithify_report::page::render(&linkbench::report::page::report(&record)));
     let one = sample::record(&sample::plan(&EngineName::lithify(), 1));
-    check("one repeat", &linkbench::report::page::model(&one).page());
+    check("one repeat", &lithify_report::page::render(&linkbench::report::page::report(&one)));
     let loops = loop_experiment::sample::record(&loop_experiment::sample::plan(3));
-    check("loops", &loop_experiment::page::model(&loops).page());
-    check("db", &dbbench::page::model(&loops.run).page());
+    check("loops", &lithify_report::page::render(&loop_experiment::page::report(&loops)));
+    check("db", &lithify_report::page::render(&dbbench::page::report(&loops.run)));
     let run = crate::tables::sample::run(&crate::tables::sample::small_plan());
-    check("tables", &tables::page::model(&run).page());
+    check("tables", &lithify_report::page::render(&tables::page::report(&run)));
     let arms = ["none", "lz4", "zstd-1", "zstd-9", "zlib-6", "snappy"];
     let run = crate::chunks::sample::run(&crate::chunks::sample::plan(&arms));
-    check("chunks", &chunks::page::model(&run).page());
+    check("chunks", &lithify_report::page::render(&chunks::page::report(&run)));
 }
 
 /// Records of kinds of which no large one is kept, measured once at the smallest sizes.
@@ -169,7 +169,7 @@ fn pages_of_small_records_are_well_formed_and_as_known() {
         let html = page(&record);
         check(&name, &html);
         assert!(html.len() < PAGE_BYTES_MAX, "{name}: {} bytes", html.len());
-        let outline = outline(&model(&record));
+        let outline = outline(&report(&record));
         let file = format!("{}/tests/records/{name}.outline.txt", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("LITHIFY_REWRITE").is_some_and(|set| set == "1") {
             std::fs::write(&file, format!("{outline}\n")).expect("writes");
@@ -186,7 +186,7 @@ fn runs_with_several_numbers_of_clients_have_curves() {
         cell.clients = vec![1, 2, 3, 4, 6, 8];
         cell.requesters = 8;
     }
-    let model = linkbench::report::page::model(&sample::record(&plan));
+    let model = linkbench::report::page::report(&sample::record(&plan));
     let text = outline(&model);
     for part in [
         "Clients: zlib-1, query: contention 0.000, coherency 0.0000, R² ",
@@ -196,7 +196,7 @@ fn runs_with_several_numbers_of_clients_have_curves() {
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    check("clients", &lithify_report::page::render(&model.into()));
+    check("clients", &lithify_report::page::render(&model));
 }
 
 /// Bytes that a page of a committed result may have: ten engines side by side take three quarters.
@@ -228,7 +228,7 @@ fn pages_of_committed_results_are_well_formed_and_small() {
 fn nothing_measured_is_a_page_too() {
     let mut record = sample::record(&sample::plan(&EngineName::lithify(), 1));
     record.cells.iter_mut().for_each(|cell| cell.result = None);
-    let html = linkbench::report::page::model(&record).page();
+    let html = lithify_report::page::render(&linkbench::report::page::report(&record));
     assert!(html.contains("0 of 4 cells were measured"), "{html}");
 }
 
@@ -244,7 +244,7 @@ fn hostile_names_stay_texts() {
         result.spec.arm = HOSTILE.to_owned();
         result.query.latencies[0].op = HOSTILE.to_owned();
     }
-    let html = linkbench::report::page::model(&record).page();
+    let html = lithify_report::page::render(&linkbench::report::page::report(&record));
     check("hostile", &html);
     assert_eq!(html.matches("<script").count(), 1, "the page's own");
     assert!(html.contains("&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload="));
@@ -252,12 +252,12 @@ fn hostile_names_stay_texts() {
 }
 
 /// Headings, findings, plots and tables of a page, line by line.
-fn outline(model: &ReportModel) -> String {
-    let mut lines = vec![model.kicker.clone(), model.title.clone()];
-    let findings = model.summary.iter();
+fn outline(model: &Report) -> String {
+    let mut lines = vec![model.context.clone(), model.title.clone()];
+    let findings = model.answer.found.iter();
     lines.extend(findings.map(|finding| format!("{}: {}", finding.tag, finding.text)));
-    lines.extend(model.unknown.iter().map(|text| format!("Not known: {text}")));
-    lines.extend(model.next.iter().map(|text| format!("Next: {text}")));
+    lines.extend(model.answer.unknown.iter().map(|text| format!("Not known: {text}")));
+    lines.extend(model.answer.next.iter().map(|text| format!("Next: {text}")));
     let headline = model.headline.iter();
     lines.extend(
         headline.map(|table| format!("headline: {} ({} rows)", table.caption, table.rows.len())),
@@ -284,7 +284,7 @@ fn outline(model: &ReportModel) -> String {
 #[test]
 fn the_page_of_a_known_record() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-    let model = linkbench::report::page::model(&record);
+    let model = linkbench::report::page::report(&record);
     if std::env::var_os("LITHIFY_REWRITE").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/records/kinds/sample_outline.txt");
         std::fs::write(path, format!("{}\n", outline(&model))).expect("writes");

@@ -1,15 +1,15 @@
 //! What changes with the number of clients: rates with the fitted curves through them.
 
 use crate::experiment::Phase;
-use crate::html::model::{
-    Axis, Block, Curve, Curves, Drawing, Finding, Outcome, Plot, Section, Table, Unit,
-};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::clients::{EFFICIENCY_HEADING, SCALABILITY_HEADING, Sweep};
 use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
-use crate::scalability::report::{Series, fits, grid, unlimited};
+use crate::scalability::report::{Series, fits, grid, residuals, unlimited};
 use crate::scalability::{Fit, fit};
+use lithify_report::{
+    Axis, Block, Curve, Curves, Drawing, Finding, Outcome, Plot, Section, Table, Unit,
+};
 
 /// Places along a fitted curve.
 const STEPS: u64 = 60;
@@ -22,7 +22,7 @@ pub(super) fn section(record: &LinkBenchRecord, figures: &Figures<'_>) -> Sectio
     let mut section = Section::new("By number of clients");
     let Some(sweep) = Sweep::of(record, figures) else { return section };
     let all = sweep.series();
-    for phase in [Phase::Load, Phase::Query].into_iter().filter(|p| sweep.counts(*p).len() > 1) {
+    for phase in [Phase::Load, Phase::Query] {
         let what = phase.to_string();
         section = section.with_all(plot(&sweep.heading(phase), &of_what(&all, &what)));
         let published = of_what(&all, &format!("{phase}, published"));
@@ -38,6 +38,9 @@ pub(super) fn section(record: &LinkBenchRecord, figures: &Figures<'_>) -> Sectio
     let fits = fits(&all);
     if !fits.is_empty() {
         section = section.with(Table::new(SCALABILITY_HEADING, grid(&fits)));
+        let about = "Measured above (+) or below (-) the curve, percent of it, by clients";
+        section = section.with(Block::Heading(about.to_owned()));
+        section = section.with(Block::List(residuals(&fits)));
     }
     section = section.with(Table::folded(EFFICIENCY_HEADING, sweep.efficiency()));
     if let Some(clients) = sweep.queries.last() {

@@ -3,19 +3,16 @@
 mod clients;
 
 use crate::experiment::Phase;
-use crate::html::model::{
-    Block, Cell, Claim, Column, Finding, Outcome, ReportModel, Section, Table, Unit, filled,
-};
-use crate::html::parts;
 use crate::html::parts::{
     Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
 };
+use crate::html::{caveats, parts};
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::judged::{Claimed, Judgements};
 use crate::linkbench::report::{
-    GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, dropping, gates, heading, headlines,
-    open_loop, pairs,
+    GATES_HEADING, OPEN_LOOP_HEADING, ageing, better_pairs, card, checks, conditions, dropping,
+    gates, glance, heading, headlines, open_loop, pairs, servers,
 };
 use crate::report::compare::{Comparison, REPEATS_WANTED, Verdict};
 use crate::report::figures::{
@@ -24,11 +21,14 @@ use crate::report::figures::{
 use crate::report::tables::{Align, Grid};
 use crate::report::{floors, repeats, tables};
 use lithify_report::charts::frontier;
+use lithify_report::{
+    Answer, Block, Cell, Claim, Column, Finding, Outcome, Report, Section, Table, Unit, filled,
+};
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];
 
 /// What the page says.
-pub fn model(record: &LinkBenchRecord) -> ReportModel {
+pub fn report(record: &LinkBenchRecord) -> Report {
     let figures = Figures::of(record);
     let judged = Judgements::of(record, &figures);
     let page = Page { record, figures, judged, arms: &record.plan.arms };
@@ -36,7 +36,7 @@ pub fn model(record: &LinkBenchRecord) -> ReportModel {
     let sections = [
         page.pairs(),
         page.published(),
-        page.basis(),
+        caveats::basis(&page.judged.basis),
         clients::section(record, &page.figures),
         page.throughput(),
         page.latencies(),
@@ -46,17 +46,21 @@ pub fn model(record: &LinkBenchRecord) -> ReportModel {
         page.jobs(),
         page.stalls(),
         page.tables(),
+        page.processes(),
+        page.conditions(),
         page.ageing(),
         page.dropping(),
         page.checks(),
         page.machine(),
-        page.caveats(),
+        caveats::caveats(&experiment.caveats),
     ];
-    ReportModel {
-        kicker: page.kicker(),
-        summary: page.summary(),
-        unknown: headlines::doubts(record),
-        next: next(record),
+    Report {
+        answer: Answer {
+            found: page.summary(),
+            unknown: headlines::doubts(record),
+            next: next(record),
+        },
+        context: page.kicker(),
         headline: page.headline(),
         sections: filled(sections),
         footer: format!(
@@ -209,16 +213,10 @@ impl Page<'_> {
                 section = section.with(Table::new(caption, grid));
             }
         }
-        section
-    }
-
-    /// On what verdicts rest.
-    fn basis(&self) -> Section {
-        let section = Section::new("What the verdicts rest on");
-        match self.judged.basis.lines() {
-            lines if lines.is_empty() => section,
-            lines => section.with(Block::List(lines)),
-        }
+        let better = better_pairs::grids(&self.record.plan.experiment, &self.judged);
+        section = section.with_all(better.into_iter().map(|(title, grid)| Table::new(title, grid)));
+        let glance = glance::grid(&self.judged);
+        section.with_all(glance.map(|grid| Table::folded(glance::HEADING, grid)))
     }
 
     fn published(&self) -> Section {
@@ -417,6 +415,28 @@ impl Page<'_> {
         section
     }
 
+    /// Engines with processes of their own, apart from the driver's.
+    fn processes(&self) -> Section {
+        let grid = servers::grid(self.record, &self.figures);
+        let caption = "CPU, I/O and memory of engines with processes of their own";
+        Section::new("Processes of engines").with_all(grid.map(|grid| Table::new(caption, grid)))
+    }
+
+    /// What arms run under beside the settings of their engines.
+    fn conditions(&self) -> Section {
+        let mut section = Section::new("Conditions of the arms");
+        if let Some((grid, notes)) = conditions::grid(self.record, &self.figures) {
+            section = section.with(Table::new("Device, the driver's own log, allocator", grid));
+            section = section.with(Block::List(notes));
+        }
+        let memory = conditions::memory(self.record, &self.figures);
+        section =
+            section.with_all(memory.map(|grid| Table::new("Memory by cache turnovers", grid)));
+        let caption = "File systems: GB of the files, and GB used as the file system counts";
+        let file_systems = conditions::file_systems(self.record, &self.figures);
+        section.with_all(file_systems.map(|grid| Table::new(caption, grid)))
+    }
+
     fn ageing(&self) -> Section {
         let section = Section::new("While the data age");
         let Some((ours, published)) = ageing::grids(self.record, &self.figures) else {
@@ -442,8 +462,7 @@ impl Page<'_> {
 
     fn checks(&self) -> Section {
         let lines = checks::lines(self.record, &self.figures);
-        let points = lines.iter().map(|line| line.trim().to_owned()).collect();
-        let section = Section::new("Checks").with(Block::List(points));
+        let section = Section::new("Checks").with(Block::List(lines));
         match gates::grid(self.record, &self.figures) {
             Some(grid) => section.with(Table::new(GATES_HEADING, grid)),
             None => section,
@@ -488,10 +507,6 @@ impl Page<'_> {
             "What each arm's engine does by itself",
             Grid::new(&columns, self.arms.iter().filter_map(row).collect()),
         )
-    }
-
-    fn caveats(&self) -> Section {
-        crate::html::caveats::caveats(&self.record.plan.experiment.caveats)
     }
 }
 
