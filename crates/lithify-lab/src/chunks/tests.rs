@@ -9,7 +9,7 @@ use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
 use crate::datasets::TextData;
 use crate::experiment::chunks::ChunkCheck;
-use crate::run::cells::read_run;
+use crate::records::AnyRecord;
 use crate::run::store::write_files;
 
 #[test]
@@ -154,13 +154,10 @@ fn a_report_is_read_again_and_no_other_is() {
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     let name = "chunk-length-smoke-lithify";
     assert_eq!(names, [".txt", ".csv", ".html", ".json"].map(|end| format!("{name}{end}")));
-    let again = read_run::<ChunkPlan>(&files[3]).expect("reads").expect("is one");
+    let Ok(AnyRecord::Chunks(again)) = AnyRecord::read(&files[3]) else { panic!("is one") };
     assert_eq!(report::render(&again), text);
-    let other = read_run::<crate::tables::plan::TablePlan>(&files[3]).expect("reads");
-    assert!(other.is_none(), "it is of another kind");
-    assert!(read_run::<ChunkPlan>(&files[1]).expect("reads").is_none());
-    assert!(read_run::<ChunkPlan>(place.path()).expect("reads").is_none());
+    assert!(AnyRecord::read(&files[1]).is_err(), "figures are no record");
     std::fs::write(&files[3], "{\"kind\":\"chunks\"}").expect("writes");
-    let error = read_run::<ChunkPlan>(&files[3]).expect_err("is broken").to_string();
+    let error = AnyRecord::read(&files[3]).expect_err("is broken").to_string();
     assert!(error.contains(".json is no record of a run"), "{error}");
 }

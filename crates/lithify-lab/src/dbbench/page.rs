@@ -7,8 +7,8 @@ use crate::comparison::results::ResultSet;
 use crate::dbbench::figures::{METRICS, Measured, measured, metric};
 use crate::dbbench::floors;
 use crate::dbbench::judged::Judgements;
+use crate::dbbench::plan::{DbRecord, foreign_percent};
 use crate::dbbench::report;
-use crate::dbbench::runner::{DbRecord, foreign_percent};
 use crate::dbbench::spec::{DbResult, Role, StepResult};
 use crate::html::model::{
     Block, Cell, Column, Finding, Outcome, ReportModel, Section, Table, Unit, filled,

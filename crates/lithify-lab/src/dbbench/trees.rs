@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use super::spec::{Benchmark, DbCell, DbResult, Role, Step, StepResult};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
 use crate::report::days;

@@ -4,9 +4,10 @@ use super::kills::{self, KillJob};
 use super::{DurabilityRecord, page, report};
 use crate::comparison::results::ResultSet;
 use crate::html::model::ReportModel;
-use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
+use crate::kind::{Kind, NoPlan};
 use crate::run::RunError;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 
@@ -16,11 +17,23 @@ pub struct Durability;
 impl Kind for Durability {
     const NAME: &'static str = "durability";
     const SCHEMA: u32 = 1;
+    type Plan = NoPlan;
     type Record = DurabilityRecord;
     type Job = KillJob;
 
     fn measure(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
         kills::run_job(job, listener)
+    }
+
+    fn record(plan: NoPlan, _entries: Entries<NoPlan>) -> Result<DurabilityRecord, RunError> {
+        match plan {}
+    }
+
+    fn fault(record: &DurabilityRecord) -> Option<String> {
+        match record.violations().len() {
+            0 => None,
+            broken => Some(format!("{broken} promises were broken; see the report")),
+        }
     }
 
     fn started_unix_s(record: &DurabilityRecord) -> Option<u64> {

@@ -105,6 +105,17 @@ impl AnyExperiment {
         }
     }
 
+    /// What it runs.
+    pub fn workload(&self) -> WorkloadKind {
+        match self {
+            AnyExperiment::LinkBench(experiment) => experiment.workload.kind,
+            AnyExperiment::Loops(experiment) => experiment.workload.kind,
+            AnyExperiment::Tables(experiment) => experiment.workload.kind,
+            AnyExperiment::Chunks(experiment) => experiment.workload.kind,
+            AnyExperiment::Command(experiment) => experiment.workload.kind,
+        }
+    }
+
     /// The number of [`AnyExperiment::id`]; nothing for one that was not published.
     pub fn number(&self) -> Option<u64> {
         self.id()?.trim_start_matches('E').parse().ok()
@@ -250,6 +261,19 @@ pub enum WorkloadKind {
     Chunks,
     /// Whatever a command of its own does.
     Command,
+}
+
+impl WorkloadKind {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkloadKind::LinkBench => "linkbench",
+            WorkloadKind::DbBench => "dbbench",
+            WorkloadKind::Tables => "tables",
+            WorkloadKind::Chunks => "chunks",
+            WorkloadKind::Command => "command",
+        }
+    }
 }
 
 /// The profiles of LinkBench.

@@ -2,8 +2,7 @@
 //!
 //! Owns: the graph (degrees, payloads, access distributions), its mapping to ordered keys, the load
 //! phase, the request phase and the consistency oracle; the plan of a run ([`plan`]), its cells
-//! ([`cell`]) seen from inside ([`measure`]) and from outside ([`process`]), the loop over them
-//! ([`runner`]), their record ([`record`]) and its report ([`report`]). The way through: a [`Profile`] and a
+//! ([`cell`]) seen from inside ([`measure`]) and from outside (`run`), their record ([`record`]) and its report ([`report`]). The way through: a [`Profile`] and a
 //! [`GraphConfig`] make a [`Graph`]; [`load::run`] fills a [`GraphEngine`], which every engine of
 //! ordered keys is that was opened with [`schema::SPACES`]; [`request::run`] runs the mix against it; [`oracle::check`] proves that
 //! counts, links and their secondary index still agree.
@@ -32,14 +31,13 @@ pub mod measure;
 pub mod oracle;
 pub mod payload;
 pub mod plan;
-pub mod process;
 pub mod profile;
 pub mod record;
 pub mod report;
 pub mod request;
 mod requester;
 pub mod rows;
-pub mod runner;
+mod run;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod schema;

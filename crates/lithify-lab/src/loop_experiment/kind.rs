@@ -1,14 +1,20 @@
 //! Experiments over loops as a kind of run.
 
-use super::plan::LoopPlan;
+use super::plan::{LoopChoice, LoopPlan};
 use super::{LoopRecord, csv, page, report};
+use crate::adapter::provider::Content;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::measure;
-use crate::dbbench::spec::{DbJob, SCHEMA};
+use crate::dbbench::plan::DbRecord;
+use crate::dbbench::spec::{DbCell, DbJob, SCHEMA};
+use crate::experiment::{AnyExperiment, LoopExperiment, WorkloadKind};
 use crate::html::model::ReportModel;
-use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, only_engine};
+use crate::kind::{Declared, Expanded, Kind, incomplete};
+use crate::linkbench::plan::engines_here;
 use crate::run::RunError;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 
@@ -18,11 +24,21 @@ pub struct LoopExperiments;
 impl Kind for LoopExperiments {
     const NAME: &'static str = "loops";
     const SCHEMA: u32 = SCHEMA;
+    type Plan = LoopPlan;
     type Record = LoopRecord;
     type Job = DbJob;
 
     fn measure(job: &DbJob, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(plan: LoopPlan, entries: Entries<DbCell>) -> Result<LoopRecord, RunError> {
+        let run = DbRecord::new(plan.cells.clone(), entries);
+        Ok(LoopRecord { plan, run })
+    }
+
+    fn fault(record: &LoopRecord) -> Option<String> {
+        incomplete(record.valid_cells(), record.plan.cells.cells.len())
     }
 
     fn started_unix_s(record: &LoopRecord) -> Option<u64> {
@@ -51,6 +67,38 @@ impl Kind for LoopExperiments {
 
     fn files(record: &LoopRecord) -> Result<Vec<ReportFile>, RunError> {
         report::files(record)
+    }
+}
+
+impl Declared for LoopExperiments {
+    const WORKLOAD: WorkloadKind = WorkloadKind::DbBench;
+    const FLAGS: &'static [&'static str] = &["--keys", "--seconds"];
+    type Experiment = LoopExperiment;
+
+    fn experiment(any: &AnyExperiment) -> Option<&LoopExperiment> {
+        match any {
+            AnyExperiment::Loops(experiment) => Some(experiment),
+            _ => None,
+        }
+    }
+
+    fn expand(
+        experiment: &LoopExperiment,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Expanded<LoopPlan>, ChoiceError> {
+        let own = LoopChoice {
+            scale: choice.scale.clone(),
+            arms: choice.arms.clone(),
+            engine: choice.engine.clone(),
+            repeats: choice.repeats,
+            test_seconds: choice.seconds,
+            keys: choice.keys,
+        };
+        let declared = &experiment.workload.engines;
+        let (engines, skipped) = engines_here(declared, own.engine.as_ref(), Content::Keys)?;
+        let plan = LoopPlan::expand(experiment, &engines, &own, build)?;
+        Ok(Expanded { plan, skipped })
     }
 }
 

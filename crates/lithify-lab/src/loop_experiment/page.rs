@@ -3,7 +3,7 @@
 use crate::adapter::EngineName;
 use crate::dbbench::figures::Measured;
 use crate::dbbench::page::stall_line;
-use crate::dbbench::runner::foreign_percent;
+use crate::dbbench::plan::foreign_percent;
 use crate::dbbench::spec::{Benchmark, Role, StepResult};
 use crate::experiment::loops::LoopColumn;
 use crate::html::caveats::caveats;

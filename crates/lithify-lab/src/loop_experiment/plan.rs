@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
-use crate::dbbench::runner::DbPlan;
+use crate::dbbench::plan::DbPlan;
 use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
 use crate::dbbench::step::StepSpec;
 use crate::engines::registry;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
 use crate::linkbench::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
+use crate::run::cells::RunPlan;
 use crate::run::rotated;
 
 /// What the command line chose.
@@ -46,6 +47,27 @@ pub struct LoopPlan {
     pub arms: Vec<String>,
     /// The name and the cells of the run.
     pub cells: DbPlan,
+}
+
+impl RunPlan for LoopPlan {
+    type Cell = DbCell;
+    const SMALLER: &'static str = DbPlan::SMALLER;
+
+    fn name(&self) -> String {
+        self.cells.name.clone()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.scale)
+    }
+
+    fn cells(&self) -> &[DbCell] {
+        &self.cells.cells
+    }
+
+    fn needed_bytes(&self, cell: &DbCell) -> u64 {
+        self.cells.needed_bytes(cell)
+    }
 }
 
 /// The driver runs for so long at most: its figures do not change.

@@ -8,7 +8,7 @@ use crate::adapter::{
 };
 use crate::dbbench::histogram::Distribution;
 use crate::dbbench::oracle::Verification;
-use crate::dbbench::runner::{DbCellRecord, DbRecord};
+use crate::dbbench::plan::{DbCellRecord, DbRecord};
 use crate::dbbench::spec::{
     Benchmark, DbCell, DbResult, OperationLatency, Role, SCHEMA, Step, StepResult, ThreadCpu,
 };

@@ -5,8 +5,9 @@ use super::{PagesRecord, page, report};
 use crate::comparison::results::ResultSet;
 use crate::html::model::ReportModel;
 use crate::kind::command::{Line, joined};
-use crate::kind::{Kind, NoJob};
+use crate::kind::{Kind, NoJob, NoPlan, incomplete};
 use crate::run::RunError;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 
@@ -16,11 +17,21 @@ pub struct Pages;
 impl Kind for Pages {
     const NAME: &'static str = "pages";
     const SCHEMA: u32 = 1;
+    type Plan = NoPlan;
     type Record = PagesRecord;
     type Job = NoJob;
 
     fn measure(job: &NoJob, _listener: Listener<'_>) -> Result<(), RunError> {
         match *job {}
+    }
+
+    fn record(plan: NoPlan, _entries: Entries<NoPlan>) -> Result<PagesRecord, RunError> {
+        match plan {}
+    }
+
+    fn fault(record: &PagesRecord) -> Option<String> {
+        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        incomplete(record.cells.len() - failed, record.cells.len())
     }
 
     fn started_unix_s(record: &PagesRecord) -> Option<u64> {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use lithify_report::Report;
 use serde::Deserialize;
 
@@ -12,14 +14,18 @@ use crate::chunks::kind::Chunks;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
+use crate::experiment::{AnyExperiment, WorkloadKind};
 use crate::html::model::ReportModel;
-use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
+use crate::kind::planned::{Planned, PlannedRun};
+use crate::kind::{Declared, Kind, read_directory};
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
 use crate::loop_experiment::{compared, digest_page};
 use crate::overwrite::kind::Overwrites;
 use crate::page_store::kind::Pages;
 use crate::run::RunError;
+use crate::run::process::Program;
 use crate::run::progress::Listener;
 use crate::tables::kind::Tables;
 
@@ -31,25 +37,80 @@ pub struct Row {
     pub schema: u32,
     /// Reads a record of this kind.
     pub(super) read: fn(&str) -> serde_json::Result<AnyRecord>,
+    /// What the directory of a run keeps, by the text of its plan.
+    pub(super) read_directory: ReadDirectory,
     /// Reads a job of this kind and does it.
     measure: fn(&str, Listener<'_>) -> serde_json::Result<Result<(), RunError>>,
+    /// How experiment files are made cells of; nothing for a kind that no file declares.
+    declared: Option<DeclaredRow>,
+}
+
+/// Reads the record of a directory by the text of the plan in it.
+type ReadDirectory = fn(&Path, &str) -> serde_json::Result<Result<AnyRecord, RunError>>;
+
+/// What a kind has of experiment files.
+#[derive(Clone, Copy)]
+struct DeclaredRow {
+    workload: WorkloadKind,
+    flags: &'static [&'static str],
+    plan: fn(&AnyExperiment, &Choice, &Program) -> Result<Box<dyn PlannedRun>, PlanError>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// What was chosen is not offered.
+    Choice(ChoiceError),
+    /// The program that would measure cannot be read.
+    Program(RunError),
+}
+
+/// A kind with the variant of its records.
+macro_rules! row {
+    ($kind:ty, $variant:ident) => {
+        row::<$kind>(
+            |text| Ok(AnyRecord::$variant(serde_json::from_str(text)?)),
+            |directory, plan| {
+                let record = read_directory::<$kind>(directory, plan)?;
+                Ok(record.map(|record| AnyRecord::$variant(Box::new(record))))
+            },
+        )
+    };
 }
 
 /// All kinds.
 pub const KINDS: [Row; 9] = [
-    row::<LinkBench>(|text| Ok(AnyRecord::LinkBench(serde_json::from_str(text)?))),
-    row::<LoopExperiments>(|text| Ok(AnyRecord::Loops(serde_json::from_str(text)?))),
-    row::<DbBench>(|text| Ok(AnyRecord::Db(serde_json::from_str(text)?))),
-    row::<Overwrites>(|text| Ok(AnyRecord::Overwrite(serde_json::from_str(text)?))),
-    row::<Tables>(|text| Ok(AnyRecord::Tables(serde_json::from_str(text)?))),
-    row::<Chunks>(|text| Ok(AnyRecord::Chunks(serde_json::from_str(text)?))),
-    row::<Amplification>(|text| Ok(AnyRecord::Amplification(serde_json::from_str(text)?))),
-    row::<Durability>(|text| Ok(AnyRecord::Durability(serde_json::from_str(text)?))),
-    row::<Pages>(|text| Ok(AnyRecord::Pages(serde_json::from_str(text)?))),
+    row!(LinkBench, LinkBench).declared_by::<LinkBench>(),
+    row!(LoopExperiments, Loops).declared_by::<LoopExperiments>(),
+    row!(DbBench, Db),
+    row!(Overwrites, Overwrite),
+    row!(Tables, Tables).declared_by::<Tables>(),
+    row!(Chunks, Chunks).declared_by::<Chunks>(),
+    row!(Amplification, Amplification),
+    row!(Durability, Durability),
+    row!(Pages, Pages),
 ];
 
-const fn row<K: Kind>(read: fn(&str) -> serde_json::Result<AnyRecord>) -> Row {
-    Row { name: K::NAME, schema: K::SCHEMA, read, measure: measure_job::<K> }
+const fn row<K: Kind>(
+    read: fn(&str) -> serde_json::Result<AnyRecord>,
+    read_directory: ReadDirectory,
+) -> Row {
+    Row {
+        name: K::NAME,
+        schema: K::SCHEMA,
+        read,
+        read_directory,
+        measure: measure_job::<K>,
+        declared: None,
+    }
+}
+
+impl Row {
+    /// It has experiment files.
+    const fn declared_by<K: Declared>(self) -> Row {
+        let declared = DeclaredRow { workload: K::WORKLOAD, flags: K::FLAGS, plan: plan_of::<K> };
+        Row { declared: Some(declared), ..self }
+    }
 }
 
 fn measure_job<K: Kind>(
@@ -58,6 +119,40 @@ fn measure_job<K: Kind>(
 ) -> serde_json::Result<Result<(), RunError>> {
     let job: K::Job = serde_json::from_str(text)?;
     Ok(K::measure(&job, listener))
+}
+
+fn plan_of<K: Declared>(
+    experiment: &AnyExperiment,
+    choice: &Choice,
+    program: &Program,
+) -> Result<Box<dyn PlannedRun>, PlanError> {
+    let experiment = K::experiment(experiment).ok_or_else(|| {
+        PlanError::Choice(ChoiceError(format!("{} is no experiment of this kind", K::NAME)))
+    })?;
+    let program = Program { kind: K::NAME, ..program.clone() };
+    let build = program.build().map_err(PlanError::Program)?;
+    let expanded = K::expand(experiment, choice, &build).map_err(PlanError::Choice)?;
+    Ok(Box::new(Planned::<K>::new(expanded, program)))
+}
+
+/// The plan of an experiment that `program` measures; `None` for one that a command of its own runs.
+///
+/// # Errors
+/// A choice that the experiment does not offer, no engine or data left, an unreadable program.
+pub fn plan(
+    experiment: &AnyExperiment,
+    choice: &Choice,
+    program: &Program,
+) -> Option<Result<Box<dyn PlannedRun>, PlanError>> {
+    let rows = || KINDS.into_iter().filter_map(|row| row.declared);
+    let own = rows().find(|row| row.workload == experiment.workload())?;
+    if let Some(flag) = choice.flags().into_iter().find(|flag| !own.flags.contains(flag)) {
+        let takes = rows().filter(|row| row.flags.contains(&flag));
+        let takes: Vec<&str> = takes.map(|row| row.workload.name()).collect();
+        let foreign = ChoiceError(format!("{flag} is of {}", takes.join(" and ")));
+        return Some(Err(PlanError::Choice(foreign)));
+    }
+    Some((own.plan)(experiment, choice, program))
 }
 
 /// The row of a kind.

@@ -1,8 +1,8 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
 //! Owns: all kinds of runs ([`kinds`]), telling which one a file or directory holds
-//! ([`AnyRecord::read`]), by the head of a record or, where it has none, by its keys (`before`). Also the
-//! form of the file, plain or compressed ([`mod@file`]), figures that were kept without the rest of their
+//! ([`AnyRecord::read`]): by the head of a record, and of the plan in the directory of a run. Where there
+//! is no head, by what only that kind has (`before`). Also the form of the file, plain or compressed ([`mod@file`]), figures that were kept without the rest of their
 //! record ([`Digest`]), and records with fewer samples ([`thin`]). What a record holds belongs to the
 //! room of its kind.
 //!
@@ -14,33 +14,30 @@ pub mod file;
 pub mod kinds;
 pub mod thin;
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::amplification::{self, AmplificationRecord};
+use crate::amplification::AmplificationRecord;
 use crate::chunks::plan::ChunkPlan;
-use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
+use crate::dbbench::plan::DbRecord;
 use crate::durability::DurabilityRecord;
 use crate::kind::RecordHead;
-use crate::linkbench;
 use crate::linkbench::record::LinkBenchRecord;
+use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::digest::Digest;
-use crate::loop_experiment::{self, LoopRecord};
 use crate::overwrite::OverwriteRecord;
 use crate::page_store::PagesRecord;
 use crate::run::RunError;
-use crate::run::cells::{Run, read_run};
+use crate::run::cells::Run;
+use crate::run::store::PLAN_FILE;
 use crate::tables::plan::TablePlan;
-
-/// Files by which the directory of one run is known.
-const PLAN_FILES: [&str; 3] = ["plan.json", "experiment.json", "cells.json"];
 
 /// Whether a directory is that of one run, and not one of records.
 pub fn is_run(directory: &Path) -> bool {
-    PLAN_FILES.iter().any(|name| directory.join(name).exists())
+    std::iter::once(PLAN_FILE).chain(before::PLAN_FILES).any(|name| directory.join(name).exists())
 }
 
 /// A run of any kind with its results.
@@ -85,17 +82,8 @@ impl AnyRecord {
     /// # Errors
     /// A text that is no record of any kind.
     pub fn parse(path: &Path, text: &str) -> Result<AnyRecord, RunError> {
-        /// What stands at the top of every record that names its kind.
-        #[derive(Deserialize)]
-        struct Top {
-            #[serde(default)]
-            record: Option<RecordHead>,
-        }
-        let top: Top = serde_json::from_str(text).map_err(|error| match error.is_data() {
-            true => unknown(path),
-            false => broken(path, error),
-        })?;
-        let kind = match &top.record {
+        let head = top(path, text)?;
+        let kind = match &head {
             Some(head) => head.kind.as_str(),
             None => {
                 let value = serde_json::from_str(text).map_err(|error| broken(path, error))?;
@@ -107,17 +95,8 @@ impl AnyRecord {
             digest.name = file::name(path);
             return Ok(AnyRecord::Digest(digest));
         }
-        let row = kinds::find(kind).ok_or_else(|| {
-            RunError::new(format!("{}: there is no kind of run \"{kind}\"", path.display()))
-        })?;
-        if let Some(head) = top.record.as_ref().filter(|head| head.schema > row.schema) {
-            return Err(RunError::new(format!(
-                "{}: schema {} of {kind}, and this program knows {}",
-                path.display(),
-                head.schema,
-                row.schema
-            )));
-        }
+        let row = row(path, kind)?;
+        head.iter().try_for_each(|head| newest(path, head))?;
         (row.read)(text).map_err(|error| broken(path, error))
     }
 }
@@ -130,33 +109,65 @@ impl AnyRecord {
     }
 }
 
-/// A run by the plan in its directory.
+/// A run by the plan in its directory, which names its kind.
 fn directory(path: &Path) -> Result<AnyRecord, RunError> {
-    if let Some(record) = loop_experiment::read_record(path)? {
-        return Ok(AnyRecord::Loops(Box::new(record)));
-    }
-    if let Some(run) = read_run(path)? {
-        return Ok(AnyRecord::Tables(Box::new(run)));
-    }
-    if let Some(run) = read_run(path)? {
-        return Ok(AnyRecord::Chunks(Box::new(run)));
-    }
-    if path.ends_with(amplification::NAME) {
-        let record = amplification::collect(path);
-        if !record.cells.is_empty() {
-            return Ok(AnyRecord::Amplification(Box::new(record)));
+    let plan_path = path.join(PLAN_FILE);
+    let text = match std::fs::read_to_string(&plan_path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(RunError::io(&plan_path, error)),
+    };
+    let head = match &text {
+        Some(text) => top(&plan_path, text)?,
+        None => None,
+    };
+    let (kind, text) = match (head, text) {
+        (Some(head), Some(text)) => {
+            newest(&plan_path, &head)?;
+            (head.kind, text)
         }
+        (_, text) => before::plan_of(path, text)?.ok_or_else(|| {
+            RunError::new(format!("{} holds no run: no {PLAN_FILE}", path.display()))
+        })?,
+    };
+    let row = row(&plan_path, &kind)?;
+    (row.read_directory)(path, &text).map_err(|error| broken(&plan_path, error))?
+}
+
+/// What stands at the top of a record or a plan; nothing of one that was written before they named
+/// their kind.
+fn top(path: &Path, text: &str) -> Result<Option<RecordHead>, RunError> {
+    #[derive(Deserialize)]
+    struct Top {
+        #[serde(default)]
+        record: Option<RecordHead>,
     }
-    let plan_path = path.join("plan.json");
-    let text = std::fs::read_to_string(&plan_path)
-        .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
-    let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
-    if plan.get("experiment").is_some() {
-        return linkbench::record::read_record(path)
-            .map(|record| AnyRecord::LinkBench(Box::new(record)));
+    let top: Top = serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => unknown(path),
+        false => broken(path, error),
+    })?;
+    Ok(top.record)
+}
+
+/// The row of a kind that a file names.
+fn row(path: &Path, kind: &str) -> Result<kinds::Row, RunError> {
+    kinds::find(kind).ok_or_else(|| {
+        RunError::new(format!("{}: there is no kind of run \"{kind}\"", path.display()))
+    })
+}
+
+/// Refuses what a later program has written.
+fn newest(path: &Path, head: &RecordHead) -> Result<(), RunError> {
+    let known = row(path, &head.kind)?.schema;
+    if head.schema <= known {
+        return Ok(());
     }
-    let plan: DbPlan = *parsed(&plan_path, &text)?;
-    Ok(AnyRecord::Db(Box::new(db::collect(path, plan))))
+    Err(RunError::new(format!(
+        "{}: schema {} of {}, and this program knows {known}",
+        path.display(),
+        head.schema,
+        head.kind,
+    )))
 }
 
 fn parsed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Box<T>, RunError> {

@@ -223,8 +223,12 @@ impl TableOutcome {
 impl Cell for TableCell {
     type Outcome = TableOutcome;
 
-    fn id(&self) -> &str {
-        &self.id
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    fn engine(&self) -> EngineName {
+        self.engine.clone()
     }
 
     fn file_system(&self) -> Option<FileSystemRequest> {
@@ -239,8 +243,8 @@ impl Cell for TableCell {
         Effort { work, ..Effort::declared(gaps_ms as f64 / 1e3) }
     }
 
-    fn of(outcome: &TableOutcome) -> &TableCell {
-        &outcome.cell
+    fn is_result(&self, outcome: &TableOutcome) -> bool {
+        outcome.cell == *self
     }
 
     fn faults(outcome: &TableOutcome) -> Vec<String> {

@@ -8,7 +8,7 @@ use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
-use lithify_lab::dbbench::runner::{Controls, DbCellRecord, DbPlan, DbRecord};
+use lithify_lab::dbbench::plan::{Controls, DbCellRecord, DbPlan, DbRecord};
 use lithify_lab::dbbench::spec::{
     Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
 };

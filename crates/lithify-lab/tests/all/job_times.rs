@@ -6,7 +6,7 @@ use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, EngineStatistics, WriteBatch};
 use lithify_lab::dbbench::measure;
-use lithify_lab::dbbench::runner::{DbCellRecord, DbRecord};
+use lithify_lab::dbbench::plan::{DbCellRecord, DbRecord};
 use lithify_lab::dbbench::spec::{Benchmark, SCHEMA};
 use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::experiment::loops::LoopColumn;

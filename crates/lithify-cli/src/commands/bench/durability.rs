@@ -14,7 +14,7 @@ use lithify_lab::run::store::write_files;
 use super::arguments::range;
 use super::places::refuse_files;
 use super::process::this_program;
-use super::ready::{How, Measured, Planned, Ready, alone};
+use super::ready::{CellState, How, Measured, Ready, alone};
 use super::screen::shown;
 use crate::fault::Fault;
 
@@ -111,9 +111,9 @@ impl Ready for DurabilityRun {
         &[]
     }
 
-    fn cells(&self, results: &Path) -> Vec<Planned> {
+    fn cells(&self, results: &Path) -> Vec<CellState> {
         let commits_s = self.spec.writers.len() as f64 * self.spec.seconds;
-        let planned = |mode: &Mode| Planned {
+        let planned = |mode: &Mode| CellState {
             is_measured: durability::find(results, &self.spec, *mode).is_some(),
             cell: PlannedCell {
                 id: mode.name().to_owned(),

@@ -16,7 +16,7 @@ use lithify_lab::run::store::write_files;
 use super::arguments::range;
 use super::places::refuse_files;
 use super::process::{incomplete, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone, stopped};
+use super::ready::{CellState, How, Measured, Ready, alone, stopped};
 use super::screen::shown;
 use crate::fault::Fault;
 
@@ -110,8 +110,8 @@ impl Ready for PagesRun {
         &[]
     }
 
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        let planned = |place: &Place| Planned {
+    fn cells(&self, results: &Path) -> Vec<CellState> {
+        let planned = |place: &Place| CellState {
             is_measured: page_store::is_measured(results, &self.spec, place),
             cell: PlannedCell {
                 id: place.id(),

@@ -31,6 +31,14 @@ pub fn shown<K: Kind>(record: &K::Record) -> String {
     }
 }
 
+/// A report as it is shown; `whole` is all of it as text.
+pub fn shown_report(whole: String, report: Report) -> String {
+    match FULL.load(Ordering::Relaxed) {
+        true => whole,
+        false => short(report),
+    }
+}
+
 /// A record of any kind as it is shown; nothing of figures without their record as a whole.
 pub fn shown_again(record: &AnyRecord) -> Option<String> {
     match FULL.load(Ordering::Relaxed) {
