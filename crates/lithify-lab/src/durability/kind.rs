@@ -1,11 +1,11 @@
 //! Durability as a kind of run.
 
-use super::kills::{self, KillJob};
-use super::{DurabilityRecord, page, report};
+use super::measure::{self, DurabilityJob};
+use super::{DurabilityPlan, DurabilityRecord, ModeCell, page, report};
 use crate::comparison::results::ResultSet;
 use crate::html::model::ReportModel;
+use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
-use crate::kind::{Kind, NoPlan};
 use crate::run::RunError;
 use crate::run::cells::Entries;
 use crate::run::progress::Listener;
@@ -17,16 +17,19 @@ pub struct Durability;
 impl Kind for Durability {
     const NAME: &'static str = "durability";
     const SCHEMA: u32 = 1;
-    type Plan = NoPlan;
+    type Plan = DurabilityPlan;
     type Record = DurabilityRecord;
-    type Job = KillJob;
+    type Job = DurabilityJob;
 
-    fn measure(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
-        kills::run_job(job, listener)
+    fn measure(job: &DurabilityJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
     }
 
-    fn record(plan: NoPlan, _entries: Entries<NoPlan>) -> Result<DurabilityRecord, RunError> {
-        match plan {}
+    fn record(
+        plan: DurabilityPlan,
+        entries: Entries<ModeCell>,
+    ) -> Result<DurabilityRecord, RunError> {
+        DurabilityRecord::new(plan, entries)
     }
 
     fn fault(record: &DurabilityRecord) -> Option<String> {

@@ -11,7 +11,8 @@
 //!   ([`cuts`]).
 //!
 //! [`commits`] measures rate and latency of commits on the real file system, by mode and number of
-//! writers. [`writers`] is the workload of all three, [`report`] the tables.
+//! writers. [`measure`] does all of it in one mode, which is a cell. [`writers`] is the workload of all
+//! three, [`report`] the tables.
 //!
 //! Promises: what was acknowledged or seen is counted before the crash, never after it; a hole in
 //! the order of a writer's commits, and a loss that the mode forbids, is a violation.
@@ -21,25 +22,23 @@ pub mod compared;
 pub mod cuts;
 pub mod kills;
 pub mod kind;
+pub mod measure;
 pub mod page;
 pub mod report;
 pub mod writers;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::path::Path;
 
 use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::EngineName;
 use crate::latency::LatencySummary;
 use crate::meter::machine::Machine;
-use crate::meter::unix_seconds;
-use crate::run::process::{DataDirectory, Program};
-use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_json};
-use crate::run::{RunError, require_free};
+use crate::run::RunError;
+use crate::run::cells::{Cell, Entries, Entry, RunPlan};
+use crate::run::estimate::Effort;
 
 /// Time between two syncs of [`Mode::Interval`], milliseconds.
 pub const INTERVAL_MS: u32 = 50;
@@ -263,121 +262,132 @@ pub(crate) fn open(
 /// Name of the run, and of its files.
 pub const NAME: &str = "durability-lithify";
 
-/// Free disk that a run needs.
-pub const NEEDED_BYTES: u64 = 4 << 30;
+/// Free disk that a mode needs.
+const NEEDED_BYTES: u64 = 4 << 30;
+
+/// Everything in one mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModeCell {
+    /// What is done.
+    pub spec: DurabilitySpec,
+    /// When commits return.
+    pub mode: Mode,
+}
 
 /// What was found in one mode, kept beside the run's report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ModeResult {
     /// What was done.
-    spec: DurabilitySpec,
+    pub spec: DurabilitySpec,
     /// When it began, seconds since 1970.
-    started_unix_s: u64,
+    pub started_unix_s: u64,
+    /// On which machine; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// By number of writers.
-    commits: Vec<CommitFigures>,
+    pub commits: Vec<CommitFigures>,
     /// By crash.
-    losses: Vec<LossFigures>,
+    pub losses: Vec<LossFigures>,
 }
 
-fn result_path(results: &Path, mode: Mode) -> PathBuf {
-    results.join("runs").join(NAME).join(format!("{}.json", mode.name()))
-}
+impl Cell for ModeCell {
+    type Outcome = ModeResult;
 
-/// What an earlier run with the same description found in a mode.
-pub fn find(results: &Path, spec: &DurabilitySpec, mode: Mode) -> Option<ModeResult> {
-    let text = std::fs::read_to_string(result_path(results, mode)).ok()?;
-    let result: ModeResult = serde_json::from_str(&text).ok()?;
-    (result.spec == *spec).then_some(result)
-}
-
-/// How a run is done.
-pub struct Runner<'a> {
-    /// What to do.
-    pub spec: &'a DurabilitySpec,
-    /// The program that is killed, with the arguments that make it [`kills::run_job`].
-    pub program: Program,
-    /// Where results go, and the databases meanwhile when `data` is not given.
-    pub results: &'a Path,
-    /// Where the databases are meanwhile.
-    pub data: Option<&'a Path>,
-    /// Measure again what was measured.
-    pub fresh: bool,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
-
-impl Runner<'_> {
-    /// Does all of it that was not done before, mode by mode; `None` when it was stopped.
-    ///
-    /// # Errors
-    /// Too little room on the disk, an engine that failed, a child that ended by itself.
-    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<DurabilityRecord>, RunError> {
-        let store = Store::open(self.results, NAME)?;
-        let data = self.data.unwrap_or(self.results);
-        std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        require_free(data, NEEDED_BYTES, ", or take another --data")?;
-        let mut record = DurabilityRecord {
-            spec: self.spec.clone(),
-            started_unix_s: None,
-            machine: Machine::describe(data),
-            engine_name: format!("lithify {}", env!("CARGO_PKG_VERSION")),
-            commits: Vec::new(),
-            losses: Vec::new(),
-        };
-        for mode in Mode::ALL {
-            let found = match find(self.results, self.spec, mode).filter(|_| !self.fresh) {
-                Some(found) => {
-                    announcer.say(&format!("{}: measured already, kept", mode.name()));
-                    announcer.done(mode.name(), None);
-                    found
-                }
-                None => {
-                    let began = Instant::now();
-                    let Some(found) = self.mode(mode, data, announcer)? else { return Ok(None) };
-                    write_json(&result_path(self.results, mode), &found)?;
-                    let seconds = began.elapsed().as_secs_f64();
-                    note_seconds(store.directory(), mode.name(), seconds);
-                    announcer.done(mode.name(), Some(seconds));
-                    found
-                }
-            };
-            let first = record.started_unix_s.get_or_insert(found.started_unix_s);
-            *first = found.started_unix_s.min(*first);
-            record.commits.extend(found.commits);
-            record.losses.extend(found.losses);
-        }
-        Ok(Some(record))
+    fn id(&self) -> String {
+        self.mode.name().to_owned()
     }
 
-    /// Everything in one mode; `None` when it was stopped.
-    fn mode(
-        &self,
-        mode: Mode,
-        data: &Path,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<ModeResult>, RunError> {
-        let started_unix_s = unix_seconds();
-        let mut commits = Vec::new();
-        for writers in &self.spec.writers {
-            if self.interrupt.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            announcer.begin(&format!("commits-{}-{writers}, writers on real files", mode.name()));
-            let directory = DataDirectory::create(&data.join("durability-commits.data"))?;
-            let figures =
-                commits::measure(self.spec, mode, *writers, &directory.engine_directory()?)?;
-            announcer.end(&format!("{:.0} commits/s", figures.rate()));
-            commits.push(figures);
+    fn engine(&self) -> EngineName {
+        EngineName::lithify()
+    }
+
+    /// Commits; crashes come beyond them.
+    fn effort(&self) -> Effort {
+        Effort::declared(self.spec.writers.len() as f64 * self.spec.seconds)
+    }
+
+    fn is_result(&self, result: &ModeResult) -> bool {
+        result.spec == self.spec
+    }
+
+    fn faults(_result: &ModeResult) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn summary(result: &ModeResult) -> String {
+        let rates = result.commits.iter().map(|figures| format!("{:.0} commits/s", figures.rate()));
+        let losses = result.losses.iter().map(report::line);
+        rates.chain(losses).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What is measured: every mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DurabilityPlan {
+    /// What is done.
+    pub spec: DurabilitySpec,
+    /// The cells in the order in which they run.
+    pub cells: Vec<ModeCell>,
+}
+
+impl DurabilityPlan {
+    /// Every mode, the least durable first.
+    pub fn new(spec: DurabilitySpec) -> DurabilityPlan {
+        let cells = Mode::ALL.map(|mode| ModeCell { spec: spec.clone(), mode });
+        DurabilityPlan { spec, cells: cells.into() }
+    }
+}
+
+impl RunPlan for DurabilityPlan {
+    type Cell = ModeCell;
+    const SMALLER: &'static str = "take another --data";
+
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn cells(&self) -> &[ModeCell] {
+        &self.cells
+    }
+
+    fn needed_bytes(&self, _cell: &ModeCell) -> u64 {
+        NEEDED_BYTES
+    }
+}
+
+impl DurabilityRecord {
+    /// A run with what became of its cells.
+    ///
+    /// # Errors
+    /// A mode failed: nothing is said of some promises then.
+    pub fn new(
+        plan: DurabilityPlan,
+        entries: Entries<ModeCell>,
+    ) -> Result<DurabilityRecord, RunError> {
+        let (mut machine, mut started_unix_s) = (None, None::<u64>);
+        let (mut commits, mut losses) = (Vec::new(), Vec::new());
+        for Entry { cell, result, failure } in entries.cells {
+            let result = result.ok_or_else(|| {
+                let why = failure.unwrap_or_default();
+                RunError::new(format!("{}: {why}", cell.mode.name()))
+            })?;
+            machine = machine.or(result.machine);
+            let first = started_unix_s.get_or_insert(result.started_unix_s);
+            *first = result.started_unix_s.min(*first);
+            commits.extend(result.commits);
+            losses.extend(result.losses);
         }
-        announcer.begin(&format!("kills-{}, a process killed at random", mode.name()));
-        let Some(killed) = self.kill(mode, data, announcer)? else { return Ok(None) };
-        announcer.end(&report::line(&killed));
-        announcer.begin(&format!("cuts-{}, power cut at random", mode.name()));
-        let Some(cut) = cuts::measure(self.spec, mode, self.interrupt, announcer)? else {
-            return Ok(None);
-        };
-        announcer.end(&report::line(&cut));
-        let (spec, losses) = (self.spec.clone(), vec![killed, cut]);
-        Ok(Some(ModeResult { spec, started_unix_s, commits, losses }))
+        Ok(DurabilityRecord {
+            spec: plan.spec,
+            started_unix_s,
+            machine: machine.unwrap_or_else(|| Machine::describe(Path::new("."))),
+            engine_name: format!("lithify {}", env!("CARGO_PKG_VERSION")),
+            commits,
+            losses,
+        })
     }
 }

@@ -15,7 +15,6 @@
 //!   ([`Cell`](crate::run::cells::Cell)). The loop provides them.
 //! - A record names its kind and the version of its JSON at its top ([`RecordHead`]), and so does the plan
 //!   in the directory of a run. A job names its kind, so that one measuring process serves all.
-//! - A kind whose runs are not cells yet has [`NoPlan`], and runs by a runner of its own.
 
 pub mod choice;
 pub mod command;
@@ -24,15 +23,14 @@ pub mod planned;
 use std::path::Path;
 
 use lithify_report::Report;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
-use crate::adapter::EngineName;
 use crate::comparison::results::ResultSet;
 use crate::experiment::{AnyExperiment, WorkloadKind};
 use crate::html::model::ReportModel;
 use crate::run::RunError;
-use crate::run::cells::{Cell, Entries, RunPlan, kept_entries};
+use crate::run::cells::{Entries, RunPlan, kept_entries};
 use crate::run::progress::Listener;
 use crate::run::store::{Headed, ReportFile};
 use choice::{Choice, ChoiceError};
@@ -49,11 +47,11 @@ pub trait Kind: 'static {
     const NAME: &'static str;
     /// Version of the JSON of its records.
     const SCHEMA: u32;
-    /// What a run measures; [`NoPlan`] where its runs are not cells yet.
+    /// What a run measures.
     type Plan: RunPlan;
     /// A run with its results.
     type Record: Serialize + DeserializeOwned;
-    /// What a measuring process is told; [`NoJob`] where there is none.
+    /// What a measuring process is told: a [`Job`](crate::run::cells::Job) of a cell.
     type Job: DeserializeOwned;
 
     /// Does a job in this process and leaves its result.
@@ -111,58 +109,6 @@ pub trait Kind: 'static {
     /// # Errors
     /// The record is no JSON.
     fn files(record: &Self::Record) -> Result<Vec<ReportFile>, RunError>;
-}
-
-/// The job of a kind that measures in the process of its command.
-#[derive(Debug, Deserialize)]
-pub enum NoJob {}
-
-/// The plan of a kind whose runs are not cells yet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum NoPlan {}
-
-impl RunPlan for NoPlan {
-    type Cell = NoPlan;
-
-    fn name(&self) -> String {
-        match *self {}
-    }
-
-    fn scale(&self) -> Option<&str> {
-        match *self {}
-    }
-
-    fn cells(&self) -> &[NoPlan] {
-        match *self {}
-    }
-
-    fn needed_bytes(&self, _cell: &NoPlan) -> u64 {
-        match *self {}
-    }
-}
-
-impl Cell for NoPlan {
-    type Outcome = NoPlan;
-
-    fn id(&self) -> String {
-        match *self {}
-    }
-
-    fn engine(&self) -> EngineName {
-        match *self {}
-    }
-
-    fn is_result(&self, _outcome: &NoPlan) -> bool {
-        match *self {}
-    }
-
-    fn faults(outcome: &NoPlan) -> Vec<String> {
-        match *outcome {}
-    }
-
-    fn summary(outcome: &NoPlan) -> String {
-        match *outcome {}
-    }
 }
 
 /// A kind of run that experiment files declare.

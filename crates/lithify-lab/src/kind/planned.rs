@@ -143,11 +143,7 @@ impl<K: Kind> PlannedRun for Planned<K> {
         let name = self.plan.name();
         let state = |cell: &super::CellOf<K>| CellState {
             is_measured: is_measured(results, &name, cell),
-            cell: PlannedCell {
-                id: cell.id(),
-                engine: cell.engine().to_string(),
-                effort: cell.effort(),
-            },
+            cell: PlannedCell { id: cell.id(), engine: cell.alike(), effort: cell.effort() },
         };
         self.plan.cells().iter().map(state).collect()
     }

@@ -44,6 +44,11 @@ pub trait Cell: Clone + Debug + Serialize + DeserializeOwned {
     /// On which engine.
     fn engine(&self) -> EngineName;
 
+    /// The name that it shares with the cells whose times are like its own.
+    fn alike(&self) -> String {
+        self.engine().to_string()
+    }
+
     /// Where its process gets its memory from.
     ///
     /// # Errors
