@@ -35,12 +35,13 @@ fn link(address: &str, record: &AnyRecord) -> RunLink {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
+    use crate::linkbench::kind::LinkBench;
     use crate::linkbench::sample;
 
     #[test]
     fn every_run_has_its_line() {
         let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-        let runs = [("zlib & co.html".to_owned(), AnyRecord::LinkBench(Box::new(record)))];
+        let runs = [("zlib & co.html".to_owned(), AnyRecord::of::<LinkBench>(record))];
         let html = render("results", &runs, &["x.json: <odd>".to_owned()]);
         for part in [
             "<a href=\"zlib%20%26%20co.html\">zlib against zstd for the bottom level",

@@ -50,7 +50,7 @@ pub trait Kind: 'static {
     /// What a run measures.
     type Plan: RunPlan;
     /// A run with its results.
-    type Record: Serialize + DeserializeOwned;
+    type Record: Serialize + DeserializeOwned + 'static;
     /// What a measuring process is told: a [`Job`](crate::run::cells::Job) of a cell.
     type Job: DeserializeOwned;
 

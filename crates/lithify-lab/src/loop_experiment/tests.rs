@@ -166,9 +166,9 @@ fn a_run_is_read_again_from_its_directory_and_from_its_report() {
         write_json(&store.result_path(&result.cell.id), result).expect("writes");
     }
     let text = report::render(&record);
-    let read = |path: &Path| match AnyRecord::read(path) {
-        Ok(AnyRecord::Loops(record)) => record,
-        other => panic!("{other:?}"),
+    let read = |path: &Path| {
+        let record = AnyRecord::read(path).expect("reads");
+        record.get::<LoopRecord>().expect("is one").clone()
     };
     assert_eq!(report::render(&read(store.directory())), text);
     let files =

@@ -21,7 +21,6 @@ use crate::kind::planned::{Planned, PlannedRun};
 use crate::kind::{Declared, Kind, read_directory};
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
-use crate::loop_experiment::{compared, digest_page};
 use crate::overwrite::kind::Overwrites;
 use crate::page_store::kind::Pages;
 use crate::run::RunError;
@@ -65,41 +64,27 @@ pub enum PlanError {
     Program(RunError),
 }
 
-/// A kind with the variant of its records.
-macro_rules! row {
-    ($kind:ty, $variant:ident) => {
-        row::<$kind>(
-            |text| Ok(AnyRecord::$variant(serde_json::from_str(text)?)),
-            |directory, plan| {
-                let record = read_directory::<$kind>(directory, plan)?;
-                Ok(record.map(|record| AnyRecord::$variant(Box::new(record))))
-            },
-        )
-    };
-}
-
 /// All kinds.
 pub const KINDS: [Row; 9] = [
-    row!(LinkBench, LinkBench).declared_by::<LinkBench>(),
-    row!(LoopExperiments, Loops).declared_by::<LoopExperiments>(),
-    row!(DbBench, Db),
-    row!(Overwrites, Overwrite),
-    row!(Tables, Tables).declared_by::<Tables>(),
-    row!(Chunks, Chunks).declared_by::<Chunks>(),
-    row!(Amplification, Amplification),
-    row!(Durability, Durability),
-    row!(Pages, Pages),
+    row::<LinkBench>().declared_by::<LinkBench>(),
+    row::<LoopExperiments>().declared_by::<LoopExperiments>(),
+    row::<DbBench>(),
+    row::<Overwrites>(),
+    row::<Tables>().declared_by::<Tables>(),
+    row::<Chunks>().declared_by::<Chunks>(),
+    row::<Amplification>(),
+    row::<Durability>(),
+    row::<Pages>(),
 ];
 
-const fn row<K: Kind>(
-    read: fn(&str) -> serde_json::Result<AnyRecord>,
-    read_directory: ReadDirectory,
-) -> Row {
+const fn row<K: Kind>() -> Row {
     Row {
         name: K::NAME,
         schema: K::SCHEMA,
-        read,
-        read_directory,
+        read: |text| Ok(AnyRecord::of::<K>(serde_json::from_str(text)?)),
+        read_directory: |directory, plan| {
+            Ok(read_directory::<K>(directory, plan)?.map(AnyRecord::of::<K>))
+        },
         measure: measure_job::<K>,
         declared: None,
     }
@@ -175,54 +160,36 @@ pub fn measure(text: &str, listener: Listener<'_>) -> Result<Result<(), RunError
     (row.measure)(text, listener).map_err(|error| error.to_string())
 }
 
-/// Asks the kind of a record; of figures without their record, `$digest`.
-macro_rules! of_kind {
-    ($record:expr, $call:ident, $digest:expr) => {
-        match $record {
-            AnyRecord::LinkBench(record) => Some(LinkBench::$call(record)),
-            AnyRecord::Loops(record) => Some(LoopExperiments::$call(record)),
-            AnyRecord::Db(record) => Some(DbBench::$call(record)),
-            AnyRecord::Overwrite(record) => Some(Overwrites::$call(record)),
-            AnyRecord::Tables(run) => Some(Tables::$call(run)),
-            AnyRecord::Chunks(run) => Some(Chunks::$call(run)),
-            AnyRecord::Amplification(record) => Some(Amplification::$call(record)),
-            AnyRecord::Durability(record) => Some(Durability::$call(record)),
-            AnyRecord::Pages(record) => Some(Pages::$call(record)),
-            AnyRecord::Digest(digest) => $digest(digest),
-        }
-    };
-}
-
 /// When the first of its measurements began, seconds since 1970; `None` where that was not kept or
 /// nothing was measured.
 pub fn started_unix_s(record: &AnyRecord) -> Option<u64> {
-    of_kind!(record, started_unix_s, |_| None).flatten()
+    record.0.started_unix_s()
 }
 
 /// The report for people; nothing for figures without their record.
 pub fn text(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, text, |_| None)
+    record.0.text()
 }
 
 /// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
 pub fn csv(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, csv, |_| None).flatten()
+    record.0.csv()
 }
 
 /// What the page of a run says.
 pub fn model(record: &AnyRecord) -> ReportModel {
-    of_kind!(record, model, |digest| Some(digest_page::model(digest))).unwrap_or_default()
+    record.0.model()
 }
 
 /// The figures of a run, to be set beside those of another.
 pub fn results(record: &AnyRecord) -> ResultSet {
-    of_kind!(record, results, |digest| Some(compared::of_digest(digest))).unwrap_or_default()
+    record.0.results()
 }
 
 /// The command that measures the same; nothing for figures that were kept without the rest of their
 /// record.
 pub fn command(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, command, |_| None).flatten().map(|line| line.0)
+    record.0.command()
 }
 
 /// The report of a run of any kind.
@@ -240,6 +207,5 @@ pub fn page(record: &AnyRecord) -> String {
 /// # Errors
 /// It is none; figures without their record cannot be written again.
 pub fn json(record: &AnyRecord) -> Result<String, RunError> {
-    let refused = "figures without the rest of their record are kept as they are";
-    of_kind!(record, json, |_| None).unwrap_or_else(|| Err(RunError::new(refused)))
+    record.0.json()
 }

@@ -7,33 +7,24 @@
 //! room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
-//! it. A new kind is a variant here, and a row in [`kinds`].
+//! it. A new kind is a row in [`kinds`].
 
 mod before;
 pub mod file;
 pub mod kinds;
+mod recorded;
 pub mod thin;
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use crate::amplification::AmplificationRecord;
-use crate::chunks::plan::ChunkPlan;
-use crate::dbbench::plan::DbRecord;
-use crate::durability::DurabilityRecord;
 use crate::kind::RecordHead;
-use crate::linkbench::record::LinkBenchRecord;
-use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::digest::Digest;
-use crate::overwrite::OverwriteRecord;
-use crate::page_store::PagesRecord;
 use crate::run::RunError;
-use crate::run::cells::Run;
 use crate::run::store::PLAN_FILE;
-use crate::tables::plan::TablePlan;
+use recorded::Recorded;
 
 /// Whether a directory is that of one run, and not one of records.
 pub fn is_run(directory: &Path) -> bool {
@@ -41,29 +32,7 @@ pub fn is_run(directory: &Path) -> bool {
 }
 
 /// A run of any kind with its results.
-#[derive(Clone, Debug)]
-pub enum AnyRecord {
-    /// An experiment over the social graph.
-    LinkBench(Box<LinkBenchRecord>),
-    /// An experiment over the loops of the classic key-value benchmark.
-    Loops(Box<LoopRecord>),
-    /// Such loops, engine against engine.
-    Db(Box<DbRecord>),
-    /// Overwrites as fast as they go.
-    Overwrite(Box<OverwriteRecord>),
-    /// An experiment over tables of rows.
-    Tables(Box<Run<TablePlan>>),
-    /// An experiment over text in chunks.
-    Chunks(Box<Run<ChunkPlan>>),
-    /// Read, write and space amplification.
-    Amplification(Box<AmplificationRecord>),
-    /// What crashes take and commits cost.
-    Durability(Box<DurabilityRecord>),
-    /// Pages with holes in files.
-    Pages(Box<PagesRecord>),
-    /// Figures of a run without the rest of its record, which is not to be had again.
-    Digest(Box<Digest>),
-}
+pub struct AnyRecord(Box<dyn Recorded>);
 
 impl AnyRecord {
     /// Reads a run: its record, plain or compressed, or its directory (`results/runs/NAME`).
@@ -91,9 +60,10 @@ impl AnyRecord {
             }
         };
         if kind == before::DIGEST {
-            let mut digest: Box<Digest> = parsed(path, text)?;
+            let mut digest: Digest =
+                serde_json::from_str(text).map_err(|error| broken(path, error))?;
             digest.name = file::name(path);
-            return Ok(AnyRecord::Digest(digest));
+            return Ok(AnyRecord::of_digest(digest));
         }
         let row = row(path, kind)?;
         head.iter().try_for_each(|head| newest(path, head))?;
@@ -170,10 +140,6 @@ fn newest(path: &Path, head: &RecordHead) -> Result<(), RunError> {
     )))
 }
 
-fn parsed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Box<T>, RunError> {
-    serde_json::from_str(text).map(Box::new).map_err(|error| broken(path, error))
-}
-
 fn broken(path: &Path, error: serde_json::Error) -> RunError {
     RunError::new(format!("{} is no record of a run: {error}", path.display()))
 }
@@ -190,6 +156,7 @@ fn unknown(path: &Path) -> RunError {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
+    use crate::linkbench::record::LinkBenchRecord;
     use crate::linkbench::sample;
 
     #[test]
@@ -202,15 +169,19 @@ mod tests {
         };
         let record = sample::record(&sample::plan(&EngineName::lithify(), 1));
         let text = serde_json::to_string(&record).expect("to JSON");
-        assert!(matches!(read("run.json", &text), Ok(AnyRecord::LinkBench(_))));
+        let is_one = |read: Result<AnyRecord, RunError>| {
+            read.is_ok_and(|record| record.get::<LinkBenchRecord>().is_some())
+        };
+        assert!(is_one(read("run.json", &text)));
         let digest = r#"{"about": "x", "machine": {"cpu": "c", "cpus": 1, "kernel": "k",
             "memory_bytes": 1, "file_system": "f", "device": "d", "compiler": "r",
             "build": "release"}, "runs": [{"engine": "lithify"}]}"#;
         let packed = directory.path().join("packed.json.zst");
         file::write(&packed, &text).expect("writes");
-        assert!(matches!(AnyRecord::read(&packed), Ok(AnyRecord::LinkBench(_))));
+        assert!(is_one(AnyRecord::read(&packed)));
         let found = read("few.json", digest);
-        assert!(matches!(&found, Ok(AnyRecord::Digest(d)) if d.name == "few"), "{found:?}");
+        let name = found.as_ref().ok().and_then(|found| found.get::<Digest>());
+        assert!(name.is_some_and(|digest| digest.name == "few"), "{found:?}");
         for (name, text, why) in [
             ("list.json", "[1]", "is no record of a run: name the .json"),
             ("words.json", "no json", "is no record of a run: expected"),

@@ -1,7 +1,7 @@
 //! Results on disk: one directory per run, one JSON per cell, written whole or not at all.
 //!
 //! ```text
-//! results/runs/NAME/plan.json     what is measured
+//! results/runs/NAME/plan.json     what is measured, and of which kind it is
 //! results/runs/NAME/CELL.json     a finished cell
 //! results/runs/NAME/CELL.log      what the process of the cell said
 //! results/runs/NAME/seconds.json  how long cells took, for estimates

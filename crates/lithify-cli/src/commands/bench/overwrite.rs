@@ -29,7 +29,7 @@ Puts every key once in random order, waits for compaction, opens the database ag
 random keys without a limit for the time, and waits for compaction again. The engine runs in a
 process of its own, and so does the driver over an engine that stores nothing: its CPU and memory
 are taken off. The report goes to DIR/overwrite-ENGINE.txt, .csv (one line per second), .json and
-.html.
+.html. What was measured by the same program with the same settings is not measured again.
 
 Examples:
   lithify bench overwrite
@@ -71,6 +71,9 @@ pub struct OverwriteArguments {
     /// When a write is acknowledged: sync, buffered or none
     #[arg(long, value_name = "MODE", default_value = "buffered", value_parser = durability)]
     durability: DurabilityMode,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
     /// Where the engine keeps its data meanwhile; beside the results when not given
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -139,5 +142,5 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let spec = arguments.spec(build)?;
     let expanded = Expanded { plan: OverwritePlan::new(spec), skipped: Vec::new() };
     let ready: Box<dyn PlannedRun> = Box::new(Planned::<Overwrites>::new(expanded, program));
-    alone(&ready, &arguments.results, arguments.data.as_deref(), true, &[])
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[])
 }
