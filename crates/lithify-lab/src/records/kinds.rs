@@ -52,8 +52,11 @@ type ReadDirectory = fn(&Path, &str) -> serde_json::Result<Result<AnyRecord, Run
 struct DeclaredRow {
     workload: WorkloadKind,
     flags: &'static [&'static str],
-    plan: fn(&AnyExperiment, &Choice, &Program) -> Result<Box<dyn PlannedRun>, PlanError>,
+    plan: fn(&AnyExperiment, &Choice, &Program) -> MadePlan,
 }
+
+/// A run that is planned, or why there is none.
+type MadePlan = Result<Box<dyn PlannedRun>, PlanError>;
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +113,7 @@ fn plan_of<K: Declared>(
     experiment: &AnyExperiment,
     choice: &Choice,
     program: &Program,
-) -> Result<Box<dyn PlannedRun>, PlanError> {
+) -> MadePlan {
     let experiment = K::experiment(experiment).ok_or_else(|| {
         PlanError::Choice(ChoiceError(format!("{} is no experiment of this kind", K::NAME)))
     })?;
@@ -124,17 +127,14 @@ fn plan_of<K: Declared>(
 ///
 /// # Errors
 /// A choice that the experiment does not offer, no engine or data left, an unreadable program.
-pub fn plan(
-    experiment: &AnyExperiment,
-    choice: &Choice,
-    program: &Program,
-) -> Option<Result<Box<dyn PlannedRun>, PlanError>> {
+pub fn plan(experiment: &AnyExperiment, choice: &Choice, program: &Program) -> Option<MadePlan> {
     let rows = || KINDS.into_iter().filter_map(|row| row.declared);
     let own = rows().find(|row| row.workload == experiment.workload())?;
     if let Some(flag) = choice.flags().into_iter().find(|flag| !own.flags.contains(flag)) {
         let takes = rows().filter(|row| row.flags.contains(&flag));
         let takes: Vec<&str> = takes.map(|row| row.workload.name()).collect();
-        let foreign = ChoiceError(format!("{flag} is of {}", takes.join(" and ")));
+        let (takes, own) = (takes.join(" and "), own.workload.name());
+        let foreign = ChoiceError(format!("{flag} is of {takes}, not of {own}"));
         return Some(Err(PlanError::Choice(foreign)));
     }
     Some((own.plan)(experiment, choice, program))
