@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use harness::{ROWS, conforms_with, fill, linkbench, present};
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::DurabilityMode;
@@ -13,7 +14,6 @@ use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, LevelStatistics, ScanRange, SpaceId};
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::engines::registry::open_spaces;
-use lithify_lab::run::allocator::Allocator;
 
 /// The version that this process tests; the first of [`VERSIONS`] when not set. A process loads one
 /// version, so the others are tested by processes of their own.

@@ -13,6 +13,7 @@
 //!
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
 
+pub mod allocator;
 pub mod codec;
 pub mod cross_count;
 pub mod layer;

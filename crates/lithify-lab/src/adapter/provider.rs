@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::settings::EngineSettings;
 use super::{Capabilities, Engine, EngineResult, SpaceSpec};
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
 use crate::chunks::engine::{OrderedText, TextEngine};
 use crate::datasets::schema::Schema;
 use crate::keyvalue::SPACES;
 use crate::linkbench::{self, GraphEngine};
-use crate::run::allocator::Allocator;
 use crate::tables::engine::TableEngine;
 use crate::tables::ordered;
 

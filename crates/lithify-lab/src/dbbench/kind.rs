@@ -5,13 +5,13 @@ use super::runner::DbRecord;
 use super::spec::Role;
 use super::spec::{DbJob, SCHEMA};
 use super::{measure, page, report};
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
 use crate::html::model::ReportModel;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
-use crate::run::allocator::Allocator;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 

@@ -12,10 +12,11 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::oracle;
-use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
+use super::spec::{DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
 use crate::engines::registry;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
 use crate::run::estimate::Effort;
 use crate::run::process::{DataDirectory, Program};

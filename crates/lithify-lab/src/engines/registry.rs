@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
 use crate::adapter::provider::{Content, Provider, Transactions};
 use crate::adapter::settings::DurabilityMode;
@@ -23,7 +24,6 @@ use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
 use crate::experiment::DeviceSpeed;
 use crate::linkbench::{self, GraphEngine};
-use crate::run::allocator::Allocator;
 use crate::tables::engine::TableEngine;
 
 static PROVIDERS: RwLock<Vec<&'static dyn Provider>> = RwLock::new(Vec::new());

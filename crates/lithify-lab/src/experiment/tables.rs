@@ -18,7 +18,7 @@ use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
 use crate::adapter::settings::DurabilityMode;
 use crate::datasets::TableData;
-use crate::run::file_system::FileSystemSpec;
+use crate::experiment::file_system::FileSystemSpec;
 
 /// One experiment: every arm on every engine, or on the one that it names, over every table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

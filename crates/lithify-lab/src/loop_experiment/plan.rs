@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
 use crate::dbbench::runner::DbPlan;
-use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
+use crate::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
 use crate::dbbench::step::StepSpec;
 use crate::engines::registry;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
+use crate::keyvalue::benchmark::Benchmark;
 use crate::linkbench::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
 use crate::run::rotated;
 

@@ -2,8 +2,8 @@
 
 use super::figures::{Figures, column_value};
 use super::*;
-use crate::dbbench::spec::Benchmark;
 use crate::experiment::loops::LoopColumn;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::run::cells::Cell;
 use crate::run::store::write_files;
 

@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::codec::Codec;
+use crate::experiment::file_system::FileSystemSpec;
 use crate::keyvalue::entries::Values;
 use crate::latency::Latencies;
 use crate::meter::machine::Machine;
@@ -43,7 +44,7 @@ use crate::meter::system::Device;
 use crate::meter::unix_seconds;
 use crate::random::Random;
 use crate::run::dropping::{self, DropFigures, FileWriter, Space};
-use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec, Mounted};
+use crate::run::file_system::{self, FileSystemRequest, Mounted};
 use crate::run::progress::Announcer;
 use crate::run::rotated;
 use crate::run::store::{Store, note_seconds, write_json};

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::codec::Codec;
+use lithify_lab::experiment::file_system::FileSystemSpec;
 use lithify_lab::kind::Kind;
 use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
 use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner, report};
 use lithify_lab::run::estimate::{Effort, PlannedCell};
-use lithify_lab::run::file_system::FileSystemSpec;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;
 

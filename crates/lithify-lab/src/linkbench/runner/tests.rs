@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
+use crate::experiment::file_system::FileSystemSpec;
 use crate::linkbench::cell::CellResult;
 use crate::linkbench::measure::{self, Limits};
 use crate::linkbench::record::read_record;
 use crate::linkbench::sample;
-use crate::run::allocator::Allocator;
-use crate::run::file_system::{FileSystemRequest, FileSystemSpec, Mounted};
+use crate::run::file_system::{FileSystemRequest, Mounted};
 use crate::run::process::Program;
 use crate::run::progress::ProgressLine;
 
