@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::text::{TextEngine, TextRow, TextSession, TextVisitor};
 use lithify_lab::adapter::{
     Capabilities, EngineError, EngineResult, EngineStatistics, LevelStatistics,
 };
-use lithify_lab::chunks::engine::{TextEngine, TextRow, TextSession, TextVisitor};
 
 use super::capabilities;
 use super::configuration::Configuration;

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use lithify_lab::adapter::cross_count::{CrossCount, CrossCounts};
+use lithify_lab::adapter::table::PageAccount;
 use lithify_lab::adapter::{EngineStatistics, LevelStatistics};
-use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::options::{Kind, Setup};

@@ -2,10 +2,10 @@
 //!
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
 //! columns that figures are published in ([`Column`]), file systems by name ([`file_system`]).
-//! Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
-//! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
-//! in chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
+//! Everything is checked when the file is read: an [`Experiment`] that exists is possible to run.
+//! Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the classic
+//! key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text in
+//! chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::Rest;
 use super::plan::{TableChoice, TablePlan};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::codec::Codec;
 use crate::adapter::cross_count::CrossCounts;
+use crate::adapter::table::Rest;
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::tables::UpdateMode;
 use crate::experiment::{BUILT_IN, TableExperiment};
