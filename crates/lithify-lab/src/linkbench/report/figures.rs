@@ -2,7 +2,7 @@
 
 use lithify_report::Spread;
 
-use crate::experiment::{Column, Phase};
+use crate::experiment::{Column, Pair, Phase};
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::report::days;
@@ -164,6 +164,17 @@ impl<'a> Figures<'a> {
             Phase::Query => self.driver.query_us,
         }
     }
+}
+
+/// The pairs of which both arms have results: others were not chosen or were skipped.
+pub(crate) fn pairs_with_results<'a>(
+    record: &'a LinkBenchRecord,
+    figures: &Figures<'_>,
+) -> impl Iterator<Item = &'a Pair> + use<'a> {
+    let measured = |arm: &String| !figures.results(arm).is_empty();
+    let pairs = record.plan.experiment.pairs.iter();
+    let pairs: Vec<_> = pairs.filter(|p| measured(&p.arm) && measured(&p.base)).collect();
+    pairs.into_iter()
 }
 
 /// CPU of the process per operation, microseconds, the driver's included.

@@ -150,17 +150,6 @@ fn judged_parts(record: &LinkBenchRecord, judged: &Judgements<'_>) -> Vec<String
     parts
 }
 
-/// The pairs of which both arms have results: others were not chosen or were skipped.
-pub(crate) fn pairs_with_results<'a>(
-    record: &'a LinkBenchRecord,
-    figures: &Figures<'_>,
-) -> impl Iterator<Item = &'a Pair> + use<'a> {
-    let measured = |arm: &String| !figures.results(arm).is_empty();
-    let pairs = record.plan.experiment.pairs.iter();
-    let pairs: Vec<_> = pairs.filter(|p| measured(&p.arm) && measured(&p.base)).collect();
-    pairs.into_iter()
-}
-
 /// The pairs of arms, then arms against the better of several bases, each with an empty line and a
 /// heading before it.
 fn measured_pairs(record: &LinkBenchRecord, judged: &Judgements<'_>) -> Vec<String> {
