@@ -214,8 +214,8 @@ fn settling_leaves_level_0_empty() {
 fn every_level_has_its_codec_in_the_files() {
     let Some(engine) = version() else { return };
     // Where the base level has just moved, a small level may have the codec of the middle one.
-    levels_have_their_codecs(&engine, Codec::Lz4, &["none", "lz4"]);
-    levels_have_their_codecs(&engine, Codec::None, &["none"]);
+    levels_have_their_codecs(&engine, Codec::LZ4, &["none", "lz4"]);
+    levels_have_their_codecs(&engine, Codec::NONE, &["none"]);
 }
 
 /// Fills a tree with this codec in the middle, nothing above and zstd-1 at the bottom, and looks
@@ -285,7 +285,7 @@ fn what_it_cannot_do_is_refused() {
     let Some(engine) = version() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let codecs =
-        EngineSettings { codec_bottom: Codec::ZlibFast(6), ..settings(DurabilityMode::Buffered) };
+        EngineSettings { codec_bottom: Codec::libdeflate(6), ..settings(DurabilityMode::Buffered) };
     let open = |settings, transactions| {
         open_spaces(&engine, directory.path(), settings, &ROWS, transactions)
     };

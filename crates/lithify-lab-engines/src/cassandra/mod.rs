@@ -160,7 +160,7 @@ impl Provider for Cassandra {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        if codec == Codec::None {
+        if codec == Codec::NONE {
             return Ok("none".to_owned());
         }
         let package = CODEC_PACKAGES.iter().find(|(kind, _)| *kind == codec.kind());

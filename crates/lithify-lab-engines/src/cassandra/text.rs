@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn another_codec_or_chunk_than_asked_for_is_refused() {
         let settings = EngineSettings {
-            codec_bottom: Codec::Zstd(3),
+            codec_bottom: Codec::zstd(3),
             block_bytes: 16 << 10,
             ..EngineSettings::small()
         };

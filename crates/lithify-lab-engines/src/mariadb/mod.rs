@@ -189,6 +189,6 @@ impl Provider for MariaDb {
             Kind::InnoDb => "the system's, through MariaDB",
             Kind::MyIsam | Kind::Aria => "not used",
         };
-        Ok(if codec == Codec::None { "none".to_owned() } else { place.to_owned() })
+        Ok(if codec == Codec::NONE { "none".to_owned() } else { place.to_owned() })
     }
 }

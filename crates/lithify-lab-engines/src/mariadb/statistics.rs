@@ -305,7 +305,7 @@ mod tests {
     fn what_was_asked_for_stands_beside_what_was_counted() {
         let setup = |kind, options: &[(&str, &str)]| {
             let mut settings =
-                EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+                EngineSettings { codec_bottom: Codec::NONE, ..EngineSettings::small() };
             let owned = options.iter().map(|(name, value)| ((*name).into(), (*value).into()));
             settings.options = owned.collect();
             Setup::new(kind, "e", &settings).expect("is possible")

@@ -401,7 +401,7 @@ mod tests {
     use lithify_lab::datasets::{PageCounts, Table, Wide};
 
     fn setup() -> Setup {
-        let settings = EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+        let settings = EngineSettings { codec_bottom: Codec::NONE, ..EngineSettings::small() };
         Setup::new(Kind::InnoDb, "innodb", &settings).expect("is possible")
     }
 

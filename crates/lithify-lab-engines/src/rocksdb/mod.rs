@@ -263,6 +263,6 @@ impl Provider for RocksDb {
             Source::Cache(version) => format!("the one built into RocksDB {version}"),
             Source::Native(_) | Source::System => "the system's".to_owned(),
         };
-        Ok(if codec == Codec::None { "none".to_owned() } else { place })
+        Ok(if codec == Codec::NONE { "none".to_owned() } else { place })
     }
 }

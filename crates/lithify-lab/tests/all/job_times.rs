@@ -25,8 +25,8 @@ fn settings() -> EngineSettings {
         memtable_bytes: 2 * KIB * KIB,
         table_bytes: 64 * KIB,
         base_level_bytes: 64 * KIB,
-        codec_level0: Some(Codec::None),
-        codec_small: Codec::Lz4,
+        codec_level0: Some(Codec::NONE),
+        codec_small: Codec::LZ4,
         ..EngineSettings::small()
     }
 }

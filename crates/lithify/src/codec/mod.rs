@@ -221,6 +221,17 @@ fn encoders() -> impl Iterator<Item = (CodecId, &'static EncoderRow)> {
     CodecId::ALL.into_iter().flat_map(of_codec)
 }
 
+/// The names of the encoders in options, in the order of the codecs.
+pub fn encoder_names() -> impl Iterator<Item = &'static str> {
+    encoders().map(|(_, row)| row.name)
+}
+
+/// The name in options of the encoder of `compression`, without its effort; that of the codec where
+/// it has no such encoder.
+pub fn encoder_name(compression: Compression) -> &'static str {
+    compression.encoder_row().map_or(compression.codec.name(), |row| row.name)
+}
+
 /// The library that encodes with `compression` and its version, such as `"zlib 1.3.1"`; `"none"`
 /// where nothing is encoded. Read from the library at run time wherever it can tell.
 pub fn library_name_and_version(compression: Compression) -> String {
