@@ -14,7 +14,8 @@
 //!
 //! A new codec is a module with its functions, a row of [`CodecId`]'s list below, its library in
 //! `Cargo.toml`, and its number, limits and a sample in `docs/format/codec.md`, which tests compare
-//! with the list.
+//! with the list. Nothing else lists codecs: options, statistics and the laboratory take them from
+//! here.
 //!
 //! It does not choose a codec, keep a block raw when it did not shrink, or add checksums and
 //! lengths: that is for the table that stores the blocks.
