@@ -20,6 +20,11 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::counted::Counted;
 use super::{AmplificationResult, AmplificationSpec, QueryCost, QueryKind, Workload};
+use crate::adapter::graph::schema;
+use crate::adapter::graph::schema::{
+    LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
+    node_key,
+};
 use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
 use crate::engines::registry;
@@ -32,11 +37,7 @@ use crate::linkbench::control::RequestProgress;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
-use crate::linkbench::schema::{
-    LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
-    node_key,
-};
-use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle, schema};
+use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle};
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};

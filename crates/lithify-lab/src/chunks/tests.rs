@@ -26,7 +26,7 @@ fn arms_are_codecs_in_chunks_and_rotate_over_repeats() {
     assert_eq!(cell.settings.block_bytes, 16 << 10);
     let codecs =
         [cell.settings.codec_small, cell.settings.codec_middle, cell.settings.codec_bottom];
-    assert_eq!(codecs, [Codec::Lz4; 3]);
+    assert_eq!(codecs, [Codec::LZ4; 3]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn one_flush_that_is_faster_beyond_noise_is_enough() {
         for of in figures.iter_mut() {
             match (of.arm.to_string().as_str(), of.arm.codec) {
                 ("lz4-4k", _) => of.flush_ms.mean = of_lz4_4k,
-                (_, Codec::Lz4 | Codec::Snappy) => of.flush_ms.mean = 20.0,
+                (_, Codec::LZ4 | Codec::SNAPPY) => of.flush_ms.mean = 20.0,
                 _ => {}
             }
         }

@@ -9,12 +9,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::oracle;
-use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
+use super::spec::{DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::engines::registry;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::run::RunError;
-use crate::run::allocator::Allocator;
 use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 use crate::run::estimate::Effort;
 use crate::run::rotated;

@@ -2,8 +2,8 @@
 //! else.
 //!
 //! Owns: the form of a page that kinds of records fill ([`mod@model`]), its parts that they share
-//! (`parts`, `caveats`), and one over all of them ([`mod@index`]). Markup and plots are those of
-//! [`lithify_report`]. The page of a kind of run is in that kind's room.
+//! (`parts`, `caveats`). Markup and plots are those of [`lithify_report`]. The page of a kind of
+//! run is in that kind's room, the one over all of them in [`crate::records::index`].
 //!
 //! Promises: pure and deterministic: the same record gives the same file. No external resource; all
 //! figures are readable without scripts, which add tooltips only; every plot has its figures as a
@@ -11,6 +11,5 @@
 //! names for readers that listen. Every text of a record is escaped. Does not read or write files.
 
 pub(crate) mod caveats;
-pub mod index;
 pub mod model;
 pub(crate) mod parts;

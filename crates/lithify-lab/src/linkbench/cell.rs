@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::allocator::Allocator;
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::experiment::{DeviceSpeed, Phase, Profile};
@@ -20,7 +21,6 @@ use crate::linkbench::{self, arrivals::OpenLoop};
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
 use crate::meter::{IoUsage, PhaseUsage};
-use crate::run::allocator::Allocator;
 use crate::run::device_limit::DeviceLimit;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};

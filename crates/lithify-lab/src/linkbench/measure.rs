@@ -23,6 +23,7 @@ use serde_json::json;
 
 use super::dropping;
 use crate::adapter::EngineStatistics;
+use crate::adapter::graph::GraphEngine;
 use crate::experiment::Phase;
 use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::cell::{
@@ -34,7 +35,7 @@ use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
 use crate::linkbench::second_log::{Opened, SecondLogUsage};
 use crate::linkbench::turnover::Ages;
-use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Progress, load, oracle, request};
+use crate::linkbench::{Control, Graph, GraphConfig, Progress, load, oracle, request};
 use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;

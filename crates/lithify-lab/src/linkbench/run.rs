@@ -3,9 +3,9 @@
 use super::cell::{CellResult, CellSpec, Purpose};
 use super::plan::Plan;
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::experiment::DeviceSpeed;
 use crate::run::RunError;
-use crate::run::allocator::Allocator;
 use crate::run::cells::{Cell, RunPlan};
 use crate::run::estimate::Effort;
 use crate::run::file_system::FileSystemRequest;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::figures::{Figures, column_value};
 use super::*;
-use crate::dbbench::spec::Benchmark;
 use crate::experiment::loops::LoopColumn;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::kind::head;
 use crate::loop_experiment::kind::LoopExperiments;
 use crate::records::AnyRecord;

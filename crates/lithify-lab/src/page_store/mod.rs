@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
+use crate::experiment::file_system::FileSystemSpec;
 use crate::keyvalue::entries::Values;
 use crate::meter::machine::Machine;
 use crate::random::Random;
@@ -41,7 +42,7 @@ use crate::run::RunError;
 use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 use crate::run::dropping::DropFigures;
 use crate::run::estimate::Effort;
-use crate::run::file_system::{self, FileSystemRequest, FileSystemSpec};
+use crate::run::file_system::{self, FileSystemRequest};
 use crate::run::rotated;
 use store::Layout;
 

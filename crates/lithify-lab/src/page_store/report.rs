@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::store::Layout;
 use super::{NAME, page};
 use super::{PAGE_BYTES, PagesCell, PagesFigures, PagesRecord};
+use crate::experiment::file_system::FileSystemSpec;
 use crate::kind::json;
 use crate::page_store::kind::Pages;
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
@@ -12,7 +13,6 @@ use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
-use crate::run::file_system::FileSystemSpec;
 use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
 

@@ -19,7 +19,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
-use super::allocator::Allocator;
 use super::conditions::Conditions;
 use super::device_limit::CellDevice;
 use super::estimate::{Effort, Pace};
@@ -29,6 +28,7 @@ use super::process::{DataDirectory, JobEnd, Program, absolute, run_job};
 use super::progress::Announcer;
 use super::store::{RecordHead, Store, note_seconds};
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::engines::registry;
 use crate::experiment::{DeviceSpeed, WorkloadKind};
 

@@ -28,7 +28,7 @@ use crate::run::store::ReportFile;
 use crate::statistics::verdicts::Rounds;
 use crate::tables::kind::Tables;
 
-use super::engine::Rest;
+use crate::adapter::table::Rest;
 
 /// The files of the report: text, figures, the page, the record.
 ///

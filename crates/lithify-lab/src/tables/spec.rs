@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{PageAccount, Rest};
 use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::settings::EngineSettings;
+use crate::adapter::table::Access;
+use crate::adapter::table::{PageAccount, Rest};
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
-use crate::experiment::tables::{Access, UpdateMode};
+use crate::experiment::tables::UpdateMode;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;

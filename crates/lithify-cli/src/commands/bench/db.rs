@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::DurabilityMode;
@@ -19,7 +20,6 @@ use lithify_lab::engines::registry;
 use lithify_lab::kind::Kind;
 use lithify_lab::kind::planned::{Planned, PlannedRun};
 use lithify_lab::linkbench::plan::engines_here;
-use lithify_lab::run::allocator::Allocator;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;
 

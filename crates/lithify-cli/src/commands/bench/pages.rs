@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::codec::Codec;
+use lithify_lab::experiment::file_system::FileSystemSpec;
 use lithify_lab::kind::planned::{Planned, PlannedRun};
 use lithify_lab::kind::{Expanded, Kind};
 use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
 use lithify_lab::page_store::{PAGE_BYTES, PagesPlan, PagesSpec};
-use lithify_lab::run::file_system::FileSystemSpec;
 
 use super::arguments::range;
 use super::places::refuse_files;

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
 use crate::adapter::provider::Content;
 use crate::adapter::settings::DurabilityMode;
@@ -18,7 +19,6 @@ use crate::engines::registry;
 use crate::experiment::{Arm, Claim, DeviceSpeed, EngineSizes, Experiment, Scale, SharedSettings};
 pub use crate::kind::choice::ChoiceError;
 use crate::linkbench::cell::{CellSpec, Purpose, SCHEMA};
-use crate::run::allocator::Allocator;
 use crate::run::file_system::FileSystemRequest;
 pub(crate) use left_out::LeftOut;
 

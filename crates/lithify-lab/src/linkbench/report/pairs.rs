@@ -7,10 +7,11 @@
 use crate::adapter::settings::EngineSettings;
 use crate::experiment::{Pair, Phase};
 use crate::linkbench::cell::{CellResult, PhaseResult};
-use crate::report::figures::{
-    Figures, cpu_us_per_operation, figure, resident_max_bytes, settled_cpu_us_per_operation,
+use crate::linkbench::report::figures::{
+    Figures, cpu_us_per_operation, resident_max_bytes, settled_cpu_us_per_operation,
     slowed_percent, table_gb,
 };
+use crate::report::figures::figure;
 use crate::report::floors::Cell;
 use crate::report::paired::{Better, Comparison, Outcome, Reading, Sides};
 use crate::report::tables::{Align, Grid};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::adapter::EngineName;
+use crate::experiment::file_system::FileSystemSpec;
 use crate::kind::head;
 use crate::linkbench::cell::{self, CellResult};
 use crate::linkbench::kind::LinkBench;
@@ -15,7 +16,7 @@ use crate::linkbench::measure::{self, Limits};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::sample;
 use crate::run::cells::{PlanRunner, kept_entries};
-use crate::run::file_system::{FileSystemSpec, Mounted};
+use crate::run::file_system::Mounted;
 use crate::run::process::Program;
 use crate::run::progress::{Announcer, ProgressLine};
 use crate::run::store::Store;

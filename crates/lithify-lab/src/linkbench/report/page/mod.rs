@@ -12,17 +12,19 @@ use crate::html::parts::{
 };
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::{
+    Figures, settled_cpu_us_per_operation, slowed_percent, table_gb,
+};
 use crate::linkbench::report::judged::{Claimed, Judgements};
+use crate::linkbench::report::tables;
 use crate::linkbench::report::{
     GATES_HEADING, OPEN_LOOP_HEADING, ageing, card, checks, dropping, gates, heading, headlines,
     open_loop, pairs,
 };
 use crate::report::compare::{Comparison, REPEATS_WANTED, Verdict};
-use crate::report::figures::{
-    Figures, Spread, figure, settled_cpu_us_per_operation, slowed_percent, table_gb,
-};
+use crate::report::figures::{Spread, figure};
 use crate::report::tables::{Align, Grid};
-use crate::report::{floors, repeats, tables};
+use crate::report::{floors, repeats};
 use lithify_report::charts::frontier;
 
 const PHASES: [Phase; 2] = [Phase::Load, Phase::Query];

@@ -2,9 +2,9 @@
 
 use lithify_report::{Report, RunLink, index, page};
 
-use super::parts;
-use crate::records::AnyRecord;
-use crate::records::kinds::{command, model};
+use super::AnyRecord;
+use super::kinds::{command, model};
+use crate::html::parts;
 
 /// The page. `runs` are the addresses of their pages, as seen from this one, with their records;
 /// `unread` are files that hold none, with why.
@@ -12,7 +12,7 @@ pub fn render(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) 
     page::render(&of_runs(directory, runs, unread))
 }
 
-pub(super) fn of_runs(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) -> Report {
+fn of_runs(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) -> Report {
     let link =
         |(address, record): &(String, AnyRecord)| (record.started_unix_s(), link(address, record));
     index::of_runs(directory, runs.iter().map(link).collect(), unread)
