@@ -76,7 +76,7 @@ fn capabilities() -> Capabilities {
         ordered_scan: true,
         multi_get: false,
         codec_per_level: true,
-        codecs: vec![Codec::None.kind().to_owned(), Codec::Lz4.kind().to_owned()],
+        codecs: vec![Codec::NONE.kind().to_owned(), Codec::LZ4.kind().to_owned()],
         block_size: true,
         durability: crate::names_of(&DurabilityMode::ALL),
         labels: vec!["codecs from the top".to_owned()],
@@ -86,8 +86,8 @@ fn capabilities() -> Capabilities {
 
 fn native(codec: Codec) -> EngineResult<CompressionType> {
     match codec {
-        Codec::None => Ok(CompressionType::None),
-        Codec::Lz4 => Ok(CompressionType::Lz4),
+        Codec::NONE => Ok(CompressionType::None),
+        Codec::LZ4 => Ok(CompressionType::Lz4),
         other => Err(EngineError::fatal(format!("fjall has no codec {other}; it has: none, lz4"))),
     }
 }
@@ -435,7 +435,7 @@ impl Embedded for FjallEngine {
 
     fn codec_library(codec: Codec) -> String {
         match codec {
-            Codec::None => "none".to_owned(),
+            Codec::NONE => "none".to_owned(),
             _ => format!("lz4_flex {LZ4_FLEX_VERSION}"),
         }
     }

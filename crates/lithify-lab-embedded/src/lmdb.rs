@@ -59,7 +59,7 @@ fn failed(error: heed::Error) -> EngineError {
 fn capabilities() -> Capabilities {
     Capabilities {
         ordered_scan: true,
-        codecs: vec![Codec::None.kind().to_owned()],
+        codecs: vec![Codec::NONE.kind().to_owned()],
         durability: crate::names_of(&[DurabilityMode::Sync, DurabilityMode::Buffered]),
         labels: vec!["one writer".to_owned(), "the system's page cache".to_owned()],
         ..Capabilities::default()

@@ -58,7 +58,7 @@ fn failed_io(path: &Path, error: io::Error) -> EngineError {
 fn capabilities() -> Capabilities {
     Capabilities {
         ordered_scan: true,
-        codecs: vec![Codec::None.kind().to_owned()],
+        codecs: vec![Codec::NONE.kind().to_owned()],
         durability: crate::names_of(&DurabilityMode::ALL),
         labels: vec!["one writer".to_owned()],
         ..Capabilities::default()

@@ -72,7 +72,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn capabilities() -> Capabilities {
     Capabilities {
         ordered_scan: true,
-        codecs: vec![Codec::None.kind().to_owned()],
+        codecs: vec![Codec::NONE.kind().to_owned()],
         block_size: true,
         durability: crate::names_of(&DurabilityMode::ALL),
         labels: vec!["one writer".to_owned()],

@@ -27,7 +27,7 @@ fn name(engine: &str) -> EngineName {
 }
 
 fn settings(bottom: Codec) -> EngineSettings {
-    EngineSettings::small().with_ladder(Ladder { small: Codec::None, middle: bottom, bottom })
+    EngineSettings::small().with_ladder(Ladder { small: Codec::NONE, middle: bottom, bottom })
 }
 
 /// Engines that were seen to stand still for ever (`docs/engines/fjall.md`, `redb.md`) are tried only
@@ -56,26 +56,26 @@ fn conforms(engine: &str, settings: &EngineSettings) {
 
 #[test]
 fn lmdb_conforms() {
-    conforms("lmdb", &settings(Codec::None));
+    conforms("lmdb", &settings(Codec::NONE));
 }
 
 #[test]
 fn sqlite_conforms() {
-    conforms("sqlite", &settings(Codec::None));
+    conforms("sqlite", &settings(Codec::NONE));
 }
 
 #[test]
 fn fjall_conforms() {
-    conforms("fjall", &settings(Codec::Lz4));
+    conforms("fjall", &settings(Codec::LZ4));
 }
 
 #[test]
 fn redb_conforms() {
-    conforms("redb", &settings(Codec::None));
+    conforms("redb", &settings(Codec::NONE));
 }
 
 const ENGINES: [(&str, Codec); 4] =
-    [("lmdb", Codec::None), ("sqlite", Codec::None), ("fjall", Codec::Lz4), ("redb", Codec::None)];
+    [("lmdb", Codec::NONE), ("sqlite", Codec::NONE), ("fjall", Codec::LZ4), ("redb", Codec::NONE)];
 
 const ROWS: [SpaceSpec; 1] = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
 
@@ -115,7 +115,7 @@ fn experiments_ask_of_them_what_they_can_follow() {
 #[test]
 fn what_they_cannot_do_is_refused() {
     for (engine, codec) in ENGINES.into_iter().filter(|(engine, ..)| is_tried(engine)) {
-        let zstd = refusal(engine, &settings(Codec::Zstd(1)));
+        let zstd = refusal(engine, &settings(Codec::zstd(1)));
         assert!(zstd.starts_with(&format!("{engine} has no codec zstd-1; it has: none")), "{zstd}");
         let direct = EngineSettings { direct_reads: true, ..settings(codec) };
         assert_eq!(refusal(engine, &direct), format!("{engine} has no direct reads"));
@@ -124,9 +124,9 @@ fn what_they_cannot_do_is_refused() {
         let error = refusal(engine, &unknown);
         assert!(error.starts_with(&format!("{engine} has no option \"pages\"")), "{error}");
     }
-    let unsynced = EngineSettings { durability: DurabilityMode::None, ..settings(Codec::None) };
+    let unsynced = EngineSettings { durability: DurabilityMode::None, ..settings(Codec::NONE) };
     assert_eq!(refusal("lmdb", &unsynced), "lmdb has no durability none; it has: sync, buffered");
-    let mut option = settings(Codec::None);
+    let mut option = settings(Codec::NONE);
     for (key, value, allowed) in
         [("map_mib", "0", "1 to"), ("map_mib", "x", "1 to"), ("read_ahead", "yes", "on, off")]
     {
@@ -134,24 +134,24 @@ fn what_they_cannot_do_is_refused() {
         let error = refusal("lmdb", &option);
         assert!(error.contains(key) && error.contains(allowed), "{error}");
     }
-    let mut pages = EngineSettings { block_bytes: 5000, ..settings(Codec::None) };
+    let mut pages = EngineSettings { block_bytes: 5000, ..settings(Codec::NONE) };
     assert!(refusal("sqlite", &pages).contains("a page of 5000 bytes is impossible"));
     pages.options = [("page_kib".to_owned(), "5".to_owned())].into();
     assert!(refusal("sqlite", &pages).contains("options.page_kib is \"5\"; allowed: powers"));
-    let ladder = Ladder { small: Codec::None, middle: Codec::None, bottom: Codec::Lz4 };
-    let error = refusal("fjall", &settings(Codec::None).with_ladder(ladder));
+    let ladder = Ladder { small: Codec::NONE, middle: Codec::NONE, bottom: Codec::LZ4 };
+    let error = refusal("fjall", &settings(Codec::NONE).with_ladder(ladder));
     assert!(error.contains("from the top"), "{error}");
-    let mut workers = settings(Codec::Lz4);
+    let mut workers = settings(Codec::LZ4);
     workers.options = [("workers".to_owned(), "0".to_owned())].into();
     assert_eq!(refusal("fjall", &workers), "fjall: options.workers is \"0\"; allowed: 1 to 64");
-    let effort = refusal("fjall", &settings(Codec::Lz4Effort(9)));
+    let effort = refusal("fjall", &settings(Codec::lz4(9)));
     assert_eq!(effort, "fjall has no codec lz4-9; it has: none, lz4");
 }
 
 #[test]
 fn a_full_map_says_which_option_makes_it_larger() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut settings = settings(Codec::None);
+    let mut settings = settings(Codec::NONE);
     settings.options = [("map_mib".to_owned(), "8".to_owned())].into();
     let engine = name("lmdb");
     let opened = open_spaces(&engine, directory.path(), &settings, &ROWS, Transactions::Unneeded);
@@ -186,7 +186,7 @@ fn versions_are_those_of_the_crates() {
     let provider = |engine: &str| registry::find(&name(engine)).expect("is known");
     is_locked("fjall", &provider("fjall").version());
     is_locked("redb", &provider("redb").version());
-    let library = provider("fjall").codec_library(Codec::Lz4).expect("is known");
+    let library = provider("fjall").codec_library(Codec::LZ4).expect("is known");
     let (package, version) = library.split_once(' ').expect("name and version");
     is_locked(package, version);
     assert!(provider("sqlite").version().starts_with("3."));
@@ -201,7 +201,7 @@ fn a_cell_of_linkbench_is_measured_and_passes_its_oracle() {
         let plan = Plan::expand(&experiment, &name(engine), &choice, "test").expect("expands");
         let mut spec = plan.cells[1].clone();
         (spec.nodes, spec.warmup_seconds, spec.query_seconds) = (3_000, 0, 1);
-        spec.settings.codec_small = Codec::None;
+        spec.settings.codec_small = Codec::NONE;
         (spec.settings.codec_middle, spec.settings.codec_bottom) = (codec, codec);
         let directory = tempfile::tempdir().expect("a directory");
         let result = measure::measure(&spec, directory.path(), measure::Limits::default(), &|_| ())

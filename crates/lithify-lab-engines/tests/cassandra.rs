@@ -10,8 +10,8 @@ use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::adapter::text::{TextEngine, TextSession};
 use lithify_lab::adapter::{EngineName, EngineResult};
-use lithify_lab::chunks::engine::{TextEngine, TextSession};
 use lithify_lab::chunks::measure;
 use lithify_lab::chunks::plan::{ChunkChoice, ChunkPlan};
 use lithify_lab::chunks::spec::ChunkCell;
@@ -55,7 +55,7 @@ fn a_node_holds_a_text() {
     refuses(&engine, root.path());
     let directory = root.path().join("node");
     std::fs::create_dir(&directory).expect("is made");
-    let open = || open_text(&engine, &directory, &settings(Codec::Zstd(3)));
+    let open = || open_text(&engine, &directory, &settings(Codec::zstd(3)));
     let text = open().expect("opens");
     assert!(text.name().starts_with("Cassandra 5.0."), "{}", text.name());
     assert_eq!(conformance::text::check(&*text), [""; 0]);
@@ -71,11 +71,11 @@ fn refuses(engine: &EngineName, directory: &Path) {
         let opened = open_text(engine, directory, &settings(codec));
         opened.err().expect("is refused").to_string()
     };
-    let error = refused(Codec::ZlibFast(6));
+    let error = refused(Codec::libdeflate(6));
     assert!(error.starts_with("cassandra has no codec libdeflate-6; it has: none"), "{error}");
-    let error = refused(Codec::Zlib(9));
+    let error = refused(Codec::zlib(9));
     assert!(error.starts_with("cassandra has no codec zlib-9; it has: none"), "{error}");
-    let keys = open_spaces(engine, directory, &settings(Codec::Lz4), &ROWS, Transactions::Unneeded);
+    let keys = open_spaces(engine, directory, &settings(Codec::LZ4), &ROWS, Transactions::Unneeded);
     let error = keys.err().expect("is refused").to_string();
     assert!(error.contains("on text in chunks only"), "{error}");
     assert_eq!(std::fs::read_dir(directory).expect("is there").count(), 0);

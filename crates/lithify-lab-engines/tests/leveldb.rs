@@ -24,7 +24,7 @@ fn settings(codec: Codec, durability: DurabilityMode) -> EngineSettings {
 #[test]
 fn conforms() {
     let Some(engine) = engine() else { return };
-    conforms_in_all(&engine, &settings(Codec::Snappy, DurabilityMode::Buffered));
+    conforms_in_all(&engine, &settings(Codec::SNAPPY, DurabilityMode::Buffered));
 }
 
 /// Is run in processes of its own.
@@ -37,7 +37,7 @@ fn child_that_commits() {
 #[test]
 fn the_codec_is_in_the_files() {
     let Some(engine) = engine() else { return };
-    for codec in [Codec::None, Codec::Snappy] {
+    for codec in [Codec::NONE, Codec::SNAPPY] {
         let directory = tempfile::tempdir().expect("a directory");
         let settings = settings(codec, DurabilityMode::Buffered);
         let open =
@@ -54,7 +54,7 @@ fn the_codec_is_in_the_files() {
             (stored, raw) = (stored + level.stored_bytes, raw + level.raw_bytes);
         }
         assert!(raw > 3_000_000, "{raw}");
-        assert_eq!(stored < raw * 8 / 10, codec == Codec::Snappy, "{stored} of {raw}");
+        assert_eq!(stored < raw * 8 / 10, codec == Codec::SNAPPY, "{stored} of {raw}");
         let written = &statistics.written_bytes_by_cause;
         assert!(written["flush"] > 1_000_000, "{written:?}");
         assert!(statistics.live_bytes >= stored);
@@ -72,14 +72,14 @@ fn the_codec_is_in_the_files() {
 fn what_it_cannot_do_is_refused() {
     let Some(engine) = engine() else { return };
     let directory = tempfile::tempdir().expect("a directory");
-    let plain = settings(Codec::Snappy, DurabilityMode::Buffered);
+    let plain = settings(Codec::SNAPPY, DurabilityMode::Buffered);
     let open = |settings: &EngineSettings| {
         open_spaces(&engine, directory.path(), settings, &ROWS, Transactions::Unneeded)
     };
     let refused = |settings| open(&settings).err().expect("is refused").to_string();
-    let error = refused(settings(Codec::Zstd(1), DurabilityMode::Buffered));
+    let error = refused(settings(Codec::zstd(1), DurabilityMode::Buffered));
     assert!(error.contains("zstd"), "{error}");
-    let error = refused(settings(Codec::Snappy, DurabilityMode::None));
+    let error = refused(settings(Codec::SNAPPY, DurabilityMode::None));
     assert!(error.contains("none") || error.contains("log"), "{error}");
     let opened = open(&plain).expect("opens");
     let mut session = opened.session().expect("a session");
@@ -93,6 +93,6 @@ fn what_it_cannot_do_is_refused() {
 #[test]
 fn linkbench_passes_its_oracle() {
     let Some(engine) = engine() else { return };
-    let result = linkbench(&engine, |settings| settings.codec_bottom = Codec::Snappy);
+    let result = linkbench(&engine, |settings| settings.codec_bottom = Codec::SNAPPY);
     assert!(result.capabilities.labels.contains(&"external lock".to_owned()));
 }

@@ -11,15 +11,18 @@ use std::time::{Duration, Instant};
 use lithify_lab::adapter::EngineName;
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::cross_count::CrossCounts;
+use lithify_lab::adapter::graph::GraphEngine;
+use lithify_lab::adapter::graph::schema::SPACES;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::adapter::table::Access;
+use lithify_lab::adapter::table::schema::{Answer, Query, Row, Value};
+use lithify_lab::adapter::table::{TableEngine, Update};
 use lithify_lab::conformance::{Subject, check_engine, kill};
-use lithify_lab::datasets::schema::{Answer, Query, Row, Value};
 use lithify_lab::datasets::{PageCounts, Table, TableData, Wide, answer};
 use lithify_lab::engines::model::ModelEngine;
 use lithify_lab::engines::registry;
 use lithify_lab::engines::registry::{open_graph, open_table};
-use lithify_lab::experiment::tables::Access;
 use lithify_lab::experiment::{BUILT_IN, Experiment, TableExperiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
@@ -27,9 +30,7 @@ use lithify_lab::linkbench::measure;
 use lithify_lab::linkbench::oracle::{self, OracleReport};
 use lithify_lab::linkbench::plan::{Choice, Plan};
 use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
-use lithify_lab::linkbench::schema::SPACES;
-use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, OpMix, Operation, Profile};
-use lithify_lab::tables::engine::{TableEngine, Update};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, OpMix, Operation, Profile};
 use lithify_lab::tables::measure as table_measure;
 use lithify_lab::tables::plan::{TableChoice, TablePlan};
 use lithify_lab::tables::spec::TableCell;
@@ -174,34 +175,34 @@ fn is_alive(pid: u32) -> bool {
 
 #[test]
 fn innodb_agrees_with_the_model() {
-    agrees_with_the_model("innodb", &settings(Codec::None, &[]), Some("none in"));
+    agrees_with_the_model("innodb", &settings(Codec::NONE, &[]), Some("none in"));
 }
 
 #[test]
 fn innodb_with_compressed_pages_agrees_with_the_model() {
-    let large = settings(Codec::Lz4, &[("page_kib", "64"), ("doublewrite", "off")]);
+    let large = settings(Codec::LZ4, &[("page_kib", "64"), ("doublewrite", "off")]);
     agrees_with_the_model("innodb", &large, Some("lz4 in"));
-    let strong = settings(Codec::None, &[("page_codec", "lzma"), ("binlog", "on")]);
+    let strong = settings(Codec::NONE, &[("page_codec", "lzma"), ("binlog", "on")]);
     agrees_with_the_model("innodb", &strong, Some("lzma in"));
 }
 
 #[test]
 fn innodb_with_key_blocks_agrees_with_the_model() {
-    let blocks = settings(Codec::Zlib(6), &[("key_block_kib", "8"), ("partitions", "4")]);
+    let blocks = settings(Codec::zlib(6), &[("key_block_kib", "8"), ("partitions", "4")]);
     agrees_with_the_model("innodb", &blocks, Some("zlib in key blocks"));
 }
 
 #[test]
 fn myrocks_agrees_with_the_model() {
-    agrees_with_the_model("myrocks", &settings(Codec::Zstd(1), &[]), Some("ZSTD"));
-    let parts = settings(Codec::Lz4, &[("partitions", "4"), ("binlog", "on")]);
+    agrees_with_the_model("myrocks", &settings(Codec::zstd(1), &[]), Some("ZSTD"));
+    let parts = settings(Codec::LZ4, &[("partitions", "4"), ("binlog", "on")]);
     agrees_with_the_model("myrocks", &parts, Some("LZ4"));
 }
 
 #[test]
 fn engines_without_transactions_agree_with_the_model() {
-    agrees_with_the_model("myisam", &settings(Codec::None, &[]), Some("external lock"));
-    let safe = EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::None, &[]) };
+    agrees_with_the_model("myisam", &settings(Codec::NONE, &[]), Some("external lock"));
+    let safe = EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::NONE, &[]) };
     agrees_with_the_model("aria", &safe, Some("external lock"));
 }
 
@@ -214,7 +215,7 @@ fn an_index_that_is_built_later_is_the_same() {
     for name in ["innodb", "myrocks"] {
         let Some(engine) = present(name) else { continue };
         let directory = tempfile::tempdir().expect("a directory");
-        let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+        let opened = open_graph(&engine, directory.path(), &settings(Codec::NONE, &[]));
         let opened = opened.expect("opens");
         let later = LoadConfig {
             loaders: 2,
@@ -234,7 +235,7 @@ fn requesters_that_collide_all_the_time_stay_consistent() {
     for name in ["innodb", "myrocks", "myisam"] {
         let Some(engine) = present(name) else { continue };
         let directory = tempfile::tempdir().expect("a directory");
-        let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+        let opened = open_graph(&engine, directory.path(), &settings(Codec::NONE, &[]));
         let opened = opened.expect("opens");
         load(&graph, &*opened, &LoadConfig { loaders: 2, ..LoadConfig::default() });
         let config = RequestConfig {
@@ -255,7 +256,7 @@ fn conforms(name: &str) {
     let place = tempfile::tempdir().expect("a directory");
     let root = place.path().join("of the user's");
     std::fs::create_dir(&root).expect("is made");
-    let settings = settings(Codec::None, &[]);
+    let settings = settings(Codec::NONE, &[]);
     let subject =
         Subject { engine: &engine, settings: &settings, child_test: "child_that_commits" };
     let mut failures = check_engine(&subject, &root);
@@ -302,7 +303,7 @@ fn a_server_that_is_killed_is_an_error_with_its_last_words() {
     let Some(engine) = present("innodb") else { return };
     let graph = graph(200);
     let directory = tempfile::tempdir().expect("a directory");
-    let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+    let opened = open_graph(&engine, directory.path(), &settings(Codec::NONE, &[]));
     let opened = opened.expect("opens");
     load(&graph, &*opened, &LoadConfig { loaders: 1, ..LoadConfig::default() });
     let pid = opened.below().process_ids()[0];
@@ -332,7 +333,7 @@ fn a_server_that_is_killed_is_an_error_with_its_last_words() {
 fn a_server_ends_with_its_engine() {
     let Some(engine) = present("innodb") else { return };
     let directory = tempfile::tempdir().expect("a directory");
-    let opened = open_graph(&engine, directory.path(), &settings(Codec::None, &[]));
+    let opened = open_graph(&engine, directory.path(), &settings(Codec::NONE, &[]));
     let opened = opened.expect("opens");
     let pid = opened.below().process_ids()[0];
     assert!(is_alive(pid));
@@ -347,7 +348,7 @@ const ORPHAN: &str = "LITHIFY_TEST_MARIADB_ORPHAN";
 fn a_server_ends_with_the_process_that_started_it() {
     let Some(engine) = present("innodb") else { return };
     if let Some(directory) = std::env::var_os(ORPHAN) {
-        let opened = open_graph(&engine, Path::new(&directory), &settings(Codec::None, &[]));
+        let opened = open_graph(&engine, Path::new(&directory), &settings(Codec::NONE, &[]));
         let opened = opened.expect("opens");
         println!("\nserver {}", opened.below().process_ids()[0]);
         std::thread::sleep(Duration::from_secs(60));
@@ -379,7 +380,7 @@ fn a_cell_is_measured_with_its_server_apart() {
     let experiment = Experiment::parse("e.toml", BUILT_IN[0].1).expect("parses");
     let plan = Plan::expand(&experiment, &engine, &Choice::default(), "build").expect("expands");
     let mut spec = plan.cells[1].clone();
-    spec.settings = settings(Codec::Lz4, &[("page_kib", "32")]);
+    spec.settings = settings(Codec::LZ4, &[("page_kib", "32")]);
     (spec.nodes, spec.requesters, spec.loaders) = (500, 2, 1);
     (spec.warmup_seconds, spec.query_seconds) = (0, 2);
     spec.open_loop_percent.clear();
@@ -455,7 +456,7 @@ fn table_agrees(name: &str, settings: &EngineSettings, table: &dyn Table, codec:
     let embedded = loaded_table(
         &EngineName::lithify(),
         places[0].path(),
-        &EngineSettings { options: [].into(), codec_bottom: Codec::None, ..settings.clone() },
+        &EngineSettings { options: [].into(), codec_bottom: Codec::NONE, ..settings.clone() },
         table,
     );
     let opened = loaded_table(&engine, places[1].path(), settings, table);
@@ -480,19 +481,19 @@ fn table_agrees(name: &str, settings: &EngineSettings, table: &dyn Table, codec:
 
 #[test]
 fn tables_of_innodb_agree_with_an_embedded_engine() {
-    table_agrees("innodb", &settings(Codec::None, &[]), &Wide::new(1_500, 3), Some("none"));
-    let blocks = settings(Codec::Zlib(6), &[("key_block_kib", "8")]);
+    table_agrees("innodb", &settings(Codec::NONE, &[]), &Wide::new(1_500, 3), Some("none"));
+    let blocks = settings(Codec::zlib(6), &[("key_block_kib", "8")]);
     table_agrees("innodb", &blocks, &PageCounts::new(2_400, 3), Some("zlib in key blocks"));
-    let pages = settings(Codec::None, &[("page_kib", "64"), ("page_codec", "bzip2")]);
+    let pages = settings(Codec::NONE, &[("page_kib", "64"), ("page_codec", "bzip2")]);
     table_agrees("innodb", &pages, &PageCounts::new(2_400, 3), Some("bzip2"));
 }
 
 #[test]
 fn tables_of_the_other_engines_agree_with_an_embedded_engine() {
     let table = PageCounts::new(2_400, 3);
-    table_agrees("myrocks", &settings(Codec::Zstd(1), &[]), &table, Some("ZSTD"));
-    table_agrees("myisam", &settings(Codec::None, &[]), &table, None);
-    table_agrees("aria", &settings(Codec::None, &[]), &table, None);
+    table_agrees("myrocks", &settings(Codec::zstd(1), &[]), &table, Some("ZSTD"));
+    table_agrees("myisam", &settings(Codec::NONE, &[]), &table, None);
+    table_agrees("aria", &settings(Codec::NONE, &[]), &table, None);
 }
 
 #[test]
@@ -501,7 +502,7 @@ fn a_packed_table_is_smaller_answers_the_same_and_refuses_updates() {
     let table = Wide::new(1_500, 3);
     let sizes = [("off", false), ("on", true)].map(|(value, is_packed)| {
         let place = tempfile::tempdir().expect("a directory");
-        let settings = settings(Codec::None, &[("packed", value)]);
+        let settings = settings(Codec::NONE, &[("packed", value)]);
         let opened = loaded_table(&engine, place.path(), &settings, &table);
         let found = answers(&*opened, &table);
         assert_eq!(found.0, answer(&table, &table.query()));
@@ -536,17 +537,17 @@ fn what_tables_cannot_have_is_refused_before_a_server_starts() {
         assert_eq!(std::fs::read_dir(place.path()).expect("is there").count(), 0);
         error.to_string()
     };
-    let error = refused(&innodb, Codec::None, &[("packed", "on")]);
+    let error = refused(&innodb, Codec::NONE, &[("packed", "on")]);
     assert!(error.starts_with("innodb has no option \"packed\""), "{error}");
-    let error = refused(&innodb, Codec::Zlib(6), &[("key_block_kib", "16")]);
+    let error = refused(&innodb, Codec::zlib(6), &[("key_block_kib", "16")]);
     assert_eq!(error, "innodb: option key_block_kib = \"16\": it takes 8 or 4");
-    let error = refused(&innodb, Codec::Zstd(1), &[]);
+    let error = refused(&innodb, Codec::zstd(1), &[]);
     assert!(error.starts_with("innodb has no codec zstd-1; it has: none"), "{error}");
     let myisam = EngineName::new("myisam");
-    let error = refused(&myisam, Codec::None, &[("packed", "yes")]);
+    let error = refused(&myisam, Codec::NONE, &[("packed", "yes")]);
     assert_eq!(error, "myisam: option packed = \"yes\": it takes on or off");
     let place = tempfile::tempdir().expect("a directory");
-    let packed = settings(Codec::None, &[("packed", "on")]);
+    let packed = settings(Codec::NONE, &[("packed", "on")]);
     let error = open_graph(&myisam, place.path(), &packed).err().expect("refused").to_string();
     assert!(error.starts_with("packed tables are read only"), "{error}");
 }
@@ -556,7 +557,7 @@ fn a_server_that_is_lost_while_a_table_is_loaded_says_why() {
     let Some(engine) = present("innodb") else { return };
     let table = PageCounts::new(2_400, 3);
     let place = tempfile::tempdir().expect("a directory");
-    let opened = loaded_table(&engine, place.path(), &settings(Codec::None, &[]), &table);
+    let opened = loaded_table(&engine, place.path(), &settings(Codec::NONE, &[]), &table);
     let mut session = opened.session().expect("a session");
     let pid = opened.process_ids()[0];
     let kill = Command::new("kill").args(["-9", &pid.to_string()]).status();
@@ -643,7 +644,7 @@ fn a_graph_is_dropped_beside_another_client() {
         let Some(engine) = present(name) else { continue };
         let graph = graph(500);
         let open = |directory: &Path| {
-            open_graph(&engine, directory, &settings(Codec::None, &[("partitions", "4")]))
+            open_graph(&engine, directory, &settings(Codec::NONE, &[("partitions", "4")]))
                 .expect("opens")
         };
         let directory = tempfile::tempdir().expect("a directory");

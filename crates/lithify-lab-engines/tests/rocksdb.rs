@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use harness::{ROWS, conforms_with, fill, linkbench, present};
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::DurabilityMode;
@@ -13,7 +14,6 @@ use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineName, LevelStatistics, ScanRange, SpaceId};
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::engines::registry::open_spaces;
-use lithify_lab::run::allocator::Allocator;
 
 /// The version that this process tests; the first of [`VERSIONS`] when not set. A process loads one
 /// version, so the others are tested by processes of their own.
@@ -214,8 +214,8 @@ fn settling_leaves_level_0_empty() {
 fn every_level_has_its_codec_in_the_files() {
     let Some(engine) = version() else { return };
     // Where the base level has just moved, a small level may have the codec of the middle one.
-    levels_have_their_codecs(&engine, Codec::Lz4, &["none", "lz4"]);
-    levels_have_their_codecs(&engine, Codec::None, &["none"]);
+    levels_have_their_codecs(&engine, Codec::LZ4, &["none", "lz4"]);
+    levels_have_their_codecs(&engine, Codec::NONE, &["none"]);
 }
 
 /// Fills a tree with this codec in the middle, nothing above and zstd-1 at the bottom, and looks
@@ -285,7 +285,7 @@ fn what_it_cannot_do_is_refused() {
     let Some(engine) = version() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let codecs =
-        EngineSettings { codec_bottom: Codec::ZlibFast(6), ..settings(DurabilityMode::Buffered) };
+        EngineSettings { codec_bottom: Codec::libdeflate(6), ..settings(DurabilityMode::Buffered) };
     let open = |settings, transactions| {
         open_spaces(&engine, directory.path(), settings, &ROWS, transactions)
     };

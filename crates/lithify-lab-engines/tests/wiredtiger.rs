@@ -92,7 +92,7 @@ fn stored_bytes(codec: Codec) -> u64 {
     let [level] = &statistics.levels[..] else { panic!("one level: {:?}", statistics.levels) };
     assert_eq!((level.codec.as_str(), level.files), (codec.to_string().as_str(), 1));
     let compressed = &statistics.raw["tables"]["rows"]["compression: pages written to disk"];
-    assert_eq!(compressed.as_u64() > Some(0), codec != Codec::None, "{codec}: {compressed}");
+    assert_eq!(compressed.as_u64() > Some(0), codec != Codec::NONE, "{codec}: {compressed}");
     let written = &statistics.written_bytes_by_cause;
     assert!(written["wal"] > 2_000_000 && written["checkpoint"] > 0, "{written:?}");
     assert!(statistics.live_bytes >= level.stored_bytes && level.stored_bytes > 0);
@@ -111,14 +111,14 @@ fn every_codec_is_in_the_files_with_its_effort() {
     if engine().is_none() {
         return;
     }
-    let none = stored_bytes(Codec::None);
-    for codec in [Codec::Snappy, Codec::Lz4, Codec::Zstd(1), Codec::Zlib(9)] {
+    let none = stored_bytes(Codec::NONE);
+    for codec in [Codec::SNAPPY, Codec::LZ4, Codec::zstd(1), Codec::zlib(9)] {
         let stored = stored_bytes(codec);
         assert!(stored < none * 7 / 10, "{codec}: {stored} of {none} bytes");
     }
-    let (weak, strong) = (stored_bytes(Codec::Zlib(1)), stored_bytes(Codec::Zlib(9)));
+    let (weak, strong) = (stored_bytes(Codec::zlib(1)), stored_bytes(Codec::zlib(9)));
     assert!(strong < weak, "zlib-9 {strong}, zlib-1 {weak}");
-    let (weak, strong) = (stored_bytes(Codec::Zstd(-5)), stored_bytes(Codec::Zstd(9)));
+    let (weak, strong) = (stored_bytes(Codec::zstd(-5)), stored_bytes(Codec::zstd(9)));
     assert!(strong < weak, "zstd-9 {strong}, zstd--5 {weak}");
 }
 
@@ -201,7 +201,7 @@ fn what_it_cannot_do_is_refused() {
     let refused = |settings: &EngineSettings| {
         open(directory.path(), settings).err().expect("is refused").to_string()
     };
-    let error = refused(&EngineSettings { codec_bottom: Codec::Lz4Effort(9), ..plain.clone() });
+    let error = refused(&EngineSettings { codec_bottom: Codec::lz4(9), ..plain.clone() });
     assert!(error.contains("lz4 without efforts"), "{error}");
     let opened = open(directory.path(), &plain).expect("opens");
     let error = refused(&plain);

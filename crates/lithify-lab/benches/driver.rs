@@ -6,8 +6,9 @@
 
 use std::error::Error;
 
+use lithify_lab::engines::null::NullEngine;
 use lithify_lab::linkbench::request::{self, RequestConfig};
-use lithify_lab::linkbench::{Control, Graph, GraphConfig, OpMix, Operation, Profile, null_engine};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, OpMix, Operation, Profile};
 
 /// CPU time of this process, seconds.
 fn cpu_seconds() -> f64 {
@@ -17,7 +18,7 @@ fn cpu_seconds() -> f64 {
 
 fn measure(name: &str, profile: Profile, requests: u64) -> Result<f64, Box<dyn Error>> {
     let graph = Graph::new(profile, GraphConfig::with_nodes(1_000_000))?;
-    let engine = null_engine();
+    let engine = NullEngine::of_graph();
     let config = RequestConfig {
         requesters: 1,
         requests_per_requester: requests,

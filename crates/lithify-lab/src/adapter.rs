@@ -5,6 +5,12 @@
 //! [`SpaceSpec`] when its own constructor opens it; a space is a column family, table or named
 //! database, and [`SpaceId`] is its index in that list.
 //!
+//! A workload that keeps more than keys has a content here, each a trait and its form over ordered
+//! keys: the graph of LinkBench ([`graph`]), a table with an index ([`table`]), rows of text
+//! ([`text`]). They lie in this room and not in those of their workloads, so that who adds an engine
+//! finds here all that it may offer. Who adds a content adds a file here and a method to
+//! [`Provider`](provider::Provider) whose default is that form: no adapter changes.
+//!
 //! Engines on top of another one are [`layer`]s; what sessions of several adapters share is in
 //! [`plain`] and [`window`].
 //!
@@ -13,12 +19,16 @@
 //!
 //! Threads: an [`Engine`] is shared; a [`Session`] belongs to the thread that asked for it.
 
+pub mod allocator;
 pub mod codec;
 pub mod cross_count;
+pub mod graph;
 pub mod layer;
 pub mod plain;
 pub mod provider;
 pub mod settings;
+pub mod table;
+pub mod text;
 pub mod window;
 
 use std::collections::BTreeMap;

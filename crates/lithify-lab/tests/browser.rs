@@ -10,8 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lithify_lab::html;
-use lithify_lab::records::{AnyRecord, file, kinds};
+use lithify_lab::records::{self, AnyRecord, file, kinds};
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for one answer.
@@ -222,7 +221,7 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
     assert!(records.len() >= 12, "only {} records have pages", records.len());
     pages.sort();
     let index = directory.join("index.html");
-    std::fs::write(&index, html::index::render("results", &records, &[])).expect("writes");
+    std::fs::write(&index, records::index::render("results", &records, &[])).expect("writes");
     pages.insert(0, index);
     pages
 }

@@ -1,8 +1,7 @@
 //! Rooms of the laboratory import from lower floors, and no large circle of files is in it.
 //!
-//! Seen are `crate::` and `super::` paths, in groups too, outside of tests. What is not reached yet
-//! stands in [`UPWARD`] and [`CIRCLES`] with the number that it may not exceed. A number that is higher
-//! than what is there is a complaint as well, so that nothing grows back.
+//! Seen are `crate::` and `super::` paths and those that begin with a module's own child, in groups
+//! too, outside of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,30 +43,8 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("conformance", 10),
 ];
 
-/// Imports from the same floor or from above that are still there: of which room, of which, how
-/// many files.
-pub(super) const UPWARD: &[(&str, &str, usize)] = &[
-    ("adapter", "chunks", 1),
-    ("adapter", "datasets", 1),
-    ("adapter", "keyvalue", 1),
-    ("adapter", "linkbench", 1),
-    ("adapter", "run", 1),
-    ("adapter", "tables", 1),
-    ("engines", "chunks", 1),
-    ("engines", "linkbench", 1),
-    ("engines", "run", 1),
-    ("engines", "tables", 1),
-    ("experiment", "dbbench", 1),
-    ("experiment", "run", 2),
-    ("html", "records", 1),
-    ("report", "linkbench", 2),
-];
-
 /// Most files of a circle of imports.
 pub(super) const CIRCLE_MAX: usize = 8;
-
-/// Larger circles that are still there: a file of each, and how many it has.
-pub(super) const CIRCLES: &[(&str, usize)] = &[("linkbench/report", 13)];
 
 /// A module by the names on its path.
 type Module = Vec<String>;
@@ -82,23 +59,15 @@ pub fn check(sources: &[Source], complaints: &mut Vec<Complaint>) {
     let mut graph: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
     for source in &inside {
         let own = module_of(source);
-        let used = imports(source).into_iter().map(|path| known(&path, &modules));
+        let used = imports(source, &modules).into_iter().map(|path| known(&path, &modules));
         let used = used.filter(|used| !used.is_empty() && *used != own).collect();
         graph.insert(own, used);
     }
     rooms(&graph, complaints);
     for circle in circles(&graph).iter().filter(|circle| circle.len() > CIRCLE_MAX) {
         let names: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
-        let allowed = CIRCLES.iter().find(|(file, _)| names.iter().any(|name| name == file));
-        let what = match (names.len(), allowed.map_or(CIRCLE_MAX, |(_, size)| *size)) {
-            (size, allowed) if size > allowed => {
-                format!("{size} files import each other in a circle: {}", names.join(", "))
-            }
-            (size, allowed) if size < allowed => {
-                format!("the circle of {} has {size} files, not {allowed}: say so", names[0])
-            }
-            _ => continue,
-        };
+        let (size, names) = (names.len(), names.join(", "));
+        let what = format!("{size} files import each other in a circle: {names}");
         complaints.push(complaint("lib.rs", what));
     }
 }
@@ -135,24 +104,11 @@ fn rooms(graph: &BTreeMap<Module, BTreeSet<Module>>, complaints: &mut Vec<Compla
             upward.entry((&own[0], &used[0])).or_default().insert(own);
         }
     }
-    for (pair, files) in &upward {
-        let (room, used) = *pair;
-        let allowed = UPWARD.iter().find(|(r, u, _)| (*r, *u) == *pair).map_or(0, |(.., n)| *n);
-        if files.len() > allowed {
-            let names: Vec<String> = files.iter().map(|module| module.join("/")).collect();
-            let names = names.join(", ");
-            let what = format!("{room} imports {used}, which is not below it: {names}");
-            complaints.push(complaint(room, what));
-        }
-    }
-    let is_there =
-        |room: &str| graph.keys().any(|module| module.first().is_some_and(|n| n == room));
-    for (room, used, allowed) in UPWARD.iter().filter(|(room, ..)| is_there(room)) {
-        let found = upward.get(&(*room, *used)).map_or(0, BTreeSet::len);
-        if found < *allowed {
-            let what = format!("{room} imports {used} in {found} files, not in {allowed}: say so");
-            complaints.push(complaint(room, what));
-        }
+    for ((room, used), files) in &upward {
+        let names: Vec<String> = files.iter().map(|module| module.join("/")).collect();
+        let names = names.join(", ");
+        let what = format!("{room} imports {used}, which is not below it: {names}");
+        complaints.push(complaint(room, what));
     }
 }
 
@@ -182,8 +138,9 @@ fn known(path: &[String], modules: &BTreeSet<Module>) -> Module {
     path
 }
 
-/// The `crate::` and `super::` paths of a file, outside of tests, from the crate's root.
-fn imports(source: &Source) -> Vec<Module> {
+/// The `crate::` and `super::` paths of a file, outside of tests, and those into its own children,
+/// from the crate's root.
+fn imports(source: &Source, modules: &BTreeSet<Module>) -> Vec<Module> {
     let lines = source.code.iter().enumerate();
     let code: Vec<&str> = lines
         .map(|(index, line)| if source.is_test(index + 1) { "" } else { line.as_str() })
@@ -205,6 +162,13 @@ fn imports(source: &Source) -> Vec<Module> {
             base = base.split_last().map_or(&[][..], |(_, above)| above);
         }
         paths(rest, base, &mut found);
+    }
+    let children = modules.iter().filter(|module| module.len() == own.len() + 1);
+    for child in children.filter(|module| !own.is_empty() && module.starts_with(&own)) {
+        let used = format!("{}::", child[own.len()]);
+        if code.match_indices(&used).any(|(offset, _)| begins(&offset)) {
+            found.push(child.clone());
+        }
     }
     found
 }

@@ -97,6 +97,16 @@ fn circles_of_files_stay_small() {
         check(&tree((0..size).map(of).collect())).len()
     };
     assert_eq!((circle(8), circle(9)), (0, 1));
+    let children = |size: usize| {
+        let child = |index: usize| {
+            let path = format!("crates/lithify-lab/src/run/m{index}.rs");
+            file(&path, &format!("{HEADER}use crate::run::Thing;\n"))
+        };
+        let uses: String = (1..size).map(|index| format!("use m{index}::Thing as _;\n")).collect();
+        let own = file("crates/lithify-lab/src/run/mod.rs", &format!("{HEADER}{uses}"));
+        check(&tree((1..size).map(child).chain([own]).collect())).len()
+    };
+    assert_eq!((children(8), children(9)), (0, 1), "a module and its own children");
 }
 
 #[test]

@@ -121,6 +121,6 @@ fn a_file_that_was_cut_is_named_where_its_run_is_shown() {
     fs::write(directory.join(&cell), "{\"schema\": 1").expect("writes");
     let shown =
         text(&bench(place.path(), &["show", "--full", &directory.to_string_lossy()]).stdout);
-    let part = format!("{cell} is no result of this plan");
+    let part = format!("{cell} is no result: EOF");
     assert!(shown.contains(&part), "{part} is missing in:\n{shown}");
 }

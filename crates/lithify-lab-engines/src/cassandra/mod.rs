@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::provider::{Content, Provider, Transactions};
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::adapter::text::TextEngine;
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
-use lithify_lab::chunks::engine::TextEngine;
 
 use crate::setup;
 
@@ -160,7 +160,7 @@ impl Provider for Cassandra {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        if codec == Codec::None {
+        if codec == Codec::NONE {
             return Ok("none".to_owned());
         }
         let package = CODEC_PACKAGES.iter().find(|(kind, _)| *kind == codec.kind());

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::text::{TextEngine, TextRow, TextSession, TextVisitor};
 use lithify_lab::adapter::{
     Capabilities, EngineError, EngineResult, EngineStatistics, LevelStatistics,
 };
-use lithify_lab::chunks::engine::{TextEngine, TextRow, TextSession, TextVisitor};
 
 use super::capabilities;
 use super::configuration::Configuration;
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn another_codec_or_chunk_than_asked_for_is_refused() {
         let settings = EngineSettings {
-            codec_bottom: Codec::Zstd(3),
+            codec_bottom: Codec::zstd(3),
             block_bytes: 16 << 10,
             ..EngineSettings::small()
         };

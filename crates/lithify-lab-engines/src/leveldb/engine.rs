@@ -72,7 +72,7 @@ pub fn options_of(settings: &EngineSettings) -> EngineResult<OpenOptions> {
         table_bytes: settings.table_bytes,
         block_bytes: settings.block_bytes,
         filter_bits_per_key: FILTER_BITS_PER_KEY,
-        snappy: settings.codec_bottom == Codec::Snappy,
+        snappy: settings.codec_bottom == Codec::SNAPPY,
         sync: settings.durability == DurabilityMode::Sync,
     })
 }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn settings_that_it_cannot_follow() {
-        let plain = || EngineSettings { codec_bottom: Codec::Snappy, ..EngineSettings::small() };
+        let plain = || EngineSettings { codec_bottom: Codec::SNAPPY, ..EngineSettings::small() };
         let options = options_of(&plain()).expect("is possible");
         assert!(options.snappy && !options.sync);
         assert_eq!(options.cache_bytes, (8 << 20) - (512 << 10));

@@ -91,7 +91,7 @@ impl Provider for LevelDb {
     }
 
     fn codec_library(&self, codec: Codec) -> EngineResult<String> {
-        let place = if codec == Codec::Snappy { "the system's snappy" } else { "none" };
+        let place = if codec == Codec::SNAPPY { "the system's snappy" } else { "none" };
         Ok(place.to_owned())
     }
 }

@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lithify_lab::adapter::table::PageAccount;
 use lithify_lab::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, LevelStatistics, Session,
 };
-use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::connection::Connection;

@@ -12,16 +12,16 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use lithify_lab::adapter::graph::schema::{
+    COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
+    VISIBILITY_HIDDEN, count_key, decode_count_key, decode_node_key, link_key, node_key,
+};
+use lithify_lab::adapter::graph::store::{ListQuery, ListResult, MULTIGET_MAX, ReadDigest};
+use lithify_lab::adapter::graph::{GraphEngine, GraphRows, GraphSession, LinkBefore};
 use lithify_lab::adapter::{
     BatchOp, Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch,
 };
 use lithify_lab::engines::external_lock::Stripes;
-use lithify_lab::linkbench::engine::{GraphEngine, GraphRows, GraphSession, LinkBefore};
-use lithify_lab::linkbench::schema::{
-    COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
-    VISIBILITY_HIDDEN, count_key, decode_count_key, decode_node_key, link_key, node_key,
-};
-use lithify_lab::linkbench::store::{ListQuery, ListResult, MULTIGET_MAX, ReadDigest};
 
 use super::connection::{Arguments, Connection, Prepared, Row};
 use super::engine::MariaEngine;

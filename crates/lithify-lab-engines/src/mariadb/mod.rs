@@ -34,13 +34,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lithify_lab::adapter::codec::Codec;
+use lithify_lab::adapter::graph::GraphEngine;
 use lithify_lab::adapter::provider::{Provider, Transactions};
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::adapter::table::TableEngine;
+use lithify_lab::adapter::table::schema::Schema;
 use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
-use lithify_lab::datasets::schema::Schema;
 use lithify_lab::engines::external_lock::ExternalLock;
-use lithify_lab::linkbench::GraphEngine;
-use lithify_lab::tables::engine::TableEngine;
 
 use engine::MariaEngine;
 use graph::MariaGraph;
@@ -189,6 +189,6 @@ impl Provider for MariaDb {
             Kind::InnoDb => "the system's, through MariaDB",
             Kind::MyIsam | Kind::Aria => "not used",
         };
-        Ok(if codec == Codec::None { "none".to_owned() } else { place.to_owned() })
+        Ok(if codec == Codec::NONE { "none".to_owned() } else { place.to_owned() })
     }
 }

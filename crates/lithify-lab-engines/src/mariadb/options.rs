@@ -282,40 +282,40 @@ impl Setup {
         let key_block_kib = options.number("key_block_kib", 0, |n| KEY_BLOCKS_KIB.contains(&n))?;
         let page_codec = options.choice("page_codec", &PAGE_CODECS)?;
         if key_block_kib > 0 {
-            let Codec::Zlib(effort) = codec else {
+            if codec.kind() != "zlib" {
                 return Err(options.refuse(&format!(
                     "key_block_kib compresses by zlib, not by {codec}: set bottom = \"zlib-6\""
                 )));
-            };
+            }
             if page_kib != PAGES_KIB[0] || page_codec.is_some() {
                 return Err(options.refuse(
                     "key_block_kib goes with pages of 16 KiB only, and with no page_codec",
                 ));
             }
-            self.start_with("innodb-compression-level", effort);
+            self.start_with("innodb-compression-level", codec.effort());
             // Writing to a String cannot fail.
             let _ =
                 write!(self.table_options, " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE={key_block_kib}");
             self.compression = Compression::KeyBlocks(key_block_kib);
             return Ok(());
         }
-        let algorithm = match (page_codec, codec) {
-            (None, Codec::None) => return Ok(()),
-            (Some(named), Codec::None) => named.to_owned(),
-            (Some(_), other) => {
+        let algorithm = match (page_codec, codec.kind()) {
+            (None, "none") => return Ok(()),
+            (Some(named), "none") => named.to_owned(),
+            (Some(_), _) => {
                 return Err(options.refuse(&format!(
-                    "page_codec and bottom = \"{other}\" both name a codec: set bottom = \"none\""
+                    "page_codec and bottom = \"{codec}\" both name a codec: set bottom = \"none\""
                 )));
             }
-            (None, Codec::Zlib(effort)) => {
-                self.start_with("innodb-compression-level", effort);
+            (None, "zlib") => {
+                self.start_with("innodb-compression-level", codec.effort());
                 "zlib".to_owned()
             }
-            (None, Codec::Lz4) => "lz4".to_owned(),
-            (None, Codec::Snappy) => "snappy".to_owned(),
-            (None, other) => {
+            (None, "lz4") if codec == Codec::LZ4 => "lz4".to_owned(),
+            (None, "snappy") => "snappy".to_owned(),
+            (None, _) => {
                 return Err(options.refuse(&format!(
-                    "InnoDB has no codec {other}; it has none, zlib-N, lz4, snappy, and by \
+                    "InnoDB has no codec {codec}; it has none, zlib-N, lz4, snappy, and by \
                      page_codec {}",
                     PAGE_CODECS.join(", ")
                 )));
@@ -396,7 +396,7 @@ impl Setup {
 }
 
 fn without_codec(kind: Kind, settings: &EngineSettings) -> EngineResult<()> {
-    if settings.codec_bottom == Codec::None {
+    if settings.codec_bottom == Codec::NONE {
         return Ok(());
     }
     Err(EngineError::fatal(format!(
@@ -518,19 +518,19 @@ mod tests {
 
     #[test]
     fn pages_and_their_codecs() {
-        let plain = setup(Kind::InnoDb, Codec::None, &[]).expect("is possible");
+        let plain = setup(Kind::InnoDb, Codec::NONE, &[]).expect("is possible");
         assert_eq!((plain.page_bytes, &*plain.table_options), (16 << 10, "ENGINE=InnoDB"));
         assert!(plain.plugins.is_empty());
-        let lz4 = setup(Kind::InnoDb, Codec::Lz4, &[("page_kib", "64")]).expect("is possible");
+        let lz4 = setup(Kind::InnoDb, Codec::LZ4, &[("page_kib", "64")]).expect("is possible");
         assert_eq!(lz4.table_options, "ENGINE=InnoDB PAGE_COMPRESSED=1");
         assert_eq!(lz4.plugins, ["provider_lz4"]);
         assert!(lz4.started.contains(&"--innodb-compression-algorithm=lz4".to_owned()));
         assert!(lz4.made.contains(&"--innodb-page-size=64k".to_owned()));
         let lzma =
-            setup(Kind::InnoDb, Codec::None, &[("page_codec", "lzma")]).expect("is possible");
+            setup(Kind::InnoDb, Codec::NONE, &[("page_codec", "lzma")]).expect("is possible");
         assert_eq!(lzma.compression, Compression::Pages("lzma".to_owned()));
         let blocks =
-            setup(Kind::InnoDb, Codec::Zlib(9), &[("key_block_kib", "4")]).expect("is possible");
+            setup(Kind::InnoDb, Codec::zlib(9), &[("key_block_kib", "4")]).expect("is possible");
         assert_eq!(blocks.table_options, "ENGINE=InnoDB ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4");
         assert!(blocks.started.contains(&"--innodb-compression-level=9".to_owned()));
     }
@@ -540,27 +540,27 @@ mod tests {
         let refuse =
             |kind, bottom, options: &[_]| setup(kind, bottom, options).expect_err("refused");
         let innodb = |bottom, options: &[_]| refuse(Kind::InnoDb, bottom, options);
-        assert!(innodb(Codec::Zstd(1), &[]).contains("InnoDB has no codec zstd-1"));
-        assert!(innodb(Codec::Lz4, &[("key_block_kib", "8")]).contains("by zlib, not by lz4"));
+        assert!(innodb(Codec::zstd(1), &[]).contains("InnoDB has no codec zstd-1"));
+        assert!(innodb(Codec::LZ4, &[("key_block_kib", "8")]).contains("by zlib, not by lz4"));
         let large = [("key_block_kib", "8"), ("page_kib", "32")];
-        assert!(innodb(Codec::Zlib(6), &large).contains("pages of 16 KiB only"));
-        assert!(innodb(Codec::Lz4, &[("page_codec", "lzo")]).contains("both name a codec"));
+        assert!(innodb(Codec::zlib(6), &large).contains("pages of 16 KiB only"));
+        assert!(innodb(Codec::LZ4, &[("page_codec", "lzo")]).contains("both name a codec"));
         assert_eq!(
-            innodb(Codec::None, &[("page_kib", "8")]),
+            innodb(Codec::NONE, &[("page_kib", "8")]),
             "it: option page_kib = \"8\": it takes 16, 32 or 64"
         );
-        assert!(innodb(Codec::None, &[("doublewrite", "no")]).ends_with("it takes on or off"));
-        assert!(innodb(Codec::None, &[("pages", "8")]).contains("no option \"pages\""));
-        assert!(refuse(Kind::Aria, Codec::Lz4, &[]).contains("Aria has no codec lz4"));
-        assert!(refuse(Kind::MyRocks, Codec::None, &[("page_kib", "16")]).contains("no option"));
-        assert!(refuse(Kind::MyRocks, Codec::None, &[("partitions", "0")]).contains("1 to 1024"));
-        assert!(refuse(Kind::Aria, Codec::None, &[("packed", "on")]).contains("no option"));
+        assert!(innodb(Codec::NONE, &[("doublewrite", "no")]).ends_with("it takes on or off"));
+        assert!(innodb(Codec::NONE, &[("pages", "8")]).contains("no option \"pages\""));
+        assert!(refuse(Kind::Aria, Codec::LZ4, &[]).contains("Aria has no codec lz4"));
+        assert!(refuse(Kind::MyRocks, Codec::NONE, &[("page_kib", "16")]).contains("no option"));
+        assert!(refuse(Kind::MyRocks, Codec::NONE, &[("partitions", "0")]).contains("1 to 1024"));
+        assert!(refuse(Kind::Aria, Codec::NONE, &[("packed", "on")]).contains("no option"));
         let parts = [("packed", "on"), ("partitions", "4")];
-        assert!(refuse(Kind::MyIsam, Codec::None, &parts).contains("have no partitions"));
-        let packed = setup(Kind::MyIsam, Codec::None, &parts[..1]).expect("is possible");
+        assert!(refuse(Kind::MyIsam, Codec::NONE, &parts).contains("have no partitions"));
+        let packed = setup(Kind::MyIsam, Codec::NONE, &parts[..1]).expect("is possible");
         assert!(packed.expect_unpacked().is_err());
         let synced =
-            EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::None, &[]) };
+            EngineSettings { durability: DurabilityMode::Sync, ..settings(Codec::NONE, &[]) };
         let error = Setup::new(Kind::MyIsam, "it", &synced).expect_err("refused").to_string();
         assert!(error.contains("no log"), "{error}");
     }
@@ -571,15 +571,15 @@ mod tests {
             [(DurabilityMode::Sync, 1), (DurabilityMode::Buffered, 2), (DurabilityMode::None, 0)]
         {
             let settings =
-                EngineSettings { durability, ..settings(Codec::None, &[("binlog", "on")]) };
+                EngineSettings { durability, ..settings(Codec::NONE, &[("binlog", "on")]) };
             let setup = Setup::new(Kind::InnoDb, "it", &settings).expect("is possible");
             let has = |argument: String| setup.started.contains(&argument);
             assert!(has(format!("--innodb-flush-log-at-trx-commit={flush}")));
             assert!(has(format!("--sync-binlog={}", u8::from(flush == 1))));
         }
-        let parts = setup(Kind::MyRocks, Codec::None, &[("partitions", "16")]).expect("possible");
+        let parts = setup(Kind::MyRocks, Codec::NONE, &[("partitions", "16")]).expect("possible");
         assert_eq!(parts.partition_clause("id1"), " PARTITION BY KEY (id1) PARTITIONS 16");
-        let one = setup(Kind::MyRocks, Codec::None, &[]).expect("is possible");
+        let one = setup(Kind::MyRocks, Codec::NONE, &[]).expect("is possible");
         assert_eq!(one.partition_clause("id1"), "");
         assert!(one.made.contains(&"--skip-innodb".to_owned()));
     }

@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 
-use lithify_lab::adapter::{EngineError, EngineResult, SpaceId};
-use lithify_lab::linkbench::engine::GraphRows;
-use lithify_lab::linkbench::schema::{
+use lithify_lab::adapter::graph::GraphRows;
+use lithify_lab::adapter::graph::schema::{
     COUNT, LINK, LINK_SECONDARY, NODE, count_key, list_prefix, node_key,
 };
+use lithify_lab::adapter::{EngineError, EngineResult, SpaceId};
 
 use super::connection::{Arguments, Connection, Row, Statement};
 use super::engine::MariaEngine;
@@ -209,7 +209,7 @@ impl GraphRows for TableRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lithify_lab::linkbench::schema::link_type_prefix;
+    use lithify_lab::adapter::graph::schema::link_type_prefix;
 
     #[test]
     fn bounds_of_the_first_column() {

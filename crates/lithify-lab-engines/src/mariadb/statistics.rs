@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use lithify_lab::adapter::cross_count::{CrossCount, CrossCounts};
+use lithify_lab::adapter::table::PageAccount;
 use lithify_lab::adapter::{EngineStatistics, LevelStatistics};
-use lithify_lab::tables::engine::PageAccount;
 use serde_json::{Value, json};
 
 use super::options::{Kind, Setup};
@@ -305,7 +305,7 @@ mod tests {
     fn what_was_asked_for_stands_beside_what_was_counted() {
         let setup = |kind, options: &[(&str, &str)]| {
             let mut settings =
-                EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+                EngineSettings { codec_bottom: Codec::NONE, ..EngineSettings::small() };
             let owned = options.iter().map(|(name, value)| ((*name).into(), (*value).into()));
             settings.options = owned.collect();
             Setup::new(kind, "e", &settings).expect("is possible")

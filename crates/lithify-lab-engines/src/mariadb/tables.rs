@@ -16,10 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lithify_lab::adapter::settings::EngineSettings;
+use lithify_lab::adapter::table::Access;
+use lithify_lab::adapter::table::schema::{
+    Answer, Group, Kind as ColumnKind, Query, Row, Schema, Value,
+};
+use lithify_lab::adapter::table::{PageAccount, Rest, TableEngine, TableSession, Update};
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, EngineStatistics};
-use lithify_lab::datasets::schema::{Answer, Group, Kind as ColumnKind, Query, Row, Schema, Value};
-use lithify_lab::experiment::tables::Access;
-use lithify_lab::tables::engine::{PageAccount, Rest, TableEngine, TableSession, Update};
 
 use super::connection::{Arguments, Connection, Prepared};
 use super::engine::{self, DATABASE, MariaEngine};
@@ -395,11 +397,11 @@ impl TableSession for SqlSession<'_> {
 mod tests {
     use super::*;
     use lithify_lab::adapter::codec::Codec;
-    use lithify_lab::datasets::schema::Range;
+    use lithify_lab::adapter::table::schema::Range;
     use lithify_lab::datasets::{PageCounts, Table, Wide};
 
     fn setup() -> Setup {
-        let settings = EngineSettings { codec_bottom: Codec::None, ..EngineSettings::small() };
+        let settings = EngineSettings { codec_bottom: Codec::NONE, ..EngineSettings::small() };
         Setup::new(Kind::InnoDb, "innodb", &settings).expect("is possible")
     }
 

@@ -32,13 +32,13 @@ mod writes;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::provider::{Provider, Transactions};
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Capabilities, Engine, EngineError, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::{self, ExternalLock};
 use lithify_lab::meter::machine::allocator_in_force;
-use lithify_lab::run::allocator::Allocator;
 
 use crate::{library, setup};
 use engine::RocksEngine;
@@ -263,6 +263,6 @@ impl Provider for RocksDb {
             Source::Cache(version) => format!("the one built into RocksDB {version}"),
             Source::Native(_) | Source::System => "the system's".to_owned(),
         };
-        Ok(if codec == Codec::None { "none".to_owned() } else { place })
+        Ok(if codec == Codec::NONE { "none".to_owned() } else { place })
     }
 }

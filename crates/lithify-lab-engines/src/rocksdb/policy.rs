@@ -25,22 +25,23 @@ pub struct NativeCodec {
 }
 
 fn native(codec: Codec) -> EngineResult<NativeCodec> {
-    let (number, option_name, effort) = match codec {
-        Codec::None => (0, "kNoCompression", None),
-        Codec::Snappy => (1, "kSnappyCompression", None),
-        Codec::Zlib(effort) => (2, "kZlibCompression", Some(effort)),
-        Codec::Lz4 => (4, "kLZ4Compression", None),
-        Codec::Lz4Effort(effort @ 2..) => (5, "kLZ4HCCompression", Some(effort)),
+    let (number, option_name, effort) = match (codec.kind(), codec.effort()) {
+        ("none", _) => (0, "kNoCompression", None),
+        ("snappy", _) => (1, "kSnappyCompression", None),
+        ("zlib", effort) => (2, "kZlibCompression", Some(effort)),
+        ("lz4", 1) => (4, "kLZ4Compression", None),
+        ("lz4", effort @ 2..) => (5, "kLZ4HCCompression", Some(effort)),
         // Its versions differ in what a negative effort of this codec does.
-        Codec::Lz4Effort(_) => {
+        ("lz4", _) => {
             return Err(EngineError::fatal(format!(
                 "RocksDB cannot be given {codec} in every version; take lz4, or lz4-2 to lz4-12"
             )));
         }
-        Codec::Zstd(effort) => (7, "kZSTD", Some(effort)),
-        Codec::ZlibFast(_) => {
+        ("zstd", effort) => (7, "kZSTD", Some(effort)),
+        ("libdeflate", _) => {
             return Err(EngineError::fatal(format!("RocksDB has no codec {codec}; take zlib-N")));
         }
+        _ => return Err(EngineError::fatal(format!("RocksDB has no codec {codec}"))),
     };
     Ok(NativeCodec { number, option_name, effort })
 }
@@ -162,14 +163,14 @@ mod tests {
     fn level_0_may_have_a_codec_of_its_own() {
         let mut settings = settings("lz4,lz4,lz4");
         assert!(Policy::new(&settings).expect("is possible").is_uniform());
-        settings.codec_level0 = Some(Codec::None);
+        settings.codec_level0 = Some(Codec::NONE);
         let policy = Policy::new(&settings).expect("is possible");
         assert_eq!(policy.per_level_text(5), "kNoCompression:kLZ4Compression:kLZ4Compression");
         assert!(policy.is_uniform(), "the list is the same wherever the base level is");
-        settings.codec_level0 = Some(Codec::Zstd(3));
+        settings.codec_level0 = Some(Codec::zstd(3));
         let policy = Policy::new(&settings).expect("is possible");
         assert_eq!(policy.upper_effort(), Some(3));
-        settings.codec_middle = Codec::Zstd(1);
+        settings.codec_middle = Codec::zstd(1);
         let error = Policy::new(&settings).expect_err("two efforts").to_string();
         assert!(error.contains("zstd-3 and zstd-1"), "{error}");
     }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{EngineError, EngineResult};
-use lithify_lab::run::allocator::Allocator;
 
 use super::archive::extract;
 use super::source::Needs;

@@ -102,18 +102,16 @@ impl Options {
 
 /// The name of a codec's compressor and its effort.
 pub fn compressor_of(codec: Codec) -> EngineResult<(&'static str, Option<i32>)> {
-    match codec {
-        Codec::None => Ok(("none", None)),
-        Codec::Snappy => Ok(("snappy", None)),
-        Codec::Lz4 => Ok(("lz4", None)),
-        Codec::Zlib(effort) => Ok(("zlib", Some(effort))),
-        Codec::Zstd(effort) => Ok(("zstd", Some(effort))),
-        Codec::Lz4Effort(_) => Err(EngineError::fatal(format!(
+    match (codec.kind(), codec.effort()) {
+        (name @ ("none" | "snappy"), _) | (name @ "lz4", 1) => Ok((name, None)),
+        (name @ ("zlib" | "zstd"), effort) => Ok((name, Some(effort))),
+        ("lz4", _) => Err(EngineError::fatal(format!(
             "WiredTiger has lz4 without efforts; take lz4 instead of {codec}"
         ))),
-        Codec::ZlibFast(_) => {
+        ("libdeflate", _) => {
             Err(EngineError::fatal(format!("WiredTiger has no codec {codec}; take zlib-N")))
         }
+        _ => Err(EngineError::fatal(format!("WiredTiger has no codec {codec}"))),
     }
 }
 
@@ -304,7 +302,7 @@ mod tests {
         assert!(options.database.contains("log=(enabled=false),checkpoint=(wait=60)"));
         let options = with(|settings| {
             settings.direct_reads = true;
-            settings.codec_bottom = Codec::Snappy;
+            settings.codec_bottom = Codec::SNAPPY;
             set(settings, "page_kib", "32");
             set(settings, "prefix_compression", "false");
             set(settings, "checkpoint_seconds", "5");
@@ -321,9 +319,9 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_is_refused() {
-        let error = refused(|settings| settings.codec_bottom = Codec::Lz4Effort(9));
+        let error = refused(|settings| settings.codec_bottom = Codec::lz4(9));
         assert!(error.contains("take lz4 instead of lz4-9"), "{error}");
-        let error = refused(|settings| settings.codec_bottom = Codec::ZlibFast(6));
+        let error = refused(|settings| settings.codec_bottom = Codec::libdeflate(6));
         assert!(error.contains("no codec libdeflate-6"), "{error}");
         let error = refused(|settings| settings.block_bytes = 5000);
         assert!(error.contains("take a multiple of 512"), "{error}");

@@ -1,96 +1,89 @@
 //! Codecs by name, `none`, `snappy`, `lz4`, `lz4-9`, `zlib-6`, `libdeflate-6`, `zstd-1`, and
-//! ladders of them by distance from the bottom of a tree. Names and efforts are the engine's own.
+//! ladders of them by distance from the bottom of a tree.
+//!
+//! The laboratory has no list of codecs: names, efforts and libraries are those of the registry in
+//! `lithify::codec`, and a codec that is added there can be measured here at once. Which of them
+//! another engine has is in its adapter alone: its [`Capabilities`](super::Capabilities) list the
+//! kinds, and it maps [`Codec::kind`] and [`Codec::effort`] to what the engine calls them. Whatever it
+//! does not map it refuses by name. A codec that only another engine has is an option of that engine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use lithify::Compression;
-use lithify::codec::{CodecId, Encoder};
+use lithify::codec::{CodecId, Encoder, encoder_name, encoder_names};
 use serde::{Deserialize, Serialize};
 
-/// A codec with its strength ("effort").
+/// A codec of the engine with its strength ("effort").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Codec {
-    /// Stored as it is.
-    None,
-    /// Snappy.
-    Snappy,
-    /// LZ4, fast mode.
-    Lz4,
-    /// LZ4 with an effort: 2 to 12 is stronger, negative is faster and weaker.
-    Lz4Effort(i32),
-    /// Deflate by reference zlib, effort 1 to 9.
-    Zlib(i32),
-    /// Deflate by a faster encoder of the same format, effort 1 to 12.
-    ZlibFast(i32),
-    /// Zstandard, effort up to 22 without 0, negative is faster and weaker.
-    Zstd(i32),
-}
+pub struct Codec(Compression);
 
 impl Codec {
-    /// The kinds of codec there are.
-    pub const KINDS: [&str; 6] = ["none", "snappy", "lz4", "zlib", "libdeflate", "zstd"];
+    /// Stored as it is.
+    pub const NONE: Codec = Codec(Compression::NONE);
+    /// LZ4, fast mode.
+    pub const LZ4: Codec = Codec(Compression::LZ4);
+    /// Snappy.
+    pub const SNAPPY: Codec = Codec::with(CodecId::Snappy, 0, Encoder::Reference);
 
-    /// Which of [`Codec::KINDS`] it is, whatever its effort.
-    pub fn kind(self) -> &'static str {
-        let [none, snappy, lz4, zlib, libdeflate, zstd] = Codec::KINDS;
-        match self {
-            Codec::None => none,
-            Codec::Snappy => snappy,
-            Codec::Lz4 | Codec::Lz4Effort(_) => lz4,
-            Codec::Zlib(_) => zlib,
-            Codec::ZlibFast(_) => libdeflate,
-            Codec::Zstd(_) => zstd,
-        }
+    const fn with(codec: CodecId, effort: i32, encoder: Encoder) -> Codec {
+        Codec(Compression { codec, effort, encoder })
     }
 
-    /// A codec of that kind with an effort that every engine with the kind has; `None` when there
-    /// is no such kind.
+    /// LZ4 with an effort: 2 to 12 is stronger, negative is faster and weaker.
+    pub const fn lz4(effort: i32) -> Codec {
+        Codec::with(CodecId::Lz4, effort, Encoder::Reference)
+    }
+
+    /// Deflate by reference zlib, effort 1 to 9.
+    pub const fn zlib(effort: i32) -> Codec {
+        Codec::with(CodecId::Zlib, effort, Encoder::Reference)
+    }
+
+    /// Deflate by a faster encoder of the same format, effort 1 to 12.
+    pub const fn libdeflate(effort: i32) -> Codec {
+        Codec::with(CodecId::Zlib, effort, Encoder::Fast)
+    }
+
+    /// Zstandard, effort up to 22 without 0, negative is faster and weaker.
+    pub const fn zstd(effort: i32) -> Codec {
+        Codec::with(CodecId::Zstd, effort, Encoder::Reference)
+    }
+
+    /// The kinds of codec there are, `none` first.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        encoder_names()
+    }
+
+    /// Which of [`Codec::kinds`] it is, whatever its effort: its name without the effort.
+    pub fn kind(self) -> &'static str {
+        encoder_name(self.0)
+    }
+
+    /// Its effort; 0 of a kind that has none, 1 of plain `lz4`.
+    pub fn effort(self) -> i32 {
+        self.0.effort
+    }
+
+    /// A codec of that kind with an effort that every engine with the kind has: none where it needs
+    /// none, else 6, as Cassandra's zlib has no other; `None` when there is no such kind.
     pub fn of_kind(kind: &str) -> Option<Codec> {
-        [Codec::None, Codec::Snappy, Codec::Lz4, Codec::Zlib(6), Codec::ZlibFast(6), Codec::Zstd(1)]
-            .into_iter()
-            .find(|codec| codec.kind() == kind)
+        [kind.to_owned(), format!("{kind}-6"), format!("{kind}-1")]
+            .iter()
+            .find_map(|name| name.parse().ok())
     }
 }
 
 impl From<Codec> for Compression {
     fn from(codec: Codec) -> Compression {
-        let (codec, effort, encoder) = match codec {
-            Codec::None => return Compression::NONE,
-            Codec::Snappy => (CodecId::Snappy, 0, Encoder::Reference),
-            Codec::Lz4 => return Compression::LZ4,
-            Codec::Lz4Effort(effort) => (CodecId::Lz4, effort, Encoder::Reference),
-            Codec::Zlib(effort) => (CodecId::Zlib, effort, Encoder::Reference),
-            Codec::ZlibFast(effort) => (CodecId::Zlib, effort, Encoder::Fast),
-            Codec::Zstd(effort) => (CodecId::Zstd, effort, Encoder::Reference),
-        };
-        Compression { codec, effort, encoder }
-    }
-}
-
-impl TryFrom<Compression> for Codec {
-    type Error = String;
-
-    /// An error for a codec that the engine has and the laboratory does not compare yet.
-    fn try_from(compression: Compression) -> Result<Codec, String> {
-        let effort = compression.effort;
-        Ok(match (compression.codec, compression.encoder) {
-            (CodecId::None, _) => Codec::None,
-            (CodecId::Snappy, _) => Codec::Snappy,
-            (CodecId::Lz4, _) if compression == Compression::LZ4 => Codec::Lz4,
-            (CodecId::Lz4, _) => Codec::Lz4Effort(effort),
-            (CodecId::Zlib, Encoder::Reference) => Codec::Zlib(effort),
-            (CodecId::Zlib, Encoder::Fast) => Codec::ZlibFast(effort),
-            (CodecId::Zstd, _) => Codec::Zstd(effort),
-            _ => return Err(format!("the laboratory does not know {compression}")),
-        })
+        codec.0
     }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Compression::from(*self).fmt(f)
+        self.0.fmt(f)
     }
 }
 
@@ -112,8 +105,9 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse::<Compression>().map_err(|error| error.to_string());
-        parsed.and_then(Codec::try_from).map_err(|error| format!("codec \"{text}\": {error}"))
+        text.parse()
+            .map(Codec)
+            .map_err(|error: lithify::Error| format!("codec \"{text}\": {error}"))
     }
 }
 
@@ -155,5 +149,39 @@ impl FromStr for Ladder {
                 codecs.len()
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_the_engine_is_one_here() {
+        assert_eq!(Codec::kinds().next(), Some("none"), "first, to compare others with");
+        for kind in Codec::kinds() {
+            let codec = Codec::of_kind(kind).expect("has such an effort");
+            assert_eq!(codec.kind(), kind);
+            assert_eq!(codec.to_string().parse(), Ok(codec));
+        }
+        assert_eq!(Codec::of_kind("lzma"), None);
+        assert_eq!("lzma-6".parse::<Codec>().map_err(|error| error.contains("lzma-6")), Err(true));
+    }
+
+    #[test]
+    fn names_and_constants_are_the_same() {
+        let named = [
+            ("none", Codec::NONE),
+            ("snappy", Codec::SNAPPY),
+            ("lz4", Codec::LZ4),
+            ("lz4-9", Codec::lz4(9)),
+            ("zlib-6", Codec::zlib(6)),
+            ("libdeflate-6", Codec::libdeflate(6)),
+            ("zstd--5", Codec::zstd(-5)),
+        ];
+        for (name, codec) in named {
+            assert_eq!((name.parse(), codec.to_string().as_str()), (Ok(codec), name));
+        }
+        assert_eq!((Codec::zstd(-5).kind(), Codec::zstd(-5).effort()), ("zstd", -5));
     }
 }

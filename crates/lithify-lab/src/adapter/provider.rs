@@ -1,18 +1,20 @@
 //! Who opens an engine: its name, what it can do, and the databases that it makes.
+//!
+//! An engine of ordered keys implements [`Provider::open`] alone: every other content has a form over
+//! ordered keys. One with tables, a graph or a language of its own replaces the method of that
+//! [`Content`], and refuses in [`Provider::can_hold`] what is not measured in it.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use super::allocator::Allocator;
+use super::codec::Codec;
+use super::graph::{self, GraphEngine};
 use super::settings::EngineSettings;
+use super::table::schema::Schema;
+use super::table::{TableEngine, ordered};
+use super::text::{self, OrderedText, TextEngine};
 use super::{Capabilities, Engine, EngineResult, SpaceSpec};
-use crate::adapter::codec::Codec;
-use crate::chunks::engine::{OrderedText, TextEngine};
-use crate::datasets::schema::Schema;
-use crate::keyvalue::SPACES;
-use crate::linkbench::{self, GraphEngine};
-use crate::run::allocator::Allocator;
-use crate::tables::engine::TableEngine;
-use crate::tables::ordered;
 
 /// Whether a workload begins transactions on the engine that it opens. Engines for which locks
 /// are a kind of database of their own open the plain one where nobody asks for them.
@@ -136,7 +138,7 @@ pub trait Provider: Send + Sync {
         directory: &Path,
         settings: &EngineSettings,
     ) -> EngineResult<Box<dyn TextEngine>> {
-        let engine = self.open(directory, settings, &SPACES, Transactions::Unneeded)?;
+        let engine = self.open(directory, settings, &text::SPACES, Transactions::Unneeded)?;
         Ok(Box::new(OrderedText::new(engine)))
     }
 
@@ -150,7 +152,7 @@ pub trait Provider: Send + Sync {
         directory: &Path,
         settings: &EngineSettings,
     ) -> EngineResult<Box<dyn GraphEngine>> {
-        let spaces = &linkbench::schema::SPACES;
+        let spaces = &graph::schema::SPACES;
         Ok(Box::new(self.open(directory, settings, spaces, Transactions::Needed)?))
     }
 

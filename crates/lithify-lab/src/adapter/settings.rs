@@ -136,9 +136,9 @@ impl EngineSettings {
             block_bytes: 4096,
             durability: DurabilityMode::Buffered,
             codec_level0: None,
-            codec_small: Codec::None,
-            codec_middle: Codec::Lz4,
-            codec_bottom: Codec::Zstd(1),
+            codec_small: Codec::NONE,
+            codec_middle: Codec::LZ4,
+            codec_bottom: Codec::zstd(1),
             direct_reads: false,
             options: BTreeMap::new(),
         }

@@ -1,11 +1,13 @@
 //! Amplification as a kind of run.
 
 use super::Workload;
-use super::{AmplificationJob, AmplificationRecord, measure, page, report};
+use super::{AmplificationPlan, AmplificationRecord, AmplificationSpec, measure, page, report};
 use crate::comparison::results::ResultSet;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
+use crate::kind::incomplete;
 use crate::run::RunError;
+use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -15,11 +17,24 @@ pub struct Amplification;
 impl Kind for Amplification {
     const NAME: &'static str = "amplification";
     const SCHEMA: u32 = 1;
+    type Plan = AmplificationPlan;
     type Record = AmplificationRecord;
-    type Job = AmplificationJob;
+    type Job = Job<AmplificationSpec>;
 
-    fn measure(job: &AmplificationJob, listener: Listener<'_>) -> Result<(), RunError> {
+    fn measure(job: &Job<AmplificationSpec>, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(
+        _plan: AmplificationPlan,
+        entries: Entries<AmplificationSpec>,
+    ) -> Result<AmplificationRecord, RunError> {
+        Ok(AmplificationRecord::new(entries))
+    }
+
+    fn fault(record: &AmplificationRecord) -> Option<String> {
+        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        incomplete(record.cells.len() - failed, record.cells.len())
     }
 
     fn started_unix_s(record: &AmplificationRecord) -> Option<u64> {

@@ -19,8 +19,11 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::counted::Counted;
-use super::{
-    AmplificationJob, AmplificationResult, AmplificationSpec, QueryCost, QueryKind, Workload,
+use super::{AmplificationResult, AmplificationSpec, QueryCost, QueryKind, Workload};
+use crate::adapter::graph::schema;
+use crate::adapter::graph::schema::{
+    LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
+    node_key,
 };
 use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
@@ -34,16 +37,13 @@ use crate::linkbench::control::RequestProgress;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
-use crate::linkbench::schema::{
-    LINK, LINK_SECONDARY, LINK_TYPE_FIRST, NODE, VISIBILITY_DEFAULT, link_key, list_prefix,
-    node_key,
-};
-use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle, schema};
+use crate::linkbench::{Control, Graph, GraphConfig, Profile, Progress, oracle};
 use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::random::Random;
 use crate::run::RunError;
+use crate::run::cells::Job;
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
@@ -67,9 +67,9 @@ const REQUESTS_PER_WRITE: u64 = 3;
 ///
 /// # Errors
 /// The engine's, or the result cannot be written.
-pub fn run_job(job: &AmplificationJob, listener: Listener<'_>) -> Result<(), RunError> {
+pub fn run_job(job: &Job<AmplificationSpec>, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
-    let result = measure(&job.spec, &job.data_directory, listener)?;
+    let result = measure(&job.cell, &job.data_directory, listener)?;
     write_json(&job.result_path, &result)
 }
 

@@ -1,7 +1,7 @@
 //! Read, write and space amplification: what the formulas predict and what is measured.
 //!
 //! Owns: the formulas ([`formulas`]); what is measured of one engine under one workload, in a
-//! process of its own ([`measure`]); the runner over engines and workloads; the tables ([`report`]).
+//! process of its own ([`measure`]); the plan over engines and workloads; the tables ([`report`]).
 //!
 //! A cell fills a database, waits until nothing is due, changes every row several times, waits
 //! again, and then reads: keys that are there, short ranges, keys that are not; each kind once with
@@ -10,7 +10,7 @@
 //! Promises: bytes of users are counted above the engine, in one place for all of them; a cell that
 //! fails costs its row only; a run that was stopped keeps its cells and goes on.
 //!
-//! Threads: [`Runner::run`] belongs to one thread; one client writes and reads.
+//! Threads: one client writes and reads.
 
 pub mod compared;
 mod counted;
@@ -21,21 +21,14 @@ pub mod page;
 pub mod report;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
-use crate::engines::registry;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
-use crate::run::progress::Announcer;
-use crate::run::progress::ProgressLine;
-use crate::run::store::note_seconds;
-use crate::run::{RunError, require_free};
+use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 
 /// What rows are changed how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,36 +81,6 @@ pub struct AmplificationSpec {
     pub seed: u64,
     /// Hash of the program.
     pub build: String,
-}
-
-impl AmplificationSpec {
-    /// Name of the cell and of its files.
-    pub fn id(&self) -> String {
-        format!("{}-{}", self.engine.name(), self.workload.name())
-    }
-
-    /// An upper estimate of what it needs on the disk, bytes.
-    pub fn disk_bytes(&self) -> u64 {
-        // A node with its links and counts has about 700 bytes.
-        let row_bytes = match self.workload {
-            Workload::LinkBench => 700,
-            Workload::Uniform | Workload::Zipf => self.key_bytes + self.value_bytes,
-        };
-        self.rows * row_bytes * 6 + (256 << 20)
-    }
-}
-
-/// What the measuring process is handed on its standard input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AmplificationJob {
-    /// What to do.
-    pub spec: AmplificationSpec,
-    /// Where the engine may write; exists and is empty.
-    pub data_directory: PathBuf,
-    /// Where the result goes.
-    pub result_path: PathBuf,
-    /// The process that waits for it.
-    pub parent: u32,
 }
 
 /// A kind of query.
@@ -224,130 +187,92 @@ pub struct AmplificationRecord {
 /// Name of the run, and of its files.
 pub const NAME: &str = "amplification";
 
-/// Where the results of the cells are.
-fn run_directory(results: &Path) -> PathBuf {
-    results.join("runs").join(NAME)
+impl AmplificationSpec {
+    /// Name of the cell and of its files.
+    pub fn id(&self) -> String {
+        format!("{}-{}", self.engine.name(), self.workload.name())
+    }
 }
 
-fn result_path(results: &Path, spec: &AmplificationSpec) -> PathBuf {
-    run_directory(results).join(format!("{}.json", spec.id()))
-}
+impl Cell for AmplificationSpec {
+    type Outcome = AmplificationResult;
 
-/// The result of an earlier run with the same description.
-pub fn find(results: &Path, spec: &AmplificationSpec) -> Option<AmplificationResult> {
-    let text = std::fs::read_to_string(result_path(results, spec)).ok()?;
-    let result: AmplificationResult = serde_json::from_str(&text).ok()?;
-    (result.spec == *spec).then_some(result)
-}
-
-/// Whatever was measured into `directory`, in the order of the names.
-pub(crate) fn collect(directory: &Path) -> AmplificationRecord {
-    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
-    paths.sort();
-    let cell = |path: PathBuf| {
-        let text = std::fs::read_to_string(path).ok()?;
-        let result: AmplificationResult = serde_json::from_str(&text).ok()?;
-        let spec = result.spec.clone();
-        Some(AmplificationCell { spec, result: Some(result), failure: None })
-    };
-    AmplificationRecord { cells: paths.into_iter().filter_map(cell).collect() }
-}
-
-/// How a run is done.
-pub struct Runner<'a> {
-    /// The cells.
-    pub specs: &'a [AmplificationSpec],
-    /// The program that measures one, with the arguments that make it the measuring process.
-    pub program: Program,
-    /// Where results go.
-    pub results: &'a Path,
-    /// Where engines keep their data meanwhile; beside the results when not given.
-    pub data: Option<&'a Path>,
-    /// Measure again what was measured.
-    pub fresh: bool,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
-
-impl Runner<'_> {
-    /// Measures every cell that was not measured yet; `None` when it was stopped.
-    ///
-    /// # Errors
-    /// Too little room on the disk, results that cannot be written. A cell that fails is no error.
-    pub fn run(
-        &self,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<AmplificationRecord>, RunError> {
-        let directory = run_directory(self.results);
-        for path in [directory.as_path()].into_iter().chain(self.data) {
-            std::fs::create_dir_all(path).map_err(|error| RunError::io(path, error))?;
-        }
-        let mut cells = Vec::new();
-        for spec in self.specs {
-            if self.interrupt.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let path = absolute(&result_path(self.results, spec))?;
-            let kept = find(self.results, spec).filter(|_| !self.fresh);
-            let cell = match kept {
-                Some(result) => {
-                    announcer.say(&format!("{}: measured already, kept", spec.id()));
-                    announcer.done(&spec.id(), None);
-                    AmplificationCell { spec: spec.clone(), result: Some(result), failure: None }
-                }
-                None => match self.measure(spec, &path, announcer)? {
-                    Some(cell) => cell,
-                    None => return Ok(None),
-                },
-            };
-            cells.push(cell);
-        }
-        Ok(Some(AmplificationRecord { cells }))
+    fn id(&self) -> String {
+        AmplificationSpec::id(self)
     }
 
-    fn measure(
-        &self,
-        spec: &AmplificationSpec,
-        result_path: &Path,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<AmplificationCell>, RunError> {
-        let id = spec.id();
-        let data = self.data.unwrap_or(self.results);
-        if registry::uses_disk(&spec.engine) {
-            require_free(data, spec.disk_bytes(), ", or take fewer --keys")?;
-        }
-        announcer.begin(&format!("{id}, {} rows", spec.rows));
-        let began = Instant::now();
-        let directory = DataDirectory::create(&data.join(format!("amp-{id}.data")))?;
-        let log_path = result_path.with_extension("log");
-        let job = AmplificationJob {
-            spec: spec.clone(),
-            data_directory: directory.engine_directory()?,
-            result_path: result_path.to_owned(),
-            parent: std::process::id(),
+    fn engine(&self) -> EngineName {
+        self.engine.clone()
+    }
+
+    fn is_result(&self, result: &AmplificationResult) -> bool {
+        result.spec == *self
+    }
+
+    fn faults(_result: &AmplificationResult) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn summary(result: &AmplificationResult) -> String {
+        format!("{} rows written", result.changes)
+    }
+}
+
+/// What is measured: engines under workloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AmplificationPlan {
+    /// The cells in the order in which they run.
+    pub cells: Vec<AmplificationSpec>,
+}
+
+impl RunPlan for AmplificationPlan {
+    type Cell = AmplificationSpec;
+    const SMALLER: &'static str = "take fewer --keys";
+
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn cells(&self) -> &[AmplificationSpec] {
+        &self.cells
+    }
+
+    /// An upper estimate.
+    fn needed_bytes(&self, cell: &AmplificationSpec) -> u64 {
+        // A node with its links and counts has about 700 bytes.
+        let row_bytes = match cell.workload {
+            Workload::LinkBench => 700,
+            Workload::Uniform | Workload::Zipf => cell.key_bytes + cell.value_bytes,
         };
-        let mut progress = |line: &ProgressLine| announcer.progress(line);
-        let files = JobFiles { result: result_path, log: &log_path };
-        let answer: Answer<AmplificationResult> =
-            run_for_result(&self.program, &job, &files, self.interrupt, &mut progress)?;
-        let (result, failure, end) = match answer {
-            Answer::Interrupted => {
-                announcer.end(&format!("{id}: stopped"));
-                return Ok(None);
-            }
-            Answer::Failed(why) => (None, Some(why.clone()), format!("{id}: failed: {why}")),
-            Answer::Result(result) => {
-                let end = format!("{id}: {} rows written", result.changes);
-                (Some(*result), None, end)
-            }
+        cell.rows * row_bytes * 6 + (256 << 20)
+    }
+}
+
+impl AmplificationPlan {
+    /// Whatever was measured into `directory`, in the order of the names; nothing where that is none.
+    pub(crate) fn measured(directory: &Path) -> Option<AmplificationPlan> {
+        let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+        paths.sort();
+        let cell = |path: PathBuf| {
+            let text = std::fs::read_to_string(path).ok()?;
+            let result: AmplificationResult = serde_json::from_str(&text).ok()?;
+            Some(result.spec)
         };
-        announcer.end(&end);
-        let seconds = began.elapsed().as_secs_f64();
-        if result.is_some() {
-            note_seconds(&run_directory(self.results), &id, seconds);
-        }
-        announcer.done(&id, Some(seconds));
-        Ok(Some(AmplificationCell { spec: spec.clone(), result, failure }))
+        let cells: Vec<AmplificationSpec> = paths.into_iter().filter_map(cell).collect();
+        (!cells.is_empty()).then_some(AmplificationPlan { cells })
+    }
+}
+
+impl AmplificationRecord {
+    /// A run with what became of its cells.
+    pub fn new(entries: Entries<AmplificationSpec>) -> AmplificationRecord {
+        let cell =
+            |Entry { cell, result, failure }| AmplificationCell { spec: cell, result, failure };
+        AmplificationRecord { cells: entries.cells.into_iter().map(cell).collect() }
     }
 }

@@ -173,7 +173,7 @@ mod tests {
             long_sum_us: 3_500,
         };
         assert_eq!(calls, expected);
-        let mut timer = CallTimer::new(Codec::Lz4, 2).expect("is made");
+        let mut timer = CallTimer::new(Codec::LZ4, 2).expect("is made");
         timer.call(&[b'x'; 1000]).expect("compresses");
         let calls = timer.finish();
         assert_eq!((calls.calls, calls.raw_bytes), (1, 1000));

@@ -6,9 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::engine::TextEngine;
 use super::spec::ChunkCell;
 use crate::adapter::settings::EngineSettings;
+use crate::adapter::text::TextEngine;
 use crate::engines::registry::open_text;
 use crate::meter::process::release_free_memory;
 use crate::run::RunError;

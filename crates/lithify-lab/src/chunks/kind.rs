@@ -1,13 +1,16 @@
 //! Chunks as a kind of run.
 
-use super::plan::ChunkPlan;
+use super::plan::{ChunkChoice, ChunkPlan};
 use super::spec::{ChunkCell, SCHEMA};
 use super::{csv, measure, page};
 use crate::comparison::results::ResultSet;
+use crate::experiment::{AnyExperiment, ChunkExperiment, WorkloadKind};
 use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, only_engine};
+use crate::kind::{Declared, Expanded, incomplete};
 use crate::run::RunError;
-use crate::run::cells::{Job, Run};
+use crate::run::cells::{Entries, Job, Run};
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -17,11 +20,23 @@ pub struct Chunks;
 impl Kind for Chunks {
     const NAME: &'static str = "chunks";
     const SCHEMA: u32 = SCHEMA;
+    type Plan = ChunkPlan;
     type Record = Run<ChunkPlan>;
     type Job = Job<ChunkCell>;
 
     fn measure(job: &Job<ChunkCell>, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(plan: ChunkPlan, entries: Entries<ChunkCell>) -> Result<Run<ChunkPlan>, RunError> {
+        Ok(Run::new(plan, entries))
+    }
+
+    fn fault(record: &Run<ChunkPlan>) -> Option<String> {
+        match record.plan.cells.len() - record.valid_cells() {
+            0 => (!record.is_complete()).then(|| record.problems().join("; ")),
+            _ => incomplete(record.valid_cells(), record.plan.cells.len()),
+        }
     }
 
     fn started_unix_s(record: &Run<ChunkPlan>) -> Option<u64> {
@@ -46,6 +61,35 @@ impl Kind for Chunks {
 
     fn name(record: &Run<ChunkPlan>) -> String {
         record.plan.name.clone()
+    }
+}
+
+impl Declared for Chunks {
+    const WORKLOAD: WorkloadKind = WorkloadKind::Chunks;
+    const FLAGS: &'static [&'static str] = &["--text"];
+    type Experiment = ChunkExperiment;
+
+    fn experiment(any: &AnyExperiment) -> Option<&ChunkExperiment> {
+        match any {
+            AnyExperiment::Chunks(experiment) => Some(experiment),
+            _ => None,
+        }
+    }
+
+    fn expand(
+        experiment: &ChunkExperiment,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Expanded<ChunkPlan>, ChoiceError> {
+        let choice = ChunkChoice {
+            scale: choice.scale.clone(),
+            arms: choice.arms.clone(),
+            engine: choice.engine.clone(),
+            repeats: choice.repeats,
+            text: choice.text.clone(),
+        };
+        let plan = ChunkPlan::expand(experiment, &choice, build)?;
+        Ok(Expanded { skipped: plan.skipped.clone(), plan })
     }
 }
 

@@ -17,10 +17,10 @@ use serde_json::Value as Json;
 
 use super::codec_calls::{CallTimer, Chunks, CodecCalls};
 use super::database::Database;
-use super::engine::{TextEngine, TextRow, TextVisitor, key_of};
 use super::row_reads::{RowReads, Sample};
 use super::spec::{ChunkCell, ChunkOutcome, HeldThread};
 use crate::adapter::settings::EngineSettings;
+use crate::adapter::text::{TextEngine, TextRow, TextVisitor, key_of};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
 use crate::engines::registry::find;
 use crate::meter::machine::Machine;

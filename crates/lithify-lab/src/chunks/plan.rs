@@ -13,7 +13,7 @@ use crate::experiment::chunks::{ChunkArm, ChunkExperiment, ChunkScale};
 use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, one_codec, override_with,
 };
-use crate::run::cells::{Entries, RunPlan};
+use crate::run::cells::{Entries, RunPlan, WorkloadPlan};
 use crate::run::rotated;
 
 /// What the command line chose.
@@ -54,10 +54,13 @@ pub struct ChunkPlan {
 
 impl RunPlan for ChunkPlan {
     type Cell = ChunkCell;
-    const KIND: WorkloadKind = WorkloadKind::Chunks;
 
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.scale)
     }
 
     fn cells(&self) -> &[ChunkCell] {
@@ -65,20 +68,8 @@ impl RunPlan for ChunkPlan {
     }
 
     /// Two databases and their logs at once, and what an engine reserves.
-    fn needed_bytes(cell: &ChunkCell) -> u64 {
+    fn needed_bytes(&self, cell: &ChunkCell) -> u64 {
         8 * cell.text_bytes + (256 << 20)
-    }
-
-    fn scale(&self) -> &str {
-        &self.scale
-    }
-
-    fn skipped(&self) -> &[String] {
-        &self.skipped
-    }
-
-    fn engine(cell: &ChunkCell) -> &EngineName {
-        &cell.engine
     }
 
     /// All engines read the same rows, each in its own way.
@@ -92,6 +83,10 @@ impl RunPlan for ChunkPlan {
             false => vec!["WRONG: rows as read differ between cells of one seed".to_owned()],
         }
     }
+}
+
+impl WorkloadPlan for ChunkPlan {
+    const KIND: WorkloadKind = WorkloadKind::Chunks;
 }
 
 /// The chosen arms, in the order of the experiment.

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{TextRow, TextSession, key_of};
 use crate::adapter::EngineResult;
+use crate::adapter::text::{TextRow, TextSession, key_of};
 use crate::latency::Latencies;
 
 /// Rows that are read, at most.
@@ -83,9 +83,9 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunks::engine::{OrderedText, TextEngine as _};
+    use crate::adapter::text::SPACES;
+    use crate::adapter::text::{OrderedText, TextEngine as _};
     use crate::engines::model::ModelEngine;
-    use crate::keyvalue::SPACES;
 
     #[test]
     fn a_sample_is_spread_and_notices_what_is_wrong() {

@@ -35,12 +35,12 @@ pub(crate) fn plan(arms: &[&str]) -> ChunkPlan {
 
 /// Stored share and milliseconds of a flush in chunks of 4 KiB: of larger ones both are smaller.
 fn of_codec(codec: Codec) -> (f64, f64) {
-    match codec {
-        Codec::None => (1.0, 10.0),
-        Codec::Lz4 => (0.60, 9.0),
-        Codec::Snappy => (0.62, 9.5),
-        Codec::Zlib(_) => (0.45, 60.0),
-        Codec::Zstd(effort) => (0.50 - 0.01 * f64::from(effort), 8.5 + f64::from(effort)),
+    match (codec.kind(), codec.effort()) {
+        ("none", _) => (1.0, 10.0),
+        ("lz4", 1) => (0.60, 9.0),
+        ("snappy", _) => (0.62, 9.5),
+        ("zlib", _) => (0.45, 60.0),
+        ("zstd", effort) => (0.50 - 0.01 * f64::from(effort), 8.5 + f64::from(effort)),
         _ => (0.5, 20.0),
     }
 }
@@ -49,15 +49,16 @@ fn of_codec(codec: Codec) -> (f64, f64) {
 pub(crate) fn outcome(cell: &ChunkCell) -> ChunkOutcome {
     let (share, flush_ms) = of_codec(cell.codec);
     let doublings = (cell.chunk_kib as f64 / 4.0).log2();
-    let smaller = match cell.codec {
-        Codec::None => 1.0,
-        Codec::Zstd(effort) => 1.0 - doublings * (0.04 + 0.002 * f64::from(effort)),
+    let kind = (cell.codec.kind(), cell.codec.effort());
+    let smaller = match kind {
+        ("none", _) => 1.0,
+        ("zstd", effort) => 1.0 - doublings * (0.04 + 0.002 * f64::from(effort)),
         _ => 1.0 - doublings * 0.04,
     };
-    let strong = matches!(cell.codec, Codec::Zlib(_) | Codec::Zstd(5..)) && cell.chunk_kib >= 64;
-    let scan_ms = match cell.codec {
-        Codec::Lz4 | Codec::Snappy => 20.0,
-        Codec::Zstd(1) => 60.0,
+    let strong = matches!(kind, ("zlib", _) | ("zstd", 5..)) && cell.chunk_kib >= 64;
+    let scan_ms = match kind {
+        ("lz4", 1) | ("snappy", _) => 20.0,
+        ("zstd", 1) => 60.0,
         _ => 30.0,
     } - doublings;
     // Two flushes, all of their time on a CPU.

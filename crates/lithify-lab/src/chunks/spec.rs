@@ -134,12 +134,16 @@ impl ChunkOutcome {
 impl Cell for ChunkCell {
     type Outcome = ChunkOutcome;
 
-    fn id(&self) -> &str {
-        &self.id
+    fn id(&self) -> String {
+        self.id.clone()
     }
 
-    fn of(outcome: &ChunkOutcome) -> &ChunkCell {
-        &outcome.cell
+    fn engine(&self) -> EngineName {
+        self.engine.clone()
+    }
+
+    fn is_result(&self, outcome: &ChunkOutcome) -> bool {
+        outcome.cell == *self
     }
 
     fn faults(outcome: &ChunkOutcome) -> Vec<String> {

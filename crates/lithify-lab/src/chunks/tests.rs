@@ -11,6 +11,8 @@ use crate::chunks::kind::Chunks;
 use crate::datasets::TextData;
 use crate::experiment::chunks::ChunkCheck;
 use crate::kind::{Kind, wide_text};
+use crate::records::AnyRecord;
+use crate::run::cells::Run;
 use crate::run::cells::read_run;
 use crate::run::store::write_files;
 
@@ -27,7 +29,7 @@ fn arms_are_codecs_in_chunks_and_rotate_over_repeats() {
     assert_eq!(cell.settings.block_bytes, 16 << 10);
     let codecs =
         [cell.settings.codec_small, cell.settings.codec_middle, cell.settings.codec_bottom];
-    assert_eq!(codecs, [Codec::Lz4; 3]);
+    assert_eq!(codecs, [Codec::LZ4; 3]);
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn one_flush_that_is_faster_beyond_noise_is_enough() {
         for of in figures.iter_mut() {
             match (of.arm.to_string().as_str(), of.arm.codec) {
                 ("lz4-4k", _) => of.flush_ms.mean = of_lz4_4k,
-                (_, Codec::Lz4 | Codec::Snappy) => of.flush_ms.mean = 20.0,
+                (_, Codec::LZ4 | Codec::SNAPPY) => of.flush_ms.mean = 20.0,
                 _ => {}
             }
         }
@@ -156,13 +158,10 @@ fn a_report_is_read_again_and_no_other_is() {
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     let name = "chunk-length-smoke-lithify";
     assert_eq!(names, [".txt", ".csv", ".html", ".json"].map(|end| format!("{name}{end}")));
-    let again = read_run::<ChunkPlan>(&files[3]).expect("reads").expect("is one");
-    assert_eq!(wide_text::<Chunks>(&again), text);
-    let other = read_run::<crate::tables::plan::TablePlan>(&files[3]).expect("reads");
-    assert!(other.is_none(), "it is of another kind");
-    assert!(read_run::<ChunkPlan>(&files[1]).expect("reads").is_none());
-    assert!(read_run::<ChunkPlan>(place.path()).expect("reads").is_none());
+    let again = AnyRecord::read(&files[3]).expect("reads");
+    assert_eq!(wide_text::<Chunks>(again.get::<Run<ChunkPlan>>().expect("is one")), text);
+    assert!(AnyRecord::read(&files[1]).is_err(), "figures are no record");
     std::fs::write(&files[3], "{\"kind\":\"chunks\"}").expect("writes");
-    let error = read_run::<ChunkPlan>(&files[3]).expect_err("is broken").to_string();
+    let error = AnyRecord::read(&files[3]).expect_err("is broken").to_string();
     assert!(error.contains(".json is no record of a run"), "{error}");
 }

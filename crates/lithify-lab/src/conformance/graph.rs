@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::{Failures, Subject, Verdict, same, text};
+use crate::adapter::graph::GraphEngine;
 use crate::engines::registry;
 use crate::linkbench::expected::Expected;
 use crate::linkbench::load::{self, LoadConfig};
 use crate::linkbench::request::{self, RequestConfig};
-use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Profile, oracle};
+use crate::linkbench::{Control, Graph, GraphConfig, Profile, oracle};
 
 /// Nodes of the graph.
 const NODES: u64 = 2_000;

@@ -1,7 +1,7 @@
 //! What every engine of text has to do alike.
 
 use super::{Failures, Verdict, same, text as told};
-use crate::chunks::engine::TextEngine;
+use crate::adapter::text::TextEngine;
 
 /// A line that no text has.
 const BYTES: &[u8] = &[0, 0xff, b'\n', 0xc3, 0x28];

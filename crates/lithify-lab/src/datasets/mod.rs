@@ -1,8 +1,8 @@
 //! Data for workloads over tables and text: generated, fetched, or the user's own.
 //!
-//! Owns: the shapes of tables with the encoding of their rows ([`schema`]), the generators of rows
-//! (`page_counts`, `wide`) and of text (`actors`), real data out of published packages
-//! ([`packages`]) and as rows (`recorded`), and all of them by name ([`TableData`], [`TextData`]).
+//! Owns: the shapes of tables (as [`Schema`]), the generators of their rows (`page_counts`, `wide`)
+//! and of text (`actors`), real data out of published packages ([`packages`]) and as rows
+//! (`recorded`), and all of them by name ([`TableData`], [`TextData`]).
 //!
 //! Promises: generated data are a function of seed and size, in memory that does not grow with
 //! the size; any row can be had by its number. Rows come in the order of their primary keys, which
@@ -15,7 +15,6 @@ mod actors;
 pub mod packages;
 mod page_counts;
 mod recorded;
-pub mod schema;
 mod text;
 mod wide;
 mod words;
@@ -29,7 +28,7 @@ pub use page_counts::PageCounts;
 pub use text::{Lines, TextData};
 pub use wide::Wide;
 
-use schema::{Aggregation, Answer, Query, Row, Schema, Value};
+use crate::adapter::table::schema::{Aggregation, Answer, Query, Row, Schema, Value};
 
 /// Why data cannot be had. One line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Page counts of an encyclopedia: a row per page and hour, sorted by day and hour, with a long
 //! title of which every second is percent-escaped.
 
-use super::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 use super::words::Vocabulary;
 use super::{Table, set_text};
+use crate::adapter::table::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 use crate::random::Random;
 
 /// The days that the rows are spread over.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 use super::{DataError, Table, page_counts};
+use crate::adapter::table::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 
 /// Rows that were read.
 enum Rows {

@@ -8,7 +8,7 @@
 //! zeros, three tenths small whole numbers, three tenths floats.
 
 use super::Table;
-use super::schema::{Column, Kind, Query, Range, Row, Schema, Value};
+use crate::adapter::table::schema::{Column, Kind, Query, Range, Row, Schema, Value};
 use crate::random::Random;
 
 const COLUMNS: usize = 134;

@@ -12,10 +12,11 @@ use std::time::Instant;
 
 use super::oracle::{Checkpoint, ReadSum, row_hash};
 use super::rate::RateLimit;
-use super::spec::{Benchmark, DbSpec};
+use super::spec::DbSpec;
 use super::stream::KeyStream;
 use crate::adapter::{Engine, EngineError, EngineResult, ScanRange, Session, WriteBatch};
 use crate::keyvalue::SPACE;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::keyvalue::entries::{Key, Values};
 use crate::keyvalue::samples::{Count, counts};
 use crate::keyvalue::timeline::Trace;

@@ -1,7 +1,7 @@
 //! The figures of loops, to be set beside those of another run.
 
 use super::figures::{METRICS, measured};
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use super::spec::{DbResult, Role};
 use crate::comparison::collect::{machine, subject};
 use crate::comparison::results::ResultSet;

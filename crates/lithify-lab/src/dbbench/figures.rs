@@ -3,7 +3,7 @@
 //! Everything here is seen from outside the engine (clients, process, directory), but for the
 //! share of the time in which writers were slowed and the live bytes: these only the engine knows.
 
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use super::spec::{DbResult, Role, StepResult};
 use crate::adapter::codec::Ladder;
 use crate::report::days;

@@ -5,7 +5,7 @@
 
 use super::figures::{LIVE_PEAK, METRICS, Metric, Series, metric};
 use super::judged::Judgements;
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use super::spec::{DbSpec, StepResult};
 use crate::adapter::EngineName;
 use crate::report::floors::Cell;

@@ -2,7 +2,7 @@
 //! ladder of codecs, the first engine against each of the others.
 
 use super::figures::{METRICS, Series};
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use crate::report::paired::{Basis, Comparison, Family, Findings};
 
 /// The judged figures of a run.

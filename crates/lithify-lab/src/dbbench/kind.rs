@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::runner::DbPlan;
-use super::runner::{DbRecord, shortened};
+use super::plan::DbPlan;
+use super::plan::{DbRecord, shortened};
 use super::spec::Role;
-use super::spec::{DbJob, SCHEMA};
+use super::spec::{DbCell, DbJob, SCHEMA};
 use super::{measure, page, report};
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
-use crate::run::allocator::Allocator;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 use lithify_report::Report;
@@ -23,11 +24,23 @@ pub struct DbBench;
 impl Kind for DbBench {
     const NAME: &'static str = "dbbench";
     const SCHEMA: u32 = SCHEMA;
+    type Plan = DbPlan;
     type Record = DbRecord;
     type Job = DbJob;
 
     fn measure(job: &DbJob, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(plan: DbPlan, entries: Entries<DbCell>) -> Result<DbRecord, RunError> {
+        Ok(DbRecord::new(plan, entries))
+    }
+
+    fn fault(record: &DbRecord) -> Option<String> {
+        match record.problems().len() {
+            0 => None,
+            count => Some(format!("{count} checks failed; see Checks in the report")),
+        }
     }
 
     fn started_unix_s(record: &DbRecord) -> Option<u64> {

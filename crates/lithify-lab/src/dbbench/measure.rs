@@ -18,8 +18,8 @@ use super::clients::{ClientEnd, Ends, Loop, client_seed, key_stream, threads};
 use super::histogram::Distribution;
 use super::oracle::{self, Presence};
 use super::spec::{
-    Benchmark, CallResult, DbCell, DbJob, DbResult, DbSpec, Interval, OperationLatency, Step,
-    StepResult, ThreadCpu,
+    CallResult, DbCell, DbJob, DbResult, DbSpec, Interval, OperationLatency, Step, StepResult,
+    ThreadCpu,
 };
 use super::step::StepSpec;
 use crate::adapter::provider::Transactions;
@@ -28,6 +28,7 @@ use crate::adapter::{Engine, EngineName, EngineStatistics};
 use crate::engines::null::{NullEngine, NullSpace};
 use crate::engines::registry::{open_spaces, stores, uses_disk};
 use crate::keyvalue::SPACES;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::keyvalue::samples::{Sample, Sampler, sum};
 use crate::keyvalue::timeline::{Throughput, Trace};
 use crate::latency::{Latencies, LatencySummary};

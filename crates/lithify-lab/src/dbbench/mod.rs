@@ -3,7 +3,7 @@
 //! Owns: what a run does ([`spec`]), its steps as they are written ([`step`]) and the names of
 //! whole sequences ([`sequence`]), the random
 //! numbers (`stream`), the loops of the clients (`clients`), the measuring process ([`measure`]),
-//! what must be found ([`oracle`]), the pairs and their repeats ([`runner`]), the figures
+//! what must be found ([`oracle`]), the pairs and their repeats ([`plan`]), the figures
 //! ([`figures`]), what they are held against ([`floors`]), the reports ([`report`]), and what the
 //! original printed beside them ([`original`]).
 //!
@@ -11,7 +11,7 @@
 //! original's and write the same values; a sequence runs over one database in one process, which
 //! nothing else shares; what was read is counted and summed, and engines are compared by it.
 //!
-//! Threads: [`runner::Runner::run`] belongs to one thread; the measuring process has one thread
+//! Threads: [`crate::run::cells::PlanRunner::run`] belongs to one thread; the measuring process has one thread
 //! per client and one that samples every second. Does not know experiments and arms.
 
 mod clients;
@@ -25,10 +25,10 @@ pub mod measure;
 pub mod oracle;
 pub mod original;
 pub mod page;
+pub mod plan;
 mod rate;
 pub(crate) mod ratios;
 pub mod report;
-pub mod runner;
 pub mod sequence;
 pub mod spec;
 pub mod step;

@@ -12,10 +12,11 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{Benchmark, DbResult, DbSpec, StepResult};
+use super::spec::{DbResult, DbSpec, StepResult};
 use super::stream::KeyStream;
 use crate::adapter::{Engine, EngineResult, ScanRange};
 use crate::keyvalue::SPACE;
+use crate::keyvalue::benchmark::Benchmark;
 
 /// Which keys are in a database.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! numbers of found keys can be wrong; times are shown and judged by nobody.
 
 use super::figures::{Series, metric};
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 use super::spec::StepResult;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, table};

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::figures::{METRICS, Measured, Metric, measured, metric};
 use super::judged::Judgements;
-use super::runner::{DbRecord, foreign_percent};
+use super::plan::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use super::{oracle, trees};
 use crate::adapter::codec::Ladder;

@@ -6,8 +6,8 @@
 
 use std::str::FromStr;
 
-use super::spec::Benchmark;
 use super::step::{StepError, StepSpec};
+use crate::keyvalue::benchmark::Benchmark;
 
 /// What the script lets the writer beside readers write, bytes per second.
 const WRITER_BYTES_PER_S: u64 = 2 << 20;

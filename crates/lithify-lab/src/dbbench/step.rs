@@ -8,8 +8,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{Benchmark, DbSpec};
+use super::spec::DbSpec;
 use crate::adapter::settings::DurabilityMode;
+use crate::keyvalue::benchmark::Benchmark;
 
 /// A benchmark with the settings that it has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 
 use super::figures::{METRICS, Metric, Series, metric};
 use super::judged::Judgements;
-use super::runner::DbRecord;
+use super::plan::DbRecord;
 
 use crate::adapter::EngineName;
 use crate::report::better_of::{Group, against, groups};

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::runner::DbRecord;
-use super::spec::{Benchmark, DbCell, DbResult, Role, Step, StepResult};
+use super::plan::DbRecord;
+use super::spec::{DbCell, DbResult, Role, Step, StepResult};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
+use crate::keyvalue::benchmark::Benchmark;
 use crate::report::days;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};

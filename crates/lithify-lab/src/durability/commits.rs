@@ -24,7 +24,8 @@ impl CommitFigures {
     }
 }
 
-/// Lets so many writers commit in that mode for the time, in an empty database in `directory`.
+/// Lets so many writers commit in that mode for the time, in an empty database in `directory`. `tick`
+/// hears of every second.
 ///
 /// # Errors
 /// The engine's.
@@ -33,6 +34,7 @@ pub fn measure(
     mode: Mode,
     writers: u64,
     directory: &Path,
+    tick: &dyn Fn(u64),
 ) -> Result<CommitFigures, RunError> {
     let (db, family) = open(directory, World::posix(), mode, BACKGROUND_THREADS)?;
     let witness = Witness::new(&vec![0; writers as usize], false);
@@ -41,7 +43,12 @@ pub fn measure(
     let latencies = thread::scope(|scope| {
         let work = scope.spawn(|| run(&family, &witness, spec.value_bytes, false, &stop));
         let end = Duration::from_secs_f64(spec.seconds);
+        let mut told_s = 0;
         while start.elapsed() < end && !stop.load(Ordering::SeqCst) {
+            if start.elapsed().as_secs() > told_s {
+                told_s = start.elapsed().as_secs();
+                tick(told_s);
+            }
             thread::sleep(Duration::from_millis(5).min(end.saturating_sub(start.elapsed())));
         }
         stop.store(true, Ordering::SeqCst);

@@ -17,8 +17,7 @@ use super::writers::{self, Witness};
 use super::{Crash, DurabilitySpec, LossFigures, Mode, open};
 use crate::random::Random;
 use crate::run::RunError;
-use crate::run::progress::Announcer;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 
 /// Cuts of one life: the database of a life grows without a bound otherwise.
 const CUTS_PER_LIFE: u64 = 10;
@@ -33,29 +32,25 @@ fn world(files: &MemoryFileSystem) -> World {
     World { files: Arc::new(files.clone()), environment: Arc::new(PosixEnvironment) }
 }
 
-/// The power cuts of one mode; `None` when the run was stopped.
+/// The power cuts of one mode.
 ///
 /// # Errors
 /// The engine's.
 pub fn measure(
     spec: &DurabilitySpec,
     mode: Mode,
-    interrupt: &AtomicBool,
-    announcer: &mut dyn Announcer,
-) -> Result<Option<LossFigures>, RunError> {
+    listener: Listener<'_>,
+) -> Result<LossFigures, RunError> {
     let mut random = Random::new(spec.seed, 100 + mode as u64);
     let mut tally = Tally::new(LossFigures::new(mode, Crash::PowerCut));
     let mut done = 0;
     while done < spec.cuts {
-        if interrupt.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
         let cuts = CUTS_PER_LIFE.min(spec.cuts - done);
         live(spec, mode, cuts, &mut random, &mut tally)?;
         done += cuts;
-        announcer.progress(&ProgressLine::of_progress("cuts", [done, spec.cuts], "cuts", 0));
+        listener(&ProgressLine::of_progress("cuts", [done, spec.cuts], "cuts", 0));
     }
-    Ok(Some(tally.finish()))
+    Ok(tally.finish())
 }
 
 /// One life of the writers, with its cuts.
@@ -121,15 +116,6 @@ fn cut_and_count(
 mod tests {
     use super::*;
 
-    struct Silent;
-
-    impl Announcer for Silent {
-        fn say(&mut self, _: &str) {}
-        fn begin(&mut self, _: &str) {}
-        fn progress(&mut self, _: &ProgressLine) {}
-        fn end(&mut self, _: &str) {}
-    }
-
     fn cuts_in(mode: Mode) -> LossFigures {
         let spec = DurabilitySpec {
             writers: vec![],
@@ -141,7 +127,7 @@ mod tests {
             seed: 7,
             build: String::new(),
         };
-        measure(&spec, mode, &AtomicBool::new(false), &mut Silent).unwrap().unwrap()
+        measure(&spec, mode, &|_| {}).unwrap()
     }
 
     #[test]

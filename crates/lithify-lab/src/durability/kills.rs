@@ -15,14 +15,12 @@ use lithify::fs::World;
 use serde::{Deserialize, Serialize};
 
 use super::writers::{self, Counts, Witness};
-use super::{Crash, LossFigures, Mode, Runner, open};
+use super::{Crash, DurabilitySpec, LossFigures, Mode, open};
 use crate::random::Random;
 use crate::report::figures::Spread;
 use crate::run::RunError;
 use crate::run::memory_limit::{self, Controller};
-use crate::run::process::end_with_parent;
-use crate::run::process::{DataDirectory, JobEnd, absolute, run_job as run_process};
-use crate::run::progress::Announcer;
+use crate::run::process::{JobEnd, Program, absolute, end_with_parent, run_job as run_process};
 use crate::run::progress::Listener;
 use crate::run::progress::ProgressLine;
 
@@ -80,61 +78,59 @@ pub fn run_job(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
     Err(RunError::new("nobody killed this process"))
 }
 
-impl Runner<'_> {
-    /// The kills of one mode; `None` when the run was stopped.
-    pub(super) fn kill(
-        &self,
-        mode: Mode,
-        data: &Path,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<LossFigures>, RunError> {
-        let directory = DataDirectory::create(&data.join("durability-kills.data"))?;
-        let group = match self.spec.memory_limit_mib {
-            Some(limit_mib) => Some(Controller::find()?.create(limit_mib << 20)?),
-            None => None,
-        };
-        let database = directory.engine_directory()?;
-        let mut job = KillJob {
-            mode,
-            value_bytes: self.spec.value_bytes,
-            first: vec![0; WRITERS],
-            witness_path: absolute(&database.with_file_name("witness"))?,
-            directory: database,
-            memory_group: group.as_ref().map(|group| group.path().to_owned()),
-            parent: std::process::id(),
-        };
-        let mut random = Random::new(self.spec.seed, mode as u64);
-        let mut tally = Tally::new(LossFigures::new(mode, Crash::ProcessEnd));
-        for kill in 0..self.spec.kills {
-            let life = Duration::from_millis(1 + random.below(LIFE_MS_MAX));
-            if !self.live_and_die(&job, life)? {
-                return Ok(None);
-            }
-            let before = Witness::read(&job.witness_path)?;
-            let first = std::mem::take(&mut job.first);
-            job.first = tally.count(&job, &first, &before)?;
-            let done = [kill + 1, self.spec.kills];
-            announcer.progress(&ProgressLine::of_progress("kills", done, "kills", 0));
-        }
-        Ok(Some(tally.finish()))
+/// The kills of one mode. `directory` exists and is empty.
+///
+/// # Errors
+/// The engine's, memory that cannot be limited, a process that ended by itself.
+pub(super) fn measure(
+    spec: &DurabilitySpec,
+    mode: Mode,
+    program: &Program,
+    directory: &Path,
+    listener: Listener<'_>,
+) -> Result<LossFigures, RunError> {
+    let group = match spec.memory_limit_mib {
+        Some(limit_mib) => Some(Controller::find()?.create(limit_mib << 20)?),
+        None => None,
+    };
+    let mut job = KillJob {
+        mode,
+        value_bytes: spec.value_bytes,
+        first: vec![0; WRITERS],
+        witness_path: absolute(&directory.join("witness"))?,
+        directory: absolute(&directory.join("db"))?,
+        memory_group: group.as_ref().map(|group| group.path().to_owned()),
+        parent: std::process::id(),
+    };
+    std::fs::create_dir(&job.directory).map_err(|error| RunError::io(&job.directory, error))?;
+    let mut random = Random::new(spec.seed, mode as u64);
+    let mut tally = Tally::new(LossFigures::new(mode, Crash::ProcessEnd));
+    for kill in 0..spec.kills {
+        let life = Duration::from_millis(1 + random.below(LIFE_MS_MAX));
+        live_and_die(program, &job, life)?;
+        let before = Witness::read(&job.witness_path)?;
+        let first = std::mem::take(&mut job.first);
+        job.first = tally.count(&job, &first, &before)?;
+        let done = [kill + 1, spec.kills];
+        listener(&ProgressLine::of_progress("kills", done, "kills", 0));
     }
+    Ok(tally.finish())
+}
 
-    /// Starts a child and kills it so long after it began to work; false if the run was stopped.
-    fn live_and_die(&self, job: &KillJob, life: Duration) -> Result<bool, RunError> {
-        let log = job.witness_path.with_file_name("log");
-        let killed = AtomicBool::new(false);
-        let mut began: Option<Instant> = None;
-        let mut listen = |_: &ProgressLine| {
-            let is_over = began.get_or_insert_with(Instant::now).elapsed() >= life;
-            if is_over || self.interrupt.load(Ordering::Relaxed) {
-                killed.store(true, Ordering::Relaxed);
-            }
-        };
-        match run_process(&self.program, job, &log, &killed, &mut listen)? {
-            JobEnd::Interrupted => Ok(!self.interrupt.load(Ordering::Relaxed)),
-            JobEnd::Failed(why) => Err(RunError::new(format!("the process to be killed: {why}"))),
-            JobEnd::Succeeded => Err(RunError::new("the process to be killed ended by itself")),
+/// Starts a child and kills it so long after it began to work.
+fn live_and_die(program: &Program, job: &KillJob, life: Duration) -> Result<(), RunError> {
+    let log = job.witness_path.with_file_name("log");
+    let killed = AtomicBool::new(false);
+    let mut began: Option<Instant> = None;
+    let mut listen = |_: &ProgressLine| {
+        if began.get_or_insert_with(Instant::now).elapsed() >= life {
+            killed.store(true, Ordering::Relaxed);
         }
+    };
+    match run_process(program, job, &log, &killed, &mut listen)? {
+        JobEnd::Interrupted => Ok(()),
+        JobEnd::Failed(why) => Err(RunError::new(format!("the process to be killed: {why}"))),
+        JobEnd::Succeeded => Err(RunError::new("the process to be killed ended by itself")),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Durability as a kind of run.
 
-use super::kills::{self, KillJob};
+use super::KIND;
+use super::measure::{self, DurabilityJob};
+use super::plan::{DurabilityPlan, ModeCell};
 use super::{DurabilityRecord, page};
 use crate::comparison::results::ResultSet;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -13,13 +16,28 @@ use lithify_report::Report;
 pub struct Durability;
 
 impl Kind for Durability {
-    const NAME: &'static str = "durability";
+    const NAME: &'static str = KIND;
     const SCHEMA: u32 = 1;
+    type Plan = DurabilityPlan;
     type Record = DurabilityRecord;
-    type Job = KillJob;
+    type Job = DurabilityJob;
 
-    fn measure(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
-        kills::run_job(job, listener)
+    fn measure(job: &DurabilityJob, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn record(
+        plan: DurabilityPlan,
+        entries: Entries<ModeCell>,
+    ) -> Result<DurabilityRecord, RunError> {
+        DurabilityRecord::new(plan, entries)
+    }
+
+    fn fault(record: &DurabilityRecord) -> Option<String> {
+        match record.violations().len() {
+            0 => None,
+            broken => Some(format!("{broken} promises were broken; see the report")),
+        }
     }
 
     fn started_unix_s(record: &DurabilityRecord) -> Option<u64> {

@@ -11,7 +11,8 @@
 //!   ([`cuts`]).
 //!
 //! [`commits`] measures rate and latency of commits on the real file system, by mode and number of
-//! writers. [`writers`] is the workload of all three, [`report`] the tables.
+//! writers. [`measure`] does all of it in one mode, which is a cell. [`writers`] is the workload of all
+//! three, [`report`] the tables.
 //!
 //! Promises: what was acknowledged or seen is counted before the crash, never after it; a hole in
 //! the order of a writer's commits, and a loss that the mode forbids, is a violation.
@@ -21,13 +22,13 @@ pub mod compared;
 pub mod cuts;
 pub mod kills;
 pub mod kind;
+pub mod measure;
 pub mod page;
+pub mod plan;
 pub mod report;
 pub mod writers;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::path::Path;
 
 use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
@@ -35,11 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencySummary;
 use crate::meter::machine::Machine;
-use crate::meter::unix_seconds;
-use crate::run::process::{DataDirectory, Program};
-use crate::run::progress::Announcer;
-use crate::run::store::{Store, note_seconds, write_json};
-use crate::run::{RunError, require_free};
+use crate::run::RunError;
 
 /// Time between two syncs of [`Mode::Interval`], milliseconds.
 pub const INTERVAL_MS: u32 = 50;
@@ -198,7 +195,7 @@ impl LossFigures {
 
     /// What `docs/durability.md` forbids and was found.
     pub fn violation(&self) -> Option<String> {
-        let place = || format!("{}, {}", self.mode.name(), report::crash_name(self.crash));
+        let place = || format!("{}, {}", self.mode.name(), crash_name(self.crash));
         if self.holes > 0 {
             return Some(format!("{}: holes after {} crashes", place(), self.holes));
         }
@@ -233,6 +230,14 @@ pub struct DurabilityRecord {
     pub losses: Vec<LossFigures>,
 }
 
+/// What a crash is called.
+pub fn crash_name(crash: Crash) -> &'static str {
+    match crash {
+        Crash::ProcessEnd => "process killed",
+        Crash::PowerCut => "power cut",
+    }
+}
+
 impl DurabilityRecord {
     /// Promises that were broken.
     pub fn violations(&self) -> Vec<String> {
@@ -260,124 +265,8 @@ pub(crate) fn open(
     Ok((db, family))
 }
 
+/// The name of this kind of run, which the processes to be killed are told too.
+const KIND: &str = "durability";
+
 /// Name of the run, and of its files.
 pub const NAME: &str = "durability-lithify";
-
-/// Free disk that a run needs.
-pub const NEEDED_BYTES: u64 = 4 << 30;
-
-/// What was found in one mode, kept beside the run's report.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ModeResult {
-    /// What was done.
-    spec: DurabilitySpec,
-    /// When it began, seconds since 1970.
-    started_unix_s: u64,
-    /// By number of writers.
-    commits: Vec<CommitFigures>,
-    /// By crash.
-    losses: Vec<LossFigures>,
-}
-
-fn result_path(results: &Path, mode: Mode) -> PathBuf {
-    results.join("runs").join(NAME).join(format!("{}.json", mode.name()))
-}
-
-/// What an earlier run with the same description found in a mode.
-pub fn find(results: &Path, spec: &DurabilitySpec, mode: Mode) -> Option<ModeResult> {
-    let text = std::fs::read_to_string(result_path(results, mode)).ok()?;
-    let result: ModeResult = serde_json::from_str(&text).ok()?;
-    (result.spec == *spec).then_some(result)
-}
-
-/// How a run is done.
-pub struct Runner<'a> {
-    /// What to do.
-    pub spec: &'a DurabilitySpec,
-    /// The program that is killed, with the arguments that make it [`kills::run_job`].
-    pub program: Program,
-    /// Where results go, and the databases meanwhile when `data` is not given.
-    pub results: &'a Path,
-    /// Where the databases are meanwhile.
-    pub data: Option<&'a Path>,
-    /// Measure again what was measured.
-    pub fresh: bool,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
-
-impl Runner<'_> {
-    /// Does all of it that was not done before, mode by mode; `None` when it was stopped.
-    ///
-    /// # Errors
-    /// Too little room on the disk, an engine that failed, a child that ended by itself.
-    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<DurabilityRecord>, RunError> {
-        let store = Store::open(self.results, NAME)?;
-        let data = self.data.unwrap_or(self.results);
-        std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        require_free(data, NEEDED_BYTES, ", or take another --data")?;
-        let mut record = DurabilityRecord {
-            spec: self.spec.clone(),
-            started_unix_s: None,
-            machine: Machine::describe(data),
-            engine_name: format!("lithify {}", env!("CARGO_PKG_VERSION")),
-            commits: Vec::new(),
-            losses: Vec::new(),
-        };
-        for mode in Mode::ALL {
-            let found = match find(self.results, self.spec, mode).filter(|_| !self.fresh) {
-                Some(found) => {
-                    announcer.say(&format!("{}: measured already, kept", mode.name()));
-                    announcer.done(mode.name(), None);
-                    found
-                }
-                None => {
-                    let began = Instant::now();
-                    let Some(found) = self.mode(mode, data, announcer)? else { return Ok(None) };
-                    write_json(&result_path(self.results, mode), &found)?;
-                    let seconds = began.elapsed().as_secs_f64();
-                    note_seconds(store.directory(), mode.name(), seconds);
-                    announcer.done(mode.name(), Some(seconds));
-                    found
-                }
-            };
-            let first = record.started_unix_s.get_or_insert(found.started_unix_s);
-            *first = found.started_unix_s.min(*first);
-            record.commits.extend(found.commits);
-            record.losses.extend(found.losses);
-        }
-        Ok(Some(record))
-    }
-
-    /// Everything in one mode; `None` when it was stopped.
-    fn mode(
-        &self,
-        mode: Mode,
-        data: &Path,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<ModeResult>, RunError> {
-        let started_unix_s = unix_seconds();
-        let mut commits = Vec::new();
-        for writers in &self.spec.writers {
-            if self.interrupt.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            announcer.begin(&format!("commits-{}-{writers}, writers on real files", mode.name()));
-            let directory = DataDirectory::create(&data.join("durability-commits.data"))?;
-            let figures =
-                commits::measure(self.spec, mode, *writers, &directory.engine_directory()?)?;
-            announcer.end(&format!("{:.0} commits/s", figures.rate()));
-            commits.push(figures);
-        }
-        announcer.begin(&format!("kills-{}, a process killed at random", mode.name()));
-        let Some(killed) = self.kill(mode, data, announcer)? else { return Ok(None) };
-        announcer.end(&report::line(&killed));
-        announcer.begin(&format!("cuts-{}, power cut at random", mode.name()));
-        let Some(cut) = cuts::measure(self.spec, mode, self.interrupt, announcer)? else {
-            return Ok(None);
-        };
-        announcer.end(&report::line(&cut));
-        let (spec, losses) = (self.spec.clone(), vec![killed, cut]);
-        Ok(Some(ModeResult { spec, started_unix_s, commits, losses }))
-    }
-}

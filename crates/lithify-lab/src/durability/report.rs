@@ -1,16 +1,10 @@
 //! The tables: what crashes took, and what commits cost.
 
 use super::{CommitFigures, Crash, INTERVAL_MS, Loss, LossFigures, Mode};
+
+use super::crash_name;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
-
-/// What a crash is called.
-pub fn crash_name(crash: Crash) -> &'static str {
-    match crash {
-        Crash::ProcessEnd => "process killed",
-        Crash::PowerCut => "power cut",
-    }
-}
 
 /// What the documentation promises of writes that were seen and of acknowledged ones.
 pub(crate) fn promise(mode: Mode, crash: Crash) -> String {

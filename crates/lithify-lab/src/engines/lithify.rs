@@ -28,7 +28,7 @@ pub fn capabilities() -> Capabilities {
         multi_get: true,
         ordered_scan: true,
         codec_per_level: true,
-        codecs: Codec::KINDS.map(str::to_owned).into(),
+        codecs: Codec::kinds().map(str::to_owned).collect(),
         block_size: true,
         durability: DurabilityMode::ALL.map(|mode| mode.name().to_owned()).into(),
         own_statistics: true,

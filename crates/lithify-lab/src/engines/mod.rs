@@ -2,8 +2,9 @@
 //!
 //! [`lithify`] is the engine of this project, [`null`] calibrates the driver, [`model`] is the
 //! reference for tests, [`external_lock`] lends transactions to engines that have none,
-//! [`plain_deletes`] takes single deletes from engines that have them, and [`elsewhere`] names those
-//! that a program was built without. [`registry`] opens them by name. `slow_files` is a slower device for Lithify.
+//! [`plain_deletes`] takes single deletes from engines that have them, and [`elsewhere`] names
+//! those that a program was built without. [`registry`] opens them by name. `slow_files` is a
+//! slower device for Lithify.
 
 pub mod elsewhere;
 pub mod external_lock;

@@ -4,6 +4,10 @@
 //! share, so that the driver generates its arguments, encodes keys and values, decodes answers
 //! and books latencies exactly as over a real engine. Writes are accepted and forgotten.
 
+use crate::adapter::graph::schema::{
+    COUNT_KEY_BYTES, CountRow, LINK_KEY_BYTES, LINK_TYPE_FIRST, Link, NODE_KEY_BYTES, NODE_TYPE,
+    NodeRow, SECONDARY_KEY_BYTES, VISIBILITY_DEFAULT,
+};
 use crate::adapter::{
     BatchOp, Capabilities, Engine, EngineResult, EngineStatistics, RowVisitor, ScanRange, Session,
     SpaceId, WriteBatch,
@@ -32,6 +36,40 @@ impl NullEngine {
     /// An engine that answers as `spaces` says.
     pub fn new(spaces: Vec<NullSpace>) -> Self {
         NullEngine { spaces }
+    }
+
+    /// An engine with sample rows of the graph of LinkBench: about the mean sizes, hit rates and
+    /// rows per list of a loaded one.
+    pub fn of_graph() -> Self {
+        let data = [b'x'; 210];
+        let mut node = Vec::new();
+        let row = NodeRow { node_type: NODE_TYPE, version: 1, time_s: 1, data: &data };
+        row.encode(&mut node);
+        let sample = Link {
+            id1: 1,
+            link_type: LINK_TYPE_FIRST,
+            id2: 1,
+            visibility: VISIBILITY_DEFAULT,
+            version: 0,
+            time_ms: 1,
+            data: &data[..13],
+        };
+        let (mut link, mut secondary, mut count) = (Vec::new(), Vec::new(), Vec::new());
+        sample.encode(&mut link);
+        sample.encode_secondary(&mut secondary);
+        CountRow { count: 3, time_ms: 1, version: 1 }.encode(&mut count);
+        let space = |key_bytes, value, hits_of_256, scan_rows| NullSpace {
+            key_bytes,
+            value,
+            hits_of_256,
+            scan_rows,
+        };
+        NullEngine::new(vec![
+            space(NODE_KEY_BYTES, node, 250, 1),
+            space(LINK_KEY_BYTES, link, 128, 1),
+            space(SECONDARY_KEY_BYTES, secondary, 256, 6),
+            space(COUNT_KEY_BYTES, count, 200, 1),
+        ])
     }
 }
 

@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
+use crate::adapter::graph::GraphEngine;
 use crate::adapter::provider::{Content, Provider, Transactions};
 use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
+use crate::adapter::table::TableEngine;
+use crate::adapter::table::schema::Schema;
+use crate::adapter::text::TextEngine;
 use crate::adapter::{Capabilities, Engine, EngineError, EngineName, EngineResult, SpaceSpec};
-use crate::chunks::engine::TextEngine;
-use crate::datasets::schema::Schema;
 use crate::engines::lithify::{self as lithify_engine, LithifyEngine};
 use crate::engines::model::{self, ModelEngine};
 use crate::engines::null::{self, NullEngine};
 use crate::experiment::DeviceSpeed;
-use crate::linkbench::{self, GraphEngine};
-use crate::run::allocator::Allocator;
-use crate::tables::engine::TableEngine;
 
 static PROVIDERS: RwLock<Vec<&'static dyn Provider>> = RwLock::new(Vec::new());
 
@@ -268,7 +268,7 @@ impl Provider for Null {
         _directory: &Path,
         _settings: &EngineSettings,
     ) -> EngineResult<Box<dyn GraphEngine>> {
-        let engine: Box<dyn Engine> = Box::new(linkbench::null_engine());
+        let engine: Box<dyn Engine> = Box::new(NullEngine::of_graph());
         Ok(Box::new(engine))
     }
 

@@ -18,7 +18,7 @@ use super::{
     parse,
 };
 use crate::adapter::EngineName;
-use crate::dbbench::spec::Benchmark;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::statistics::verdicts::Scale;
 
 /// One experiment: every arm runs on every engine.

@@ -1,11 +1,11 @@
 //! Experiment files: a question, a matrix of scales and arms, and the published figures.
 //!
 //! Owns: the shape of `experiments/*.toml`, reading and checking it ([`Experiment::parse`]), the
-//! columns that figures are published in
-//! ([`Column`]). Everything is checked when the file is read: an [`Experiment`] that exists is
-//! possible to run. Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the
-//! classic key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text
-//! in chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
+//! columns that figures are published in ([`Column`]), file systems by name ([`file_system`]).
+//! Everything is checked when the file is read: an [`Experiment`] that exists is possible to run.
+//! Each kind of workload has a shape: LinkBench ([`Experiment`]), the loops of the classic
+//! key-value benchmark ([`LoopExperiment`]), tables of rows ([`TableExperiment`]) and text in
+//! chunks ([`ChunkExperiment`]); [`AnyExperiment`] is any of them.
 //!
 //! Promises: an error names file, line and key, and for an impossible value the allowed range.
 //! Pure: it reads text that it is given. May be called from any thread. Does not run anything.
@@ -15,6 +15,7 @@ pub mod chunks;
 mod column;
 pub mod command;
 mod conditions;
+pub mod file_system;
 pub mod loops;
 mod parse;
 mod published;
@@ -36,13 +37,13 @@ pub use tables::TableExperiment;
 
 use std::collections::BTreeMap;
 
+use file_system::FileSystemSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
 use crate::adapter::settings::DurabilityMode;
-use crate::run::allocator::Allocator;
-use crate::run::file_system::FileSystemSpec;
 
 /// The experiments that are part of the program: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -102,6 +103,17 @@ impl AnyExperiment {
             AnyExperiment::Tables(experiment) => experiment.id.as_deref(),
             AnyExperiment::Chunks(experiment) => experiment.id.as_deref(),
             AnyExperiment::Command(experiment) => experiment.id.as_deref(),
+        }
+    }
+
+    /// What it runs.
+    pub fn workload(&self) -> WorkloadKind {
+        match self {
+            AnyExperiment::LinkBench(experiment) => experiment.workload.kind,
+            AnyExperiment::Loops(experiment) => experiment.workload.kind,
+            AnyExperiment::Tables(experiment) => experiment.workload.kind,
+            AnyExperiment::Chunks(experiment) => experiment.workload.kind,
+            AnyExperiment::Command(experiment) => experiment.workload.kind,
         }
     }
 
@@ -250,6 +262,19 @@ pub enum WorkloadKind {
     Chunks,
     /// Whatever a command of its own does.
     Command,
+}
+
+impl WorkloadKind {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkloadKind::LinkBench => "linkbench",
+            WorkloadKind::DbBench => "dbbench",
+            WorkloadKind::Tables => "tables",
+            WorkloadKind::Chunks => "chunks",
+            WorkloadKind::Command => "command",
+        }
+    }
 }
 
 /// The profiles of LinkBench.

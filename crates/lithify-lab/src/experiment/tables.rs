@@ -13,12 +13,13 @@ use super::check::{
     Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
     in_range,
 };
+use super::file_system::FileSystemSpec;
 use super::{Caveats, EngineSizes, ExperimentError, Source, WorkloadKind, parse};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
 use crate::adapter::settings::DurabilityMode;
+use crate::adapter::table::Access;
 use crate::datasets::TableData;
-use crate::run::file_system::FileSystemSpec;
 
 /// One experiment: every arm on every engine, or on the one that it names, over every table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,17 +81,6 @@ pub struct TableWorkload {
     pub durability: DurabilityMode,
     /// Repeat `r` (from 0) runs with seed `seed + r`; all arms and engines of a repeat share it.
     pub seed: u64,
-}
-
-/// A way to the rows of an aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Access {
-    /// The secondary index, and from it to the rows; where it does not begin with the column of the
-    /// condition, the primary key.
-    Secondary,
-    /// The primary key; all of it where it does not begin with the column of the condition.
-    Primary,
 }
 
 /// One size that an experiment can be run at.

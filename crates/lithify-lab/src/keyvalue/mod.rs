@@ -1,9 +1,11 @@
 //! What workloads of plain keys and values share.
 //!
-//! Owns: the keys and values of the classic key-value benchmark (`entries`), what clients see
+//! Owns: the steps of the classic key-value benchmark by name ([`benchmark`]), its keys and values
+//! (`entries`), what clients see
 //! over time ([`timeline`]), and what is sampled of engine and process every second ([`samples`]).
 //! Does not: open engines, run clients, or write reports.
 
+pub mod benchmark;
 pub(crate) mod entries;
 pub mod samples;
 pub mod timeline;

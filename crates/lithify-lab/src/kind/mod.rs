@@ -1,32 +1,58 @@
 //! What a kind of run has to say of itself: one implementation of [`Kind`] in its room, and one row
 //! in [`KINDS`](crate::records::kinds::KINDS).
 //!
-//! A record names its kind and the version of its JSON at its top ([`RecordHead`]); a job names its
-//! kind too, so that one measuring process serves all.
+//! There is one way from a TOML file to a report, and nothing on it matches on a kind:
+//!
+//! ```text
+//! file ─► AnyExperiment ─► row of its workload ─► Declared::expand ─► Plan ─► Planned (a PlannedRun)
+//! cells of the plan ─► PlanRunner: a process per cell, with a Job ─► Kind::measure in it ─► Outcome
+//! plan and outcomes ─► Kind::record ─► Record ─► Kind::report, files, results, fault
+//! ```
+//!
+//! - A kind with experiment files implements [`Declared`] too. One with a command of its own makes its
+//!   plan there, and is a [`planned::Planned`] from then on.
+//! - A cell says what it needs of its surroundings: file system, memory, device, allocator
+//!   ([`Cell`](crate::run::cells::Cell)). The loop provides them.
+//! - A record names its kind and the version of its JSON at its top ([`RecordHead`]), and so does the plan
+//!   in the directory of a run. A job names its kind, so that one measuring process serves all.
 
+pub mod choice;
 pub mod command;
+pub mod planned;
+
+use std::path::Path;
 
 use std::borrow::Cow;
 
 use lithify_report::{Report, page, text};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::comparison::results::ResultSet;
+use crate::experiment::{AnyExperiment, WorkloadKind};
 use crate::run::RunError;
+use crate::run::cells::{Entries, RunPlan, kept_entries};
 use crate::run::progress::Listener;
-use crate::run::store::ReportFile;
+use crate::run::store::{Headed, ReportFile};
+use choice::{Choice, ChoiceError};
 use command::Line;
 
+pub use crate::run::store::RecordHead;
+
+/// The cells of a kind.
+pub type CellOf<K> = <<K as Kind>::Plan as RunPlan>::Cell;
+
 /// A kind of run.
-pub trait Kind {
+pub trait Kind: 'static {
     /// Its name, in jobs and in records.
     const NAME: &'static str;
     /// Version of the JSON of its records.
     const SCHEMA: u32;
+    /// What a run measures.
+    type Plan: RunPlan;
     /// A run with its results.
-    type Record: Clone + Serialize + DeserializeOwned;
-    /// What a measuring process is told; [`NoJob`] where there is none.
+    type Record: Clone + Serialize + DeserializeOwned + 'static;
+    /// What a measuring process is told: a [`Job`](crate::run::cells::Job) of a cell.
     type Job: DeserializeOwned;
 
     /// Does a job in this process and leaves its result.
@@ -34,6 +60,15 @@ pub trait Kind {
     /// # Errors
     /// The engine's, or the result cannot be written.
     fn measure(job: &Self::Job, listener: Listener<'_>) -> Result<(), RunError>;
+
+    /// A run with what became of its cells.
+    ///
+    /// # Errors
+    /// A cell failed without which there is no record.
+    fn record(plan: Self::Plan, entries: Entries<CellOf<Self>>) -> Result<Self::Record, RunError>;
+
+    /// Why a run is not whole, in one line; `None` when every cell was measured and counts.
+    fn fault(record: &Self::Record) -> Option<String>;
 
     /// When the first of its measurements began, seconds since 1970; `None` where that was not kept
     /// or nothing was measured.
@@ -102,25 +137,61 @@ pub fn whole_text(report: &Report) -> String {
     text::render(report, text::Options { width: FILE_COLUMNS, full: true, color: false })
 }
 
-/// The job of a kind that measures in the process of its command.
-#[derive(Debug, Deserialize)]
-pub enum NoJob {}
+/// A kind of run that experiment files declare.
+pub trait Declared: Kind {
+    /// The workload that its files name.
+    const WORKLOAD: WorkloadKind;
+    /// What of [`Choice`] only some kinds take, and this one does: flags of the command line.
+    const FLAGS: &'static [&'static str];
+    /// What its files say.
+    type Experiment;
 
-/// What stands at the top of a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordHead {
-    /// [`Kind::NAME`].
-    pub kind: String,
-    /// [`Kind::SCHEMA`].
-    pub schema: u32,
+    /// The experiment, when it is of this kind.
+    fn experiment(any: &AnyExperiment) -> Option<&Self::Experiment>;
+
+    /// The cells of an experiment. `build` identifies the program that will measure.
+    ///
+    /// # Errors
+    /// A choice that the experiment does not offer, no engine or data left.
+    fn expand(
+        experiment: &Self::Experiment,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Expanded<Self::Plan>, ChoiceError>;
 }
 
-/// A record with its head.
-#[derive(Serialize)]
-struct Headed<'a, R> {
-    record: RecordHead,
-    #[serde(flatten)]
-    rest: &'a R,
+/// A plan with what was left out of it.
+#[derive(Clone, Debug)]
+pub struct Expanded<P> {
+    /// What is measured.
+    pub plan: P,
+    /// What is not and why, line by line.
+    pub skipped: Vec<String>,
+}
+
+/// The fault of a run of which some cells did not come to a figure.
+pub(crate) fn incomplete(valid: usize, cells: usize) -> Option<String> {
+    let failed = cells - valid;
+    (failed > 0)
+        .then(|| format!("{failed} of {cells} cells failed or are void; see Checks in the report"))
+}
+
+/// The head of the records and plans of a kind.
+pub fn head<K: Kind + ?Sized>() -> RecordHead {
+    RecordHead { kind: K::NAME.to_owned(), schema: K::SCHEMA }
+}
+
+/// What the directory of a run keeps, by the text of its plan.
+///
+/// # Errors
+/// A text that is no plan of this kind, results of which nothing can be told.
+pub(crate) fn read_directory<K: Kind>(
+    directory: &Path,
+    plan: &str,
+) -> serde_json::Result<Result<K::Record, RunError>> {
+    let plan: K::Plan = serde_json::from_str(plan)?;
+    let entries = kept_entries(directory, &plan);
+    Ok(K::record(plan, entries))
 }
 
 /// A record as JSON on one line, with its head.
@@ -128,8 +199,7 @@ struct Headed<'a, R> {
 /// # Errors
 /// It is none.
 pub fn json<K: Kind>(record: &K::Record) -> Result<String, RunError> {
-    let head = RecordHead { kind: K::NAME.to_owned(), schema: K::SCHEMA };
-    let line = serde_json::to_string(&Headed { record: head, rest: record });
+    let line = serde_json::to_string(&Headed { record: &head::<K>(), rest: record });
     let line = line.map_err(|error| RunError::new(format!("the record as JSON: {error}")))?;
     Ok(format!("{line}\n"))
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::allocator::Allocator;
 use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::experiment::{DeviceSpeed, Phase, Profile};
@@ -20,9 +21,7 @@ use crate::linkbench::{self, arrivals::OpenLoop};
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
 use crate::meter::{IoUsage, PhaseUsage};
-use crate::run::allocator::Allocator;
 use crate::run::device_limit::DeviceLimit;
-use crate::run::estimate::Effort;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 use crate::run::memory_limit::{GroupUsage, MemoryLimit};
 
@@ -141,65 +140,12 @@ impl CellSpec {
         }
     }
 
-    /// What is known of its time: the phases that end by time; loads and waits come beyond them.
-    pub fn effort(&self) -> Effort {
-        let phases = self.client_counts().len() as u64;
-        let query_s = if self.turnovers.is_empty() { self.query_seconds } else { 0 };
-        // A cell that only loads is described like others.
-        let open_loops = if phases > 0 { self.open_loop_percent.len() as u64 } else { 0 };
-        let seconds = phases * (self.warmup_seconds + query_s) + open_loops * self.query_seconds;
-        // What the driver takes alone says nothing of engines.
-        let work = if self.purpose == Purpose::Calibrate { 0.0 } else { 1.0 };
-        Effort { work, ..Effort::declared(seconds as f64) }
-    }
-
     /// The name of this measurement: a hash of the whole description.
     pub fn hash(&self) -> String {
         // The fields are written in declaration order, so equal specs give equal text.
         let text = serde_json::to_string(self).unwrap_or_default();
         format!("{:016x}", twox_hash::XxHash3_64::oneshot(text.as_bytes()))
     }
-}
-
-/// What the parent hands to the process of a cell.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CellJob {
-    /// What to do.
-    pub spec: CellSpec,
-    /// Where the engine may write; exists and is empty.
-    pub data_directory: std::path::PathBuf,
-    /// Where the result goes, atomically.
-    pub result_path: std::path::PathBuf,
-    /// The process that waits for it; the cell ends when that one is gone.
-    pub parent: u32,
-    /// The group that limits its memory, which it joins before it opens the engine.
-    #[serde(default)]
-    pub memory: Option<CellMemory>,
-    /// How its device is slowed.
-    #[serde(default)]
-    pub device: Option<CellDevice>,
-    /// The file system of its own that the data are on.
-    #[serde(default)]
-    pub file_system: Option<CellFileSystem>,
-}
-
-/// A limit on the device of a cell's process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellDevice {
-    /// How fast, by what.
-    pub limit: DeviceLimit,
-    /// Directory of the control group, which the process joins before it opens the engine; `None`
-    /// where the engine slows its own files.
-    pub group: Option<std::path::PathBuf>,
-}
-
-/// A limit on the memory of a cell's process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellMemory {
-    /// How much, by what.
-    pub limit: MemoryLimit,
-    /// Directory of the control group.
-    pub group: std::path::PathBuf,
 }
 
 /// The figures of one phase.

@@ -5,7 +5,7 @@ use super::record::LinkBenchRecord;
 use super::report::pairs;
 use crate::comparison::collect::{machine, subject};
 use crate::comparison::results::ResultSet;
-use crate::report::figures::Figures;
+use crate::linkbench::report::figures::Figures;
 
 /// All figures of all arms.
 pub fn results(record: &LinkBenchRecord) -> ResultSet {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::GraphEngine;
 use super::second_log::Opened;
+use crate::adapter::graph::GraphEngine;
 use crate::adapter::{EngineStatistics, Neighbour};
 use crate::meter::space::{self, DirectorySize, FileSizes};
 use crate::run::dropping::{DropFigures, FileWriter, Space, measure};

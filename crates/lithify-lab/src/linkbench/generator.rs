@@ -13,8 +13,8 @@ use super::access::Access;
 use super::graph::{Graph, Stream, Writer};
 use super::history::{ListHistory, Remembered};
 use super::profile::{ConfigError, OpPicker, Operation, TargetRule};
-use super::schema::LINK_TYPE_FIRST;
-use super::store::{LIST_LIMIT, ListQuery, ListResult, MULTIGET_MAX};
+use crate::adapter::graph::schema::LINK_TYPE_FIRST;
+use crate::adapter::graph::store::{LIST_LIMIT, ListQuery, ListResult, MULTIGET_MAX};
 use crate::random::Random;
 
 /// Where the time of a write comes from.

@@ -2,15 +2,21 @@
 
 use std::borrow::Cow;
 
-use super::cell::{CellJob, SCHEMA};
+use super::cell::CellSpec;
+use super::cell::SCHEMA;
 use super::plan::Plan;
+use super::plan::{self, leave_out_missing};
 use super::record::LinkBenchRecord;
 use super::{measure, report};
 use crate::adapter::EngineName;
 use crate::comparison::results::ResultSet;
+use crate::experiment::{AnyExperiment, Experiment, WorkloadKind};
 use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, joined};
+use crate::kind::{Declared, Expanded, incomplete};
 use crate::run::RunError;
+use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -20,11 +26,20 @@ pub struct LinkBench;
 impl Kind for LinkBench {
     const NAME: &'static str = "linkbench";
     const SCHEMA: u32 = SCHEMA;
+    type Plan = Plan;
     type Record = LinkBenchRecord;
-    type Job = CellJob;
+    type Job = Job<CellSpec>;
 
-    fn measure(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
+    fn measure(job: &Job<CellSpec>, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(plan: Plan, entries: Entries<CellSpec>) -> Result<LinkBenchRecord, RunError> {
+        Ok(LinkBenchRecord::new(plan, entries))
+    }
+
+    fn fault(record: &LinkBenchRecord) -> Option<String> {
+        incomplete(record.valid_cells(), record.plan.cells.len())
     }
 
     fn started_unix_s(record: &LinkBenchRecord) -> Option<u64> {
@@ -54,6 +69,38 @@ impl Kind for LinkBench {
 
     fn kept(record: &LinkBenchRecord) -> Cow<'_, LinkBenchRecord> {
         Cow::Owned(record.shortened())
+    }
+}
+
+impl Declared for LinkBench {
+    const WORKLOAD: WorkloadKind = WorkloadKind::LinkBench;
+    const FLAGS: &'static [&'static str] = &["--nodes", "--clients", "--seconds"];
+    type Experiment = Experiment;
+
+    fn experiment(any: &AnyExperiment) -> Option<&Experiment> {
+        match any {
+            AnyExperiment::LinkBench(experiment) => Some(experiment),
+            _ => None,
+        }
+    }
+
+    fn expand(
+        experiment: &Experiment,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Expanded<Plan>, ChoiceError> {
+        let engine = choice.engine.clone().unwrap_or_else(EngineName::lithify);
+        let mut own = plan::Choice {
+            scale: choice.scale.clone(),
+            arms: choice.arms.clone(),
+            repeats: choice.repeats,
+            query_seconds: choice.seconds,
+            nodes: choice.nodes,
+            clients: choice.clients.clone(),
+        };
+        let skipped = leave_out_missing(experiment, &engine, &mut own)?;
+        let plan = Plan::expand(experiment, &engine, &own, build)?;
+        Ok(Expanded { plan, skipped })
     }
 }
 

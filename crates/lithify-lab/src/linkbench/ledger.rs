@@ -16,7 +16,7 @@ use std::time::Instant;
 use twox_hash::XxHash3_64;
 
 use super::generator::Request;
-use super::schema::{Link, NodeRow, VISIBILITY_DEFAULT};
+use crate::adapter::graph::schema::{Link, NodeRow, VISIBILITY_DEFAULT};
 
 /// Most rows that a requester remembers.
 const ROWS_MAX: usize = 8192;

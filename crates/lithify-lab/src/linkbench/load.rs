@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::control::{Completions, Control, LoadProgress, ObservedStalls, PerSecond};
-use super::engine::{GraphEngine, GraphSession};
 use super::graph::{Graph, Stream, Writer};
-use super::schema::{
+use crate::adapter::graph::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, LINK_TYPE_FIRST, Link, NODE, NODE_TYPE, NodeRow,
     VISIBILITY_DEFAULT, count_key, node_key,
 };
+use crate::adapter::graph::{GraphEngine, GraphSession, with_retries};
 use crate::adapter::{EngineError, EngineResult, WriteBatch};
 use crate::latency::{Latencies, LatencySummary};
 use crate::random::Random;
@@ -106,9 +106,6 @@ impl LoadOutcome {
         )
     }
 }
-
-/// Tries of one batch before the load gives up.
-const TRIES_MAX: u32 = 1000;
 
 #[derive(Clone, Copy)]
 enum Bulk {
@@ -466,16 +463,4 @@ impl<'a> Loader<'a> {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Writes a batch until it succeeds or fails for good. Returns how many times it had to be tried
-/// again.
-pub(super) fn with_retries(mut write: impl FnMut() -> EngineResult<()>) -> EngineResult<u64> {
-    let mut retries = 0;
-    loop {
-        match write() {
-            Err(error) if error.is_retryable() && retries < u64::from(TRIES_MAX) => retries += 1,
-            result => return result.map(|()| retries),
-        }
-    }
 }

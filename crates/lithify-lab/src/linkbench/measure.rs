@@ -23,11 +23,11 @@ use serde_json::json;
 
 use super::dropping;
 use crate::adapter::EngineStatistics;
+use crate::adapter::graph::GraphEngine;
 use crate::experiment::Phase;
 use crate::keyvalue::samples::{Sample, Sampler};
 use crate::linkbench::cell::{
-    CellJob, CellMemory, CellResult, CellSpec, ClientsResult, HalfUsage, OpenLoopResult,
-    OracleResult, PhaseResult,
+    CellResult, CellSpec, ClientsResult, HalfUsage, OpenLoopResult, OracleResult, PhaseResult,
 };
 use crate::linkbench::control::{LoadProgress, RequestProgress};
 use crate::linkbench::expected::Expected;
@@ -35,18 +35,19 @@ use crate::linkbench::load::LoadConfig;
 use crate::linkbench::request::{RequestConfig, RequestOutcome};
 use crate::linkbench::second_log::{Opened, SecondLogUsage};
 use crate::linkbench::turnover::Ages;
-use crate::linkbench::{Control, Graph, GraphConfig, GraphEngine, Progress, load, oracle, request};
+use crate::linkbench::{Control, Graph, GraphConfig, Progress, load, oracle, request};
 use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;
 use crate::meter::{Meter, PhaseUsage, Reading};
 use crate::run::RunError;
+use crate::run::cells::Job;
 use crate::run::device_limit;
 use crate::run::device_limit::DeviceLimit;
 use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
 use crate::run::memory_limit;
-use crate::run::memory_limit::GroupUsage;
+use crate::run::memory_limit::{CellMemory, GroupUsage};
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
 use crate::run::progress::Listener;
@@ -57,7 +58,7 @@ use crate::run::store::write_json;
 ///
 /// # Errors
 /// The engine's, or the result cannot be written.
-pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
+pub fn run_job(job: &Job<CellSpec>, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
     if let Some(memory) = &job.memory {
         memory_limit::join(&memory.group)?;
@@ -70,7 +71,7 @@ pub fn run_job(job: &CellJob, listener: Listener<'_>) -> Result<(), RunError> {
         device: job.device.as_ref().map(|device| &device.limit),
         file_system: job.file_system.as_ref(),
     };
-    let result = measure(&job.spec, &job.data_directory, limits, listener)?;
+    let result = measure(&job.cell, &job.data_directory, limits, listener)?;
     write_json(&job.result_path, &result)
 }
 

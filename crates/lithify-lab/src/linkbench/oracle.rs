@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::control::Control;
-use super::engine::{GraphEngine, GraphRows};
 use super::expected::Expected;
 use super::ledger::{Comparison, Ledger};
-use super::schema::{
+use crate::adapter::graph::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NodeRow, VISIBILITY_DEFAULT,
     decode_count_key, decode_node_key, link_type_prefix,
 };
+use crate::adapter::graph::{GraphEngine, GraphRows};
 use crate::adapter::{EngineResult, SpaceId};
 
 /// Differences that are described; the rest are only counted.

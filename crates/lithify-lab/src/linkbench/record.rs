@@ -1,14 +1,10 @@
-//! A run of LinkBench with its results: kept, read again.
-
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+//! A run of LinkBench with its results.
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::{self, CellResult, CellSpec};
 use super::plan::Plan;
-use crate::run::RunError;
+use crate::run::cells::{Entries, Entry};
 
 /// A cell of a run with what became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,61 +64,14 @@ impl LinkBenchRecord {
     }
 }
 
-/// Reads a run again from its directory (`results/runs/NAME`) or from its report's JSON.
-///
-/// # Errors
-/// A path that holds no run, a file that cannot be read.
-pub fn read_record(path: &Path) -> Result<LinkBenchRecord, RunError> {
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| RunError::io(path, e));
-    let parsed = |path: &Path, error: serde_json::Error| {
-        RunError::new(format!("{} is no record of a run: {error}", path.display()))
-    };
-    if !path.is_dir() {
-        let text = read(path)?;
-        return serde_json::from_str(&text).map_err(|error| parsed(path, error));
-    }
-    let plan_path: PathBuf = path.join("plan.json");
-    if !plan_path.exists() {
-        return Err(RunError::new(format!("{} holds no run: no plan.json", path.display())));
-    }
-    let plan: Plan =
-        serde_json::from_str(&read(&plan_path)?).map_err(|error| parsed(&plan_path, error))?;
-    let mut cells = Vec::new();
-    for spec in &plan.cells {
-        let file = path.join(format!("{}.json", spec.id));
-        let (result, failure) = match read_result(&file, &spec.hash()) {
-            Stored::Finished(result) => (Some(*result), None),
-            Stored::Unusable(why) => (None, Some(why)),
-            Stored::Absent => continue,
+impl LinkBenchRecord {
+    /// A run with what became of its cells.
+    pub fn new(plan: Plan, entries: Entries<CellSpec>) -> LinkBenchRecord {
+        let record = |entry: Entry<CellSpec>| {
+            let Entry { cell, result, failure } = entry;
+            CellRecord { spec: cell, result, failure }
         };
-        cells.push(CellRecord { spec: spec.clone(), result, failure });
-    }
-    let interrupted = cells.len() < plan.cells.len();
-    Ok(LinkBenchRecord { schema: cell::SCHEMA, plan, interrupted, cells })
-}
-
-/// What is known about a cell before it runs.
-pub enum Stored {
-    /// Measured already: the same description.
-    Finished(Box<CellResult>),
-    /// Not measured.
-    Absent,
-    /// There is a result of another description or one that cannot be read; why it is not used.
-    Unusable(String),
-}
-
-/// Reads the result of a cell whose description has `hash`.
-pub fn read_result(path: &Path, hash: &str) -> Stored {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Stored::Absent,
-        Err(error) => return Stored::Unusable(format!("{}: {error}", path.display())),
-    };
-    match serde_json::from_str::<CellResult>(&text) {
-        Ok(result) if result.hash == hash && result.spec.hash() == hash => {
-            Stored::Finished(Box::new(result))
-        }
-        Ok(_) => Stored::Unusable("it was measured with other settings or another build".into()),
-        Err(error) => Stored::Unusable(format!("{} is no result: {error}", path.display())),
+        let cells = entries.cells.into_iter().map(record).collect();
+        LinkBenchRecord { schema: cell::SCHEMA, plan, interrupted: entries.interrupted, cells }
     }
 }

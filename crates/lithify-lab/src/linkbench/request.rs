@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::arrivals::{Arrivals, OpenLoop};
 use super::control::{Control, ObservedStalls};
-use super::engine::GraphEngine;
 use super::expected::Effects;
 use super::generator::{Seat, TimeSource};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::profile::Operation;
 use super::requester::{Done, Requester, Shared, Tally};
+use crate::adapter::graph::GraphEngine;
 use crate::adapter::{EngineError, EngineResult};
 use crate::latency::{Latencies, LatencySummary};
 

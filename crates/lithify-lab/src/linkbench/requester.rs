@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
 use super::control::{Completions, Control, IntervalSample, PerSecond, RequestProgress};
-use super::engine::{GraphEngine, GraphSession, LinkBefore};
 use super::expected::Effects;
 use super::generator::{Request, RequestGenerator, Seat};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::profile::Operation;
 use super::request::RequestConfig;
-use super::schema::{Link, VISIBILITY_DEFAULT};
-use super::store::ReadDigest;
+use crate::adapter::graph::schema::{Link, VISIBILITY_DEFAULT};
+use crate::adapter::graph::store::ReadDigest;
+use crate::adapter::graph::{GraphEngine, GraphSession, LinkBefore};
 use crate::adapter::{EngineError, EngineResult};
 use crate::latency::Latencies;
 

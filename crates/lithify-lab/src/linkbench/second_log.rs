@@ -21,12 +21,12 @@ use std::sync::{Mutex, PoisonError};
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::adapter::graph::{GraphEngine, schema};
 use crate::adapter::layer::{EngineLayer, SessionLayer};
 use crate::adapter::provider::Transactions;
 use crate::adapter::{BatchOp, Engine, EngineError, EngineResult, Session, WriteBatch};
 use crate::engines::plain_deletes::PlainDeletes;
 use crate::linkbench::cell::CellSpec;
-use crate::linkbench::{GraphEngine, schema};
 use crate::run::RunError;
 use crate::run::device_limit::DeviceLimit;
 use crate::run::failed;

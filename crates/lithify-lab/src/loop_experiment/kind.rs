@@ -2,15 +2,24 @@
 
 use std::borrow::Cow;
 
+use super::plan::LoopChoice;
 use super::plan::LoopPlan;
 use super::{LoopRecord, csv, page};
+use crate::adapter::provider::Content;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::measure;
-use crate::dbbench::runner::shortened;
+use crate::dbbench::plan::DbRecord;
+use crate::dbbench::plan::shortened;
+use crate::dbbench::spec::DbCell;
 use crate::dbbench::spec::{DbJob, SCHEMA};
+use crate::experiment::{AnyExperiment, LoopExperiment, WorkloadKind};
 use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, only_engine};
+use crate::kind::{Declared, Expanded, incomplete};
+use crate::linkbench::plan::engines_here;
 use crate::run::RunError;
+use crate::run::cells::Entries;
 use crate::run::progress::Listener;
 use crate::run::store::ReportFile;
 use lithify_report::Report;
@@ -21,11 +30,21 @@ pub struct LoopExperiments;
 impl Kind for LoopExperiments {
     const NAME: &'static str = "loops";
     const SCHEMA: u32 = SCHEMA;
+    type Plan = LoopPlan;
     type Record = LoopRecord;
     type Job = DbJob;
 
     fn measure(job: &DbJob, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(plan: LoopPlan, entries: Entries<DbCell>) -> Result<LoopRecord, RunError> {
+        let run = DbRecord::new(plan.cells.clone(), entries);
+        Ok(LoopRecord { plan, run })
+    }
+
+    fn fault(record: &LoopRecord) -> Option<String> {
+        incomplete(record.valid_cells(), record.plan.cells.cells.len())
     }
 
     fn started_unix_s(record: &LoopRecord) -> Option<u64> {
@@ -59,6 +78,38 @@ impl Kind for LoopExperiments {
 
     fn more_files(record: &LoopRecord) -> Vec<ReportFile> {
         vec![(format!("{}-jobs.csv", Self::name(record)), csv::jobs(record))]
+    }
+}
+
+impl Declared for LoopExperiments {
+    const WORKLOAD: WorkloadKind = WorkloadKind::DbBench;
+    const FLAGS: &'static [&'static str] = &["--keys", "--seconds"];
+    type Experiment = LoopExperiment;
+
+    fn experiment(any: &AnyExperiment) -> Option<&LoopExperiment> {
+        match any {
+            AnyExperiment::Loops(experiment) => Some(experiment),
+            _ => None,
+        }
+    }
+
+    fn expand(
+        experiment: &LoopExperiment,
+        choice: &Choice,
+        build: &str,
+    ) -> Result<Expanded<LoopPlan>, ChoiceError> {
+        let own = LoopChoice {
+            scale: choice.scale.clone(),
+            arms: choice.arms.clone(),
+            engine: choice.engine.clone(),
+            repeats: choice.repeats,
+            test_seconds: choice.seconds,
+            keys: choice.keys,
+        };
+        let declared = &experiment.workload.engines;
+        let (engines, skipped) = engines_here(declared, own.engine.as_ref(), Content::Keys)?;
+        let plan = LoopPlan::expand(experiment, &engines, &own, build)?;
+        Ok(Expanded { plan, skipped })
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::adapter::EngineName;
 use crate::dbbench::figures::Measured;
 use crate::dbbench::page::stall_line;
-use crate::dbbench::runner::foreign_percent;
-use crate::dbbench::spec::{Benchmark, Role, StepResult};
+use crate::dbbench::plan::foreign_percent;
+use crate::dbbench::spec::{Role, StepResult};
 use crate::experiment::loops::LoopColumn;
 use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Published, claims, outcome};
+use crate::keyvalue::benchmark::Benchmark;
 use crate::loop_experiment::LoopRecord;
 use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::report;

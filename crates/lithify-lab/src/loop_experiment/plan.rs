@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
-use crate::dbbench::runner::DbPlan;
-use crate::dbbench::spec::{Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
+use crate::dbbench::plan::DbPlan;
+use crate::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, Role, SCHEMA};
 use crate::dbbench::step::StepSpec;
 use crate::engines::registry;
 use crate::experiment::loops::{LoopExperiment, LoopScale, LoopWorkload};
 use crate::experiment::{Arm, WorkloadKind};
+use crate::keyvalue::benchmark::Benchmark;
 use crate::linkbench::plan::{ChoiceError, choose_arms, find_scale, override_with, settings};
+use crate::run::cells::RunPlan;
 use crate::run::rotated;
 
 /// What the command line chose.
@@ -46,6 +48,27 @@ pub struct LoopPlan {
     pub arms: Vec<String>,
     /// The name and the cells of the run.
     pub cells: DbPlan,
+}
+
+impl RunPlan for LoopPlan {
+    type Cell = DbCell;
+    const SMALLER: &'static str = DbPlan::SMALLER;
+
+    fn name(&self) -> String {
+        self.cells.name.clone()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.scale)
+    }
+
+    fn cells(&self) -> &[DbCell] {
+        &self.cells.cells
+    }
+
+    fn needed_bytes(&self, cell: &DbCell) -> u64 {
+        self.cells.needed_bytes(cell)
+    }
 }
 
 /// The driver runs for so long at most: its figures do not change.
@@ -218,16 +241,16 @@ mod tests {
         let spec = cell("lithify-lz4-but-l0-r0");
         let steps = [Benchmark::FillSeq, Benchmark::ReadWhileWriting, Benchmark::Overwrite];
         assert_eq!(spec.benchmarks.iter().map(|step| step.benchmark).collect::<Vec<_>>(), steps);
-        assert_eq!(spec.settings.codec_level0, Some(Codec::None));
-        assert_eq!(spec.settings.codec_small, Codec::Lz4);
+        assert_eq!(spec.settings.codec_level0, Some(Codec::NONE));
+        assert_eq!(spec.settings.codec_small, Codec::LZ4);
         let rates = |spec: &DbSpec| {
             let rate = |step: &StepSpec| step.of(spec).write_rate_bytes_per_s;
             spec.benchmarks.iter().map(rate).collect::<Vec<_>>()
         };
         assert_eq!(rates(&spec), [0, 10 << 20, 0]);
         let upper = cell("lithify-none-upper-r0").settings;
-        assert_eq!((upper.codec_level0, upper.codec_small), (None, Codec::None));
-        assert_eq!((upper.codec_middle, upper.codec_bottom), (Codec::Lz4, Codec::Lz4));
+        assert_eq!((upper.codec_level0, upper.codec_small), (None, Codec::NONE));
+        assert_eq!((upper.codec_middle, upper.codec_bottom), (Codec::LZ4, Codec::LZ4));
         let driver = cell("driver");
         assert_eq!(driver.engine, EngineName::null());
         assert_eq!(rates(&driver), [0, 0, 0]);

@@ -9,10 +9,11 @@ use super::jobs::{LevelJobs, LevelRole};
 use crate::adapter::EngineName;
 use crate::adapter::settings::EngineSettings;
 use crate::dbbench::figures::Measured;
-use crate::dbbench::runner::foreign_percent;
-use crate::dbbench::spec::{Benchmark, DbResult, Role};
+use crate::dbbench::plan::foreign_percent;
+use crate::dbbench::spec::{DbResult, Role};
 use crate::experiment::PublishedRow;
 use crate::experiment::loops::{LoopColumn, LoopHeadline};
+use crate::keyvalue::benchmark::Benchmark;
 use crate::report::card::tree;
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,

@@ -8,13 +8,14 @@ use crate::adapter::{
 };
 use crate::dbbench::histogram::Distribution;
 use crate::dbbench::oracle::Verification;
-use crate::dbbench::runner::{DbCellRecord, DbRecord};
+use crate::dbbench::plan::{DbCellRecord, DbRecord};
 use crate::dbbench::spec::{
-    Benchmark, DbCell, DbResult, OperationLatency, Role, SCHEMA, Step, StepResult, ThreadCpu,
+    DbCell, DbResult, OperationLatency, Role, SCHEMA, Step, StepResult, ThreadCpu,
 };
 use crate::dbbench::step::StepSpec;
 use crate::experiment::BUILT_IN;
 use crate::experiment::LoopExperiment;
+use crate::keyvalue::benchmark::Benchmark;
 use crate::keyvalue::timeline::Throughput;
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::PhaseUsage;

@@ -1,10 +1,11 @@
 //! Overwrites as a kind of run.
 
-use super::{OverwriteJob, OverwriteRecord, measure, page, report};
+use super::{OverwritePlan, OverwriteRecord, OverwriteSpec, measure, page, report};
 use crate::comparison::results::ResultSet;
 use crate::kind::Kind;
 use crate::kind::command::Line;
 use crate::run::RunError;
+use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -14,11 +15,23 @@ pub struct Overwrites;
 impl Kind for Overwrites {
     const NAME: &'static str = "overwrite";
     const SCHEMA: u32 = 1;
+    type Plan = OverwritePlan;
     type Record = OverwriteRecord;
-    type Job = OverwriteJob;
+    type Job = Job<OverwriteSpec>;
 
-    fn measure(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunError> {
+    fn measure(job: &Job<OverwriteSpec>, listener: Listener<'_>) -> Result<(), RunError> {
         measure::run_job(job, listener)
+    }
+
+    fn record(
+        plan: OverwritePlan,
+        entries: Entries<OverwriteSpec>,
+    ) -> Result<OverwriteRecord, RunError> {
+        OverwriteRecord::new(&plan, entries)
+    }
+
+    fn fault(_record: &OverwriteRecord) -> Option<String> {
+        None
     }
 
     fn started_unix_s(record: &OverwriteRecord) -> Option<u64> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::{OverwriteJob, OverwriteResult, OverwriteSpec};
+use super::{OverwriteResult, OverwriteSpec};
 use crate::adapter::provider::Transactions;
 use crate::adapter::{Engine, EngineError, EngineResult, EngineStatistics, WriteBatch};
 use crate::engines::registry::{open_spaces, uses_disk};
@@ -23,6 +23,7 @@ use crate::meter::machine::Machine;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::random::Random;
 use crate::run::RunError;
+use crate::run::cells::Job;
 use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
@@ -34,9 +35,9 @@ use crate::run::store::write_json;
 ///
 /// # Errors
 /// The engine's, or the result cannot be written.
-pub fn run_job(job: &OverwriteJob, listener: Listener<'_>) -> Result<(), RunError> {
+pub fn run_job(job: &Job<OverwriteSpec>, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
-    let result = measure(&job.spec, &job.data_directory, listener)?;
+    let result = measure(&job.cell, &job.data_directory, listener)?;
     write_json(&job.result_path, &result)
 }
 

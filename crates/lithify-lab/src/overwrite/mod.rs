@@ -9,8 +9,7 @@
 //! that its counters are those of the overwrites; the same driver runs over the engine that stores
 //! nothing, so that its own cost is known. No latency leaves out a wait.
 //!
-//! Threads: [`Runner::run`] belongs to one thread; the measuring process has one thread per client
-//! and one that samples every second. Does not know experiments, arms or repeats.
+//! Threads: the measuring process has one thread per client and one that samples every second. Does not know experiments, arms or repeats.
 
 pub mod compared;
 pub mod figures;
@@ -18,9 +17,6 @@ pub mod kind;
 pub mod measure;
 pub mod page;
 pub mod report;
-
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,10 +27,8 @@ use crate::keyvalue::samples::Sample;
 use crate::keyvalue::timeline::{Evenness, Throughput};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::process::{Answer, DataDirectory, JobFiles, Program, absolute, run_for_result};
-use crate::run::progress::Announcer;
-use crate::run::progress::ProgressLine;
-use crate::run::{RunError, require_free};
+use crate::run::RunError;
+use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 
 /// What is done, on what. Everything that can change a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,19 +58,6 @@ impl OverwriteSpec {
     pub fn logical_bytes(&self) -> u64 {
         self.keys * (self.key_bytes + self.value_bytes)
     }
-}
-
-/// What the measuring process is handed on its standard input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct OverwriteJob {
-    /// What to do.
-    pub spec: OverwriteSpec,
-    /// Where the engine may write; exists and is empty.
-    pub data_directory: PathBuf,
-    /// Where the result goes.
-    pub result_path: PathBuf,
-    /// The process that waits for it.
-    pub parent: u32,
 }
 
 /// What the measuring process found.
@@ -125,82 +106,94 @@ pub struct OverwriteRecord {
 /// The driver is measured for so long at most: its figures do not change.
 const DRIVER_SECONDS_MAX: u64 = 10;
 
-/// How a run is done.
-pub struct Runner<'a> {
-    /// What to do.
-    pub spec: &'a OverwriteSpec,
-    /// The program that does it, with the arguments that make it the measuring process.
-    pub program: Program,
-    /// Where results go.
-    pub results: &'a Path,
-    /// Where the engine keeps its data meanwhile; beside the results when not given.
-    pub data: Option<&'a Path>,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
+impl Cell for OverwriteSpec {
+    type Outcome = OverwriteResult;
 
-impl Runner<'_> {
-    /// Measures the driver, then the engine; `None` when it was stopped.
-    ///
-    /// # Errors
-    /// Too little room on the disk, a process that failed, results that cannot be written.
-    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<Option<OverwriteRecord>, RunError> {
-        std::fs::create_dir_all(self.results).map_err(|error| RunError::io(self.results, error))?;
-        let driver_spec = OverwriteSpec {
-            engine: EngineName::null(),
-            seconds: self.spec.seconds.min(DRIVER_SECONDS_MAX),
-            ..self.spec.clone()
-        };
-        let Some(driver) = self.measure(&driver_spec, announcer)? else { return Ok(None) };
-        if !registry::stores(&self.spec.engine) {
-            return Ok(Some(OverwriteRecord { result: None, driver }));
-        }
-        let Some(result) = self.measure(self.spec, announcer)? else { return Ok(None) };
-        Ok(Some(OverwriteRecord { result: Some(result), driver }))
+    fn id(&self) -> String {
+        format!("overwrite-{}", self.engine.name())
     }
 
-    /// Runs one measuring process.
-    fn measure(
-        &self,
-        spec: &OverwriteSpec,
-        announcer: &mut dyn Announcer,
-    ) -> Result<Option<OverwriteResult>, RunError> {
-        let name = format!("overwrite-{}", spec.engine.name());
-        let allocator = registry::allocator_for(&spec.engine, None);
-        let allocator = allocator.map_err(|error| RunError::new(error.to_string()))?;
-        allocator.require(&self.program.path)?;
-        announcer.begin(&format!("{name}, {} keys, {} s", spec.keys, spec.seconds));
-        let data = self.data.unwrap_or(self.results);
-        std::fs::create_dir_all(data).map_err(|error| RunError::io(data, error))?;
-        if registry::uses_disk(&spec.engine) {
-            // Twice the logical size is more than the engine needs at its peak.
-            let needed_bytes = spec.logical_bytes() * 2 + (256 << 20);
-            require_free(data, needed_bytes, ", or take fewer --keys")?;
-        }
-        let directory = DataDirectory::create(&data.join(format!("{name}.data")))?;
-        let result_path = absolute(&self.results.join(format!("{name}.result.json")))?;
-        let log_path = self.results.join(format!("{name}.log"));
-        let job = OverwriteJob {
-            spec: spec.clone(),
-            data_directory: directory.engine_directory()?,
-            result_path: result_path.clone(),
-            parent: std::process::id(),
+    fn engine(&self) -> EngineName {
+        self.engine.clone()
+    }
+
+    fn is_result(&self, result: &OverwriteResult) -> bool {
+        result.spec == *self
+    }
+
+    fn faults(_result: &OverwriteResult) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn summary(result: &OverwriteResult) -> String {
+        format!("{:.0} writes/s", Evenness::of(&result.throughput.per_second).mean)
+    }
+}
+
+/// What is measured: the driver, then the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverwritePlan {
+    /// The cells in the order in which they run.
+    pub cells: Vec<OverwriteSpec>,
+}
+
+impl OverwritePlan {
+    /// An engine that stores nothing is measured as the driver alone.
+    pub fn new(spec: OverwriteSpec) -> OverwritePlan {
+        let driver = OverwriteSpec {
+            engine: EngineName::null(),
+            seconds: spec.seconds.min(DRIVER_SECONDS_MAX),
+            ..spec.clone()
         };
-        let mut program = self.program.clone();
-        program.environment.extend(allocator.environment());
-        let mut progress = |line: &ProgressLine| announcer.progress(line);
-        let files = JobFiles { result: &result_path, log: &log_path };
-        let result: OverwriteResult =
-            match run_for_result(&program, &job, &files, self.interrupt, &mut progress)? {
-                Answer::Interrupted => return Ok(None),
-                Answer::Failed(why) => return Err(RunError::new(format!("{name}: {why}"))),
-                Answer::Result(result) => *result,
-            };
-        for path in [&result_path, &log_path] {
-            std::fs::remove_file(path).map_err(|error| RunError::io(path, error))?;
+        let engine = registry::stores(&spec.engine).then_some(spec);
+        OverwritePlan { cells: std::iter::once(driver).chain(engine).collect() }
+    }
+}
+
+impl RunPlan for OverwritePlan {
+    type Cell = OverwriteSpec;
+    const SMALLER: &'static str = "take fewer --keys";
+
+    fn name(&self) -> String {
+        self.cells.last().map(Cell::id).unwrap_or_default()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn cells(&self) -> &[OverwriteSpec] {
+        &self.cells
+    }
+
+    /// Twice the logical size is more than the engine needs at its peak.
+    fn needed_bytes(&self, cell: &OverwriteSpec) -> u64 {
+        cell.logical_bytes() * 2 + (256 << 20)
+    }
+}
+
+impl OverwriteRecord {
+    /// A run with what became of its cells.
+    ///
+    /// # Errors
+    /// One of them failed, or was not measured.
+    pub fn new(
+        plan: &OverwritePlan,
+        entries: Entries<OverwriteSpec>,
+    ) -> Result<OverwriteRecord, RunError> {
+        let cells = plan.cells.len();
+        let outcome = |Entry { cell, result, failure }: Entry<OverwriteSpec>| {
+            result.ok_or_else(|| {
+                RunError::new(format!("{}: {}", cell.id(), failure.unwrap_or_default()))
+            })
+        };
+        let mut outcomes = entries.cells.into_iter().map(outcome);
+        let missing = || RunError::new("the run was stopped before its end");
+        let driver = outcomes.next().ok_or_else(missing)??;
+        let result = outcomes.next().transpose()?;
+        if usize::from(result.is_some()) + 1 < cells {
+            return Err(missing());
         }
-        let mean = Evenness::of(&result.throughput.per_second).mean;
-        announcer.end(&format!("{name}: {mean:.0} writes/s"));
-        Ok(Some(result))
+        Ok(OverwriteRecord { result, driver })
     }
 }

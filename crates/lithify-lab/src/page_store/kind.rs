@@ -1,11 +1,12 @@
 //! Pages with holes as a kind of run.
 
 use super::PAGE_BYTES;
-use super::{PagesRecord, page, report};
+use super::{PagesPlan, PagesRecord, Place, measure, page, report};
 use crate::comparison::results::ResultSet;
 use crate::kind::command::{Line, joined};
-use crate::kind::{Kind, NoJob};
+use crate::kind::{Kind, incomplete};
 use crate::run::RunError;
+use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;
 use lithify_report::Report;
 
@@ -15,11 +16,21 @@ pub struct Pages;
 impl Kind for Pages {
     const NAME: &'static str = "pages";
     const SCHEMA: u32 = 1;
+    type Plan = PagesPlan;
     type Record = PagesRecord;
-    type Job = NoJob;
+    type Job = Job<Place>;
 
-    fn measure(job: &NoJob, _listener: Listener<'_>) -> Result<(), RunError> {
-        match *job {}
+    fn measure(job: &Job<Place>, listener: Listener<'_>) -> Result<(), RunError> {
+        measure::run_job(job, listener)
+    }
+
+    fn record(plan: PagesPlan, entries: Entries<Place>) -> Result<PagesRecord, RunError> {
+        Ok(PagesRecord::new(plan, entries))
+    }
+
+    fn fault(record: &PagesRecord) -> Option<String> {
+        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
+        incomplete(record.cells.len() - failed, record.cells.len())
     }
 
     fn started_unix_s(record: &PagesRecord) -> Option<u64> {

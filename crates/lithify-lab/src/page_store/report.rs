@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::store::Layout;
 use super::{PagesCell, PagesFigures, PagesRecord};
+use crate::experiment::file_system::FileSystemSpec;
 use crate::report::compare::{CLAIM_COLUMNS, Comparison, claim, claim_cells};
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
-use crate::run::file_system::FileSystemSpec;
 use crate::statistics::verdicts::Rounds;
 
 const MIB: f64 = (1 << 20) as f64;

@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
+use lithify_report::Report;
 use serde::Deserialize;
 
 use super::AnyRecord;
@@ -11,16 +14,19 @@ use crate::chunks::kind::Chunks;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::kind::DbBench;
 use crate::durability::kind::Durability;
+use crate::experiment::{AnyExperiment, WorkloadKind};
 use crate::kind::Kind;
+use crate::kind::choice::{Choice, ChoiceError};
+use crate::kind::planned::{Planned, PlannedRun};
+use crate::kind::{Declared, read_directory};
 use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
-use crate::loop_experiment::{compared, digest_page};
 use crate::overwrite::kind::Overwrites;
 use crate::page_store::kind::Pages;
 use crate::run::RunError;
+use crate::run::process::Program;
 use crate::run::progress::Listener;
 use crate::tables::kind::Tables;
-use lithify_report::Report;
 
 /// A kind of run as a row.
 pub struct Row {
@@ -30,25 +36,69 @@ pub struct Row {
     pub schema: u32,
     /// Reads a record of this kind.
     pub(super) read: fn(&str) -> serde_json::Result<AnyRecord>,
+    /// What the directory of a run keeps, by the text of its plan.
+    pub(super) read_directory: ReadDirectory,
     /// Reads a job of this kind and does it.
     measure: fn(&str, Listener<'_>) -> serde_json::Result<Result<(), RunError>>,
+    /// How experiment files are made cells of; nothing for a kind that no file declares.
+    declared: Option<DeclaredRow>,
+}
+
+/// Reads the record of a directory by the text of the plan in it.
+type ReadDirectory = fn(&Path, &str) -> serde_json::Result<Result<AnyRecord, RunError>>;
+
+/// What a kind has of experiment files.
+#[derive(Clone, Copy)]
+struct DeclaredRow {
+    workload: WorkloadKind,
+    flags: &'static [&'static str],
+    plan: fn(&AnyExperiment, &Choice, &Program) -> MadePlan,
+}
+
+/// A run that is planned, or why there is none.
+type MadePlan = Result<Box<dyn PlannedRun>, PlanError>;
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// What was chosen is not offered.
+    Choice(ChoiceError),
+    /// The program that would measure cannot be read.
+    Program(RunError),
 }
 
 /// All kinds.
 pub const KINDS: [Row; 9] = [
-    row::<LinkBench>(|text| Ok(AnyRecord::LinkBench(serde_json::from_str(text)?))),
-    row::<LoopExperiments>(|text| Ok(AnyRecord::Loops(serde_json::from_str(text)?))),
-    row::<DbBench>(|text| Ok(AnyRecord::Db(serde_json::from_str(text)?))),
-    row::<Overwrites>(|text| Ok(AnyRecord::Overwrite(serde_json::from_str(text)?))),
-    row::<Tables>(|text| Ok(AnyRecord::Tables(serde_json::from_str(text)?))),
-    row::<Chunks>(|text| Ok(AnyRecord::Chunks(serde_json::from_str(text)?))),
-    row::<Amplification>(|text| Ok(AnyRecord::Amplification(serde_json::from_str(text)?))),
-    row::<Durability>(|text| Ok(AnyRecord::Durability(serde_json::from_str(text)?))),
-    row::<Pages>(|text| Ok(AnyRecord::Pages(serde_json::from_str(text)?))),
+    row::<LinkBench>().declared_by::<LinkBench>(),
+    row::<LoopExperiments>().declared_by::<LoopExperiments>(),
+    row::<DbBench>(),
+    row::<Overwrites>(),
+    row::<Tables>().declared_by::<Tables>(),
+    row::<Chunks>().declared_by::<Chunks>(),
+    row::<Amplification>(),
+    row::<Durability>(),
+    row::<Pages>(),
 ];
 
-const fn row<K: Kind>(read: fn(&str) -> serde_json::Result<AnyRecord>) -> Row {
-    Row { name: K::NAME, schema: K::SCHEMA, read, measure: measure_job::<K> }
+const fn row<K: Kind>() -> Row {
+    Row {
+        name: K::NAME,
+        schema: K::SCHEMA,
+        read: |text| Ok(AnyRecord::of::<K>(serde_json::from_str(text)?)),
+        read_directory: |directory, plan| {
+            Ok(read_directory::<K>(directory, plan)?.map(AnyRecord::of::<K>))
+        },
+        measure: measure_job::<K>,
+        declared: None,
+    }
+}
+
+impl Row {
+    /// It has experiment files.
+    const fn declared_by<K: Declared>(self) -> Row {
+        let declared = DeclaredRow { workload: K::WORKLOAD, flags: K::FLAGS, plan: plan_of::<K> };
+        Row { declared: Some(declared), ..self }
+    }
 }
 
 fn measure_job<K: Kind>(
@@ -57,6 +107,37 @@ fn measure_job<K: Kind>(
 ) -> serde_json::Result<Result<(), RunError>> {
     let job: K::Job = serde_json::from_str(text)?;
     Ok(K::measure(&job, listener))
+}
+
+fn plan_of<K: Declared>(
+    experiment: &AnyExperiment,
+    choice: &Choice,
+    program: &Program,
+) -> MadePlan {
+    let experiment = K::experiment(experiment).ok_or_else(|| {
+        PlanError::Choice(ChoiceError(format!("{} is no experiment of this kind", K::NAME)))
+    })?;
+    let program = Program { kind: K::NAME, ..program.clone() };
+    let build = program.build().map_err(PlanError::Program)?;
+    let expanded = K::expand(experiment, choice, &build).map_err(PlanError::Choice)?;
+    Ok(Box::new(Planned::<K>::new(expanded, program)))
+}
+
+/// The plan of an experiment that `program` measures; `None` for one that a command of its own runs.
+///
+/// # Errors
+/// A choice that the experiment does not offer, no engine or data left, an unreadable program.
+pub fn plan(experiment: &AnyExperiment, choice: &Choice, program: &Program) -> Option<MadePlan> {
+    let rows = || KINDS.into_iter().filter_map(|row| row.declared);
+    let own = rows().find(|row| row.workload == experiment.workload())?;
+    if let Some(flag) = choice.flags().into_iter().find(|flag| !own.flags.contains(flag)) {
+        let takes = rows().filter(|row| row.flags.contains(&flag));
+        let takes: Vec<&str> = takes.map(|row| row.workload.name()).collect();
+        let (takes, own) = (takes.join(" and "), own.workload.name());
+        let foreign = ChoiceError(format!("{flag} is of {takes}, not of {own}"));
+        return Some(Err(PlanError::Choice(foreign)));
+    }
+    Some((own.plan)(experiment, choice, program))
 }
 
 /// The row of a kind.
@@ -79,49 +160,31 @@ pub fn measure(text: &str, listener: Listener<'_>) -> Result<Result<(), RunError
     (row.measure)(text, listener).map_err(|error| error.to_string())
 }
 
-/// Asks the kind of a record; of figures without their record, `$digest`.
-macro_rules! of_kind {
-    ($record:expr, $call:ident, $digest:expr) => {
-        match $record {
-            AnyRecord::LinkBench(record) => Some(LinkBench::$call(record)),
-            AnyRecord::Loops(record) => Some(LoopExperiments::$call(record)),
-            AnyRecord::Db(record) => Some(DbBench::$call(record)),
-            AnyRecord::Overwrite(record) => Some(Overwrites::$call(record)),
-            AnyRecord::Tables(run) => Some(Tables::$call(run)),
-            AnyRecord::Chunks(run) => Some(Chunks::$call(run)),
-            AnyRecord::Amplification(record) => Some(Amplification::$call(record)),
-            AnyRecord::Durability(record) => Some(Durability::$call(record)),
-            AnyRecord::Pages(record) => Some(Pages::$call(record)),
-            AnyRecord::Digest(digest) => $digest(digest),
-        }
-    };
-}
-
 /// When the first of its measurements began, seconds since 1970; `None` where that was not kept or
 /// nothing was measured.
 pub fn started_unix_s(record: &AnyRecord) -> Option<u64> {
-    of_kind!(record, started_unix_s, |_| None).flatten()
+    record.0.started_unix_s()
 }
 
 /// The figures, one line per cell and phase or test; nothing for kinds that have no such lines.
 pub fn csv(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, csv, |_| None).flatten()
+    record.0.csv()
 }
 
 /// The figures of a run, to be set beside those of another.
 pub fn results(record: &AnyRecord) -> ResultSet {
-    of_kind!(record, results, |digest| Some(compared::of_digest(digest))).unwrap_or_default()
+    record.0.results()
 }
 
 /// The command that measures the same; nothing for figures that were kept without the rest of their
 /// record.
 pub fn command(record: &AnyRecord) -> Option<String> {
-    of_kind!(record, command, |_| None).flatten().map(|line| line.0)
+    record.0.command()
 }
 
 /// The report of a run of any kind.
 pub fn report(record: &AnyRecord) -> Report {
-    of_kind!(record, report, |digest| Some(digest_page::report(digest))).unwrap_or_default()
+    record.0.report()
 }
 
 /// The page of a run of any kind.
@@ -134,6 +197,5 @@ pub fn page(record: &AnyRecord) -> String {
 /// # Errors
 /// It is none; figures without their record cannot be written again.
 pub fn json(record: &AnyRecord) -> Result<String, RunError> {
-    let refused = "figures without the rest of their record are kept as they are";
-    of_kind!(record, json, |_| None).unwrap_or_else(|| Err(RunError::new(refused)))
+    record.0.json()
 }

@@ -1,72 +1,40 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
 //! Owns: all kinds of runs ([`kinds`]), telling which one a file or directory holds
-//! ([`AnyRecord::read`]), by the head of a record or, where it has none, by its keys (`before`). Also the
-//! form of the file, plain or compressed ([`mod@file`]), figures that were kept without the rest of their
-//! record ([`Digest`]), and records with fewer samples ([`thin`]). What a record holds belongs to the
-//! room of its kind.
+//! ([`AnyRecord::read`]): by the head of a record, and of the plan in the directory of a run. Where
+//! there is no head, by what only that kind has (`before`). Also the form of the file, plain or
+//! compressed ([`mod@file`]), figures that were kept without the rest of their record ([`Digest`]),
+//! records with fewer samples ([`thin`]), and the page over all of them ([`mod@index`]). What a record
+//! holds belongs to the room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
-//! it. A new kind is a variant here, and a row in [`kinds`].
+//! it. A new kind is a row in [`kinds`].
 
 mod before;
 pub mod file;
+pub mod index;
 pub mod kinds;
+mod recorded;
 pub mod thin;
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::amplification::{self, AmplificationRecord};
-use crate::chunks::plan::ChunkPlan;
-use crate::dbbench::runner::{self as db, DbPlan, DbRecord};
-use crate::durability::DurabilityRecord;
 use crate::kind::RecordHead;
-use crate::linkbench;
-use crate::linkbench::record::LinkBenchRecord;
 use crate::loop_experiment::digest::Digest;
-use crate::loop_experiment::{self, LoopRecord};
-use crate::overwrite::OverwriteRecord;
-use crate::page_store::PagesRecord;
 use crate::run::RunError;
-use crate::run::cells::{Run, read_run};
-use crate::tables::plan::TablePlan;
-
-/// Files by which the directory of one run is known.
-const PLAN_FILES: [&str; 3] = ["plan.json", "experiment.json", "cells.json"];
+use crate::run::store::PLAN_FILE;
+use recorded::Recorded;
 
 /// Whether a directory is that of one run, and not one of records.
 pub fn is_run(directory: &Path) -> bool {
-    PLAN_FILES.iter().any(|name| directory.join(name).exists())
+    std::iter::once(PLAN_FILE).chain(before::PLAN_FILES).any(|name| directory.join(name).exists())
 }
 
 /// A run of any kind with its results.
-#[derive(Clone, Debug)]
-pub enum AnyRecord {
-    /// An experiment over the social graph.
-    LinkBench(Box<LinkBenchRecord>),
-    /// An experiment over the loops of the classic key-value benchmark.
-    Loops(Box<LoopRecord>),
-    /// Such loops, engine against engine.
-    Db(Box<DbRecord>),
-    /// Overwrites as fast as they go.
-    Overwrite(Box<OverwriteRecord>),
-    /// An experiment over tables of rows.
-    Tables(Box<Run<TablePlan>>),
-    /// An experiment over text in chunks.
-    Chunks(Box<Run<ChunkPlan>>),
-    /// Read, write and space amplification.
-    Amplification(Box<AmplificationRecord>),
-    /// What crashes take and commits cost.
-    Durability(Box<DurabilityRecord>),
-    /// Pages with holes in files.
-    Pages(Box<PagesRecord>),
-    /// Figures of a run without the rest of its record, which is not to be had again.
-    Digest(Box<Digest>),
-}
+pub struct AnyRecord(Box<dyn Recorded>);
 
 impl AnyRecord {
     /// Reads a run: its record, plain or compressed, or its directory (`results/runs/NAME`).
@@ -85,17 +53,8 @@ impl AnyRecord {
     /// # Errors
     /// A text that is no record of any kind.
     pub fn parse(path: &Path, text: &str) -> Result<AnyRecord, RunError> {
-        /// What stands at the top of every record that names its kind.
-        #[derive(Deserialize)]
-        struct Top {
-            #[serde(default)]
-            record: Option<RecordHead>,
-        }
-        let top: Top = serde_json::from_str(text).map_err(|error| match error.is_data() {
-            true => unknown(path),
-            false => broken(path, error),
-        })?;
-        let kind = match &top.record {
+        let head = top(path, text)?;
+        let kind = match &head {
             Some(head) => head.kind.as_str(),
             None => {
                 let value = serde_json::from_str(text).map_err(|error| broken(path, error))?;
@@ -103,21 +62,13 @@ impl AnyRecord {
             }
         };
         if kind == before::DIGEST {
-            let mut digest: Box<Digest> = parsed(path, text)?;
+            let mut digest: Digest =
+                serde_json::from_str(text).map_err(|error| broken(path, error))?;
             digest.name = file::name(path);
-            return Ok(AnyRecord::Digest(digest));
+            return Ok(AnyRecord::of_digest(digest));
         }
-        let row = kinds::find(kind).ok_or_else(|| {
-            RunError::new(format!("{}: there is no kind of run \"{kind}\"", path.display()))
-        })?;
-        if let Some(head) = top.record.as_ref().filter(|head| head.schema > row.schema) {
-            return Err(RunError::new(format!(
-                "{}: schema {} of {kind}, and this program knows {}",
-                path.display(),
-                head.schema,
-                row.schema
-            )));
-        }
+        let row = row(path, kind)?;
+        head.iter().try_for_each(|head| newest(path, head))?;
         (row.read)(text).map_err(|error| broken(path, error))
     }
 }
@@ -130,37 +81,65 @@ impl AnyRecord {
     }
 }
 
-/// A run by the plan in its directory.
+/// A run by the plan in its directory, which names its kind.
 fn directory(path: &Path) -> Result<AnyRecord, RunError> {
-    if let Some(record) = loop_experiment::read_record(path)? {
-        return Ok(AnyRecord::Loops(Box::new(record)));
-    }
-    if let Some(run) = read_run(path)? {
-        return Ok(AnyRecord::Tables(Box::new(run)));
-    }
-    if let Some(run) = read_run(path)? {
-        return Ok(AnyRecord::Chunks(Box::new(run)));
-    }
-    if path.ends_with(amplification::NAME) {
-        let record = amplification::collect(path);
-        if !record.cells.is_empty() {
-            return Ok(AnyRecord::Amplification(Box::new(record)));
+    let plan_path = path.join(PLAN_FILE);
+    let text = match std::fs::read_to_string(&plan_path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(RunError::io(&plan_path, error)),
+    };
+    let head = match &text {
+        Some(text) => top(&plan_path, text)?,
+        None => None,
+    };
+    let (kind, text) = match (head, text) {
+        (Some(head), Some(text)) => {
+            newest(&plan_path, &head)?;
+            (head.kind, text)
         }
-    }
-    let plan_path = path.join("plan.json");
-    let text = std::fs::read_to_string(&plan_path)
-        .map_err(|_| RunError::new(format!("{} holds no run: no plan.json", path.display())))?;
-    let plan: Value = serde_json::from_str(&text).map_err(|error| broken(&plan_path, error))?;
-    if plan.get("experiment").is_some() {
-        return linkbench::record::read_record(path)
-            .map(|record| AnyRecord::LinkBench(Box::new(record)));
-    }
-    let plan: DbPlan = *parsed(&plan_path, &text)?;
-    Ok(AnyRecord::Db(Box::new(db::collect(path, plan))))
+        (_, text) => before::plan_of(path, text)?.ok_or_else(|| {
+            RunError::new(format!("{} holds no run: no {PLAN_FILE}", path.display()))
+        })?,
+    };
+    let row = row(&plan_path, &kind)?;
+    (row.read_directory)(path, &text).map_err(|error| broken(&plan_path, error))?
 }
 
-fn parsed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Box<T>, RunError> {
-    serde_json::from_str(text).map(Box::new).map_err(|error| broken(path, error))
+/// What stands at the top of a record or a plan; nothing of one that was written before they named
+/// their kind.
+fn top(path: &Path, text: &str) -> Result<Option<RecordHead>, RunError> {
+    #[derive(Deserialize)]
+    struct Top {
+        #[serde(default)]
+        record: Option<RecordHead>,
+    }
+    let top: Top = serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => unknown(path),
+        false => broken(path, error),
+    })?;
+    Ok(top.record)
+}
+
+/// The row of a kind that a file names.
+fn row(path: &Path, kind: &str) -> Result<kinds::Row, RunError> {
+    kinds::find(kind).ok_or_else(|| {
+        RunError::new(format!("{}: there is no kind of run \"{kind}\"", path.display()))
+    })
+}
+
+/// Refuses what a later program has written.
+fn newest(path: &Path, head: &RecordHead) -> Result<(), RunError> {
+    let known = row(path, &head.kind)?.schema;
+    if head.schema <= known {
+        return Ok(());
+    }
+    Err(RunError::new(format!(
+        "{}: schema {} of {}, and this program knows {known}",
+        path.display(),
+        head.schema,
+        head.kind,
+    )))
 }
 
 fn broken(path: &Path, error: serde_json::Error) -> RunError {
@@ -179,6 +158,7 @@ fn unknown(path: &Path) -> RunError {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
+    use crate::linkbench::record::LinkBenchRecord;
     use crate::linkbench::sample;
 
     #[test]
@@ -191,15 +171,19 @@ mod tests {
         };
         let record = sample::record(&sample::plan(&EngineName::lithify(), 1));
         let text = serde_json::to_string(&record).expect("to JSON");
-        assert!(matches!(read("run.json", &text), Ok(AnyRecord::LinkBench(_))));
+        let is_one = |read: Result<AnyRecord, RunError>| {
+            read.is_ok_and(|record| record.get::<LinkBenchRecord>().is_some())
+        };
+        assert!(is_one(read("run.json", &text)));
         let digest = r#"{"about": "x", "machine": {"cpu": "c", "cpus": 1, "kernel": "k",
             "memory_bytes": 1, "file_system": "f", "device": "d", "compiler": "r",
             "build": "release"}, "runs": [{"engine": "lithify"}]}"#;
         let packed = directory.path().join("packed.json.zst");
         file::write(&packed, &text).expect("writes");
-        assert!(matches!(AnyRecord::read(&packed), Ok(AnyRecord::LinkBench(_))));
+        assert!(is_one(AnyRecord::read(&packed)));
         let found = read("few.json", digest);
-        assert!(matches!(&found, Ok(AnyRecord::Digest(d)) if d.name == "few"), "{found:?}");
+        let name = found.as_ref().ok().and_then(|found| found.get::<Digest>());
+        assert!(name.is_some_and(|digest| digest.name == "few"), "{found:?}");
         for (name, text, why) in [
             ("list.json", "[1]", "is no record of a run: name the .json"),
             ("words.json", "no json", "is no record of a run: expected"),

@@ -1,10 +1,9 @@
 //! Parts of reports that kinds of workload share.
 //!
-//! Owns: the arithmetic from raw results to published figures ([`figures`]), published claims
-//! ([`compare`]), two sides measured in turn with their A/A controls ([`paired`]), targets
-//! ([`floors`]), the days of measurement ([`days`]), one arm against the better of several arms of
-//! an engine ([`better_of`]), tables ([`tables`]), what the figures were taken on ([`card`]) and the
-//! list of engines ([`engines`]).
+//! Owns: figures as text ([`figures`]), published claims ([`compare`]), two sides measured in turn
+//! with their A/A controls ([`paired`]), targets ([`floors`]), the days of measurement ([`days`]),
+//! one arm against the better of several arms of an engine ([`better_of`]), tables ([`tables`]),
+//! what the figures were taken on ([`card`]) and the list of engines ([`engines`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
 //! rendered again at any time. Does not measure and does not read files.

@@ -37,6 +37,16 @@ pub struct DeviceLimit {
     pub disk: Option<String>,
 }
 
+/// A limit on the device of a cell's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellDevice {
+    /// How fast, by what.
+    pub limit: DeviceLimit,
+    /// Directory of the control group, which the process joins before it opens the engine; `None`
+    /// where the engine slows its own files.
+    pub group: Option<PathBuf>,
+}
+
 impl DeviceLimit {
     /// The engine's own files are slowed, when it can do that; why there is no group goes on as
     /// the error otherwise.

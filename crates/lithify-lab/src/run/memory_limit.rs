@@ -264,6 +264,15 @@ pub struct MemoryLimit {
     pub driver_bytes: u64,
 }
 
+/// A limit on the memory of a cell's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellMemory {
+    /// How much, by what.
+    pub limit: MemoryLimit,
+    /// Directory of the control group.
+    pub group: PathBuf,
+}
+
 impl MemoryLimit {
     /// The limit of the group, bytes.
     pub fn limit_bytes(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Runs cells: each in a process of its own, results kept as they come.
 //!
 //! Owns: the loop over cells ([`cells`]), the files of a run ([`store`]), the process of a cell
-//! ([`process`]) and when it is given up (`stillness`), the limit on its memory ([`memory_limit`])
+//! ([`process`]), what it runs under (`conditions`) and when it is given up (`stillness`), the limit on its memory ([`memory_limit`])
 //! and on its device ([`device_limit`]), both by groups of the kernel ([`control_group`]), the file
 //! system under its data ([`file_system`]), its allocator ([`allocator`]), what it costs to drop its
 //! data ([`dropping`]), progress ([`progress`]) and how long the rest takes ([`estimate`]).
@@ -15,6 +15,7 @@
 
 pub mod allocator;
 pub mod cells;
+mod conditions;
 pub mod control_group;
 pub mod device_limit;
 pub mod dropping;

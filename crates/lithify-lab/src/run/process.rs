@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::RunError;
 use super::file_system::{CellFileSystem, FileSystemRequest, Mounted};
@@ -88,49 +87,6 @@ pub(crate) fn run_job(
             JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path)))
         }
         ChildEnd::GivenUp(why) => JobEnd::Failed(format!("{why}{}", last_words(log_path))),
-    })
-}
-
-/// Where a job's result goes, and what its process has to complain about.
-pub(crate) struct JobFiles<'a> {
-    /// The result, as JSON.
-    pub(crate) result: &'a Path,
-    /// The complaints.
-    pub(crate) log: &'a Path,
-}
-
-/// What came of a job that leaves a result.
-#[derive(Debug)]
-pub(crate) enum Answer<R> {
-    /// The result, which stays on disk.
-    Result(Box<R>),
-    /// Why there is none.
-    Failed(String),
-    /// The run was stopped.
-    Interrupted,
-}
-
-/// Runs `program` on one job and reads the result that it leaves.
-pub(crate) fn run_for_result<R: DeserializeOwned>(
-    program: &Program,
-    job: &impl Serialize,
-    files: &JobFiles<'_>,
-    interrupt: &AtomicBool,
-    progress: &mut dyn FnMut(&ProgressLine),
-) -> Result<Answer<R>, RunError> {
-    match run_job(program, job, files.log, interrupt, progress)? {
-        JobEnd::Interrupted => return Ok(Answer::Interrupted),
-        JobEnd::Failed(why) => return Ok(Answer::Failed(why)),
-        JobEnd::Succeeded => {}
-    }
-    // A process that leaves nothing, or something else, costs its own row only.
-    let text = match fs::read_to_string(files.result) {
-        Ok(text) => text,
-        Err(error) => return Ok(Answer::Failed(format!("it left no result: {error}"))),
-    };
-    Ok(match serde_json::from_str(&text) {
-        Ok(result) => Answer::Result(Box::new(result)),
-        Err(error) => Answer::Failed(format!("{} is no result: {error}", files.result.display())),
     })
 }
 

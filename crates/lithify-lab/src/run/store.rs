@@ -1,7 +1,7 @@
 //! Results on disk: one directory per run, one JSON per cell, written whole or not at all.
 //!
 //! ```text
-//! results/runs/NAME/plan.json     what is measured
+//! results/runs/NAME/plan.json     what is measured, and of which kind it is
 //! results/runs/NAME/CELL.json     a finished cell
 //! results/runs/NAME/CELL.log      what the process of the cell said
 //! results/runs/NAME/seconds.json  how long cells took, for estimates
@@ -14,8 +14,31 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
 
 use super::RunError;
+
+/// What is measured, in the directory of a run.
+pub(crate) const PLAN_FILE: &str = "plan.json";
+
+/// What stands at the top of a record, and of the plan in the directory of its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordHead {
+    /// The name of its kind.
+    pub kind: String,
+    /// The version of its kind's JSON.
+    pub schema: u32,
+}
+
+/// Something with its head.
+#[derive(Serialize)]
+pub(crate) struct Headed<'a, R> {
+    /// Of which kind it is.
+    pub(crate) record: &'a RecordHead,
+    /// What it says.
+    #[serde(flatten)]
+    pub(crate) rest: &'a R,
+}
 
 /// The directory of a run, locked against a second one.
 pub struct Store {
@@ -59,21 +82,21 @@ impl Store {
         self.directory.join(format!("{id}.log"))
     }
 
-    /// Writes down what is measured.
+    /// Writes down what is measured, with its kind.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_plan(&self, plan: &impl serde::Serialize) -> Result<(), RunError> {
-        write_json(&self.directory.join("plan.json"), plan)
+    pub fn write_plan(&self, head: &RecordHead, plan: &impl Serialize) -> Result<(), RunError> {
+        write_json(&self.directory.join(PLAN_FILE), &Headed { record: head, rest: plan })
     }
 
     /// Removes the results of the cells of these names.
     ///
     /// # Errors
     /// A file that cannot be removed.
-    pub fn forget<'a>(&self, cells: impl Iterator<Item = &'a str>) -> Result<(), RunError> {
+    pub fn forget(&self, cells: impl Iterator<Item = String>) -> Result<(), RunError> {
         for id in cells {
-            for path in [self.result_path(id), self.log_path(id)] {
+            for path in [self.result_path(&id), self.log_path(&id)] {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(RunError::io(&path, error));

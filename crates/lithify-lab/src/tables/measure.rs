@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::engine::{PageAccount, TableEngine, TableSession, Update};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::cross_count::{self, CrossCounts};
+use crate::adapter::table::schema::{Aggregation, Answer, Query, Row, Schema, Value};
+use crate::adapter::table::{PageAccount, TableEngine, TableSession, Update};
 use crate::adapter::{EngineError, EngineResult, EngineStatistics};
 use crate::datasets::Table;
-use crate::datasets::schema::{Aggregation, Answer, Query, Row, Schema, Value};
 use crate::engines::registry::{find, open_table};
 use crate::experiment::tables::UpdateMode;
 use crate::meter::Meter;
@@ -400,7 +400,7 @@ impl Bench<'_> {
         let totals = self.totals();
         let engine = self.open()?;
         let (_, _, (found, entries)) = self.step("check", engine, |session| {
-            let access = crate::experiment::tables::Access::Primary;
+            let access = crate::adapter::table::Access::Primary;
             let found = step_failed("check", session.aggregate(&totals, access))?;
             Ok(((found, step_failed("check", session.index_entries())?), 0.0))
         })?;

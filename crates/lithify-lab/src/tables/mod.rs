@@ -1,11 +1,11 @@
 //! Tables of rows: loading them in the order of their keys, a large aggregate, updates row by row;
 //! and what codecs and blocks do to their time, bytes and size.
 //!
-//! Owns: what an engine of tables must offer ([`engine`]), that over any engine of ordered keys
-//! ([`ordered`]), what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
+//! Owns: what a cell is and leaves ([`spec`]), the plan ([`plan`]), the measuring process
 //! ([`measure`]), the figures ([`figures`]), the report ([`report`]) and its CSV ([`csv`]). What an
-//! experiment file may say is `experiment::tables`, the rows are `datasets`'. `causes` is the part of
-//! the report that says for what engines wrote.
+//! experiment file may say is `experiment::tables`, the rows are `datasets`', and what an engine of
+//! tables must offer is [`crate::adapter::table`]. `causes` is the part of the report that says for
+//! what engines wrote.
 //!
 //! Promises: the answer of an aggregate, the number of rows and the sum of what was updated are
 //! compared with the generator's own; a row whose check failed counts in no figure.
@@ -15,11 +15,9 @@
 mod causes;
 pub mod compared;
 pub mod csv;
-pub mod engine;
 pub mod figures;
 pub mod kind;
 pub mod measure;
-pub mod ordered;
 pub mod page;
 pub mod plan;
 pub mod report;

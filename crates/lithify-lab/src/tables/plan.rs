@@ -13,7 +13,7 @@ use crate::experiment::{EngineSizes, WorkloadKind};
 use crate::linkbench::plan::{
     ChoiceError, LeftOut, cannot_run, engines_on_disk, find_scale, names, one_codec, override_with,
 };
-use crate::run::cells::RunPlan;
+use crate::run::cells::{RunPlan, WorkloadPlan};
 use crate::run::file_system::FileSystemRequest;
 use crate::run::rotated;
 
@@ -57,34 +57,32 @@ pub struct TablePlan {
 
 impl RunPlan for TablePlan {
     type Cell = TableCell;
-    const KIND: WorkloadKind = WorkloadKind::Tables;
 
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        Some(&self.scale)
     }
 
     fn cells(&self) -> &[TableCell] {
         &self.cells
     }
 
-    /// Three times the largest table without compression: what lies there, what replaces it, the
-    /// log.
-    fn needed_bytes(cell: &TableCell) -> u64 {
-        let row_bytes = if cell.table.is_wide() { 2_600 } else { 200 };
-        3 * cell.rows * row_bytes + (256 << 20)
+    fn needed_bytes(&self, cell: &TableCell) -> u64 {
+        room_bytes(cell)
     }
+}
 
-    fn scale(&self) -> &str {
-        &self.scale
-    }
+impl WorkloadPlan for TablePlan {
+    const KIND: WorkloadKind = WorkloadKind::Tables;
+}
 
-    fn skipped(&self) -> &[String] {
-        &self.skipped
-    }
-
-    fn engine(cell: &TableCell) -> &EngineName {
-        &cell.engine
-    }
+/// Three times the largest table without compression: what lies there, what replaces it, the log.
+fn room_bytes(cell: &TableCell) -> u64 {
+    let row_bytes = if cell.table.is_wide() { 2_600 } else { 200 };
+    3 * cell.rows * row_bytes + (256 << 20)
 }
 
 /// The settings of an arm.
@@ -232,7 +230,7 @@ impl TablePlan {
                         file_system: None,
                         build: build.to_owned(),
                     };
-                    let room_bytes = TablePlan::needed_bytes(&cell);
+                    let room_bytes = room_bytes(&cell);
                     let own = arm.file_system.as_ref();
                     cell.file_system = own.map(|own| FileSystemRequest::new(own, room_bytes));
                     cells.push(cell);

@@ -22,7 +22,7 @@ use crate::report::tables::{Align, Grid};
 use crate::run::cells::Run;
 use crate::statistics::verdicts::Rounds;
 
-use super::engine::Rest;
+use crate::adapter::table::Rest;
 
 /// What stands over the modes.
 pub(crate) const MODES_HEADING: &str = "KB written per update by mode, maintenance included and compactions not; to the device with them";

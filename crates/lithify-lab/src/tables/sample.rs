@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::Rest;
 use super::plan::{TableChoice, TablePlan};
 use super::spec::{ModeUsage, PageWork, StepUsage, TableCell, TableOutcome};
 use crate::adapter::codec::Codec;
 use crate::adapter::cross_count::CrossCounts;
+use crate::adapter::table::Rest;
 use crate::adapter::{Capabilities, EngineName};
 use crate::experiment::tables::UpdateMode;
 use crate::experiment::{BUILT_IN, TableExperiment};
@@ -64,7 +64,7 @@ fn step(seconds: f64, written: u64) -> StepUsage {
 /// What a cell might have found: every published ratio holds.
 pub(crate) fn outcome(cell: &TableCell) -> TableOutcome {
     let is_wide = cell.table.is_wide();
-    let compressed = cell.settings.codec_bottom != Codec::None;
+    let compressed = cell.settings.codec_bottom != Codec::NONE;
     let (size, load, update) = match (compressed, is_wide) {
         (false, _) => (100_000_000, 10.0, 1.0),
         (true, false) => (41_700_000, 26.0, 1.57),

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{PageAccount, Rest};
 use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::settings::EngineSettings;
+use crate::adapter::table::Access;
+use crate::adapter::table::{PageAccount, Rest};
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
-use crate::experiment::tables::{Access, UpdateMode};
+use crate::experiment::tables::UpdateMode;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
@@ -223,8 +224,12 @@ impl TableOutcome {
 impl Cell for TableCell {
     type Outcome = TableOutcome;
 
-    fn id(&self) -> &str {
-        &self.id
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    fn engine(&self) -> EngineName {
+        self.engine.clone()
     }
 
     fn file_system(&self) -> Option<FileSystemRequest> {
@@ -239,8 +244,8 @@ impl Cell for TableCell {
         Effort { work, ..Effort::declared(gaps_ms as f64 / 1e3) }
     }
 
-    fn of(outcome: &TableOutcome) -> &TableCell {
-        &outcome.cell
+    fn is_result(&self, outcome: &TableOutcome) -> bool {
+        outcome.cell == *self
     }
 
     fn faults(outcome: &TableOutcome) -> Vec<String> {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::{Rest, TableEngine, TableSession, Update};
 use super::figures::{column_value, mode_log_bytes, mode_pages, mode_process_kb, results, spread};
 use super::measure::in_one_transaction;
-use super::ordered::{OrderedTable, SPACES};
 use super::plan::{TableChoice, TablePlan};
 use super::sample::{expand, experiment, run, with_pages};
 use super::{csv, report};
+use crate::adapter::table::Access;
+use crate::adapter::table::ordered::{OrderedTable, SPACES};
+use crate::adapter::table::schema::{Answer, Query, Range, Row};
+use crate::adapter::table::{Rest, TableEngine, TableSession, Update};
 use crate::adapter::{Engine, EngineError, EngineName, EngineResult, SpaceId, WriteBatch};
-use crate::datasets::schema::{Answer, Query, Range, Row};
 use crate::datasets::{PageCounts, Table, TableData, Wide, answer};
 use crate::engines::model::ModelEngine;
 use crate::experiment::tables::{Access, TableColumn};

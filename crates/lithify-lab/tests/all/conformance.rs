@@ -111,7 +111,7 @@ impl Provider for Liar {
         spaces: &[SpaceSpec],
         transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        let none = Ladder { small: Codec::None, middle: Codec::None, bottom: Codec::None };
+        let none = Ladder { small: Codec::NONE, middle: Codec::NONE, bottom: Codec::NONE };
         let settings = EngineSettings { durability: DurabilityMode::None, ..settings.clone() };
         let lithify = EngineName::lithify();
         let below =

@@ -4,18 +4,19 @@
 //! flags and seed.
 
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::dbbench::kind::DbBench;
 use lithify_lab::dbbench::oracle::{agreement, faults};
 use lithify_lab::dbbench::original::beside;
-use lithify_lab::dbbench::runner::{Controls, DbCellRecord, DbPlan, DbRecord};
+use lithify_lab::dbbench::plan::{Controls, DbCellRecord, DbPlan, DbRecord};
 use lithify_lab::dbbench::spec::{
-    Benchmark, DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
+    DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
 };
 use lithify_lab::dbbench::step::StepSpec;
 use lithify_lab::dbbench::{measure, report};
-use lithify_lab::run::allocator::Allocator;
+use lithify_lab::keyvalue::benchmark::Benchmark;
 
 /// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`
 fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {

@@ -6,11 +6,12 @@ use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::{Engine, EngineName, EngineStatistics, WriteBatch};
 use lithify_lab::dbbench::measure;
-use lithify_lab::dbbench::runner::{DbCellRecord, DbRecord};
-use lithify_lab::dbbench::spec::{Benchmark, SCHEMA};
+use lithify_lab::dbbench::plan::{DbCellRecord, DbRecord};
+use lithify_lab::dbbench::spec::SCHEMA;
 use lithify_lab::engines::registry::open_spaces;
 use lithify_lab::experiment::loops::LoopColumn;
 use lithify_lab::experiment::{BUILT_IN, LoopExperiment};
+use lithify_lab::keyvalue::benchmark::Benchmark;
 use lithify_lab::keyvalue::{SPACE, SPACES};
 use lithify_lab::loop_experiment::figures::{Figures, column_value, jobs};
 use lithify_lab::loop_experiment::kind::LoopExperiments;
@@ -25,8 +26,8 @@ fn settings() -> EngineSettings {
         memtable_bytes: 2 * KIB * KIB,
         table_bytes: 64 * KIB,
         base_level_bytes: 64 * KIB,
-        codec_level0: Some(Codec::None),
-        codec_small: Codec::Lz4,
+        codec_level0: Some(Codec::NONE),
+        codec_small: Codec::LZ4,
         ..EngineSettings::small()
     }
 }

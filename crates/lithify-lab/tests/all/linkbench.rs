@@ -4,20 +4,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lithify_lab::adapter::graph::schema::{self, LINK_TYPE_FIRST, Link, NodeRow, SPACES};
+use lithify_lab::adapter::graph::store::{GraphStore, ListQuery};
+use lithify_lab::adapter::graph::{GraphSession as _, LinkBefore};
 use lithify_lab::adapter::{Engine, WriteBatch};
 use lithify_lab::engines::external_lock::ExternalLock;
 use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::engines::null::NullEngine;
 use lithify_lab::linkbench::control::{IntervalSample, LoadProgress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
 use lithify_lab::linkbench::oracle::{self, OracleReport};
 use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
-use lithify_lab::linkbench::schema::{self, LINK_TYPE_FIRST, Link, NodeRow, SPACES};
 use lithify_lab::linkbench::shuffle::Shuffle;
-use lithify_lab::linkbench::store::{GraphStore, ListQuery};
-use lithify_lab::linkbench::{
-    Control, Graph, GraphConfig, GraphSession as _, LinkBefore, OpMix, Operation, Profile,
-    Progress, null_engine,
-};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, OpMix, Operation, Profile, Progress};
 
 fn graph(profile: Profile, nodes: u64) -> Graph {
     Graph::new(profile, GraphConfig::with_nodes(nodes)).unwrap()
@@ -376,7 +375,7 @@ fn nothing_is_recorded_during_the_warm_up() {
         warmup_seconds: 1e6,
         ..RequestConfig::after_load(&graph)
     };
-    let outcome = request::run(&graph, &null_engine(), &config, &control).unwrap();
+    let outcome = request::run(&graph, &NullEngine::of_graph(), &config, &control).unwrap();
     assert_eq!((outcome.requests, outcome.latencies.len(), outcome.range_sizes.reads), (0, 0, 0));
     assert!(outcome.cancelled && outcome.per_second.is_empty());
 }
@@ -391,7 +390,7 @@ fn cancellation_and_time_limit_end_a_phase() {
     assert!(outcome.cancelled && outcome.links < graph.expected_links());
     assert!(!oracle::check(&engine, &control).unwrap().passed());
     cancel.store(false, Ordering::Relaxed);
-    let null = null_engine();
+    let null = NullEngine::of_graph();
     let config = RequestConfig {
         requesters: 2,
         requests_per_requester: u64::MAX,

@@ -3,6 +3,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lithify_lab::adapter::graph::GraphSession as _;
+use lithify_lab::adapter::graph::schema::{self, CountRow, LINK_TYPE_FIRST, Link, NodeRow, SPACES};
+use lithify_lab::adapter::graph::store::GraphStore;
 use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
 use lithify_lab::adapter::{BatchOp, Engine, EngineResult, Session, SpaceId, WriteBatch};
 use lithify_lab::engines::model::ModelEngine;
@@ -10,9 +13,7 @@ use lithify_lab::linkbench::expected::Expected;
 use lithify_lab::linkbench::load::{self, LoadConfig};
 use lithify_lab::linkbench::oracle::{self, OracleReport};
 use lithify_lab::linkbench::request::{self, RequestConfig};
-use lithify_lab::linkbench::schema::{self, CountRow, LINK_TYPE_FIRST, Link, NodeRow, SPACES};
-use lithify_lab::linkbench::store::GraphStore;
-use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphSession as _, Profile};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, Profile};
 
 fn check(engine: &dyn Engine) -> OracleReport {
     oracle::check(&engine, &Control::silent()).unwrap()

@@ -5,17 +5,18 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lithify_lab::adapter::graph::LinkBefore;
+use lithify_lab::adapter::graph::schema::{LINK, Link, SPACES, VISIBILITY_DEFAULT};
+use lithify_lab::adapter::graph::store::{GraphStore, ListQuery, ListResult, ReadDigest};
+use lithify_lab::adapter::graph::{GraphEngine, GraphSession};
 use lithify_lab::adapter::layer::SessionLayer;
 use lithify_lab::adapter::{Engine, EngineError, EngineResult, Session, SpaceId, WriteBatch};
 use lithify_lab::engines::model::ModelEngine;
-use lithify_lab::linkbench::engine::LinkBefore;
 use lithify_lab::linkbench::expected::Expected;
 use lithify_lab::linkbench::load::{self, LoadConfig};
 use lithify_lab::linkbench::oracle::{self, OracleReport};
 use lithify_lab::linkbench::request::{self, RequestConfig, RequestOutcome};
-use lithify_lab::linkbench::schema::{LINK, Link, SPACES, VISIBILITY_DEFAULT};
-use lithify_lab::linkbench::store::{GraphStore, ListQuery, ListResult, ReadDigest};
-use lithify_lab::linkbench::{Control, Graph, GraphConfig, GraphEngine, GraphSession, Profile};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, Profile};
 
 const NODES: u64 = 3_000;
 

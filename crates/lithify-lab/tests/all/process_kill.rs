@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lithify::{CfOptions, Durability, Options};
+use lithify_lab::adapter::graph::schema::SPACES;
 use lithify_lab::adapter::layer::{EngineLayer, SessionLayer};
 use lithify_lab::adapter::{
     BatchOp, Engine, EngineResult, ScanRange, Session, SpaceId, WriteBatch,
@@ -31,7 +32,6 @@ use lithify_lab::adapter::{
 use lithify_lab::engines::lithify::LithifyEngine;
 use lithify_lab::linkbench::load::{self, LoadConfig};
 use lithify_lab::linkbench::request::{self, RequestConfig};
-use lithify_lab::linkbench::schema::SPACES;
 use lithify_lab::linkbench::{Control, Graph, GraphConfig, Profile, oracle};
 use twox_hash::XxHash3_64;
 

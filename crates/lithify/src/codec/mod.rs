@@ -14,7 +14,8 @@
 //!
 //! A new codec is a module with its functions, a row of [`CodecId`]'s list below, its library in
 //! `Cargo.toml`, and its number, limits and a sample in `docs/format/codec.md`, which tests compare
-//! with the list.
+//! with the list. Nothing else lists codecs: options, statistics and the laboratory take them from
+//! here.
 //!
 //! It does not choose a codec, keep a block raw when it did not shrink, or add checksums and
 //! lengths: that is for the table that stores the blocks.
@@ -219,6 +220,17 @@ impl CodecId {
 fn encoders() -> impl Iterator<Item = (CodecId, &'static EncoderRow)> {
     let of_codec = |codec: CodecId| codec.row().encoders.iter().map(move |row| (codec, row));
     CodecId::ALL.into_iter().flat_map(of_codec)
+}
+
+/// The names of the encoders in options, in the order of the codecs.
+pub fn encoder_names() -> impl Iterator<Item = &'static str> {
+    encoders().map(|(_, row)| row.name)
+}
+
+/// The name in options of the encoder of `compression`, without its effort; that of the codec where
+/// it has no such encoder.
+pub fn encoder_name(compression: Compression) -> &'static str {
+    compression.encoder_row().map_or(compression.codec.name(), |row| row.name)
 }
 
 /// The library that encodes with `compression` and its version, such as `"zlib 1.3.1"`; `"none"`

@@ -279,6 +279,7 @@ fn names_are_parsed_and_printed() {
 
 #[test]
 fn wrong_names_and_efforts_say_what_is_allowed() {
+    let kinds = format!("one of {}", encoder_names().collect::<Vec<_>>().join(", "));
     for (name, hint) in [
         ("zlib-0", "1 to 9"),
         ("zlib-10", "1 to 9"),
@@ -292,7 +293,7 @@ fn wrong_names_and_efforts_say_what_is_allowed() {
         ("zlib", "needs an effort"),
         ("snappy-3", "no effort"),
         ("none-1", "no effort"),
-        ("brotli-4", "one of none, snappy, zlib, libdeflate, lz4, zstd"),
+        ("brotli-4", &kinds),
         ("", "one of none"),
         ("-", "one of none"),
         ("zstd-", "effort of zstd"),

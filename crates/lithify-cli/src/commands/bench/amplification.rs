@@ -1,6 +1,6 @@
 //! `lithify bench amp`: read, write and space amplification, predicted by formulas and measured.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
@@ -8,20 +8,16 @@ use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::amplification::kind::Amplification;
-use lithify_lab::amplification::{self, AmplificationSpec, Runner, Workload};
+use lithify_lab::amplification::{AmplificationPlan, AmplificationSpec, Workload};
 use lithify_lab::engines::registry;
 use lithify_lab::experiment::AnyExperiment;
-use lithify_lab::kind::Kind;
-use lithify_lab::run::estimate::{Effort, PlannedCell};
-use lithify_lab::run::process::Program;
-use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::write_files;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
+use lithify_lab::kind::{Expanded, Kind};
 
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
-use super::process::{incomplete, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone};
-use super::screen::shown;
+use super::process::this_program;
+use super::ready::alone;
 use crate::fault::Fault;
 
 /// `bench amp`
@@ -167,71 +163,13 @@ pub fn run(arguments: &AmplificationArguments) -> Result<(), Fault> {
 }
 
 /// Makes it ready.
-pub fn prepare(arguments: &AmplificationArguments) -> Result<AmplificationRun, Fault> {
+pub fn prepare(arguments: &AmplificationArguments) -> Result<Box<dyn PlannedRun>, Fault> {
     let (engines, skipped) = arguments.engines()?;
     if engines.is_empty() {
         return Err(Fault::usage(skipped.join("; ")));
     }
     let program = this_program(Amplification::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
-    Ok(AmplificationRun { specs: arguments.specs(&engines, &build), program, skipped })
-}
-
-/// Amplification of some engines under some workloads.
-pub struct AmplificationRun {
-    specs: Vec<AmplificationSpec>,
-    program: Program,
-    skipped: Vec<String>,
-}
-
-impl Ready for AmplificationRun {
-    fn name(&self) -> String {
-        amplification::NAME.to_owned()
-    }
-
-    fn scale(&self) -> Option<&str> {
-        None
-    }
-
-    fn skipped(&self) -> &[String] {
-        &self.skipped
-    }
-
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        let planned = |spec: &AmplificationSpec| Planned {
-            is_measured: amplification::find(results, spec).is_some(),
-            cell: PlannedCell {
-                id: spec.id(),
-                engine: spec.engine.to_string(),
-                effort: Effort::UNKNOWN,
-            },
-        };
-        self.specs.iter().map(planned).collect()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        self.specs.iter().map(AmplificationSpec::disk_bytes).max().unwrap_or(0)
-    }
-
-    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
-        let runner = Runner {
-            specs: &self.specs,
-            program: self.program.clone(),
-            results: how.results,
-            data: how.data,
-            fresh: how.fresh,
-            interrupt: how.interrupt,
-        };
-        let record = runner.run(announcer).map_err(Fault::failure)?;
-        let Some(record) = record else {
-            return Err(Fault::interrupted(
-                "stopped; what was measured is kept, the same command goes on",
-            ));
-        };
-        let files = Amplification::files(&record).map_err(Fault::failure)?;
-        let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
-        let fault = (failed > 0).then(|| incomplete(failed, record.cells.len()));
-        Ok(Measured { text: shown::<Amplification>(&record), files, fault })
-    }
+    let plan = AmplificationPlan { cells: arguments.specs(&engines, &build) };
+    Ok(Box::new(Planned::<Amplification>::new(Expanded { plan, skipped }, program)))
 }

@@ -5,30 +5,28 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::adapter::EngineName;
+use lithify_lab::adapter::allocator::Allocator;
 use lithify_lab::adapter::codec::Ladder;
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::dbbench::kind::DbBench;
-use lithify_lab::dbbench::runner::{Controls, DbPlan, Runner, needed_bytes};
+use lithify_lab::dbbench::plan::{Controls, DbPlan};
 use lithify_lab::dbbench::sequence::{self, Item};
-use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbCell, DbSpec, SCHEMA};
+use lithify_lab::dbbench::spec::{DEFAULT_BATCH_SIZE, DbSpec, SCHEMA};
 use lithify_lab::dbbench::step::{BATCH_SIZE_MAX, StepSpec, switch};
 use lithify_lab::dbbench::{original, report};
 use lithify_lab::engines::registry;
 use lithify_lab::kind::Kind;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
 use lithify_lab::linkbench::plan::engines_here;
-use lithify_lab::run::allocator::Allocator;
-use lithify_lab::run::cells::{Cell, is_measured};
-use lithify_lab::run::estimate::PlannedCell;
-use lithify_lab::run::process::Program;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;
 
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
 use super::process::this_program;
-use super::ready::{How, Measured, Planned, Ready, alone, stopped};
+use super::ready::{CellState, How, Measured, Ready, alone, stopped};
 use super::screen::shown;
 use crate::fault::Fault;
 
@@ -436,8 +434,8 @@ pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     let ready = prepare(arguments)?;
     let line = format!(
         "{}: {} runs, the driver alone first; results in {}",
-        ready.plan.name,
-        ready.plan.cells.len(),
+        ready.name(),
+        ready.planned.plan.cells.len(),
         arguments.results.display()
     );
     alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[line])
@@ -460,7 +458,9 @@ pub fn prepare(arguments: &DbArguments) -> Result<DbRun, Fault> {
         arguments.repeats,
         arguments.controls(),
     );
-    Ok(DbRun { plan, program, kept: arguments.db.clone(), printed, skipped: Vec::new() })
+    let databases = arguments.db.clone();
+    let planned = Planned { plan, skipped: Vec::new(), program, databases };
+    Ok(DbRun { planned, printed })
 }
 
 /// Makes it ready for the engines that are here.
@@ -468,55 +468,42 @@ pub fn prepare_here(mut arguments: DbArguments) -> Result<DbRun, Fault> {
     let (engines, skipped) =
         engines_here(&arguments.engine, None, Content::Keys).map_err(Fault::usage)?;
     arguments.engine = engines;
-    Ok(DbRun { skipped, ..prepare(&arguments)? })
+    let mut run = prepare(&arguments)?;
+    run.planned.skipped = skipped;
+    Ok(run)
 }
 
-/// Sequences on engines.
+/// Sequences on engines, beside what the original printed.
 pub struct DbRun {
-    plan: DbPlan,
-    program: Program,
-    /// Where databases are kept.
-    kept: Option<PathBuf>,
+    planned: Planned<DbBench>,
     /// What the original printed.
     printed: Option<String>,
-    skipped: Vec<String>,
 }
 
 impl Ready for DbRun {
     fn name(&self) -> String {
-        self.plan.name.clone()
+        self.planned.name()
     }
 
     fn scale(&self) -> Option<&str> {
-        None
+        self.planned.scale()
     }
 
     fn skipped(&self) -> &[String] {
-        &self.skipped
+        self.planned.skipped()
     }
 
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        planned(&self.plan, results)
+    fn cells(&self, results: &Path) -> Vec<CellState> {
+        self.planned.cells(results)
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.plan.cells.iter().map(|cell| needed_bytes(&cell.spec)).max().unwrap_or(0)
+        self.planned.disk_bytes()
     }
 
     fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
-        let runner = Runner {
-            plan: &self.plan,
-            program: self.program.clone(),
-            results: how.results,
-            data: how.data,
-            kept: self.kept.as_deref(),
-            fresh: how.fresh,
-            interrupt: how.interrupt,
-        };
-        let record = runner.run(announcer).map_err(Fault::failure)?;
-        if record.interrupted || how.is_stopped() {
-            return Err(stopped(self, how.results));
-        }
+        let record = self.planned.run(how, announcer).map_err(Fault::failure)?;
+        let record = record.ok_or_else(|| stopped(self, how.results))?;
         let files = DbBench::files(&record).map_err(Fault::failure)?;
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
         write_files(how.results, &report::interval_files(&record)).map_err(Fault::failure)?;
@@ -531,32 +518,18 @@ impl Ready for DbRun {
             text.push_str(&format!("\n{}", beside.text));
             differences = beside.differences;
         }
-        let fault = match (differences.is_empty(), record.problems().len()) {
-            (false, _) => Some(Fault::failure(differences.join("; "))),
-            (true, 0) => None,
-            (true, count) => {
-                Some(Fault::failure(format!("{count} checks failed; see Checks in the report")))
-            }
+        let fault = match differences.is_empty() {
+            false => Some(differences.join("; ")),
+            true => DbBench::fault(&record),
         };
-        Ok(Measured { text, files, fault })
+        Ok(Measured { text, files, fault: fault.map(Fault::failure) })
     }
-}
-
-/// The cells of loops with whether they were measured.
-pub fn planned(plan: &DbPlan, results: &Path) -> Vec<Planned> {
-    let planned = |cell: &DbCell| {
-        let engine = cell.spec.engine.to_string();
-        Planned {
-            is_measured: is_measured(results, &plan.name, cell),
-            cell: PlannedCell { id: cell.id.clone(), engine, effort: cell.effort() },
-        }
-    };
-    plan.cells.iter().map(planned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use lithify_lab::run::cells::Cell as _;
 
     use super::*;
 

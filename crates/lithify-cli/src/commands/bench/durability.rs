@@ -1,21 +1,18 @@
 //! `lithify bench durability`: what crashes take in each mode, and what commits cost.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use lithify_lab::durability::DurabilitySpec;
 use lithify_lab::durability::kind::Durability;
-use lithify_lab::durability::{self, DurabilitySpec, Mode, Runner};
-use lithify_lab::kind::Kind;
-use lithify_lab::run::estimate::{Effort, PlannedCell};
-use lithify_lab::run::process::Program;
-use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::write_files;
+use lithify_lab::durability::plan::DurabilityPlan;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
+use lithify_lab::kind::{Expanded, Kind};
 
 use super::arguments::range;
 use super::places::refuse_files;
 use super::process::this_program;
-use super::ready::{How, Measured, Planned, Ready, alone};
-use super::screen::shown;
+use super::ready::alone;
 use crate::fault::Fault;
 
 /// `bench durability`
@@ -77,7 +74,7 @@ pub fn run(arguments: &DurabilityArguments) -> Result<(), Fault> {
 }
 
 /// Makes it ready.
-pub fn prepare(arguments: &DurabilityArguments) -> Result<DurabilityRun, Fault> {
+pub fn prepare(arguments: &DurabilityArguments) -> Result<Box<dyn PlannedRun>, Fault> {
     let program = this_program(Durability::NAME)?;
     let spec = DurabilitySpec {
         writers: arguments.writers.clone(),
@@ -89,65 +86,6 @@ pub fn prepare(arguments: &DurabilityArguments) -> Result<DurabilityRun, Fault> 
         seed: arguments.seed,
         build: program.build().map_err(Fault::failure)?,
     };
-    Ok(DurabilityRun { spec, program })
-}
-
-/// Crashes and commits in every mode; a mode is a cell.
-pub struct DurabilityRun {
-    spec: DurabilitySpec,
-    program: Program,
-}
-
-impl Ready for DurabilityRun {
-    fn name(&self) -> String {
-        durability::NAME.to_owned()
-    }
-
-    fn scale(&self) -> Option<&str> {
-        None
-    }
-
-    fn skipped(&self) -> &[String] {
-        &[]
-    }
-
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        let commits_s = self.spec.writers.len() as f64 * self.spec.seconds;
-        let planned = |mode: &Mode| Planned {
-            is_measured: durability::find(results, &self.spec, *mode).is_some(),
-            cell: PlannedCell {
-                id: mode.name().to_owned(),
-                engine: "lithify".to_owned(),
-                effort: Effort::declared(commits_s),
-            },
-        };
-        Mode::ALL.iter().map(planned).collect()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        durability::NEEDED_BYTES
-    }
-
-    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
-        let runner = Runner {
-            spec: &self.spec,
-            program: self.program.clone(),
-            results: how.results,
-            data: how.data,
-            fresh: how.fresh,
-            interrupt: how.interrupt,
-        };
-        let record = runner.run(announcer).map_err(Fault::failure)?;
-        let Some(record) = record else {
-            return Err(Fault::interrupted(
-                "stopped; the modes that were measured are kept, the same command goes on",
-            ));
-        };
-        let files = Durability::files(&record).map_err(Fault::failure)?;
-        let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        let broken = record.violations().len();
-        let fault = (broken > 0)
-            .then(|| Fault::failure(format!("{broken} promises were broken; see the report")));
-        Ok(Measured { text: shown::<Durability>(&record), files, fault })
-    }
+    let expanded = Expanded { plan: DurabilityPlan::new(spec), skipped: Vec::new() };
+    Ok(Box::new(Planned::<Durability>::new(expanded, program)))
 }

@@ -2,14 +2,12 @@
 
 mod amplification;
 mod arguments;
-mod cells;
 mod compare;
 mod data;
 mod db;
 mod durability;
 mod engines;
 mod list;
-mod loops;
 mod matrix;
 mod overwrite;
 mod pack;

@@ -2,7 +2,6 @@
 //! gaps, space and memory.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,16 +11,15 @@ use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::engines::registry;
-use lithify_lab::kind::Kind;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
+use lithify_lab::kind::{Expanded, Kind};
 use lithify_lab::overwrite::kind::Overwrites;
-use lithify_lab::overwrite::{OverwriteSpec, Runner};
-use lithify_lab::run::progress::Terminal;
-use lithify_lab::run::store::write_files;
+use lithify_lab::overwrite::{OverwritePlan, OverwriteSpec};
 
 use super::arguments::{ENGINE_HELP, engine_name, range, require_engine};
-use super::places::{Places, refuse_files};
-use super::process::{print_report, this_program, watch_signals};
-use super::screen::shown;
+use super::places::refuse_files;
+use super::process::this_program;
+use super::ready::alone;
 use crate::fault::Fault;
 
 /// `bench overwrite`
@@ -31,7 +29,7 @@ Puts every key once in random order, waits for compaction, opens the database ag
 random keys without a limit for the time, and waits for compaction again. The engine runs in a
 process of its own, and so does the driver over an engine that stores nothing: its CPU and memory
 are taken off. The report goes to DIR/overwrite-ENGINE.txt, .csv (one line per second), .json and
-.html.
+.html. What was measured by the same program with the same settings is not measured again.
 
 Examples:
   lithify bench overwrite
@@ -73,6 +71,9 @@ pub struct OverwriteArguments {
     /// When a write is acknowledged: sync, buffered or none
     #[arg(long, value_name = "MODE", default_value = "buffered", value_parser = durability)]
     durability: DurabilityMode,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
     /// Where the engine keeps its data meanwhile; beside the results when not given
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -139,22 +140,7 @@ pub fn run(arguments: &OverwriteArguments) -> Result<(), Fault> {
     let program = this_program(Overwrites::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
     let spec = arguments.spec(build)?;
-    let interrupt = watch_signals()?;
-    let _places = Places::make(&arguments.results, arguments.data.as_deref())?;
-    let runner = Runner {
-        spec: &spec,
-        program,
-        results: &arguments.results,
-        data: arguments.data.as_deref(),
-        interrupt: &interrupt,
-    };
-    let mut terminal = Terminal::new(stderr().is_terminal());
-    let record = runner.run(&mut terminal).map_err(Fault::failure)?;
-    drop(terminal);
-    let Some(record) = record else {
-        return Err(Fault::interrupted("stopped; nothing was measured"));
-    };
-    let files = Overwrites::files(&record).map_err(Fault::failure)?;
-    let files = write_files(&arguments.results, &files).map_err(Fault::failure)?;
-    print_report(&shown::<Overwrites>(&record), &files)
+    let expanded = Expanded { plan: OverwritePlan::new(spec), skipped: Vec::new() };
+    let ready: Box<dyn PlannedRun> = Box::new(Planned::<Overwrites>::new(expanded, program));
+    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[])
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lithify_lab::html;
 use lithify_lab::records::{self, AnyRecord, file, kinds};
 use lithify_lab::run::store::write_atomically;
 
@@ -87,7 +86,7 @@ pub fn write_index(results: &Path, directory: &Path) -> Result<Option<PathBuf>, 
         write_atomically(&path, kinds::page(record).as_bytes()).map_err(Fault::failure)?;
     }
     let index = directory.join("index.html");
-    let text = html::index::render(&results.display().to_string(), &runs, &unread);
+    let text = records::index::render(&results.display().to_string(), &runs, &unread);
     write_atomically(&index, text.as_bytes()).map_err(Fault::failure)?;
     Ok(Some(index))
 }

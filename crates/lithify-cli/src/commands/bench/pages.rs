@@ -1,23 +1,20 @@
 //! `lithify bench pages`: what compressed pages with holes in files cost.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use lithify_lab::adapter::codec::Codec;
-use lithify_lab::kind::Kind;
+use lithify_lab::experiment::file_system::FileSystemSpec;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
+use lithify_lab::kind::{Expanded, Kind};
 use lithify_lab::page_store::kind::Pages;
 use lithify_lab::page_store::store::Layout;
-use lithify_lab::page_store::{self, PAGE_BYTES, PagesSpec, Place, Runner};
-use lithify_lab::run::estimate::{Effort, PlannedCell};
-use lithify_lab::run::file_system::FileSystemSpec;
-use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::write_files;
+use lithify_lab::page_store::{PAGE_BYTES, PagesPlan, PagesSpec};
 
 use super::arguments::range;
 use super::places::refuse_files;
-use super::process::{incomplete, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone, stopped};
-use super::screen::shown;
+use super::process::this_program;
+use super::ready::alone;
 use crate::fault::Fault;
 
 /// `bench pages`
@@ -78,7 +75,8 @@ pub fn run(arguments: &PagesArguments) -> Result<(), Fault> {
 }
 
 /// Makes it ready.
-pub fn prepare(arguments: &PagesArguments) -> Result<PagesRun, Fault> {
+pub fn prepare(arguments: &PagesArguments) -> Result<Box<dyn PlannedRun>, Fault> {
+    let program = this_program(Pages::NAME)?;
     let spec = PagesSpec {
         file_systems: arguments.file_systems.clone(),
         layouts: arguments.layouts.clone(),
@@ -87,62 +85,8 @@ pub fn prepare(arguments: &PagesArguments) -> Result<PagesRun, Fault> {
         seconds: arguments.seconds,
         repeats: arguments.repeats,
         seed: arguments.seed,
-        build: this_program(Pages::NAME)?.build().map_err(Fault::failure)?,
+        build: program.build().map_err(Fault::failure)?,
     };
-    Ok(PagesRun { spec })
-}
-
-/// Layouts on file systems.
-pub struct PagesRun {
-    spec: PagesSpec,
-}
-
-impl Ready for PagesRun {
-    fn name(&self) -> String {
-        page_store::NAME.to_owned()
-    }
-
-    fn scale(&self) -> Option<&str> {
-        None
-    }
-
-    fn skipped(&self) -> &[String] {
-        &[]
-    }
-
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        let planned = |place: &Place| Planned {
-            is_measured: page_store::is_measured(results, &self.spec, place),
-            cell: PlannedCell {
-                id: place.id(),
-                engine: place.file_system.to_string(),
-                effort: Effort::declared(self.spec.seconds as f64),
-            },
-        };
-        self.spec.places().iter().map(planned).collect()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        self.spec.image_bytes()
-    }
-
-    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
-        let runner = Runner {
-            spec: &self.spec,
-            results: how.results,
-            data: how.data,
-            fresh: how.fresh,
-            interrupt: how.interrupt,
-        };
-        let record = runner.run(announcer).map_err(Fault::failure)?;
-        let cells = record.cells.len();
-        if record.interrupted {
-            return Err(stopped(self, how.results));
-        }
-        let files = Pages::files(&record).map_err(Fault::failure)?;
-        let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
-        let fault = (failed > 0).then(|| incomplete(failed, cells));
-        Ok(Measured { text: shown::<Pages>(&record), files, fault })
-    }
+    let expanded = Expanded { plan: PagesPlan::new(spec), skipped: Vec::new() };
+    Ok(Box::new(Planned::<Pages>::new(expanded, program)))
 }

@@ -45,13 +45,6 @@ pub fn announcement(
     format!("{experiment} from {place}, scale {scale}, {cells} cells, results in {results}")
 }
 
-/// The end of a run of which some cells did not come to a figure.
-pub fn incomplete(failed: usize, cells: usize) -> Fault {
-    Fault::failure(format!(
-        "{failed} of {cells} cells failed or are void; see Checks in the report"
-    ))
-}
-
 /// Prints a report, and where it is.
 pub fn print_report(text: &str, files: &[PathBuf]) -> Result<(), Fault> {
     print(text)?;

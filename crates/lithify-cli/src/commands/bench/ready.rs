@@ -4,35 +4,17 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use lithify_lab::run::estimate::{Outlook, PlannedCell};
+pub use lithify_lab::kind::planned::{CellState, How};
+use lithify_lab::kind::planned::{Outcome, PlannedRun};
+use lithify_lab::run::estimate::Outlook;
 use lithify_lab::run::progress::{Announcer, Terminal};
-use lithify_lab::run::store::read_seconds;
+use lithify_lab::run::store::{read_seconds, write_files};
 
 use super::places::Places;
 use super::process::{print_report, watch_signals};
+use super::screen::shown_report;
 use crate::fault::Fault;
-
-/// Where a run goes and how.
-pub struct How<'a> {
-    /// Where results go.
-    pub results: &'a Path,
-    /// Where engines keep their data meanwhile; beside the results when not given.
-    pub data: Option<&'a Path>,
-    /// Measure again what was measured.
-    pub fresh: bool,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
-
-/// A cell with whether it was measured already, as it would be now.
-pub struct Planned {
-    /// The cell.
-    pub cell: PlannedCell,
-    /// True when its result is kept.
-    pub is_measured: bool,
-}
 
 /// What a run came to.
 pub struct Measured {
@@ -56,7 +38,7 @@ pub trait Ready {
     fn skipped(&self) -> &[String];
 
     /// Its cells in the order in which they run; which of them were measured is read from `results`.
-    fn cells(&self, results: &Path) -> Vec<Planned>;
+    fn cells(&self, results: &Path) -> Vec<CellState>;
 
     /// Free disk that a cell needs, bytes.
     fn disk_bytes(&self) -> u64;
@@ -66,6 +48,38 @@ pub trait Ready {
     /// # Errors
     /// The run was stopped, or could not begin. Cells that failed are in what it came to.
     fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault>;
+}
+
+/// Every kind whose runs are cells is ready alike.
+impl Ready for Box<dyn PlannedRun> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        (**self).scale()
+    }
+
+    fn skipped(&self) -> &[String] {
+        (**self).skipped()
+    }
+
+    fn cells(&self, results: &Path) -> Vec<CellState> {
+        (**self).cells(results)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        (**self).disk_bytes()
+    }
+
+    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
+        let outcome = (**self).measure(how, announcer).map_err(Fault::failure)?;
+        let Some(Outcome { report, files, fault }) = outcome else {
+            return Err(stopped(self, how.results));
+        };
+        let files = write_files(how.results, &files).map_err(Fault::failure)?;
+        Ok(Measured { text: shown_report(report), files, fault: fault.map(Fault::failure) })
+    }
 }
 
 /// What is known of the time that a run takes.
@@ -105,11 +119,4 @@ pub fn alone(
     let Measured { text, files, fault } = measured?;
     print_report(&text, &files)?;
     fault.map_or(Ok(()), Err)
-}
-
-impl How<'_> {
-    /// True when the run was stopped.
-    pub fn is_stopped(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
-    }
 }

@@ -1,28 +1,19 @@
 //! `lithify bench run`: expands an experiment, measures its cells, prints the report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use glob::Pattern;
 use lithify_lab::adapter::EngineName;
-use lithify_lab::datasets::TableData;
-use lithify_lab::experiment::{AnyExperiment, CommandExperiment, Experiment};
-use lithify_lab::kind::Kind;
-use lithify_lab::linkbench::cell::CellSpec;
-use lithify_lab::linkbench::kind::LinkBench;
-use lithify_lab::linkbench::plan::{Choice, Plan, leave_out_missing};
-use lithify_lab::linkbench::record::{Stored, read_result};
-use lithify_lab::linkbench::runner::Runner;
-use lithify_lab::run::estimate::PlannedCell;
-use lithify_lab::run::process::Program;
-use lithify_lab::run::progress::Announcer;
-use lithify_lab::run::store::write_files;
+use lithify_lab::datasets::{TableData, TextData};
+use lithify_lab::experiment::{AnyExperiment, CommandExperiment};
+use lithify_lab::kind::choice::Choice;
+use lithify_lab::records::kinds::{self, PlanError};
 
 use super::arguments::{engine_name, require_engine};
 use super::places::refuse_files;
-use super::process::{announcement, incomplete, this_program};
-use super::ready::{How, Measured, Planned, Ready, alone, stopped};
-use super::screen::shown;
+use super::process::{announcement, this_program};
+use super::ready::{Ready, alone};
 use crate::fault::{Fault, print};
 
 /// `bench run`
@@ -147,20 +138,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Fault> {
 
 /// An experiment with a command of its own has its settings there.
 fn refuse_choices(arguments: &RunArguments, experiment: &CommandExperiment) -> Result<(), Fault> {
-    let RunArguments { arms, repeats, seconds, nodes, clients, keys, tables, text, engine, .. } =
-        arguments;
-    let choices = [
-        arms.is_some(),
-        repeats.is_some(),
-        seconds.is_some(),
-        nodes.is_some(),
-        clients.is_some(),
-        keys.is_some(),
-        tables.is_some(),
-        text.is_some(),
-        engine.is_some(),
-    ];
-    if !choices.contains(&true) {
+    if arguments.choice().is_scale_only() {
         return Ok(());
     }
     Err(Fault::usage(format!(
@@ -169,104 +147,37 @@ fn refuse_choices(arguments: &RunArguments, experiment: &CommandExperiment) -> R
     )))
 }
 
-/// An experiment with the options of the command line.
+/// An experiment with the options of the command line: by the row of its kind, or by the command of
+/// its own.
 pub fn prepare(
     arguments: &RunArguments,
     experiment: &AnyExperiment,
 ) -> Result<Box<dyn Ready>, Fault> {
-    if arguments.text.is_some() && !matches!(experiment, AnyExperiment::Chunks(_)) {
-        return Err(Fault::usage("--text is of chunks"));
+    if let AnyExperiment::Command(experiment) = experiment {
+        return super::matrix::prepare_command(experiment);
     }
-    if arguments.tables.is_some() && !matches!(experiment, AnyExperiment::Tables(_)) {
-        return Err(Fault::usage(
-            "--tables is for experiments over tables of rows, as compression-options",
-        ));
-    }
-    match experiment {
-        AnyExperiment::LinkBench(experiment) => {
-            Ok(Box::new(LinkBenchRun::new(arguments, experiment)?))
-        }
-        AnyExperiment::Loops(experiment) => super::loops::prepare(arguments, experiment),
-        AnyExperiment::Tables(experiment) => super::cells::prepare_tables(arguments, experiment),
-        AnyExperiment::Chunks(experiment) => super::cells::prepare_chunks(arguments, experiment),
-        AnyExperiment::Command(experiment) => super::matrix::prepare_command(experiment),
+    let program = this_program(experiment.workload().name())?;
+    match kinds::plan(experiment, &arguments.choice(), &program) {
+        Some(Ok(planned)) => Ok(Box::new(planned)),
+        Some(Err(PlanError::Choice(why))) => Err(Fault::usage(why)),
+        Some(Err(PlanError::Program(why))) => Err(Fault::failure(why)),
+        None => Err(Fault::usage(format!("no kind of run has {}", experiment.name()))),
     }
 }
 
-/// An experiment over the social graph.
-struct LinkBenchRun {
-    plan: Plan,
-    program: Program,
-    skipped: Vec<String>,
-}
-
-impl LinkBenchRun {
-    fn new(arguments: &RunArguments, experiment: &Experiment) -> Result<LinkBenchRun, Fault> {
-        if arguments.keys.is_some() {
-            return Err(Fault::usage("--keys is of dbbench; the graph of linkbench has --nodes"));
+impl RunArguments {
+    fn choice(&self) -> Choice {
+        Choice {
+            scale: Some(self.scale.clone()),
+            arms: self.arms.clone(),
+            engine: self.engine.clone(),
+            repeats: self.repeats,
+            seconds: self.seconds,
+            nodes: self.nodes,
+            clients: self.clients.clone(),
+            keys: self.keys,
+            tables: self.tables.clone(),
+            text: self.text.clone().map(TextData::from),
         }
-        let program = this_program(LinkBench::NAME)?;
-        let engine = arguments.engine.clone().unwrap_or_else(EngineName::lithify);
-        let mut choice = Choice {
-            scale: Some(arguments.scale.clone()),
-            arms: arguments.arms.clone(),
-            repeats: arguments.repeats,
-            query_seconds: arguments.seconds,
-            nodes: arguments.nodes,
-            clients: arguments.clients.clone(),
-        };
-        let skipped = leave_out_missing(experiment, &engine, &mut choice).map_err(Fault::usage)?;
-        let build = program.build().map_err(Fault::failure)?;
-        let plan = Plan::expand(experiment, &engine, &choice, &build).map_err(Fault::usage)?;
-        Ok(LinkBenchRun { plan, program, skipped })
-    }
-}
-
-impl Ready for LinkBenchRun {
-    fn name(&self) -> String {
-        self.plan.name()
-    }
-
-    fn scale(&self) -> Option<&str> {
-        Some(&self.plan.scale)
-    }
-
-    fn skipped(&self) -> &[String] {
-        &self.skipped
-    }
-
-    fn cells(&self, results: &Path) -> Vec<Planned> {
-        let directory = results.join("runs").join(self.plan.name());
-        let planned = |cell: &CellSpec| {
-            let stored = read_result(&directory.join(format!("{}.json", cell.id)), &cell.hash());
-            let engine = cell.engine.to_string();
-            let cell = PlannedCell { id: cell.id.clone(), engine, effort: cell.effort() };
-            Planned { cell, is_measured: matches!(stored, Stored::Finished(_)) }
-        };
-        self.plan.cells.iter().map(planned).collect()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        self.plan.declared_scale().map_or(0, |scale| scale.disk_mib << 20)
-    }
-
-    fn measure(&self, how: &How<'_>, announcer: &mut dyn Announcer) -> Result<Measured, Fault> {
-        let runner = Runner {
-            plan: &self.plan,
-            program: self.program.clone(),
-            results: how.results,
-            data: how.data,
-            fresh: how.fresh,
-            interrupt: how.interrupt,
-        };
-        let record = runner.run(announcer).map_err(Fault::failure)?;
-        let (valid, cells) = (record.valid_cells(), record.plan.cells.len());
-        if record.interrupted || how.is_stopped() {
-            return Err(stopped(self, how.results));
-        }
-        let files = LinkBench::files(&record).map_err(Fault::failure)?;
-        let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        let fault = (!record.is_complete()).then(|| incomplete(cells - valid, cells));
-        Ok(Measured { text: shown::<LinkBench>(&record), files, fault })
     }
 }

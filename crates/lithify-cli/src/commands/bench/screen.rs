@@ -25,15 +25,16 @@ pub fn set_full(full: bool) {
 
 /// A run as it is shown.
 pub fn shown<K: Kind>(record: &K::Record) -> String {
-    rendered(K::report(record))
+    shown_report(K::report(record))
 }
 
 /// A record of any kind as it is shown.
 pub fn shown_again(record: &AnyRecord) -> String {
-    rendered(kinds::report(record))
+    shown_report(kinds::report(record))
 }
 
-fn rendered(report: Report) -> String {
+/// A report as it is shown.
+pub fn shown_report(report: Report) -> String {
     let is_full = FULL.load(Ordering::Relaxed);
     let report = if is_full { report } else { with_table(report) };
     text::render(&report, options(is_full))

@@ -53,11 +53,11 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
 }
 
 fn nothing_to_show(arguments: &ShowArguments, record: &AnyRecord) -> Fault {
-    match record {
-        AnyRecord::Durability(_) => {
-            Fault::usage("durability has no figures as csv; its JSON has all of them")
+    match record.kind() {
+        Some(kind) => {
+            Fault::usage(format!("{kind} has no figures as csv; its JSON has all of them"))
         }
-        _ => Fault::usage(format!(
+        None => Fault::usage(format!(
             "{} holds figures without the rest of their record; `bench report` makes a page of \
              them",
             arguments.results.display()

@@ -5,20 +5,20 @@ mod left_out;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Codec;
 use crate::adapter::provider::Content;
 use crate::adapter::settings::DurabilityMode;
 use crate::adapter::settings::EngineSettings;
 use crate::engines::registry;
 use crate::experiment::{Arm, Claim, DeviceSpeed, EngineSizes, Experiment, Scale, SharedSettings};
+pub use crate::kind::choice::ChoiceError;
 use crate::linkbench::cell::{CellSpec, Purpose, SCHEMA};
-use crate::run::allocator::Allocator;
 use crate::run::file_system::FileSystemRequest;
 pub(crate) use left_out::LeftOut;
 
@@ -39,18 +39,6 @@ pub struct Choice {
     /// too, where the scale loads with several numbers.
     pub clients: Option<Vec<u64>>,
 }
-
-/// A choice that the experiment does not offer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChoiceError(pub String);
-
-impl fmt::Display for ChoiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ChoiceError {}
 
 /// The cells of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

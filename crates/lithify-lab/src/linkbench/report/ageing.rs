@@ -6,8 +6,9 @@
 use crate::experiment::{Column, PublishedAgeing, applies};
 use crate::linkbench::cell::{Age, CellResult};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::Figures;
 use crate::linkbench::report::headlines::published_name;
-use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
+use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
 /// What stands over the ages.

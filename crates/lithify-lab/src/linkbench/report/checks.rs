@@ -7,9 +7,10 @@ use crate::adapter::cross_count::{self, CrossCounts};
 use crate::experiment::Phase;
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::{Figures, cpu_us_per_operation};
 use crate::linkbench::report::workload;
 use crate::report::cross_counts;
-use crate::report::figures::{Figures, Spread, cpu_us_per_operation, figure};
+use crate::report::figures::{Spread, figure};
 
 /// Failures line by line, the rest by arm.
 pub fn lines(record: &LinkBenchRecord, figures: &Figures<'_>) -> Vec<String> {

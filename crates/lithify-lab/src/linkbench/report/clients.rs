@@ -9,9 +9,10 @@ use crate::experiment::Phase;
 use crate::linkbench::Operation;
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::{Figures, pairs_with_results};
 use crate::linkbench::report::gates;
 use crate::linkbench::report::headlines::published_name;
-use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
+use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::paired;
 use crate::report::tables::{Align, Grid};
 use crate::scalability::report::Series;
@@ -155,7 +156,7 @@ impl<'a> Sweep<'a> {
     /// Each pair's ratio of rates, and under it the published one.
     fn ratio_rows(&self, phase: Phase, counts: &[u64]) -> Vec<Vec<String>> {
         let mut rows = Vec::new();
-        for pair in crate::linkbench::report::pairs_with_results(self.record, self.figures) {
+        for pair in pairs_with_results(self.record, self.figures) {
             let name = format!("{} : {}", pair.arm, pair.base);
             rows.push(row("ratio", &name, counts, |clients| {
                 let rates =

@@ -5,8 +5,9 @@
 use crate::experiment::{DeviceSpeed, Phase};
 use crate::linkbench::cell::{CellResult, CellSpec, PhaseResult};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::Figures;
 use crate::meter::PhaseUsage;
-use crate::report::figures::{Figures, Spread, figure_or_dash};
+use crate::report::figures::{Spread, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
 /// Multiples of the cache's size that were put into it, at which memory is reported.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::experiment::{Column, Phase};
 use crate::linkbench::cell::{CellResult, PhaseResult};
 use crate::linkbench::record::LinkBenchRecord;
-use crate::report::figures::{column_value, cpu_us_per_operation};
+use crate::linkbench::report::figures::{column_value, cpu_us_per_operation};
 
 /// The columns: those of both phases under one name each (`x/o` for `x/i` and `x/t`).
 const HEADER: &str = "experiment,scale,engine,arm,repeat,phase,valid,ops,seconds,ops_per_second,\

@@ -9,7 +9,8 @@
 use crate::experiment::Claim;
 use crate::linkbench::cell::{CellResult, PhaseResult};
 use crate::linkbench::record::LinkBenchRecord;
-use crate::report::figures::{Figures, figure, table_gb};
+use crate::linkbench::report::figures::{Figures, table_gb};
+use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 
 /// Least device reads per operation of an IO-bound row.

@@ -5,12 +5,13 @@ use super::judged::{Claimed, Judgements};
 use crate::experiment::{Column, Experiment, Headline, applies};
 use crate::linkbench::cell::{CellResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::{
+    Figures, column_value, cpu_us_per_operation, settled_cpu_us_per_operation, table_gb,
+};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, REPEATS_WANTED, claim_cells, sentence,
 };
-use crate::report::figures::{
-    Figures, column_value, cpu_us_per_operation, figure, settled_cpu_us_per_operation, table_gb,
-};
+use crate::report::figures::figure;
 use crate::report::paired::{Family, Sides};
 use crate::report::tables::{Align, Grid};
 use crate::statistics::verdicts::{Rounds, Scale};

@@ -4,12 +4,11 @@
 use crate::experiment::{Headline, Pair, PublishedDrop};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::dropping;
+use crate::linkbench::report::figures::{Figures, pairs_with_results};
 use crate::linkbench::report::headlines;
 use crate::linkbench::report::pairs;
 use crate::linkbench::report::pairs::Line;
-use crate::linkbench::report::pairs_with_results;
 use crate::report::compare::{Comparison, claim};
-use crate::report::figures::Figures;
 use crate::report::paired::{Basis, Family};
 
 /// A published ratio with what was measured of it.

@@ -1,12 +1,13 @@
 //! The report of a run of LinkBench: the published tables with our figures in them, and the
 //! comparison under them.
 //!
-//! Owns: published claims ([`headlines`]), all that a report judges together (`judged`), two arms
-//! figure by figure ([`pairs`]), all pairs at a glance ([`glance`]), what engines cost in processes
-//! of their own ([`servers`]), open-loop latencies ([`open_loop`]), what changes with the number of
-//! clients ([`clients`]), what arms are run under ([`conditions`]), what becomes of them with age
-//! ([`ageing`]) and at their end ([`dropping`]), the gates that a scale has to pass ([`gates`]), the
-//! checks ([`checks`]), the driver against what was published (`workload`), the fairness card
+//! Owns: from raw results to figures ([`mod@figures`]), the tables ([`tables`]), published claims
+//! ([`headlines`]), all that a report judges together (`judged`), two arms figure by figure
+//! ([`pairs`]), all pairs at a glance ([`glance`]), what engines cost in processes of their own
+//! ([`servers`]), open-loop latencies ([`open_loop`]), what changes with the number of clients
+//! ([`clients`]), what arms are run under ([`conditions`]), what becomes of them with age
+//! ([`ageing`]) and at their end ([`dropping`]), the gates that a scale has to pass ([`gates`]),
+//! the checks ([`checks`]), the driver against what was published (`workload`), the fairness card
 //! ([`card`]), the CSV ([`csv`]) and the page ([`mod@page`]).
 //!
 //! Promises: pure and deterministic: the same record gives the same text, so that a report can be
@@ -21,6 +22,7 @@ pub mod clients;
 pub mod conditions;
 pub mod csv;
 pub mod dropping;
+pub mod figures;
 pub mod gates;
 pub mod glance;
 pub mod headlines;
@@ -29,27 +31,16 @@ pub mod open_loop;
 pub mod page;
 pub mod pairs;
 pub mod servers;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 use std::fmt::Write as _;
 
-use crate::experiment::{Pair, Phase};
+use crate::experiment::Phase;
 use crate::linkbench::record::LinkBenchRecord;
-use crate::report::figures::Figures;
 use crate::report::repeats;
-
-/// The pairs of which both arms have results: others were not chosen or were skipped.
-pub(crate) fn pairs_with_results<'a>(
-    record: &'a LinkBenchRecord,
-    figures: &Figures<'_>,
-) -> impl Iterator<Item = &'a Pair> + use<'a> {
-    let measured = |arm: &String| !figures.results(arm).is_empty();
-    let pairs = record.plan.experiment.pairs.iter();
-    let pairs: Vec<_> = pairs.filter(|p| measured(&p.arm) && measured(&p.base)).collect();
-    pairs.into_iter()
-}
 
 /// What stands over the gates.
 pub(crate) const GATES_HEADING: &str = "query: gates of the scale, by the counters of each cell";

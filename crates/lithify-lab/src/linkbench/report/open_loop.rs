@@ -3,7 +3,8 @@
 use crate::linkbench::Operation;
 use crate::linkbench::cell::OpenLoopResult;
 use crate::linkbench::record::LinkBenchRecord;
-use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
+use crate::linkbench::report::figures::Figures;
+use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
 /// One line per arm, rate and operation; `None` when no arm has such a phase.

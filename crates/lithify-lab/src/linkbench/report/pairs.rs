@@ -7,7 +7,7 @@
 use crate::adapter::settings::EngineSettings;
 use crate::experiment::{Pair, Phase};
 use crate::linkbench::cell::{CellResult, PhaseResult};
-use crate::report::figures::{
+use crate::linkbench::report::figures::{
     Figures, cpu_us_per_operation, resident_max_bytes, settled_cpu_us_per_operation,
     slowed_percent, table_gb,
 };

@@ -2,8 +2,9 @@
 
 use crate::experiment::Phase;
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::Figures;
 use crate::meter::{PhaseUsage, ServerUsage};
-use crate::report::figures::{Figures, figure_or_dash};
+use crate::report::figures::figure_or_dash;
 use crate::report::tables::{Align, Grid};
 
 /// One line per phase and arm whose engine has a server; `None` when there is none.

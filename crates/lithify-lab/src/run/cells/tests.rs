@@ -68,15 +68,23 @@ impl World {
         let interrupt = AtomicBool::new(false);
         let mut notes = Notes { lines: Vec::new(), stop_after, interrupt: &interrupt };
         let results = root.join("results");
+        let head = RecordHead { kind: "test".to_owned(), schema: 1 };
         let runner = PlanRunner {
             plan: &self.plan,
-            program,
+            head,
+            program: &program,
             results: &results,
             data: None,
+            databases: None,
             fresh: false,
             interrupt: &interrupt,
         };
-        (runner.run(&mut notes).expect("runs"), notes.lines)
+        let entries = runner.run(&mut notes).expect("runs");
+        (Run::new(self.plan.clone(), entries), notes.lines)
+    }
+
+    fn read(&self) -> Run<ChunkPlan> {
+        Run::new(self.plan.clone(), kept_entries(&self.directory(), &self.plan))
     }
 
     fn directory(&self) -> PathBuf {
@@ -89,14 +97,14 @@ fn a_run_that_was_stopped_goes_on_and_measures_nothing_twice() {
     let world = World::new(&["none-4k", "lz4-4k", "snappy-4k"]);
     let (stopped, _) = world.run("succeed", Some("lithify-none-4k-r0"));
     assert!(stopped.entries.interrupted && stopped.valid_cells() == 1);
-    let read = read_run::<ChunkPlan>(&world.directory()).expect("reads").expect("is one");
+    let read = world.read();
     assert!(read.entries.interrupted && read.valid_cells() == 1, "what is there can be shown");
     let (run, notes) = world.run("case $id in *none*) exit 9;; *) succeed;; esac", None);
     assert!(run.is_complete(), "{notes:#?}");
     assert_eq!(notes[0], "lithify-none-4k-r0: measured already, kept");
     let (_, notes) = world.run("exit 9", None);
     assert!(notes.iter().all(|note| note.ends_with("measured already, kept")), "{notes:#?}");
-    let read = read_run::<ChunkPlan>(&world.directory()).expect("reads").expect("is one");
+    let read = world.read();
     assert!(read.is_complete());
     let left = fs::read_dir(world.directory()).expect("reads").flatten();
     assert_eq!(left.filter(|entry| entry.path().is_dir()).count(), 0, "data are removed");

@@ -3,7 +3,8 @@
 use crate::experiment::Phase;
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::clients::{EFFICIENCY_HEADING, SCALABILITY_HEADING, Sweep};
-use crate::report::figures::{Figures, Spread, figure, figure_or_dash};
+use crate::linkbench::report::figures::Figures;
+use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 use crate::scalability::report::{Series, fits, grid, residuals, unlimited};
 use crate::scalability::{Fit, fit};

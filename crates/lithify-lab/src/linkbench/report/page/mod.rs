@@ -9,17 +9,19 @@ use crate::html::parts::{
 use crate::html::{caveats, parts};
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
+use crate::linkbench::report::figures::{
+    Figures, settled_cpu_us_per_operation, slowed_percent, table_gb,
+};
 use crate::linkbench::report::judged::{Claimed, Judgements};
+use crate::linkbench::report::tables;
 use crate::linkbench::report::{
     GATES_HEADING, OPEN_LOOP_HEADING, ageing, better_pairs, card, checks, conditions, dropping,
     gates, glance, heading, headlines, open_loop, pairs, servers,
 };
 use crate::report::compare::{Comparison, REPEATS_WANTED, Verdict};
-use crate::report::figures::{
-    Figures, Spread, figure, settled_cpu_us_per_operation, slowed_percent, table_gb,
-};
+use crate::report::figures::{Spread, figure};
 use crate::report::tables::{Align, Grid};
-use crate::report::{floors, repeats, tables};
+use crate::report::{floors, repeats};
 use lithify_report::charts::frontier;
 use lithify_report::{
     Answer, Block, Cell, Claim, Column, Finding, Outcome, Report, Section, Table, Unit, filled,

@@ -1,6 +1,6 @@
 //! A table over any engine of ordered keys: a space of rows, and one of the secondary index.
 //!
-//! The encoding is that of [`crate::datasets::schema`]. A row and its entry of the index are
+//! The encoding is that of [`super::schema`]. A row and its entry of the index are
 //! written in one batch. An aggregate over the index reads a stretch of its entries, then their
 //! rows, and so on; one over the primary key is a scan.
 
@@ -8,13 +8,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::{Rest, TableEngine, TableSession, Update};
+use super::schema::{Aggregation, Answer, Query, Range, Row, Schema};
+use super::{Access, Rest, TableEngine, TableSession, Update};
 use crate::adapter::{
     Capabilities, Engine, EngineError, EngineResult, EngineStatistics, ScanRange, Session, SpaceId,
     SpaceSpec, WriteBatch,
 };
-use crate::datasets::schema::{Aggregation, Answer, Query, Range, Row, Schema};
-use crate::experiment::tables::Access;
 
 const ROWS: SpaceId = SpaceId(0);
 const INDEX: SpaceId = SpaceId(1);

@@ -3,18 +3,17 @@
 //! A provider of an engine of ordered keys has this already ([`OrderedText`]): the key of a row is
 //! its partition and its number, big-endian, its value the line. One of a database with a language
 //! of its own implements [`TextEngine`] and gives it in
-//! [`crate::adapter::provider::Provider::open_text`]; its table is `(a int, b int, c text, primary key
+//! [`super::provider::Provider::open_text`]; its table is `(a int, b int, c text, primary key
 //! (a, b))`.
 //!
 //! Threads: a [`TextEngine`] is shared; a [`TextSession`] belongs to the thread that asked for it.
 
 use std::ops::ControlFlow;
 
-use crate::adapter::{
-    Capabilities, Engine, EngineError, EngineResult, EngineStatistics, ScanRange, Session,
-    WriteBatch,
+use super::{
+    Capabilities, Engine, EngineError, EngineResult, EngineStatistics, ScanRange, Session, SpaceId,
+    SpaceSpec, WriteBatch,
 };
-use crate::keyvalue::SPACE;
 
 /// A row: the number of its partition, its own, its line.
 pub type TextRow<'a> = (u32, u32, &'a [u8]);
@@ -122,10 +121,16 @@ fn numbers_of(key: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*partition), u32::from_be_bytes(number.try_into().ok()?)))
 }
 
+const ROWS: SpaceId = SpaceId(0);
+
+/// The spaces that an engine is opened with.
+pub const SPACES: [SpaceSpec; 1] =
+    [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+
 /// Rows of a batch of the load.
 const BATCH_ROWS: usize = 1_000;
 
-/// Text in an engine of ordered keys that was opened with [`crate::keyvalue::SPACES`].
+/// Text in an engine of ordered keys that was opened with [`SPACES`].
 pub struct OrderedText(Box<dyn Engine>);
 
 impl OrderedText {
@@ -176,7 +181,7 @@ struct OrderedSession<'a> {
 
 impl TextSession for OrderedSession<'_> {
     fn insert(&mut self, (partition, number, line): TextRow<'_>) -> EngineResult<()> {
-        self.batch.put(SPACE, &key_of(partition, number), line);
+        self.batch.put(ROWS, &key_of(partition, number), line);
         if self.batch.len() < BATCH_ROWS {
             return Ok(());
         }
@@ -191,7 +196,7 @@ impl TextSession for OrderedSession<'_> {
 
     fn scan(&mut self, row: &mut TextVisitor<'_>) -> EngineResult<()> {
         let mut foreign = false;
-        self.session.scan(SPACE, &ScanRange::prefix(b""), &mut |key, line| {
+        self.session.scan(ROWS, &ScanRange::prefix(b""), &mut |key, line| {
             let Some((partition, number)) = numbers_of(key) else {
                 foreign = true;
                 return ControlFlow::Break(());
@@ -203,7 +208,7 @@ impl TextSession for OrderedSession<'_> {
     }
 
     fn get(&mut self, partition: u32, number: u32, line: &mut Vec<u8>) -> EngineResult<bool> {
-        self.session.get(SPACE, &key_of(partition, number), line)
+        self.session.get(ROWS, &key_of(partition, number), line)
     }
 }
 
@@ -212,13 +217,12 @@ mod tests {
     use super::*;
     use crate::conformance;
     use crate::engines::model::ModelEngine;
-    use crate::keyvalue::SPACES;
 
     #[test]
     fn a_key_of_another_length_is_none_of_the_text() {
         let engine = ModelEngine::new(&SPACES);
         let mut batch = WriteBatch::new();
-        batch.put(SPACE, b"\xff too long", b"");
+        batch.put(ROWS, b"\xff too long", b"");
         engine.session().expect("is there").write_batch(&batch).expect("writes");
         let text = OrderedText::new(Box::new(engine));
         let mut session = text.session().expect("is there");

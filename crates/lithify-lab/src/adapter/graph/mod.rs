@@ -2,10 +2,10 @@
 //!
 //! Owns: [`GraphEngine`], [`GraphSession`] and [`GraphRows`]. Load, requests and oracle know these
 //! only, so that they are the same over ordered keys and over tables of an SQL server. Rows that are
-//! loaded and rows that the oracle reads pass in the encoding of [`super::schema`], whatever form the
+//! loaded and rows that the oracle reads pass in the encoding of [`schema`], whatever form the
 //! engine keeps them in.
 //!
-//! Every [`Engine`] that was opened with [`super::schema::SPACES`] holds the graph, itself, lent or
+//! Every [`Engine`] that was opened with [`schema::SPACES`] holds the graph, itself, lent or
 //! in a box: what [`GraphEngine`] provides is the mapping to ordered keys. Who keeps the graph in
 //! another form replaces it.
 //!
@@ -13,13 +13,17 @@
 //!
 //! Does not: time calls, or try anything again.
 
+pub mod rows;
+pub mod schema;
+pub mod store;
+
 use std::ops::ControlFlow;
 
-use super::load::with_retries;
-use super::rows::RowReader;
-use super::schema::{LINK, LINK_SECONDARY, Link};
-use super::store::{GraphStore, ListQuery, ListResult, ReadDigest};
-use crate::adapter::{Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch};
+use rows::RowReader;
+use schema::{LINK, LINK_SECONDARY, Link};
+use store::{GraphStore, ListQuery, ListResult, ReadDigest};
+
+use super::{Engine, EngineError, EngineResult, Neighbour, SpaceId, WriteBatch};
 
 /// Holds the graph. Opened by its own constructor, empty.
 pub trait GraphEngine: Send + Sync {
@@ -152,6 +156,21 @@ fn index_by_primary_keys(
     }
 }
 
+/// Tries of one batch before the load gives up.
+const TRIES_MAX: u64 = 1000;
+
+/// Writes a batch until it succeeds or fails for good. Returns how many times it had to be tried
+/// again.
+pub(crate) fn with_retries(mut write: impl FnMut() -> EngineResult<()>) -> EngineResult<u64> {
+    let mut retries = 0;
+    loop {
+        match write() {
+            Err(error) if error.is_retryable() && retries < TRIES_MAX => retries += 1,
+            result => return result.map(|()| retries),
+        }
+    }
+}
+
 /// What a put found where its link goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkBefore {
@@ -176,7 +195,7 @@ pub trait GraphSession {
     /// What was read so far.
     fn digest(&self) -> ReadDigest;
 
-    /// Writes rows of the load as one transaction: puts into the spaces of [`super::schema`].
+    /// Writes rows of the load as one transaction: puts into the spaces of [`schema`].
     ///
     /// # Errors
     /// The engine's own.
@@ -209,7 +228,7 @@ pub trait GraphSession {
     /// The engine's own.
     fn count_links(&mut self, id1: u64, link_type: u64) -> EngineResult<u32>;
 
-    /// Reads the links from `id1` to each of `targets` (at most [`super::store::MULTIGET_MAX`]),
+    /// Reads the links from `id1` to each of `targets` (at most [`store::MULTIGET_MAX`]),
     /// hidden ones too. Returns how many there are.
     ///
     /// # Errors

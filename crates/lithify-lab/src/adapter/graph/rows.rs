@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use super::engine::GraphRows;
+use super::GraphRows;
 use crate::adapter::{EngineResult, ScanRange, Session, SpaceId};
 
 /// Rows fetched by one scan.

@@ -2,9 +2,9 @@
 
 use lithify_report::{Report, RunLink, index, page};
 
-use super::parts;
-use crate::records::AnyRecord;
-use crate::records::kinds::{command, report};
+use super::AnyRecord;
+use super::kinds::{command, report};
+use crate::html::parts;
 
 /// The page. `runs` are the addresses of their pages, as seen from this one, with their records;
 /// `unread` are files that hold none, with why.
@@ -12,7 +12,7 @@ pub fn render(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) 
     page::render(&of_runs(directory, runs, unread))
 }
 
-pub(super) fn of_runs(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) -> Report {
+fn of_runs(directory: &str, runs: &[(String, AnyRecord)], unread: &[String]) -> Report {
     let link =
         |(address, record): &(String, AnyRecord)| (record.started_unix_s(), link(address, record));
     index::of_runs(directory, runs.iter().map(link).collect(), unread)
@@ -35,12 +35,13 @@ fn link(address: &str, record: &AnyRecord) -> RunLink {
 mod tests {
     use super::*;
     use crate::adapter::EngineName;
+    use crate::linkbench::kind::LinkBench;
     use crate::linkbench::sample;
 
     #[test]
     fn every_run_has_its_line() {
         let record = sample::record(&sample::plan(&EngineName::lithify(), 3));
-        let runs = [("zlib & co.html".to_owned(), AnyRecord::LinkBench(Box::new(record)))];
+        let runs = [("zlib & co.html".to_owned(), AnyRecord::of::<LinkBench>(record))];
         let html = render("results", &runs, &["x.json: <odd>".to_owned()]);
         for part in [
             "<a href=\"zlib%20%26%20co.html\">zlib against zstd for the bottom level",

@@ -1,20 +1,25 @@
-//! The runner against processes that succeed, fail, die and hang.
+//! Cells against processes that succeed, fail, die and hang.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
 use crate::adapter::EngineName;
-use crate::linkbench::cell::CellResult;
+use crate::experiment::file_system::FileSystemSpec;
+use crate::kind::head;
+use crate::linkbench::cell::{self, CellResult};
+use crate::linkbench::kind::LinkBench;
 use crate::linkbench::measure::{self, Limits};
-use crate::linkbench::record::read_record;
+use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::sample;
-use crate::run::allocator::Allocator;
-use crate::run::file_system::{FileSystemRequest, FileSystemSpec, Mounted};
+use crate::run::cells::{PlanRunner, kept_entries};
+use crate::run::file_system::Mounted;
 use crate::run::process::Program;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Announcer, ProgressLine};
+use crate::run::store::Store;
 
 /// Keeps what was announced.
 #[derive(Default)]
@@ -83,16 +88,25 @@ impl World {
         };
         let mut notes = Notes::default();
         let results = self.results();
-        let runner = Runner {
+        let runner = PlanRunner {
             plan: &self.plan,
-            program,
+            head: head::<LinkBench>(),
+            program: &program,
             results: &results,
             data: self.data.as_deref(),
+            databases: None,
             fresh: false,
             interrupt: &self.interrupt,
         };
-        let record = runner.run(&mut notes);
+        let entries = runner.run(&mut notes);
+        let record = entries.map(|entries| LinkBenchRecord::new(self.plan.clone(), entries));
         (record, notes.0)
+    }
+
+    /// The run again, from what is kept of it.
+    fn read(&self) -> LinkBenchRecord {
+        let entries = kept_entries(&self.run_directory(), &self.plan);
+        LinkBenchRecord::new(self.plan.clone(), entries)
     }
 
     fn run_directory(&self) -> PathBuf {
@@ -125,7 +139,7 @@ fn every_cell_is_measured_once() {
     let (again, notes) = world.run("exit 9");
     assert!(again.expect("runs").is_complete());
     assert!(notes.iter().all(|note| note.ends_with("measured already, kept")), "{notes:#?}");
-    let read = read_record(&world.run_directory()).expect("reads");
+    let read = world.read();
     assert!(read.is_complete());
     assert_eq!(ids(&read), ids(&record));
 }
@@ -204,7 +218,7 @@ fn an_interrupt_ends_the_child_and_keeps_what_was_measured() {
     assert_eq!(ids(&record), ["driver", "zlib-1-r0"]);
     assert!(notes.iter().any(|note| note == "zlib-6-r0: stopped"), "{notes:#?}");
     assert_eq!(world.data_directories(), 0, "the child's data are removed");
-    assert!(read_record(&world.run_directory()).expect("reads").interrupted);
+    assert!(world.read().interrupted);
     world.interrupt.store(false, Ordering::Relaxed);
     let (again, notes) = world.run("succeed");
     assert!(again.expect("runs").is_complete());
@@ -240,10 +254,6 @@ fn bad_places_are_named() {
     fs::write(world.results(), "a file").expect("writes");
     let error = world.run("succeed").0.expect_err("is refused").to_string();
     assert!(error.contains("results"), "{error}");
-    let missing = read_record(Path::new("/no such place")).expect_err("is not there");
-    assert!(missing.to_string().starts_with("/no such place: "), "{missing}");
-    let empty = read_record(world.root.path()).expect_err("holds no run");
-    assert!(empty.to_string().ends_with("holds no run: no plan.json"), "{empty}");
 }
 
 #[test]

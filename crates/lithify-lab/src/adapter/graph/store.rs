@@ -13,11 +13,11 @@ use std::ops::ControlFlow;
 
 use twox_hash::XxHash3_64;
 
-use super::engine::{GraphSession, LinkBefore};
 use super::schema::{
     COUNT, CountRow, LINK, LINK_SECONDARY, Link, NODE, NODE_TYPE, NodeRow, VISIBILITY_DEFAULT,
     VISIBILITY_HIDDEN, count_key, link_key, list_position, list_prefix, node_key,
 };
+use super::{GraphSession, LinkBefore};
 use crate::adapter::{EngineError, EngineResult, ScanRange, Session, WriteBatch};
 
 /// Most links in one multi-get.

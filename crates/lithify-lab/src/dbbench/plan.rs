@@ -6,23 +6,19 @@
 //! first place. A result is on disk whole or not at all, and what was measured by the same program
 //! with the same settings is not measured again.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-
 use serde::{Deserialize, Serialize};
 
 use super::oracle;
-use super::spec::{Benchmark, DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
+use super::spec::{DbCell, DbResult, DbSpec, Role, SCHEMA, Step};
 use crate::adapter::EngineName;
+use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::engines::registry;
-use crate::run::cells::{Cell, CellLoop, Entries, Entry, Place, kept};
+use crate::keyvalue::benchmark::Benchmark;
+use crate::run::RunError;
+use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 use crate::run::estimate::Effort;
-use crate::run::process::{DataDirectory, Program};
-use crate::run::progress::Announcer;
 use crate::run::rotated;
-use crate::run::store::{Store, write_json};
-use crate::run::{RunError, require_free};
 
 /// What is measured, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,8 +147,20 @@ fn nominal_seconds(benchmark: Benchmark, own: &DbSpec) -> Option<f64> {
 impl Cell for DbCell {
     type Outcome = DbResult;
 
-    fn id(&self) -> &str {
-        &self.id
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    fn engine(&self) -> EngineName {
+        self.spec.engine.clone()
+    }
+
+    fn allocator(&self) -> Result<Allocator, RunError> {
+        Ok(self.spec.allocator)
+    }
+
+    fn is_continued(&self) -> bool {
+        self.spec.use_existing
     }
 
     /// Steps with a time of their own, and a guess for those that end by a number of operations; what
@@ -169,8 +177,8 @@ impl Cell for DbCell {
         Effort { work, ..Effort::declared(seconds) }
     }
 
-    fn of(outcome: &DbResult) -> &DbCell {
-        &outcome.cell
+    fn is_result(&self, outcome: &DbResult) -> bool {
+        outcome.cell == *self
     }
 
     fn faults(outcome: &DbResult) -> Vec<String> {
@@ -179,6 +187,28 @@ impl Cell for DbCell {
 
     fn summary(outcome: &DbResult) -> String {
         summary(outcome)
+    }
+}
+
+impl RunPlan for DbPlan {
+    type Cell = DbCell;
+    const SMALLER: &'static str = "take fewer keys";
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn scale(&self) -> Option<&str> {
+        None
+    }
+
+    fn cells(&self) -> &[DbCell] {
+        &self.cells
+    }
+
+    /// Twice the logical size is more than an engine has at its peak.
+    fn needed_bytes(&self, cell: &DbCell) -> u64 {
+        cell.spec.num * cell.spec.entry_bytes() * 2 + (256 << 20)
     }
 }
 
@@ -199,6 +229,12 @@ pub struct DbRecord {
 }
 
 impl DbRecord {
+    /// A run with what became of its cells.
+    pub fn new(plan: DbPlan, entries: Entries<DbCell>) -> DbRecord {
+        let Entries { interrupted, cells } = entries;
+        DbRecord { schema: SCHEMA, plan, interrupted, cells }
+    }
+
     /// The results that count: measured, and what was read is what was written.
     pub fn results(&self) -> impl Iterator<Item = &DbResult> {
         self.cells
@@ -247,88 +283,6 @@ impl DbRecord {
     pub fn reference(&self) -> Option<&DbResult> {
         self.results().find(|result| result.cell.role == Role::Measure)
     }
-}
-
-/// How a plan is run.
-pub struct Runner<'a> {
-    /// What is measured.
-    pub plan: &'a DbPlan,
-    /// The program that does it, with the arguments that make it the measuring process.
-    pub program: Program,
-    /// Where results go.
-    pub results: &'a Path,
-    /// Where engines keep their data meanwhile; beside the results when not given.
-    pub data: Option<&'a Path>,
-    /// Where databases are kept for later runs, one directory per engine; nowhere when not given.
-    pub kept: Option<&'a Path>,
-    /// Measure again what was measured.
-    pub fresh: bool,
-    /// Set to true, it stops the run.
-    pub interrupt: &'a AtomicBool,
-}
-
-impl Runner<'_> {
-    /// Measures every cell that was not measured yet.
-    ///
-    /// # Errors
-    /// Results cannot be written, the disk is too small, another run is at work. A cell that fails
-    /// is no error: it is in the record.
-    pub fn run(&self, announcer: &mut dyn Announcer) -> Result<DbRecord, RunError> {
-        let store = Store::open(self.results, &self.plan.name)?;
-        write_json(&store.directory().join("plan.json"), self.plan)?;
-        let place = |cell: &DbCell| {
-            let (directory, database) = self.directory(&store, cell)?;
-            let environment = cell.spec.allocator.environment();
-            Ok(Place { directory, database, environment })
-        };
-        let cells = CellLoop {
-            store: &store,
-            program: &self.program,
-            fresh: self.fresh,
-            interrupt: self.interrupt,
-        };
-        let Entries { interrupted, cells } = cells.run(&self.plan.cells, &place, announcer)?;
-        Ok(DbRecord { schema: SCHEMA, plan: self.plan.clone(), interrupted, cells })
-    }
-
-    /// The directory of a cell's data, and the one in it that the engine gets.
-    fn directory(
-        &self,
-        store: &Store,
-        cell: &DbCell,
-    ) -> Result<(DataDirectory, PathBuf), RunError> {
-        let spec = &cell.spec;
-        let on_disk = registry::uses_disk(&spec.engine);
-        let kept = self.kept.filter(|_| on_disk).map(|kept| kept.join(spec.engine.name()));
-        if spec.use_existing
-            && let Some(path) = &kept
-        {
-            return DataDirectory::open(path);
-        }
-        let data = self.data.unwrap_or(store.directory());
-        let path = kept.clone().unwrap_or_else(|| data.join(format!("{}.data", cell.id)));
-        let parent = path.parent().unwrap_or(data);
-        std::fs::create_dir_all(parent).map_err(|error| RunError::io(parent, error))?;
-        if on_disk {
-            require_free(parent, needed_bytes(spec), ", or take a smaller --num")?;
-        }
-        let directory = DataDirectory::create(&path)?;
-        let database = directory.engine_directory()?;
-        Ok((if kept.is_some() { directory.keep() } else { directory }, database))
-    }
-}
-
-/// Free disk that a sequence needs: twice the logical size is more than an engine has at its peak.
-pub fn needed_bytes(spec: &DbSpec) -> u64 {
-    spec.num * spec.entry_bytes() * 2 + (256 << 20)
-}
-
-/// The run in a directory that holds `plan` and the results of some of its cells.
-pub(crate) fn collect(directory: &Path, plan: DbPlan) -> DbRecord {
-    let cells: Vec<Entry<DbCell>> =
-        plan.cells.iter().filter_map(|cell| kept(directory, cell)).collect();
-    let interrupted = cells.len() < plan.cells.len();
-    DbRecord { schema: SCHEMA, plan, interrupted, cells }
 }
 
 /// One line: the rate of each step, and what other processes took meanwhile.

@@ -1,21 +1,23 @@
 //! What an engine of tables must offer: one table with a primary key and a secondary index.
 //!
-//! A provider of an engine of ordered keys has this already ([`super::ordered`]); one of a database
-//! with a language of its own implements [`TableEngine`] and gives it in
-//! [`crate::adapter::provider::Provider::open_table`]. The columns of a table, and what SQL would call
-//! them, are in [`crate::datasets::schema`]. An engine that counts pages tells them as
-//! [`PageAccount`].
+//! A provider of an engine of ordered keys has this already ([`ordered`]); one of a database with a
+//! language of its own implements [`TableEngine`] and gives it in
+//! [`crate::adapter::provider::Provider::open_table`]. The columns of a table, and what SQL would
+//! call them, are in [`schema`]. An engine that counts pages tells them as [`PageAccount`].
 //!
 //! Threads: a [`TableEngine`] is shared; a [`TableSession`] belongs to the thread that asked for
 //! it.
+
+pub mod ordered;
+pub mod schema;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::{Capabilities, EngineResult, EngineStatistics};
-use crate::datasets::schema::{Answer, Query, Row};
-use crate::experiment::tables::Access;
+use schema::{Answer, Query, Row};
+
+use super::{Capabilities, EngineResult, EngineStatistics};
 
 /// How a wait for maintenance ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +106,17 @@ pub trait TableEngine: Send + Sync {
     /// # Errors
     /// The engine's.
     fn close(self: Box<Self>) -> EngineResult<()>;
+}
+
+/// A way to the rows of an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// The secondary index, and from it to the rows; where it does not begin with the column of the
+    /// condition, the primary key.
+    Secondary,
+    /// The primary key; all of it where it does not begin with the column of the condition.
+    Primary,
 }
 
 /// A change of one row: adds `amount` to a column of whole numbers that is in no key.
