@@ -1,6 +1,6 @@
 //! The figures of a run, to be set beside those of another run.
 
-use super::report::crash_name;
+use super::crash_name;
 use super::{CommitFigures, DurabilityRecord};
 use crate::comparison::collect::{machine, subject};
 use crate::comparison::results::ResultSet;

@@ -1,7 +1,8 @@
 //! Durability as a kind of run.
 
 use super::measure::{self, DurabilityJob};
-use super::{DurabilityPlan, DurabilityRecord, ModeCell, page, report};
+use super::plan::{DurabilityPlan, ModeCell};
+use super::{DurabilityRecord, KIND, page, report};
 use crate::comparison::results::ResultSet;
 use crate::html::model::ReportModel;
 use crate::kind::Kind;
@@ -15,7 +16,7 @@ use crate::run::store::ReportFile;
 pub struct Durability;
 
 impl Kind for Durability {
-    const NAME: &'static str = "durability";
+    const NAME: &'static str = KIND;
     const SCHEMA: u32 = 1;
     type Plan = DurabilityPlan;
     type Record = DurabilityRecord;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::kills::KillJob;
-use super::{ModeCell, ModeResult, commits, cuts, kills};
-use crate::kind::Kind;
+use super::plan::{ModeCell, ModeResult};
+use super::{KIND, commits, cuts, kills};
 use crate::meter::machine::Machine;
 use crate::meter::unix_seconds;
 use crate::run::RunError;
@@ -46,8 +46,7 @@ fn this_program() -> Result<Program, RunError> {
     let path = std::env::current_exe()
         .map_err(|error| RunError::new(format!("this program cannot be found: {error}")))?;
     let arguments = std::env::args_os().skip(1).collect();
-    let kind = super::kind::Durability::NAME;
-    Ok(Program { path, kind, arguments, environment: Vec::new() })
+    Ok(Program { path, kind: KIND, arguments, environment: Vec::new() })
 }
 
 fn measure(

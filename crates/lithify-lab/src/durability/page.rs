@@ -1,6 +1,7 @@
 //! The page of what crashes take and what commits cost.
 
-use crate::durability::report::{commits, crash_name, loss, losses, promise};
+use crate::durability::crash_name;
+use crate::durability::report::{commits, loss, losses, promise};
 use crate::durability::{
     CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME,
 };

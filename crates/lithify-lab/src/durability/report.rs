@@ -3,21 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode};
-use super::{NAME, page};
+use super::{NAME, crash_name, page};
 use crate::durability::kind::Durability;
 use crate::kind::json;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 use crate::run::RunError;
 use crate::run::store::ReportFile;
-
-/// What a crash is called.
-pub fn crash_name(crash: Crash) -> &'static str {
-    match crash {
-        Crash::ProcessEnd => "process killed",
-        Crash::PowerCut => "power cut",
-    }
-}
 
 /// What the documentation promises of writes that were seen and of acknowledged ones.
 pub(crate) fn promise(mode: Mode, crash: Crash) -> String {

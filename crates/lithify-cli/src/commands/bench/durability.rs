@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lithify_lab::durability::DurabilitySpec;
 use lithify_lab::durability::kind::Durability;
-use lithify_lab::durability::{DurabilityPlan, DurabilitySpec};
+use lithify_lab::durability::plan::DurabilityPlan;
 use lithify_lab::kind::planned::{Planned, PlannedRun};
 use lithify_lab::kind::{Expanded, Kind};
 
