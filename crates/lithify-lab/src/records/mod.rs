@@ -1,10 +1,10 @@
 //! Records of runs, whatever was run: what `bench compare` and `bench report` begin with.
 //!
 //! Owns: all kinds of runs ([`kinds`]), telling which one a file or directory holds
-//! ([`AnyRecord::read`]): by the head of a record, and of the plan in the directory of a run. Where there
-//! is no head, by what only that kind has (`before`). Also the form of the file, plain or compressed ([`mod@file`]), figures that were kept without the rest of their
-//! record ([`Digest`]), and records with fewer samples ([`thin`]). What a record holds belongs to the
-//! room of its kind.
+//! ([`AnyRecord::read`]): by the head of a record, and of the plan in the directory of a run. Where
+//! there is no head, by what only that kind has (`before`). Also the form of the file, plain or
+//! compressed ([`mod@file`]), figures that were kept without the rest of their record ([`Digest`]),
+//! and records with fewer samples ([`thin`]). What a record holds belongs to the room of its kind.
 //!
 //! Promises: reads only; a file that is no record of any kind is an error of one line that names
 //! it. A new kind is a row in [`kinds`].
