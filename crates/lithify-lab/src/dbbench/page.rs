@@ -46,10 +46,16 @@ pub fn model(record: &DbRecord) -> ReportModel {
             }
         },
         kicker: page.kicker(),
-        question: page.settings().lines().next().unwrap_or_default().to_owned(),
+        question: format!(
+            "How fast is each step, and what does it take? {}",
+            page.settings().lines().next().unwrap_or_default()
+        ),
         source: String::new(),
         summary: page.summary(),
-        headline: Some(page.headline()),
+        headline: Some(match page.names.len() {
+            0..SERIES_SIDE_BY_SIDE => page.headline(),
+            _ => page.side_by_side(),
+        }),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
@@ -58,6 +64,9 @@ pub fn model(record: &DbRecord) -> ReportModel {
         ..ReportModel::default()
     }
 }
+
+/// From so many series on the first table has a column for each.
+const SERIES_SIDE_BY_SIDE: usize = 3;
 
 /// A record on its way to a page. Series are engines with their ladders of codecs.
 struct Page<'a> {
@@ -141,6 +150,22 @@ impl<'a> Page<'a> {
         table
     }
 
+    /// The throughput of each step, all series beside each other.
+    fn side_by_side(&self) -> Table {
+        let columns = self.names.iter().map(|name| Column::new(name).higher());
+        let columns: Vec<Column> = [Column::new("step")].into_iter().chain(columns).collect();
+        let mut table = Table::new("Throughput of each step, ops/s: medians", columns);
+        for (step, name) in self.steps.iter().enumerate() {
+            let medians = (0..self.names.len()).map(|series| {
+                let rates = metric("throughput")
+                    .and_then(|metric| self.spread(series, step, |of| (metric.value)(of)));
+                rates.map_or(Cell::Missing, |rates| Cell::number(rates.median))
+            });
+            table.push([Cell::from(name.as_str())].into_iter().chain(medians));
+        }
+        table
+    }
+
     fn settings(&self) -> String {
         let result = self.record.reference().or(self.record.driver());
         result.map_or_else(String::new, |r| report::settings(r, &self.record.plan.ladders()))
@@ -158,8 +183,9 @@ impl<'a> Page<'a> {
 
     fn summary(&self) -> Vec<Finding> {
         let judged = Judgements::of(self.record);
-        let mut findings = parts::missed(&floors::cells(self.record, &judged));
-        findings.extend(tallies(&self.set));
+        let missed = parts::missed(&floors::cells(self.record, &judged));
+        let (count, missed) = missed.split_at(missed.len().min(1));
+        let mut findings = [count, &tallies(&self.set), missed].concat();
         let problems = self.record.problems().into_iter();
         findings.extend(problems.map(|text| Finding::new(Outcome::Missed, "Wrong", text)));
         if self.record.interrupted {

@@ -37,12 +37,17 @@ impl ReportModel {
 
 impl From<ReportModel> for Report {
     fn from(model: ReportModel) -> Report {
+        // What is to be doubted is no finding.
+        let (doubts, found): (Vec<Finding>, Vec<Finding>) =
+            model.summary.into_iter().partition(|finding| finding.tag == "Doubt");
+        let doubts = doubts.into_iter().map(|finding| finding.text);
+        let unknown = model.unknown.into_iter().chain(doubts).collect();
         Report {
             title: model.title,
             context: model.kicker,
             question: model.question,
             source: model.source,
-            answer: Answer { found: model.summary, unknown: model.unknown, next: model.next },
+            answer: Answer { found, unknown, next: model.next },
             headline: model.headline,
             sections: model.sections,
             footer: model.footer,

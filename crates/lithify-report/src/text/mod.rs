@@ -1,15 +1,21 @@
 //! The report for a terminal: the answer and the headline table, or all of it; never wider than
 //! asked for.
 
+mod brief;
 mod chart;
 mod layout;
 mod table;
 
-use crate::model::{Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section};
+use crate::model::{
+    Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section, Table,
+};
 use layout::{hang, wrap};
 
 /// The narrowest terminal that is written for.
 pub const WIDTH_MIN: usize = 60;
+
+/// Lines of a screen: a short report ends within them where it can.
+const SCREEN_LINES: usize = 40;
 
 /// Lines that an answer may take, unless all is asked for.
 const ANSWER_LINES: usize = 12;
@@ -37,9 +43,16 @@ pub fn render(report: &Report, options: Options) -> String {
     let mut writer = Writer { options, lines: Vec::new() };
     writer.head(report);
     writer.answer(&report.answer);
-    if let Some(headline) = &report.headline {
+    let headline = match options.full {
+        true => report.headline.clone(),
+        false => brief::headline(report),
+    };
+    if let Some(headline) = &headline {
         writer.gap();
-        writer.table(headline);
+        match options.full {
+            true => writer.table(headline),
+            false => writer.brief(headline, &report.footer),
+        }
     }
     let shown = |section: &&Section| options.full || section.detail == Detail::Always;
     report.sections.iter().filter(shown).for_each(|section| writer.section(section));
@@ -101,6 +114,13 @@ impl Writer {
         let lines =
             |parts: &[Vec<Vec<String>>; 3]| -> usize { parts.iter().flatten().map(Vec::len).sum() };
         let mut left_out = 0;
+        // What was not decided is counted before it; sentences of it are the first to go.
+        if !self.options.full && lines(&parts) > ANSWER_LINES {
+            let undecided = |finding: &&Finding| finding.outcome == Outcome::Undecided;
+            left_out = answer.found.iter().filter(undecided).count();
+            let rest = answer.found.iter().filter(|finding| !undecided(finding));
+            parts[0] = rest.map(told).collect();
+        }
         while !self.options.full && lines(&parts) + usize::from(left_out > 0) > ANSWER_LINES {
             let longest = (0..parts.len()).rev().max_by_key(|part| parts[*part].len());
             let Some(_) = longest.and_then(|part| parts[part].pop()) else { break };
@@ -126,8 +146,10 @@ impl Writer {
 
     fn section(&mut self, section: &Section) {
         self.gap();
-        self.paragraph(&section.title);
-        self.lines.push("─".repeat(layout::width(&section.title).min(self.options.width)));
+        if !section.title.is_empty() {
+            self.paragraph(&section.title);
+            self.lines.push("─".repeat(layout::width(&section.title).min(self.options.width)));
+        }
         section.blocks.iter().for_each(|block| self.block(block));
     }
 
@@ -161,13 +183,30 @@ impl Writer {
         }
     }
 
-    fn table(&mut self, table: &crate::model::Table) {
-        self.paragraph(&table.caption);
-        let paint = |cell: &Cell, text: &str| match (self.options.color, cell.outcome()) {
-            (true, Some(outcome)) => painted(outcome, text),
-            _ => text.to_owned(),
-        };
+    fn table(&mut self, table: &Table) {
+        self.caption(table);
+        let color = self.options.color;
+        let paint = |cell: &Cell, text: &str| painted_cell(color, cell, text);
         self.lines.extend(table::lines(table, self.options.width, paint));
+    }
+
+    /// A table in what is left of a screen.
+    fn brief(&mut self, table: &Table, footer: &str) {
+        self.caption(table);
+        let Options { width, color, .. } = self.options;
+        // What was left out takes a line or two, and the footer has an empty one before it.
+        let behind = 3 + if footer.is_empty() { 0 } else { wrap(footer, width).len() };
+        let room = SCREEN_LINES.saturating_sub(self.lines.len() + behind);
+        let paint = |cell: &Cell, text: &str| painted_cell(color, cell, text);
+        let (lines, left_out) = brief::lines(table, width, room, paint);
+        self.lines.extend(lines);
+        left_out.iter().for_each(|text| self.paragraph(text));
+    }
+
+    fn caption(&mut self, table: &Table) {
+        if !table.caption.is_empty() {
+            self.paragraph(&table.caption);
+        }
     }
 
     /// A chart where there is one for a terminal, else the figures.
@@ -199,6 +238,14 @@ fn mark(outcome: Outcome) -> char {
         Outcome::Missed => '✕',
         Outcome::Undecided => '≈',
         Outcome::Note => '·',
+    }
+}
+
+/// A piece of a cell, coloured by how it came out.
+fn painted_cell(color: bool, cell: &Cell, text: &str) -> String {
+    match cell.outcome() {
+        Some(outcome) if color => painted(outcome, text),
+        _ => text.to_owned(),
     }
 }
 
