@@ -152,16 +152,18 @@ impl<'a> Page<'a> {
 
     /// The throughput of each step, all series beside each other.
     fn side_by_side(&self) -> Table {
-        let columns = self.names.iter().map(|name| Column::new(name).higher());
-        let columns: Vec<Column> = [Column::new("step")].into_iter().chain(columns).collect();
-        let mut table = Table::new("Throughput of each step, ops/s: medians", columns);
+        let names = self.names.iter().map(String::as_str);
+        let columns: Vec<Column> = ["step"].into_iter().chain(names).map(Column::new).collect();
+        let caption = "Throughput of each step, ops/s (higher is better): medians";
+        let mut table = Table::new(caption, columns);
         for (step, name) in self.steps.iter().enumerate() {
             let medians = (0..self.names.len()).map(|series| {
                 let rates = metric("throughput")
                     .and_then(|metric| self.spread(series, step, |of| (metric.value)(of)));
                 rates.map_or(Cell::Missing, |rates| Cell::number(rates.median))
             });
-            table.push([Cell::from(name.as_str())].into_iter().chain(medians));
+            let step = name.split(':').next().unwrap_or(name);
+            table.push([Cell::from(step)].into_iter().chain(medians));
         }
         table
     }

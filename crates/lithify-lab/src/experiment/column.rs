@@ -163,8 +163,8 @@ impl Column {
         match self {
             Column::Ips | Column::Tps => "ops/s",
             Column::ReadsPerInsert | Column::ReadsPerTransaction => "reads",
-            Column::ReadKbPerInsert | Column::ReadKbPerTransaction => "read",
-            Column::WriteKbPerInsert | Column::WriteKbPerTransaction => "written",
+            Column::ReadKbPerInsert | Column::ReadKbPerTransaction => "KB read",
+            Column::WriteKbPerInsert | Column::WriteKbPerTransaction => "KB written",
             Column::McpuPerInsert | Column::McpuPerTransaction => "CPU/op",
             Column::SwitchesPerInsert | Column::SwitchesPerTransaction => "switches",
             Column::Size => "size",

@@ -92,10 +92,12 @@ impl<'a> Page<'a> {
         let outcomes = claimed.items.iter().map(|item| outcome(item.comparison.as_ref()));
         let mut findings = claims(outcomes.zip(report::sentences(&claimed)).collect());
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
-        findings.extend(self.run.plan.skipped.iter().map(|line| {
-            let text = format!("{}.", line.trim_end_matches('.'));
-            Finding::new(Outcome::Note, "Left out", text)
-        }));
+        let skipped = &self.run.plan.skipped;
+        if !skipped.is_empty() {
+            let lines: Vec<&str> = skipped.iter().map(|line| line.trim_end_matches('.')).collect();
+            let text = format!("{} arms or tables: {}.", skipped.len(), lines.join("; "));
+            findings.push(Finding::new(Outcome::Note, "Left out", text));
+        }
         let cells = [self.run.valid_cells(), self.run.plan.cells.len()];
         let repeats = self.run.plan.sizes.repeats;
         let foreign = report::foreign_percent(self.run);

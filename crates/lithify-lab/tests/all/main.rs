@@ -12,4 +12,5 @@ mod oracle;
 mod oracle_kinds;
 mod overwrite;
 mod process_kill;
+mod screens;
 mod tables;

@@ -73,6 +73,9 @@ pub(super) fn lines(
     paint: impl Fn(&Cell, &str) -> String,
 ) -> (Vec<String>, Option<String>) {
     let mut brief = Brief::of(table);
+    if brief.table.rows.is_empty() {
+        return (Vec::new(), brief.left_out());
+    }
     let (mut lines, rows) = loop {
         match table::whole(&brief.table, columns, &paint) {
             Ok(whole) => break whole,
@@ -115,10 +118,10 @@ impl Brief {
         let is_measured = |row: &Vec<Cell>| row.iter().skip(keys).any(|cell| !is_missing(cell));
         let (measured, unmeasured): (Vec<_>, Vec<_>) =
             std::mem::take(&mut table.rows).into_iter().partition(is_measured);
-        // A table of names alone, or one of which nothing was measured, stays as it is.
-        let (rows, unmeasured) = match measured.is_empty() {
-            true => (unmeasured, Vec::new()),
-            false => (measured, unmeasured),
+        // A table of names alone has no figures that could be missing.
+        let (rows, unmeasured) = match table.columns.len() > keys {
+            true => (measured, unmeasured),
+            false => (unmeasured, Vec::new()),
         };
         let has_figures = !rows.is_empty();
         let is_empty = |column: usize| {

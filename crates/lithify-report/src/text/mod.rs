@@ -20,6 +20,12 @@ const SCREEN_LINES: usize = 40;
 /// Lines that an answer may take, unless all is asked for.
 const ANSWER_LINES: usize = 12;
 
+/// Lines of that for what to do next.
+const NEXT_LINES: usize = 3;
+
+/// Lines of that for what is not known.
+const UNKNOWN_LINES: usize = 5;
+
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -101,32 +107,30 @@ impl Writer {
         self.gap();
     }
 
-    /// What was found, what is not known, what to do next. Where these take too many lines the
-    /// last of the longest part are counted.
+    /// What was found, what is not known, what to do next. On a screen these take so many lines at
+    /// most; what does not fit is counted.
     fn answer(&mut self, answer: &Answer) {
         let width = self.options.width;
-        let told = |finding: &Finding| self.finding(finding);
-        let mut parts: [Vec<Vec<String>>; 3] = [
-            answer.found.iter().map(told).collect(),
-            answer.unknown.iter().map(|text| hang("? Not known: ", text, width)).collect(),
-            answer.next.iter().map(|text| hang("→ Next: ", text, width)).collect(),
+        let [found, unknown, next]: [Vec<Sentence>; 3] = [
+            answer.found.iter().map(|of| (is_decided(of), self.finding(of))).collect(),
+            answer.unknown.iter().map(|of| (true, hang("? Not known: ", of, width))).collect(),
+            answer.next.iter().map(|of| (true, hang("→ Next: ", of, width))).collect(),
         ];
-        let lines =
-            |parts: &[Vec<Vec<String>>; 3]| -> usize { parts.iter().flatten().map(Vec::len).sum() };
+        let all = found.iter().chain(&unknown).chain(&next).map(|(_, lines)| lines.len());
+        let is_whole = self.options.full || all.sum::<usize>() <= ANSWER_LINES;
+        let mut room = if is_whole { usize::MAX } else { ANSWER_LINES - 1 };
         let mut left_out = 0;
-        // What was not decided is counted before it; sentences of it are the first to go.
-        if !self.options.full && lines(&parts) > ANSWER_LINES {
-            let undecided = |finding: &&Finding| finding.outcome == Outcome::Undecided;
-            left_out = answer.found.iter().filter(undecided).count();
-            let rest = answer.found.iter().filter(|finding| !undecided(finding));
-            parts[0] = rest.map(told).collect();
-        }
-        while !self.options.full && lines(&parts) + usize::from(left_out > 0) > ANSWER_LINES {
-            let longest = (0..parts.len()).rev().max_by_key(|part| parts[*part].len());
-            let Some(_) = longest.and_then(|part| parts[part].pop()) else { break };
-            left_out += 1;
-        }
-        self.lines.extend(parts.into_iter().flatten().flatten());
+        let mut take = |part: Vec<Sentence>, most: usize| {
+            let most = if is_whole { usize::MAX } else { most.min(room) };
+            let (lines, out) = fitting(part, most);
+            room = room.saturating_sub(lines.len());
+            left_out += out;
+            lines
+        };
+        let next = take(next, NEXT_LINES);
+        let unknown = take(unknown, UNKNOWN_LINES);
+        let found = take(found, ANSWER_LINES);
+        self.lines.extend(found.into_iter().chain(unknown).chain(next));
         if left_out > 0 {
             self.lines.push(format!("  {left_out} more with --full and on the page."));
         }
@@ -229,6 +233,36 @@ impl Writer {
         self.lines.extend(verdict);
         self.hanging("  ", &link.command);
     }
+}
+
+/// The lines of a sentence of the answer, and whether it is said before others.
+type Sentence = (bool, Vec<String>);
+
+/// False for what was not decided: its number is said by itself, and its sentences are many.
+fn is_decided(finding: &Finding) -> bool {
+    finding.outcome != Outcome::Undecided
+}
+
+/// The sentences that fit into so many lines, in their order, and how many do not. Others than those
+/// that are said before them have a place only without these. The first has one whatever it takes.
+fn fitting(part: Vec<Sentence>, most: usize) -> (Vec<String>, usize) {
+    let mut room = most;
+    let mut fits = vec![false; part.len()];
+    for wanted in [true, false] {
+        if fits.contains(&true) && most < usize::MAX {
+            break;
+        }
+        for (place, (is_first, lines)) in part.iter().enumerate() {
+            let is_only = most > 0 && room == most;
+            if *is_first == wanted && (lines.len() <= room || is_only) {
+                room = room.saturating_sub(lines.len());
+                fits[place] = true;
+            }
+        }
+    }
+    let left_out = fits.iter().filter(|fits| !**fits).count();
+    let kept = part.into_iter().zip(fits).filter(|(_, fits)| *fits);
+    (kept.flat_map(|((_, lines), _)| lines).collect(), left_out)
 }
 
 /// The mark of an outcome: as on the page.

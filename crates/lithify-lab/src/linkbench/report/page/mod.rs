@@ -170,13 +170,16 @@ impl Page<'_> {
         Some(Finding::new(Outcome::Note, "Found", text))
     }
 
-    /// The published ratios beside the measured ones; without any, those of the pairs.
+    /// The published ratios beside the measured ones; where none was measured, those of the pairs.
     fn headline(&self) -> Option<Table> {
-        let several =
-            |of: &Claimed<'_>| of.item.clients.map(|clients| format!(", {clients} clients"));
+        let several = |of: &Claimed<'_>| match of.item.clients {
+            None => String::new(),
+            Some(1) => ", 1 client".to_owned(),
+            Some(clients) => format!(", {clients} clients"),
+        };
         let row = |of: &Claimed<'_>| {
             let (item, measured) = (of.item, of.comparison.as_ref());
-            let figure = format!("{}{}", item.column.word(), several(of).unwrap_or_default());
+            let figure = format!("{}{}", item.column.word(), several(of));
             [
                 Cell::from(item.phase.to_string()),
                 Cell::from(figure),
@@ -197,9 +200,11 @@ impl Page<'_> {
         let mut table =
             Table::new("Published ratios, and those of this machine", columns).keyed_by(4);
         self.judged.headlines.iter().for_each(|of| table.push(row(of)));
-        match self.judged.headlines.is_empty() {
-            true => glance::headline(&self.judged),
-            false => Some(table),
+        let is_measured = self.judged.headlines.iter().any(|of| of.comparison.is_some());
+        let claims = (!table.rows.is_empty()).then_some(table);
+        match is_measured {
+            true => claims,
+            false => glance::headline(&self.judged).or(claims),
         }
     }
 
