@@ -114,7 +114,7 @@ fn section(title: &str, runs: &[Run]) -> Section {
 pub const CLAIM_TAGS: [&str; 3] = ["Confirmed", "Contradicted", "Undecided"];
 
 /// Words of findings that tell the outcome of a run, the most telling first.
-const VERDICTS: [&str; 5] = ["Broken", "Floors", "Claims", "Incomplete", "Pair"];
+const VERDICTS: [&str; 5] = ["Broken", "Claims", "Targets", "Incomplete", "Pair"];
 
 /// The one finding that says what came out; how it came out is the worst of all that say so.
 pub fn verdict(found: &[Finding]) -> Finding {

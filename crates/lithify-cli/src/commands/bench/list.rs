@@ -52,8 +52,8 @@ pub fn run(arguments: &ListArguments) -> Result<(), Fault> {
         return one(name, &entries, broken, arguments);
     }
     let text = match screen::is_full() {
-        true => entries.iter().map(|entry| screen::written(&details(entry))).collect::<Vec<_>>(),
-        false => vec![screen::written(&table(&entries))],
+        true => entries.iter().map(|entry| screen::whole(&details(entry))).collect::<Vec<_>>(),
+        false => vec![screen::whole(&table(&entries))],
     };
     print(&text.join("\n"))?;
     match broken.is_empty() {
@@ -77,13 +77,13 @@ fn one(
         experiment.name() == name || experiment.id().is_some_and(|id| id.eq_ignore_ascii_case(name))
     };
     if let Some(entry) = entries.iter().find(is_named) {
-        return print(&screen::written(&details(entry)));
+        return print(&screen::whole(&details(entry)));
     }
     if let Some((_, fault)) = broken.into_iter().find(|(broken, _)| broken == name) {
         return Err(fault);
     }
     let (experiment, place) = super::find(name, &arguments.experiments)?;
-    print(&screen::written(&details(&Entry::new(experiment, place))))
+    print(&screen::whole(&details(&Entry::new(experiment, place))))
 }
 
 /// An experiment of the list.

@@ -24,16 +24,21 @@ pub fn is_full() -> bool {
     FULL.load(Ordering::Relaxed)
 }
 
-/// A report as this terminal shows it.
-pub fn written(report: &Report) -> String {
+/// The answer of a report and its first table, on one screen of this terminal.
+fn short(report: &Report) -> String {
     text::render(report, options())
+}
+
+/// All of a report, as wide as this terminal.
+pub fn whole(report: &Report) -> String {
+    text::render(report, Options { full: true, ..options() })
 }
 
 /// A run as it is shown.
 pub fn shown<K: Kind>(record: &K::Record) -> String {
     match is_full() {
         true => K::text(record),
-        false => written(&K::report(record)),
+        false => short(&K::report(record)),
     }
 }
 
@@ -41,7 +46,7 @@ pub fn shown<K: Kind>(record: &K::Record) -> String {
 pub fn shown_again(record: &AnyRecord) -> Option<String> {
     match is_full() {
         true => kinds::text(record),
-        false => Some(written(&kinds::report(record))),
+        false => Some(short(&kinds::report(record))),
     }
 }
 
