@@ -1,6 +1,7 @@
 //! What the terminal gets of a report: its answer and its first table, or all of it with `--full`.
 
 use std::io::{IsTerminal, stdout};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lithify_lab::kind::Kind;
@@ -42,12 +43,18 @@ pub fn shown<K: Kind>(record: &K::Record) -> String {
     }
 }
 
-/// A record of any kind as it is shown; nothing of figures without their record as a whole.
-pub fn shown_again(record: &AnyRecord) -> Option<String> {
-    match is_full() {
-        true => kinds::text(record),
-        false => Some(short(&kinds::report(record))),
+/// A record of any kind as it is shown, read from `path`; nothing of figures without their record
+/// as a whole.
+pub fn shown_again(record: &AnyRecord, path: &Path) -> Option<String> {
+    if is_full() {
+        return kinds::text(record);
     }
+    let mut report = kinds::report(record);
+    if report.answer.next.is_empty() {
+        let page = format!("lithify bench report {} makes the page: all of it.", path.display());
+        report.answer.next.push(page);
+    }
+    Some(short(&report))
 }
 
 /// As wide as the terminal, and coloured there alone.

@@ -15,7 +15,17 @@ const PAIRS_MIN: usize = 3;
 pub(super) const HEADING: &str =
     "All pairs, arm by base: ratios (n.s.: not significant; ~: direction only)";
 
-/// The table as the first of a report; `None` for a run without pairs.
+/// The figures of the first table.
+const KEY_FIGURES: [&str; 6] = [
+    "operations/s",
+    "CPU us/op with settling",
+    "KB written/op with settling",
+    "KB read/op",
+    "tables settled, GB",
+    "resident less driver's, MiB",
+];
+
+/// The key figures as the first table of a report; `None` for a run without pairs.
 pub(super) fn headline(judged: &Judgements<'_>) -> Option<Table> {
     if judged.pairs.is_empty() {
         return None;
@@ -27,7 +37,8 @@ pub(super) fn headline(judged: &Judgements<'_>) -> Option<Table> {
     }));
     let caption = "Ratios, arm by base (n.s.: not significant; ~: direction only)";
     let mut table = Table::new(caption, columns).keyed_by(2);
-    for (phase, name) in figures(judged) {
+    let shown = figures(judged).into_iter().filter(|(_, name)| KEY_FIGURES.contains(name));
+    for (phase, name) in shown {
         let cells = judged.pairs.iter().map(|(_, lines)| match find(lines, phase, name) {
             Some(line) => Cell::Judged(outcome(line), ratio(line)),
             None => Cell::Missing,
