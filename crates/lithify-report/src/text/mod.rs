@@ -198,8 +198,8 @@ impl Writer {
     fn brief(&mut self, table: &Table, footer: &str) {
         self.caption(table);
         let Options { width, color, .. } = self.options;
-        // What was left out takes a line or two, and the footer has an empty one before it.
-        let behind = 3 + if footer.is_empty() { 0 } else { wrap(footer, width).len() };
+        // What was left out takes up to three lines, and the footer has an empty one before it.
+        let behind = 4 + if footer.is_empty() { 0 } else { wrap(footer, width).len() };
         let room = SCREEN_LINES.saturating_sub(self.lines.len() + behind);
         let paint = |cell: &Cell, text: &str| painted_cell(color, cell, text);
         let (lines, left_out) = brief::lines(table, width, room, paint);
