@@ -7,7 +7,8 @@
 //!
 //! Promises: knows no workload and no engine. Pure and deterministic: the same report gives the
 //! same text. No renderer reads a string back: colour, mark and alignment come from the type of a
-//! cell. No line in a terminal is wider than asked for, from 60 columns on. Every text is escaped
+//! cell. No line in a terminal is wider than asked for, from 60 columns on. A short report ends
+//! within 40 lines where it can, has one table, and says what it leaves out. Every text is escaped
 //! in a page. Does not read or write files.
 //!
 //! # A kind of run

@@ -135,6 +135,33 @@ fn a_short_report_has_the_answer_and_what_is_always_shown() {
 }
 
 #[test]
+fn a_short_table_has_what_was_measured_as_far_as_the_screen_goes() {
+    let columns = ["engine", "arm", "rate", "nothing"].into_iter().map(Column::new);
+    let names = (0..20).map(|number| format!("column-with-a-long-name-{number}"));
+    let columns = columns.chain(names.map(Column::new)).collect::<Vec<_>>();
+    let mut table = Table::new("Rates", columns.clone()).keyed_by(2);
+    for number in 0..60_u64 {
+        let mut row = vec![Cell::Missing; columns.len()];
+        row[0] = "lithify".into();
+        row[1] = format!("arm-{number}").into();
+        if number >= 3 {
+            row[2] = number.into();
+            row[4..].fill(number.into());
+        }
+        table.push(row);
+    }
+    let report = Report { title: "t".to_owned(), headline: Some(table), ..Report::default() };
+    let text = text_at(&report, 80, false);
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(!text.contains("arm-0 ") && text.contains("arm-3 ") && !text.contains("nothing"));
+    for part in ["Not measured: 3 rows (lithify arm-0, lithify arm-1, lithify arm-2)", " columns."]
+    {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    assert!(text_at(&report, 80, true).contains("arm-0 "), "--full has all");
+}
+
+#[test]
 fn an_answer_has_twelve_lines_at_most() {
     let found = (0..40).map(|n| Finding::new(Outcome::Note, "Note", format!("finding {n}")));
     let answer = Answer {
@@ -264,7 +291,8 @@ fn no_line_of_random_reports_is_too_wide() {
     for number in 0..300 {
         let report = dice.report();
         let width = WIDTH_MIN + dice.below(80);
-        for line in text_at(&report, width, true).lines() {
+        let texts = [true, false].map(|full| text_at(&report, width, full));
+        for line in texts.iter().flat_map(|text| text.lines()) {
             let wide = unicode_width::UnicodeWidthStr::width(line);
             assert!(wide <= width, "report {number}, {width} columns: {wide} of {line:?}");
             assert!(!line.contains('\u{1b}'), "{line:?}");

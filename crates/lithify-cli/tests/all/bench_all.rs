@@ -102,7 +102,8 @@ fn one_failure_stops_no_other_and_nothing_is_measured_twice() {
     }
     assert!(progress.contains("[3 of 4 cells done, about "), "an estimate by cells: {progress}");
     let index = fs::read_to_string(place.path().join("results/index.html")).expect("is there");
-    assert!(index.contains("<a href=\"tiny-one-smoke.html\">Tiny tiny-one"), "{index}");
+    assert!(index.contains("<a href=\"tiny-one-smoke.html\">tiny-one-smoke</a>"), "{index}");
+    assert!(index.contains("2 runs of 2 questions"), "{index}");
     assert!(place.path().join("results/tiny-two-smoke.html").is_file());
 
     fs::remove_file(place.path().join("experiments/tiny-bad.toml")).expect("is there");

@@ -71,7 +71,7 @@ fn a_broken_file_hides_neither_others_nor_what_it_replaces() {
     let error = text(&listed.stderr);
     assert_eq!(listed.status.code(), Some(2), "{error}");
     assert!(error.contains("mine/chunk-length.toml:") && error.contains("durabilty"), "{error}");
-    assert!(text(&listed.stdout).contains("E1 zlib-vs-zstd  "));
+    assert!(text(&listed.stdout).contains("E1   zlib-vs-zstd "));
     let matrix = ["run", "--all", "--only", "E12", "--dry-run", "--experiments", "mine"];
     let matrix = bench(place.path(), &matrix);
     let said = text(&matrix.stdout);

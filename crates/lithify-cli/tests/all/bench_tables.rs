@@ -71,13 +71,13 @@ fn wrong_command_lines_exit_with_2() {
 #[test]
 fn both_are_listed_and_data_sets_say_how_to_get_them() {
     let place = place();
-    let listed = text(&output(place.path(), &["list"]).stdout);
+    let listed = text(&output(place.path(), &["list", "--full"]).stdout);
     for part in [
-        "chunk-length  Length of a compressed chunk",
-        "scale smoke: 1024 KiB of text; ",
-        "compression-options  Compression options for tables",
-        "scale smoke: 100000 rows of page-counts, 6000 rows of wide; ",
-        "arms: none-16k, lz4-16k, ",
+        "chunk-length: Length of a compressed chunk",
+        "scale smoke     1024 KiB of text; ",
+        "compression-options: Compression options for tables",
+        "scale smoke     100000 rows of page-counts, 6000 rows of wide; ",
+        "arms            none-16k, lz4-16k, ",
     ] {
         assert!(listed.contains(part), "{part} is missing in:\n{listed}");
     }

@@ -146,24 +146,47 @@ fn experiments_are_listed() {
     let output = output(place.path(), &["bench", "list"]);
     assert_eq!(output.status.code(), Some(0));
     let list = text(&output.stdout);
-    for part in [
-        "zlib-vs-zstd  ",
-        "arms: none, lz4, zlib-1",
-        "scale cached: 1000000 nodes",
-        "held to 128 MiB",
-        "E1 zlib-vs-zstd  ",
-        "E4 amplification  ",
-        "by: lithify bench amp",
-        "E6 concurrency  ",
-        "runs here: yes",
-    ] {
+    for part in
+        ["what it asks", "E1   zlib-vs-zstd ", "smoke, cached, io-s", "     rocksdb-versions "]
+    {
         assert!(list.contains(part), "{part} is missing in:\n{list}");
     }
+    let wide = list.lines().find(|line| line.chars().count() > 100);
+    assert!(wide.is_none() && list.lines().count() < 60, "{wide:?} in:\n{list}");
     // The numbers come first, in their order; those of our own without one follow.
     let at = |part: &str| list.find(part).unwrap_or_else(|| panic!("{part} is missing"));
-    assert!(at("E2 ") < at("E3 ") && at("E8 ") < at("E13 ") && at("E13 ") < at("\nembedded"));
-    let line = list.lines().find(|line| line.contains("skipped") || line.contains("no: "));
-    assert!(line.is_none_or(|line| line.contains(" missing")), "{line:?}");
+    let order = ["\nE2 ", "\nE3 ", "\nE8 ", "\nE13 ", "\n     embedded-engines "].map(at);
+    assert!(order.is_sorted(), "{order:?} in:\n{list}");
+}
+
+#[test]
+fn all_of_an_experiment_is_listed_by_its_name_or_number() {
+    let place = place();
+    let listed = |arguments: &[&str]| {
+        let output = output(place.path(), &[&["bench", "list"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        text(&output.stdout)
+    };
+    let one = listed(&["zlib-vs-zstd"]);
+    for part in [
+        "E1 zlib-vs-zstd: zlib against zstd",
+        "What does zstd instead of zlib",
+        "published     Mark Callaghan",
+        "arms          none, lz4, zlib-1",
+        "scale cached  1000000 nodes; ",
+        "limited to 128 MiB",
+        "runs here     yes",
+        "from          the program's own zlib-vs-zstd",
+    ] {
+        assert!(one.contains(part), "{part} is missing in:\n{one}");
+    }
+    assert_eq!(listed(&["E1"]), one);
+    let all = listed(&["--full"]);
+    assert!(all.contains(&one) && all.contains("by         lithify bench amp"), "{all}");
+    let odd = all.lines().find(|line| line.contains("skipped") || line.contains(" no: "));
+    assert!(odd.is_none_or(|line| line.contains(" missing")), "{odd:?}");
+    let similar = "there is no experiment \"zlib-vs-zst\"; similar: zlib-vs-zstd; ";
+    refused(&["bench", "list", "zlib-vs-zst"], 2, similar);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub fn report(record: &AmplificationRecord) -> Report {
     let (head, caveats) = parts::head_of(amplification::NAME);
     sections.extend([page.figures(), page.checks(), page.machine(), caveats]);
     Report {
-        answer: Answer { found: page.summary(), ..Answer::default() },
+        answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
         footer: format!(
@@ -83,13 +83,13 @@ impl<'a> Page<'a> {
         for workload in Workload::ALL {
             findings.extend(formulas(workload, &self.of(workload)));
         }
-        findings.push(Finding::new(
-            Outcome::Note,
-            "Doubt",
-            "Each cell ran once: directions are told, not intervals.",
-        ));
         findings.extend(parts::incomplete([self.rows.len(), self.record.cells.len()]));
         findings
+    }
+
+    /// What cannot be said, and why.
+    fn unknown(&self) -> Vec<String> {
+        vec!["Each cell ran once: there are directions, and no intervals.".to_owned()]
     }
 
     fn workload(&self, workload: Workload) -> Section {

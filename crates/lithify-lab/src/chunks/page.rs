@@ -9,6 +9,7 @@ use crate::chunks::spec::ChunkOutcome;
 use crate::html::caveats::caveats;
 use crate::html::parts;
 use crate::html::parts::claims;
+use crate::report::compare::REPEATS_WANTED;
 use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
 use crate::run::cells::Run;
@@ -44,7 +45,7 @@ pub fn report(run: &Run<ChunkPlan>) -> Report {
         caveats(&experiment.caveats),
     ];
     Report {
-        answer: Answer { found: page.summary(), ..Answer::default() },
+        answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
         footer: format!(
@@ -101,11 +102,15 @@ impl Page<'_> {
             Finding::new(Outcome::Note, "Left out", format!("{}.", line.trim_end_matches('.')))
         }));
         let cells = [self.run.valid_cells(), self.run.plan.cells.len()];
+        findings.extend(parts::incomplete(cells));
+        findings
+    }
+
+    /// What cannot be said, and why.
+    fn unknown(&self) -> Vec<String> {
         let foreign = report::foreign_percent(self.run);
         // An arm is flushed and scanned many times in its one cell.
-        let wanted = crate::report::compare::REPEATS_WANTED;
-        findings.extend(parts::doubts(wanted, foreign, cells, "sizes"));
-        findings
+        parts::doubts(REPEATS_WANTED, foreign, "sizes")
     }
 
     /// The arms of an engine that nothing else beats in both size and CPU.

@@ -39,7 +39,7 @@ pub fn report(record: &DbRecord) -> Report {
     ];
     let engines: Vec<&str> = record.plan.engines.iter().map(EngineName::name).collect();
     Report {
-        answer: Answer { found: page.summary(), ..Answer::default() },
+        answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         title: match engines.as_slice() {
             [] => "The driver alone".to_owned(),
             [one] => format!("The loops of db_bench on {one}"),
@@ -48,9 +48,15 @@ pub fn report(record: &DbRecord) -> Report {
             }
         },
         context: page.kicker(),
-        question: page.settings().lines().next().unwrap_or_default().to_owned(),
+        question: format!(
+            "How fast is each step, and what does it take? {}",
+            page.settings().lines().next().unwrap_or_default()
+        ),
         source: String::new(),
-        headline: Some(page.headline()),
+        headline: Some(match page.names.len() {
+            0..SERIES_SIDE_BY_SIDE => page.headline(),
+            _ => page.side_by_side(),
+        }),
         sections: filled(sections),
         footer: format!(
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
@@ -59,6 +65,9 @@ pub fn report(record: &DbRecord) -> Report {
         ..Report::default()
     }
 }
+
+/// From so many series on the first table has a column for each.
+const SERIES_SIDE_BY_SIDE: usize = 3;
 
 /// A record on its way to a page. Series are engines with their ladders of codecs.
 struct Page<'a> {
@@ -142,6 +151,24 @@ impl<'a> Page<'a> {
         table
     }
 
+    /// The throughput of each step, all series beside each other.
+    fn side_by_side(&self) -> Table {
+        let names = self.names.iter().map(String::as_str);
+        let columns: Vec<Column> = ["step"].into_iter().chain(names).map(Column::new).collect();
+        let caption = "Throughput of each step, ops/s (higher is better): medians";
+        let mut table = Table::new(caption, columns);
+        for (step, name) in self.steps.iter().enumerate() {
+            let medians = (0..self.names.len()).map(|series| {
+                let rates = metric("throughput")
+                    .and_then(|metric| self.spread(series, step, |of| (metric.value)(of)));
+                rates.map_or(Cell::Missing, |rates| Cell::number(rates.median))
+            });
+            let step = name.split(':').next().unwrap_or(name);
+            table.push([Cell::from(step)].into_iter().chain(medians));
+        }
+        table
+    }
+
     fn settings(&self) -> String {
         let result = self.record.reference().or(self.record.driver());
         result.map_or_else(String::new, |r| report::settings(r, &self.record.plan.ladders()))
@@ -159,23 +186,28 @@ impl<'a> Page<'a> {
 
     fn summary(&self) -> Vec<Finding> {
         let judged = Judgements::of(self.record);
-        let mut findings = parts::missed(&floors::cells(self.record, &judged));
-        findings.extend(tallies(&self.set));
+        let missed = parts::missed(&floors::cells(self.record, &judged));
+        let (count, missed) = missed.split_at(missed.len().min(1));
+        let mut findings = [count, &tallies(&self.set), missed].concat();
         let problems = self.record.problems().into_iter();
         findings.extend(problems.map(|text| Finding::new(Outcome::Missed, "Wrong", text)));
         if self.record.interrupted {
             let text = "The run was stopped before its last cell.";
             findings.push(Finding::new(Outcome::Missed, "Incomplete", text));
         }
+        findings
+    }
+
+    /// What cannot be said, and why.
+    fn unknown(&self) -> Vec<String> {
         let foreign = self.record.results().map(foreign_percent).fold(0.0, f64::max);
-        if foreign > FOREIGN_PERCENT_MAX {
-            let text = format!(
+        let text = || {
+            format!(
                 "The machine was not quiet: other processes took up to {} % of its CPUs in a run.",
                 figure(foreign)
-            );
-            findings.push(Finding::new(Outcome::Note, "Doubt", text));
-        }
-        findings
+            )
+        };
+        (foreign > FOREIGN_PERCENT_MAX).then(text).into_iter().collect()
     }
 
     fn pairs(&self) -> Section {

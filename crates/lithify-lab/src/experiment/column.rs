@@ -156,6 +156,25 @@ impl Column {
             Column::GetLinksList => "gl",
         }
     }
+
+    /// What it is, in a word: for tables of ratios, which have no units. The phase says whether an
+    /// operation is an insert or a transaction.
+    pub fn word(self) -> &'static str {
+        match self {
+            Column::Ips | Column::Tps => "ops/s",
+            Column::ReadsPerInsert | Column::ReadsPerTransaction => "reads",
+            Column::ReadKbPerInsert | Column::ReadKbPerTransaction => "KB read",
+            Column::WriteKbPerInsert | Column::WriteKbPerTransaction => "KB written",
+            Column::McpuPerInsert | Column::McpuPerTransaction => "CPU/op",
+            Column::SwitchesPerInsert | Column::SwitchesPerTransaction => "switches",
+            Column::Size => "size",
+            Column::Rss => "memory",
+            Column::UpdateNode => "p99 UPDATE_NODE",
+            Column::GetNode => "p99 GET_NODE",
+            Column::UpdateLink => "p99 UPDATE_LINK",
+            Column::GetLinksList => "p99 GET_LINKS_LIST",
+        }
+    }
 }
 
 impl fmt::Display for Column {

@@ -320,7 +320,7 @@ pub(crate) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
     Table::new(caption, Grid::new(&columns, lines.iter().map(row).collect()))
 }
 
-/// What was missed, the farthest behind first, in words.
+/// How many targets were missed, then which, the farthest behind first, in words.
 pub(crate) fn missed(cells: &[Cell]) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
@@ -335,22 +335,18 @@ pub(crate) fn missed(cells: &[Cell]) -> Vec<Finding> {
         .collect();
     // A limit that an arm misses is in every pair of that arm.
     missed.dedup_by(|(one, _), (other, _)| one == other);
-    let mut findings: Vec<Finding> = missed
-        .iter()
-        .take(MISSED_NAMED)
-        .map(|(cell, factor)| {
-            let by = match factor.is_finite() {
-                true => format!("{}× behind", figure(*factor)),
-                false => "the base has none of it".to_owned(),
-            };
-            let (value, target) = (&cell.value, &cell.target);
-            let text = format!("{}, {}: {value}. Target: {target}; {by}.", cell.figure, cell.place);
-            Finding::new(Outcome::Missed, "Missed", text)
-        })
-        .collect();
     let outcome = if missed.is_empty() { Outcome::Met } else { Outcome::Note };
-    findings.push(Finding::new(outcome, "Targets", format!("{}.", floors::counts(cells))));
-    findings
+    let counts = Finding::new(outcome, "Targets", format!("{}.", floors::counts(cells)));
+    let sentences = missed.iter().take(MISSED_NAMED).map(|(cell, factor)| {
+        let by = match factor.is_finite() {
+            true => format!("{}× behind", figure(*factor)),
+            false => "the base has none of it".to_owned(),
+        };
+        let (value, target) = (&cell.value, &cell.target);
+        let text = format!("{}, {}: {value}. Target: {target}; {by}.", cell.figure, cell.place);
+        Finding::new(Outcome::Missed, "Missed", text)
+    });
+    std::iter::once(counts).chain(sentences).collect()
 }
 
 /// Claims with how they came out, those that did not hold first, and their count before them.
@@ -363,12 +359,15 @@ pub(crate) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
         0 => String::new(),
         undecided => format!(", {undecided} are not decided by this run"),
     };
-    let text = format!(
-        "Of {} published claims {} are confirmed here, {} contradicted{undecided}.",
-        items.len(),
-        count(Outcome::Met),
-        count(Outcome::Missed)
-    );
+    let all = items.len();
+    let text = match count(Outcome::Undecided) == all {
+        true => format!("None of {all} published claims is decided by this run."),
+        false => format!(
+            "Of {all} published claims {} are confirmed here, {} contradicted{undecided}.",
+            count(Outcome::Met),
+            count(Outcome::Missed)
+        ),
+    };
     let mut findings = vec![Finding::new(Outcome::Note, "Claims", text)];
     for wanted in [Outcome::Missed, Outcome::Undecided, Outcome::Met] {
         let tag = match wanted {
@@ -382,33 +381,25 @@ pub(crate) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
     findings
 }
 
-/// Why figures are to be doubted: few repeats, other processes, cells that are missing. `believed`
-/// are the figures that other processes leave alone.
-pub(crate) fn doubts(
-    count: u64,
-    foreign_percent: f64,
-    [valid, all]: [usize; 2],
-    believed: &str,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if count < compare::REPEATS_WANTED {
-        let wanted = compare::REPEATS_WANTED;
-        let text = format!(
-            "{}: directions, no verdicts; --repeats {wanted} is the least that can decide.",
-            crate::report::repeats(count)
-        );
-        findings.push(Finding::new(Outcome::Note, "Doubt", text));
+/// Why figures are to be doubted: few repeats, other processes. `believed` are the figures that other
+/// processes leave alone.
+pub(crate) fn doubts(repeats: u64, foreign_percent: f64, believed: &str) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if repeats < compare::REPEATS_WANTED {
+        doubts.push(format!(
+            "{}: directions, no verdicts; --repeats {} is the least that can decide.",
+            crate::report::repeats(repeats),
+            compare::REPEATS_WANTED
+        ));
     }
     if foreign_percent > compare::FOREIGN_PERCENT_MAX {
-        let text = format!(
+        doubts.push(format!(
             "The machine was not quiet: other processes took up to {} % of its CPUs. Only {believed} \
              can be believed.",
             figure(foreign_percent)
-        );
-        findings.push(Finding::new(Outcome::Note, "Doubt", text));
+        ));
     }
-    findings.extend(incomplete([valid, all]));
-    findings
+    doubts
 }
 
 /// How many cells count, where some do not.

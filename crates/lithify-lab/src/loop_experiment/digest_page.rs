@@ -4,6 +4,7 @@
 use super::digest::{self, Digest};
 use crate::comparison::results::ResultSet;
 use crate::dbbench::ratios::{ratios_of_steps, tallies};
+use crate::experiment::{BUILT_IN, LoopExperiment};
 use crate::html::parts;
 use crate::html::parts::LatencyRow;
 use crate::report::figures::{Spread, figure_or_dash};
@@ -36,19 +37,33 @@ pub fn report(digest: &Digest) -> Report {
     summary.push(Finding::new(
         Outcome::Note,
         "Note",
-        "Only figures were kept of this run: throughput over time, levels and stalls are in its \
-         whole record.",
+        format!(
+            "Only figures were kept of this run: throughput over time, levels and stalls are in its \
+             whole record. Kept are {}.",
+            digest.about.trim_end_matches('.')
+        ),
     ));
+    let (title, question) = asked(&digest.name).unwrap_or_else(|| {
+        (digest.name.clone(), "How do the engines compare, step by step?".to_owned())
+    });
     Report {
         answer: Answer { found: summary, ..Answer::default() },
-        title: digest.name.clone(),
-        context: format!("{}, {} CPUs", machine.cpu, machine.cpus),
-        question: format!("{}.", digest.about.trim_end_matches('.')),
+        title,
+        context: format!("{} · {}, {} CPUs", digest.name, machine.cpu, machine.cpus),
+        question,
         source: String::new(),
         sections: filled(sections),
         footer: "Absolute figures belong to this machine.".to_owned(),
         ..Report::default()
     }
+}
+
+/// Title and question of the experiment whose name a run's name begins with.
+fn asked(name: &str) -> Option<(String, String)> {
+    let named = BUILT_IN.iter().filter(|(known, _)| name.starts_with(known));
+    let (known, text) = named.max_by_key(|(known, _)| known.len())?;
+    let experiment = LoopExperiment::parse(known, text).ok()?;
+    Some((experiment.title, experiment.question))
 }
 
 fn median(set: &ResultSet, subject: &str, test: &str, figure: &str) -> Option<f64> {

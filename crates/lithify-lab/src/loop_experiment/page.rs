@@ -28,7 +28,7 @@ pub fn report(record: &LoopRecord) -> Report {
     sections.extend([page.tables(), basis(&page.judged.basis), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
     Report {
-        answer: Answer { found: page.summary(), ..Answer::default() },
+        answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
         footer: format!(
@@ -117,11 +117,15 @@ impl<'a> Page<'a> {
         let mut findings = claims(outcomes.zip(report::sentences(judged)).collect());
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
-        let foreign = self.record.run.results().map(foreign_percent).fold(0.0, f64::max);
         let cells = [self.record.valid_cells(), self.record.plan.cells.cells.len()];
-        let repeats = self.record.plan.sizes.repeats;
-        findings.extend(parts::doubts(repeats, foreign, cells, "bytes and CPU of jobs"));
+        findings.extend(parts::incomplete(cells));
         findings
+    }
+
+    /// What cannot be said, and why.
+    fn unknown(&self) -> Vec<String> {
+        let foreign = self.record.run.results().map(foreign_percent).fold(0.0, f64::max);
+        parts::doubts(self.record.plan.sizes.repeats, foreign, "bytes and CPU of jobs")
     }
 
     fn published(&self) -> Section {

@@ -64,7 +64,7 @@ fn summary(result: &OverwriteResult, record: &OverwriteRecord) -> Vec<Finding> {
     findings.push(Finding::new(steady.0, "Steady", format!("Throughput: {}", steady.1)));
     findings.extend(limits(result, record).into_iter().map(|(name, value, limit)| {
         let outcome = if value <= limit { Outcome::Met } else { Outcome::Missed };
-        let tag = if value <= limit { "Held" } else { "Missed" };
+        let tag = if value <= limit { "Met" } else { "Missed" };
         let text = format!("{name}: {}, at most {} asked for.", figure(value), figure(limit));
         Finding::new(outcome, tag, text)
     }));

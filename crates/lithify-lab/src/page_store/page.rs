@@ -11,7 +11,7 @@ use crate::report::figures::figure;
 use crate::report::paired::ratio_text;
 use crate::report::repeats;
 use lithify_report::charts::{Bar, bars};
-use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table, filled};
+use lithify_report::{Answer, Block, Finding, Report, Section, Table, filled};
 
 /// The figures that have bars: title, what is said of them, name of the column.
 const BARS: [(&str, &str, &str); 6] = [
@@ -33,7 +33,7 @@ pub fn report(record: &PagesRecord) -> Report {
     let machine = Section::new("Machine and fairness").with(Block::Facts(facts(record)));
     let sections = sections.into_iter().chain([machine]);
     Report {
-        answer: Answer { found: summary(record), ..Answer::default() },
+        answer: Answer { found: summary(record), unknown: unknown(record), ..Answer::default() },
         title: "Holes in files: compressed pages that keep their places".to_owned(),
         context: kicker(record),
         question: "What does it cost to compress pages in place and to punch holes behind them, \
@@ -75,11 +75,17 @@ fn summary(record: &PagesRecord) -> Vec<Finding> {
     let measured = record.cells.iter().filter(|cell| cell.figures.is_some()).count();
     let spec = &record.spec;
     let planned = spec.file_systems.len() * spec.layouts.len() * spec.repeats as usize;
-    findings.extend(parts::doubts(spec.repeats, 0.0, [measured, planned], "sizes"));
+    findings.extend(parts::incomplete([measured, planned]));
+    findings
+}
+
+/// What cannot be said, and why.
+fn unknown(record: &PagesRecord) -> Vec<String> {
+    let mut unknown = parts::doubts(record.spec.repeats, 0.0, "sizes");
     let text = "What is published was measured with 20 to 100 times the data, on devices; here file \
                 systems lie in loop files.";
-    findings.push(Finding::new(Outcome::Note, "Doubt", text));
-    findings
+    unknown.push(text.to_owned());
+    unknown
 }
 
 fn published_ratios(record: &PagesRecord) -> Section {

@@ -35,7 +35,7 @@ pub fn report(run: &Run<TablePlan>) -> Report {
     sections.extend([page.figures(), basis(&page.claimed.basis), page.checks(), page.machine()]);
     sections.push(caveats(&experiment.caveats));
     Report {
-        answer: Answer { found: page.summary(), ..Answer::default() },
+        answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
         footer: format!(
@@ -93,15 +93,21 @@ impl<'a> Page<'a> {
         let outcomes = claimed.items.iter().map(|item| outcome(item.comparison.as_ref()));
         let mut findings = claims(outcomes.zip(report::sentences(claimed)).collect());
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
-        findings.extend(self.run.plan.skipped.iter().map(|line| {
-            let text = format!("{}.", line.trim_end_matches('.'));
-            Finding::new(Outcome::Note, "Left out", text)
-        }));
+        let skipped = &self.run.plan.skipped;
+        if !skipped.is_empty() {
+            let lines: Vec<&str> = skipped.iter().map(|line| line.trim_end_matches('.')).collect();
+            let text = format!("{} arms or tables: {}.", skipped.len(), lines.join("; "));
+            findings.push(Finding::new(Outcome::Note, "Left out", text));
+        }
         let cells = [self.run.valid_cells(), self.run.plan.cells.len()];
-        let repeats = self.run.plan.sizes.repeats;
-        let foreign = report::foreign_percent(self.run);
-        findings.extend(parts::doubts(repeats, foreign, cells, "sizes and bytes"));
+        findings.extend(parts::incomplete(cells));
         findings
+    }
+
+    /// What cannot be said, and why.
+    fn unknown(&self) -> Vec<String> {
+        let foreign = report::foreign_percent(self.run);
+        parts::doubts(self.run.plan.sizes.repeats, foreign, "sizes and bytes")
     }
 
     /// Whether what an update writes falls from mode to mode, as published.

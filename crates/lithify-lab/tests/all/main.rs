@@ -12,6 +12,7 @@ mod oracle;
 mod oracle_kinds;
 mod overwrite;
 mod process_kill;
+mod screens;
 mod tables;
 
 use lithify_lab::kind::Kind;

@@ -112,8 +112,8 @@ impl Claim {
             Claim::ConfirmedButByLess => "confirmed, but by less",
             Claim::Contradicted => "contradicted",
             Claim::NotSignificant => "n.s.",
-            Claim::DirectionOnly(true) => "direction only, as published",
-            Claim::DirectionOnly(false) => "direction only, not as published",
+            Claim::DirectionOnly(true) => "same direction",
+            Claim::DirectionOnly(false) => "opposite",
             Claim::Undecided => "undecided",
         }
     }

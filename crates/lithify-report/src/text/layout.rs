@@ -1,5 +1,6 @@
 //! Words in lines of a width.
 
+use textwrap::WordSplitter;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns of a text.
@@ -12,10 +13,21 @@ pub(super) fn shown(text: &str) -> String {
     text.chars().filter(|c| c.width().is_some()).collect()
 }
 
-/// Lines of at most so many columns.
+/// Lines of at most so many columns. Names and commands with hyphens stay whole.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrapped(text, columns, WordSplitter::NoHyphenation)
+}
+
+/// Lines of a cell: a word that is wider than the column is broken behind a hyphen.
+pub(super) fn wrap_cell(text: &str, columns: usize) -> Vec<String> {
+    let fits = text.split_whitespace().all(|word| width(&shown(word)) <= columns);
+    let splitter = if fits { WordSplitter::NoHyphenation } else { WordSplitter::HyphenSplitter };
+    wrapped(text, columns, splitter)
+}
+
+fn wrapped(text: &str, columns: usize, splitter: WordSplitter) -> Vec<String> {
     let shown = text.split('\n').map(shown).collect::<Vec<_>>().join("\n");
-    let options = textwrap::Options::new(columns.max(1)).break_words(true);
+    let options = textwrap::Options::new(columns.max(1)).break_words(true).word_splitter(splitter);
     let lines = textwrap::wrap(&shown, options);
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }

@@ -1,18 +1,30 @@
 //! The report for a terminal: the answer and the headline table, or all of it; never wider than
 //! asked for.
 
+mod brief;
 mod chart;
 mod layout;
 mod table;
 
-use crate::model::{Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section};
+use crate::model::{
+    Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section, Table,
+};
 use layout::{hang, wrap};
 
 /// The narrowest terminal that is written for.
 pub const WIDTH_MIN: usize = 60;
 
+/// Lines of a screen: a short report ends within them where it can.
+const SCREEN_LINES: usize = 40;
+
 /// Lines that an answer may take, unless all is asked for.
 const ANSWER_LINES: usize = 12;
+
+/// Lines of that for what to do next.
+const NEXT_LINES: usize = 3;
+
+/// Lines of that for what is not known.
+const UNKNOWN_LINES: usize = 5;
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +49,16 @@ pub fn render(report: &Report, options: Options) -> String {
     let mut writer = Writer { options, lines: Vec::new() };
     writer.head(report);
     writer.answer(&report.answer);
-    if let Some(headline) = &report.headline {
+    let headline = match options.full {
+        true => report.headline.clone(),
+        false => brief::headline(report),
+    };
+    if let Some(headline) = &headline {
         writer.gap();
-        writer.table(headline);
+        match options.full {
+            true => writer.table(headline),
+            false => writer.brief(headline, &report.footer),
+        }
     }
     let shown = |section: &&Section| options.full || section.detail == Detail::Always;
     report.sections.iter().filter(shown).for_each(|section| writer.section(section));
@@ -88,25 +107,30 @@ impl Writer {
         self.gap();
     }
 
-    /// What was found, what is not known, what to do next. Where these take too many lines the
-    /// last of the longest part are counted.
+    /// What was found, what is not known, what to do next. On a screen these take so many lines at
+    /// most; what does not fit is counted.
     fn answer(&mut self, answer: &Answer) {
         let width = self.options.width;
-        let told = |finding: &Finding| self.finding(finding);
-        let mut parts: [Vec<Vec<String>>; 3] = [
-            answer.found.iter().map(told).collect(),
-            answer.unknown.iter().map(|text| hang("? Not known: ", text, width)).collect(),
-            answer.next.iter().map(|text| hang("→ Next: ", text, width)).collect(),
+        let [found, unknown, next]: [Vec<Sentence>; 3] = [
+            answer.found.iter().map(|of| (is_decided(of), self.finding(of))).collect(),
+            answer.unknown.iter().map(|of| (true, hang("? Not known: ", of, width))).collect(),
+            answer.next.iter().map(|of| (true, hang("→ Next: ", of, width))).collect(),
         ];
-        let lines =
-            |parts: &[Vec<Vec<String>>; 3]| -> usize { parts.iter().flatten().map(Vec::len).sum() };
+        let all = found.iter().chain(&unknown).chain(&next).map(|(_, lines)| lines.len());
+        let is_whole = self.options.full || all.sum::<usize>() <= ANSWER_LINES;
+        let mut room = if is_whole { usize::MAX } else { ANSWER_LINES - 1 };
         let mut left_out = 0;
-        while !self.options.full && lines(&parts) + usize::from(left_out > 0) > ANSWER_LINES {
-            let longest = (0..parts.len()).rev().max_by_key(|part| parts[*part].len());
-            let Some(_) = longest.and_then(|part| parts[part].pop()) else { break };
-            left_out += 1;
-        }
-        self.lines.extend(parts.into_iter().flatten().flatten());
+        let mut take = |part: Vec<Sentence>, most: usize| {
+            let most = if is_whole { usize::MAX } else { most.min(room) };
+            let (lines, out) = fitting(part, most);
+            room = room.saturating_sub(lines.len());
+            left_out += out;
+            lines
+        };
+        let next = take(next, NEXT_LINES);
+        let unknown = take(unknown, UNKNOWN_LINES);
+        let found = take(found, ANSWER_LINES);
+        self.lines.extend(found.into_iter().chain(unknown).chain(next));
         if left_out > 0 {
             self.lines.push(format!("  {left_out} more with --full and on the page."));
         }
@@ -126,8 +150,10 @@ impl Writer {
 
     fn section(&mut self, section: &Section) {
         self.gap();
-        self.paragraph(&section.title);
-        self.lines.push("─".repeat(layout::width(&section.title).min(self.options.width)));
+        if !section.title.is_empty() {
+            self.paragraph(&section.title);
+            self.lines.push("─".repeat(layout::width(&section.title).min(self.options.width)));
+        }
         section.blocks.iter().for_each(|block| self.block(block));
     }
 
@@ -161,13 +187,30 @@ impl Writer {
         }
     }
 
-    fn table(&mut self, table: &crate::model::Table) {
-        self.paragraph(&table.caption);
-        let paint = |cell: &Cell, text: &str| match (self.options.color, cell.outcome()) {
-            (true, Some(outcome)) => painted(outcome, text),
-            _ => text.to_owned(),
-        };
+    fn table(&mut self, table: &Table) {
+        self.caption(table);
+        let color = self.options.color;
+        let paint = |cell: &Cell, text: &str| painted_cell(color, cell, text);
         self.lines.extend(table::lines(table, self.options.width, paint));
+    }
+
+    /// A table in what is left of a screen.
+    fn brief(&mut self, table: &Table, footer: &str) {
+        self.caption(table);
+        let Options { width, color, .. } = self.options;
+        // What was left out takes up to three lines, and the footer has an empty one before it.
+        let behind = 4 + if footer.is_empty() { 0 } else { wrap(footer, width).len() };
+        let room = SCREEN_LINES.saturating_sub(self.lines.len() + behind);
+        let paint = |cell: &Cell, text: &str| painted_cell(color, cell, text);
+        let (lines, left_out) = brief::lines(table, width, room, paint);
+        self.lines.extend(lines);
+        left_out.iter().for_each(|text| self.paragraph(text));
+    }
+
+    fn caption(&mut self, table: &Table) {
+        if !table.caption.is_empty() {
+            self.paragraph(&table.caption);
+        }
     }
 
     /// A chart where there is one for a terminal, else the figures.
@@ -192,6 +235,36 @@ impl Writer {
     }
 }
 
+/// The lines of a sentence of the answer, and whether it is said before others.
+type Sentence = (bool, Vec<String>);
+
+/// False for what was not decided: its number is said by itself, and its sentences are many.
+fn is_decided(finding: &Finding) -> bool {
+    finding.outcome != Outcome::Undecided
+}
+
+/// The sentences that fit into so many lines, in their order, and how many do not. Others than those
+/// that are said before them have a place only without these. The first has one whatever it takes.
+fn fitting(part: Vec<Sentence>, most: usize) -> (Vec<String>, usize) {
+    let mut room = most;
+    let mut fits = vec![false; part.len()];
+    for wanted in [true, false] {
+        if fits.contains(&true) && most < usize::MAX {
+            break;
+        }
+        for (place, (is_first, lines)) in part.iter().enumerate() {
+            let is_only = most > 0 && room == most;
+            if *is_first == wanted && (lines.len() <= room || is_only) {
+                room = room.saturating_sub(lines.len());
+                fits[place] = true;
+            }
+        }
+    }
+    let left_out = fits.iter().filter(|fits| !**fits).count();
+    let kept = part.into_iter().zip(fits).filter(|(_, fits)| *fits);
+    (kept.flat_map(|((_, lines), _)| lines).collect(), left_out)
+}
+
 /// The mark of an outcome: as on the page.
 fn mark(outcome: Outcome) -> char {
     match outcome {
@@ -199,6 +272,14 @@ fn mark(outcome: Outcome) -> char {
         Outcome::Missed => '✕',
         Outcome::Undecided => '≈',
         Outcome::Note => '·',
+    }
+}
+
+/// A piece of a cell, coloured by how it came out.
+fn painted_cell(color: bool, cell: &Cell, text: &str) -> String {
+    match cell.outcome() {
+        Some(outcome) if color => painted(outcome, text),
+        _ => text.to_owned(),
     }
 }
 

@@ -1,12 +1,15 @@
 //! A table in a width: as it is where it fits, with headings and words wrapped, or split into
 //! several tables that repeat the names of the rows.
 
-use super::layout::{width, wrap};
+use super::layout::{width, wrap_cell};
 use crate::grid::Align;
 use crate::model::{Cell, Table};
 
 /// Between two columns.
 const GAP: usize = 2;
+
+/// How many lines of other columns one more line of the names of the rows is worth.
+const NAMES_PRICE: usize = 4;
 
 /// The lines; `paint` colours a piece of a cell.
 pub(super) fn lines(
@@ -23,9 +26,31 @@ pub(super) fn lines(
         if number > 0 {
             lines.push(String::new());
         }
-        lines.extend(shape.lines(part, &paint));
+        lines.extend(shape.head(part));
+        lines.extend(shape.rows(part, &paint).into_iter().flatten());
     }
     lines
+}
+
+/// The head of a table and the lines of each of its rows, where all of its columns stand beside
+/// each other; else how many of them do.
+pub(super) fn whole(
+    table: &Table,
+    columns: usize,
+    paint: impl Fn(&Cell, &str) -> String,
+) -> Result<(Vec<String>, Vec<Vec<String>>), usize> {
+    let shape = Shape::of(table, columns);
+    match shape.parts(columns).as_slice() {
+        [part] => Ok((shape.head(part), shape.rows(part, &paint))),
+        parts => Err(parts.first().map_or(0, Vec::len)),
+    }
+}
+
+/// How many lines each row takes, of the heights of its columns.
+fn tops(heights: &[Vec<usize>]) -> Vec<usize> {
+    let rows = heights.first().map_or(0, Vec::len);
+    let top = |row: usize| heights.iter().map(|column| column[row]).max().unwrap_or(1);
+    (0..rows).map(top).collect()
 }
 
 /// A table with its texts and the widths of its columns.
@@ -44,7 +69,10 @@ impl<'a> Shape<'a> {
         let keys = table.keys.clamp(1, table.columns.len());
         let mut shape = Shape { table, headings, texts, widths: Vec::new(), keys };
         shape.widths = (0..table.columns.len()).map(|column| shape.natural(column)).collect();
-        if shape.total() > columns {
+        let fits = shape.total() <= columns
+            || shape.squeeze(columns, &[' '])
+            || shape.squeeze(columns, &[' ', '-']);
+        if !fits {
             shape.narrow(columns);
         }
         shape
@@ -62,6 +90,63 @@ impl<'a> Shape<'a> {
 
     fn natural(&self, column: usize) -> usize {
         self.widest(column).max(width(&self.headings[column])).max(1)
+    }
+
+    /// Makes columns narrower whose headings and words can be wrapped, until all of them stand
+    /// beside each other; those first where it takes the fewest lines. Names of rows are broken
+    /// behind `breaks` alone. False where it cannot be done.
+    fn squeeze(&mut self, columns: usize, breaks: &[char]) -> bool {
+        let all = 0..self.widths.len();
+        let breaks = |column| if column < self.keys { breaks } else { &[' ', '-'] };
+        let least: Vec<usize> =
+            all.clone().map(|column| self.least(column, breaks(column))).collect();
+        if least.iter().sum::<usize>() + GAP * (least.len() - 1) > columns {
+            return false;
+        }
+        let mut heights: Vec<Vec<usize>> =
+            all.clone().map(|column| self.heights(column, self.widths[column])).collect();
+        let narrower = |shape: &Shape<'_>, column: usize| {
+            let width = shape.widths[column];
+            (width > least[column]).then(|| shape.heights(column, width - 1))
+        };
+        let mut next: Vec<Option<Vec<usize>>> = all.map(|column| narrower(self, column)).collect();
+        while self.total() > columns {
+            let tops = tops(&heights);
+            let price = |column: usize, next: &[usize]| {
+                let more = next.iter().zip(&tops).map(|(next, top)| next.saturating_sub(*top));
+                more.sum::<usize>() * if column < self.keys { NAMES_PRICE } else { 1 }
+            };
+            let candidates = next.iter().enumerate().filter_map(|(column, next)| {
+                let price = price(column, next.as_deref()?);
+                Some((price, usize::MAX - self.widths[column], column))
+            });
+            let Some((_, _, column)) = candidates.min() else { return false };
+            self.widths[column] -= 1;
+            heights[column] = next[column].take().unwrap_or_default();
+            next[column] = narrower(self, column);
+        }
+        true
+    }
+
+    /// The width of a column below which something in it would be broken that is one piece.
+    fn least(&self, column: usize, breaks: &[char]) -> usize {
+        let longest = |text: &str| {
+            let pieces = text.split_inclusive(breaks).map(|piece| width(piece.trim_end()));
+            pieces.max().unwrap_or(0)
+        };
+        let words = self.headings[column].split(' ').map(width).max().unwrap_or(0);
+        let cells = match self.table.align(column) {
+            Align::Right => self.widest(column),
+            Align::Left => self.texts.iter().map(|row| longest(&row[column])).max().unwrap_or(0),
+        };
+        words.max(cells).max(1)
+    }
+
+    /// How many lines the heading and the cells of a column take.
+    fn heights(&self, column: usize, width: usize) -> Vec<usize> {
+        let cells = self.texts.iter().map(|row| row[column].as_str());
+        let all = std::iter::once(self.headings[column].as_str()).chain(cells);
+        all.map(|text| wrap_cell(text, width).len()).collect()
     }
 
     /// Headings break between words. Names of rows take at most half of the line, words a third,
@@ -99,9 +184,9 @@ impl<'a> Shape<'a> {
         parts
     }
 
-    /// One of the tables.
-    fn lines(&self, part: &[usize], paint: &impl Fn(&Cell, &str) -> String) -> Vec<String> {
-        let heading = |column: &usize| wrap(&self.headings[*column], self.widths[*column]);
+    /// The headings of one of the tables, over a rule.
+    fn head(&self, part: &[usize]) -> Vec<String> {
+        let heading = |column: &usize| wrap_cell(&self.headings[*column], self.widths[*column]);
         let headings: Vec<Vec<String>> = part.iter().map(heading).collect();
         let height = headings.iter().map(Vec::len).max().unwrap_or(0);
         // Headings stand on the rows.
@@ -113,19 +198,24 @@ impl<'a> Shape<'a> {
         let mut lines = self.row(part, &sunk, |_, text| text.to_owned());
         let rule = part.iter().map(|column| "─".repeat(self.widths[*column]));
         lines.push(rule.collect::<Vec<_>>().join(&" ".repeat(GAP)));
-        for (row, texts) in self.texts.iter().enumerate() {
+        lines
+    }
+
+    /// The lines of each row of one of the tables.
+    fn rows(&self, part: &[usize], paint: &impl Fn(&Cell, &str) -> String) -> Vec<Vec<String>> {
+        let row = |(row, texts): (usize, &Vec<String>)| {
             let cell = |column: &usize| {
                 let text = texts.get(*column).map_or("", String::as_str);
-                wrap(text, self.widths[*column])
+                wrap_cell(text, self.widths[*column])
             };
             let cells: Vec<Vec<String>> = part.iter().map(cell).collect();
             let painted = |column: usize, text: &str| {
                 let cell = self.table.rows[row].get(column);
                 cell.map_or_else(|| text.to_owned(), |cell| paint(cell, text))
             };
-            lines.extend(self.row(part, &cells, painted));
-        }
-        lines
+            self.row(part, &cells, painted)
+        };
+        self.texts.iter().enumerate().map(row).collect()
     }
 
     /// The lines of a row, whose cells have one line or several.

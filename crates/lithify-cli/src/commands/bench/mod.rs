@@ -35,7 +35,7 @@ use crate::fault::Fault;
 pub struct BenchArguments {
     #[command(subcommand)]
     command: BenchCommand,
-    /// Print the whole report, not its answer and its first table alone
+    /// Print the whole report, not its answer and its first table alone; of a list, all of it
     #[arg(long, global = true)]
     full: bool,
 }
@@ -55,7 +55,7 @@ pub enum BenchCommand {
     Durability(durability::DurabilityArguments),
     /// What compressed pages with holes in files cost, on file systems made for it
     Pages(pages::PagesArguments),
-    /// List the experiments, their scales and arms
+    /// List the experiments to choose from, or all of one
     List(list::ListArguments),
     /// List the engines that can be measured, what they can do, and how to get the missing ones
     Engines(engines::EnginesArguments),
@@ -147,14 +147,39 @@ fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> 
         return Ok((experiment, file));
     }
     let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
-        let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-        return Err(Fault::usage(format!(
-            "there is no experiment \"{name}\"; there are: {}, or name a .toml file",
-            known.join(", ")
-        )));
+        return Err(unknown(name, &names(directory)));
     };
     let place = format!("the program's own {name}");
     Ok((parse(&place, text)?, place))
+}
+
+/// Names that resemble another one at least so much, of 1, are said.
+const SIMILAR: f64 = 0.75;
+
+/// How many similar names are said.
+const SIMILAR_MAX: usize = 3;
+
+/// No experiment of `names` has that name: those that resemble it.
+fn unknown(name: &str, names: &BTreeSet<String>) -> Fault {
+    let resemblance = |known: &String| {
+        let part = known.contains(name) || name.contains(known.as_str());
+        let score = strsim::jaro_winkler(name, known);
+        if part { 1.0 } else { score }
+    };
+    let mut similar: Vec<(f64, &String)> =
+        names.iter().map(|known| (resemblance(known), known)).collect();
+    similar.retain(|(score, _)| *score >= SIMILAR);
+    similar.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let similar: Vec<&str> =
+        similar.iter().take(SIMILAR_MAX).map(|(_, known)| known.as_str()).collect();
+    let similar = match similar.is_empty() {
+        true => String::new(),
+        false => format!("; similar: {}", similar.join(", ")),
+    };
+    Fault::usage(format!(
+        "there is no experiment \"{name}\"{similar}; `lithify bench list` has all, and a .toml \
+         file is one too"
+    ))
 }
 
 /// The number that the program's own experiment of that name has: a file that takes its place and

@@ -78,7 +78,7 @@ impl Ready for Box<dyn PlannedRun> {
             return Err(stopped(self, how.results));
         };
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        Ok(Measured { text: shown_report(report), files, fault: fault.map(Fault::failure) })
+        Ok(Measured { text: shown_report(&report), files, fault: fault.map(Fault::failure) })
     }
 }
 

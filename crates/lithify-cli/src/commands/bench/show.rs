@@ -43,7 +43,7 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
     }
     let record = AnyRecord::read(&arguments.results).map_err(Fault::failure)?;
     let shown = match arguments.format {
-        Format::Text => Some(shown_again(&record)),
+        Format::Text => Some(shown_again(&record, &arguments.results)),
         Format::Csv => kinds::csv(&record),
     };
     match shown {

@@ -83,12 +83,10 @@ pub fn report(record: &LinkBenchRecord) -> Report {
 fn next(record: &LinkBenchRecord) -> Vec<String> {
     let plan = &record.plan;
     let repeats = plan.repeats.max(REPEATS_WANTED) + 2;
-    let more = format!(
-        "--repeats {repeats} narrows what is not decided; what is measured is kept, and the same \
-         command continues."
-    );
+    let more = format!("--repeats {repeats} decides more; what is measured is kept.");
     let decided = plan.repeats > REPEATS_WANTED;
-    let full = format!("lithify bench show results/{}.json --full has every figure.", plan.name());
+    let full =
+        format!("results/{}.html, the page: plots, latencies, levels, machine.", plan.name());
     (!decided).then_some(more).into_iter().chain([full]).collect()
 }
 
@@ -119,20 +117,24 @@ impl Page<'_> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
         let judged = &self.judged;
+        let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
+        let claims = claims(outcomes.zip(headlines::sentences(judged)).collect());
+        let (tally, claims) = claims.split_at(claims.len().min(1));
+        let mut findings = [tally, self.directions().as_slice()].concat();
         let pairs = judged.pairs.iter();
         let cells: Vec<floors::Cell> =
             pairs.flat_map(|(pair, lines)| pairs::floors(&self.figures, pair, lines)).collect();
-        findings.extend(parts::missed(&cells));
+        let missed = parts::missed(&cells);
+        let (count, missed) = missed.split_at(missed.len().min(1));
+        findings.extend_from_slice(count);
         for (pair, lines) in &judged.pairs {
             let sides = [pair.arm.as_str(), pair.base.as_str()];
             let text = parts::tally(sides, &ratios(lines), &["operations/s", "CPU us/op"]);
             findings.push(Finding::new(Outcome::Note, "Pair", text));
         }
-        findings.extend(self.directions());
-        let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
-        findings.extend(claims(outcomes.zip(headlines::sentences(judged)).collect()));
+        findings.extend_from_slice(missed);
+        findings.extend_from_slice(claims);
         findings.extend(clients::findings(self.record, &self.figures));
         let failed = |arm: &String| {
             let label = gates::label(self.record, self.figures.results(arm))?;
@@ -164,7 +166,7 @@ impl Page<'_> {
             "{} of {} ratios point as published. {} of the {}: {} has {} of {}'s here, {} published.",
             measured.iter().filter(points).count(),
             measured.len(),
-            item.column,
+            item.column.word(),
             item.phase,
             item.arm,
             figure(first.judged.ratio?),
@@ -174,12 +176,16 @@ impl Page<'_> {
         Some(Finding::new(Outcome::Note, "Found", text))
     }
 
-    /// The published ratios beside the measured ones; nothing without any.
+    /// The published ratios beside the measured ones; where none was measured, those of the pairs.
     fn headline(&self) -> Option<Table> {
-        let several = |of: &Claimed<'_>| of.item.clients.map(|clients| format!(" at {clients}"));
+        let several = |of: &Claimed<'_>| match of.item.clients {
+            None => String::new(),
+            Some(1) => ", 1 client".to_owned(),
+            Some(clients) => format!(", {clients} clients"),
+        };
         let row = |of: &Claimed<'_>| {
             let (item, measured) = (of.item, of.comparison.as_ref());
-            let figure = format!("{}{}", item.column, several(of).unwrap_or_default());
+            let figure = format!("{}{}", item.column.word(), several(of));
             [
                 Cell::from(item.phase.to_string()),
                 Cell::from(figure),
@@ -194,12 +200,18 @@ impl Page<'_> {
             Column::new("figure"),
             Column::new("ratio of"),
             Column::new("published"),
-            Column::new("here [95 %]"),
-            Column::new("claim"),
+            Column::new("here [95\u{a0}%]"),
+            Column::new("verdict"),
         ];
-        let mut table = Table::new("Published ratios, and those of this machine", columns);
+        let mut table =
+            Table::new("Published ratios, and those of this machine", columns).keyed_by(4);
         self.judged.headlines.iter().for_each(|of| table.push(row(of)));
-        (!self.judged.headlines.is_empty()).then_some(table)
+        let is_measured = self.judged.headlines.iter().any(|of| of.comparison.is_some());
+        let claims = (!table.rows.is_empty()).then_some(table);
+        match is_measured {
+            true => claims,
+            false => glance::headline(&self.judged).or(claims),
+        }
     }
 
     fn pairs(&self) -> Section {

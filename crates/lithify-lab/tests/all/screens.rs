@@ -1,0 +1,58 @@
+//! What a person sees first: the short report of every record of the repository, on 80 columns.
+
+use std::path::{Path, PathBuf};
+
+use lithify_lab::records::{AnyRecord, file, kinds};
+use lithify_report::text::{self, Options};
+
+/// Columns of a narrow terminal.
+const COLUMNS: usize = 80;
+
+/// Lines of a screen.
+const LINES: usize = 40;
+
+fn results() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results")
+}
+
+fn screen(path: &Path) -> String {
+    let record = AnyRecord::read(path).expect("is a record");
+    let options = Options { width: COLUMNS, full: false, color: false };
+    text::render(&kinds::report(&record), options)
+}
+
+/// `./run` measures less of the same experiment: it ends with such a screen.
+#[test]
+fn the_first_question_is_answered_on_one_screen() {
+    let screen = screen(&results().join("zlib-vs-zstd-cached.json.zst"));
+    assert!(screen.lines().count() <= LINES, "{screen}");
+    for part in [
+        "What does zstd instead of zlib",
+        "· Claims: ",
+        "? Not known: 2 repeats",
+        "→ Next: ",
+        "the page: plots",
+        "load   CPU/op",
+    ] {
+        assert!(screen.contains(part), "{part} is missing in {screen}");
+    }
+    let mut heads = screen.lines().filter(|line| line.starts_with("phase "));
+    let head = heads.next().expect("a table");
+    assert!(head.contains("published") && head.ends_with("verdict"), "{head}");
+    assert!(heads.next().is_none(), "one table: {screen}");
+    assert_eq!(screen.matches("/ zlib-1 ").count(), 10, "a line for each claim: {screen}");
+}
+
+#[test]
+fn every_record_fits_a_screen() {
+    let files = file::files_in(&results()).expect("the records");
+    assert!(files.len() > 40, "{} records", files.len());
+    for (name, path) in files {
+        let screen = screen(&path);
+        assert!(screen.lines().count() <= LINES, "{name}:\n{screen}");
+        let wide = screen.lines().find(|line| line.chars().count() > COLUMNS);
+        assert_eq!(wide, None, "{name}");
+        let rules = screen.lines().filter(|line| line.starts_with("──")).count();
+        assert!(rules <= 1, "{name} has several tables:\n{screen}");
+    }
+}
