@@ -11,6 +11,7 @@ use crate::report::repeats;
 use crate::run::cells::Run;
 use crate::tables::figures::{mode_process_kb, mode_spread, results, spread};
 use crate::tables::plan::TablePlan;
+use crate::tables::report::ModeOrder;
 use crate::tables::spec::TableOutcome;
 use crate::tables::{causes, report};
 use lithify_report::charts::frontier::{self, Cost};
@@ -112,16 +113,15 @@ impl<'a> Page<'a> {
 
     /// Whether what an update writes falls from mode to mode, as published.
     fn order(&self, data: TableData) -> Option<Finding> {
-        let grid = report::modes(self.run, data)?;
-        let verdicts = || grid.rows.iter().filter_map(|row| Some((row, row.last()?)));
-        let held = verdicts().filter(|(_, verdict)| *verdict == "held").count();
-        let fallen: Vec<String> = verdicts()
-            .filter_map(|(row, verdict)| Some((row, verdict.strip_prefix(report::FALLEN)?)))
-            .map(|(row, figures)| format!("{} {} ({figures} KB)", row[0], row[1]))
+        let all = report::arm_modes(self.run, data);
+        let of = |wanted: ModeOrder| all.iter().filter(move |arm| arm.order() == wanted);
+        let [as_published, alike] =
+            [ModeOrder::AsPublished, ModeOrder::Alike].map(|order| of(order).count());
+        let other: Vec<String> = of(ModeOrder::Other)
+            .map(|arm| format!("{} {} ({} KB)", arm.engine, arm.arm, arm.figures()))
             .collect();
-        let alike = verdicts().filter(|(_, verdict)| verdict.starts_with(report::ALIKE)).count();
         let is_one_run = self.run.plan.sizes.repeats == 1;
-        let (outcome, tag) = match (held, alike, fallen.len()) {
+        let (outcome, tag) = match (as_published, alike, other.len()) {
             (0, 0, 0) => return None,
             _ if is_one_run => (Outcome::Undecided, "Undecided"),
             (0, _, 0) => (Outcome::Undecided, "Undecided"),
@@ -130,14 +130,14 @@ impl<'a> Page<'a> {
         };
         let mut text = format!(
             "{data}: an update writes most in a transaction of its own and least in one \
-             transaction without gaps, in {held} of {} arms",
-            held + alike + fallen.len()
+             transaction without gaps, in {as_published} of {} arms",
+            as_published + alike + other.len()
         );
         if alike > 0 {
-            text.push_str(&format!("; in {alike} two of the modes are not told apart"));
+            text.push_str(&format!("; in {alike} two of the modes differ by less than 2 %"));
         }
-        if !fallen.is_empty() {
-            text.push_str(&format!("; not in {}", fallen.join("; ")));
+        if !other.is_empty() {
+            text.push_str(&format!("; not in {}", other.join("; ")));
         }
         if is_one_run {
             text.push_str(": one run does not decide it");
@@ -208,7 +208,9 @@ impl<'a> Page<'a> {
 
     /// What updates write by mode, with what was published of them.
     fn modes(&self, data: TableData) -> Vec<Block> {
-        let Some(grid) = report::modes(self.run, data) else { return Vec::new() };
+        let Some(grid) = report::modes(&report::arm_modes(self.run, data)) else {
+            return Vec::new();
+        };
         let series = self.series();
         let mut drawn = Vec::new();
         for (number, arm, outcomes) in self.arms(data) {

@@ -177,33 +177,103 @@ pub(crate) fn published(run: &Run<TablePlan>, data: TableData) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// What an update writes in each mode, and whether the published order holds; `None` for a table
-/// without modes.
-pub(crate) fn modes(run: &Run<TablePlan>, data: TableData) -> Option<Grid> {
-    let mut headings = vec![("engine".to_owned(), Align::Left), ("arm".to_owned(), Align::Left)];
-    for mode in UpdateMode::ALL {
-        headings.push((mode.name().to_owned(), Align::Right));
-        headings.push(("device".to_owned(), Align::Right));
+/// What an update of an arm writes in each mode, as the repeats say.
+pub(crate) struct ArmModes<'a> {
+    /// On which engine.
+    pub engine: &'a EngineName,
+    /// Of which arm.
+    pub arm: &'a str,
+    /// KB handed to write calls, mode by mode; of modes that were not measured nothing.
+    pub process_kb: Vec<Option<f64>>,
+    /// KB to the device.
+    device_kb: Vec<Option<f64>>,
+}
+
+impl ArmModes<'_> {
+    /// Whether the figures fall from mode to mode, as published.
+    pub(crate) fn order(&self) -> ModeOrder {
+        order(&self.process_kb)
     }
-    headings.push(("published order".to_owned(), Align::Left));
-    let mut rows = Vec::new();
-    for (engine, arm) in arms(run) {
+
+    /// The figures, mode by mode: `3.00 : 2.00 : 1.00`.
+    pub(crate) fn figures(&self) -> String {
+        let figures = self.process_kb.iter().flatten().map(|kb| figure(*kb));
+        figures.collect::<Vec<_>>().join(" : ")
+    }
+}
+
+/// How what an update writes changes from mode to mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModeOrder {
+    /// It falls.
+    AsPublished,
+    /// Of two modes it is about the same, and it rises nowhere.
+    Alike,
+    /// It rises somewhere.
+    Other,
+    /// A mode was not measured.
+    NotMeasured,
+}
+
+/// Modes of which one writes at most so much more than the next are alike: a page more or less of
+/// the log is as much.
+const ALIKE_RATIO: f64 = 1.02;
+
+/// Whether figures fall from mode to mode.
+pub(super) fn order(process_kb: &[Option<f64>]) -> ModeOrder {
+    let written: Option<Vec<f64>> = process_kb.iter().copied().collect();
+    let Some(written) = written.filter(|written| written.len() == UpdateMode::ALL.len()) else {
+        return ModeOrder::NotMeasured;
+    };
+    let mut pairs = written.windows(2).map(|pair| (pair[0], pair[1]));
+    if pairs.clone().all(|(earlier, later)| earlier > later * ALIKE_RATIO) {
+        return ModeOrder::AsPublished;
+    }
+    match pairs.any(|(earlier, later)| later > earlier * ALIKE_RATIO) {
+        true => ModeOrder::Other,
+        false => ModeOrder::Alike,
+    }
+}
+
+/// The arms of which modes of updates were measured over a table.
+pub(crate) fn arm_modes(run: &Run<TablePlan>, data: TableData) -> Vec<ArmModes<'_>> {
+    let of_arm = |(engine, arm): (_, &'_ TableArm)| {
         let outcomes = results(run, data, engine, &arm.name);
-        if outcomes.iter().all(|outcome| outcome.modes.is_empty()) {
-            continue;
-        }
-        let mut row = vec![engine.to_string(), arm.name.clone()];
-        let mut written = Vec::new();
-        for mode in UpdateMode::ALL {
-            let median = |value| mode_spread(&outcomes, mode, value).map(|spread| spread.median);
-            let process = median(mode_process_kb);
-            written.extend(process);
-            row.extend([figure_or_dash(process), figure_or_dash(median(mode_device_kb))]);
-        }
-        row.push(order(&written));
-        rows.push(row);
+        let medians = |value| {
+            let median = |mode| mode_spread(&outcomes, mode, value).map(|spread| spread.median);
+            UpdateMode::ALL.into_iter().map(median).collect()
+        };
+        let is_measured = outcomes.iter().any(|outcome| !outcome.modes.is_empty());
+        is_measured.then(|| (medians(mode_process_kb), medians(mode_device_kb)))
+    };
+    let modes = |(engine, arm)| {
+        let (process_kb, device_kb) = of_arm((engine, arm))?;
+        Some(ArmModes { engine, arm: &arm.name, process_kb, device_kb })
+    };
+    arms(run).into_iter().filter_map(modes).collect()
+}
+
+/// The same as a table; `None` for a table without modes.
+pub(crate) fn modes(all: &[ArmModes<'_>]) -> Option<Grid> {
+    let mut headings = vec![("engine", Align::Left), ("arm", Align::Left)];
+    for mode in UpdateMode::ALL {
+        headings.extend([(mode.name(), Align::Right), ("device", Align::Right)]);
     }
-    (!rows.is_empty()).then_some(Grid { columns: headings, rows })
+    headings.push(("published order", Align::Left));
+    let row = |of: &ArmModes<'_>| {
+        let mut row = vec![of.engine.to_string(), of.arm.to_owned()];
+        for (process, device) in of.process_kb.iter().zip(&of.device_kb) {
+            row.extend([figure_or_dash(*process), figure_or_dash(*device)]);
+        }
+        row.push(match of.order() {
+            ModeOrder::AsPublished => "yes".to_owned(),
+            ModeOrder::Alike => format!("n.s.: {}", of.figures()),
+            ModeOrder::Other => format!("no: {}", of.figures()),
+            ModeOrder::NotMeasured => "not measured".to_owned(),
+        });
+        row
+    };
+    (!all.is_empty()).then(|| Grid::new(&headings, all.iter().map(row).collect()))
 }
 
 /// What was published of an update in each mode, in words; empty without.
@@ -213,29 +283,6 @@ pub(crate) fn published_modes(run: &Run<TablePlan>) -> String {
         format!("{} {pages} pages and {bytes} bytes of log", of.mode.name())
     });
     published.collect::<Vec<_>>().join(", ")
-}
-
-/// Modes of which one writes at most so much more than the next are not told apart: a page more or
-/// less of the log is as much.
-const ALIKE_RATIO: f64 = 1.02;
-
-/// How a verdict on the order of modes begins that is none, and one that is against it.
-pub(crate) const ALIKE: &str = "not told apart in ";
-pub(crate) const FALLEN: &str = "did not, because ";
-
-/// Whether figures fall from mode to mode, as published.
-pub(super) fn order(written: &[f64]) -> String {
-    if written.len() < UpdateMode::ALL.len() {
-        return "not measured".to_owned();
-    }
-    let mut pairs = written.windows(2).map(|pair| (pair[0], pair[1]));
-    if pairs.clone().all(|(earlier, later)| earlier > later * ALIKE_RATIO) {
-        return "held".to_owned();
-    }
-    let rises = pairs.any(|(earlier, later)| later > earlier * ALIKE_RATIO);
-    let verdict = if rises { FALLEN } else { ALIKE };
-    let told: Vec<String> = written.iter().map(|kb| figure(*kb)).collect();
-    format!("{verdict}{}", told.join(" : "))
 }
 
 /// The largest share of the CPUs that other processes took while a step ran, percent.

@@ -7,7 +7,7 @@ mod layout;
 mod table;
 
 use crate::model::{
-    Answer, Block, Cell, Detail, Finding, Outcome, Plot, Report, RunLink, Section, Table,
+    Answer, Block, Cell, Detail, Drawing, Finding, Outcome, Plot, Report, RunLink, Section, Table,
 };
 use layout::{hang, wrap};
 
@@ -213,13 +213,18 @@ impl Writer {
         }
     }
 
-    /// A chart where there is one for a terminal, else the figures.
+    /// A chart where there is one for a terminal, and the figures; of a course over time the chart
+    /// alone, since its figures are one per second.
     fn plot(&mut self, plot: &Plot) {
         self.gap();
         match chart::lines(plot, self.options.width) {
             Some(lines) => {
                 self.paragraph(&plot.title);
                 self.lines.extend(lines);
+                if !matches!(plot.drawing, Drawing::Lines(_)) {
+                    self.gap();
+                    self.table(&plot.table);
+                }
             }
             None => self.table(&plot.table),
         }
