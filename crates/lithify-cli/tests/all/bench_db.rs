@@ -98,8 +98,7 @@ fn one_engine_prints_result_lines_and_leaves_files() {
         assert!(report.contains(part), "{part} is missing in:\n{report}");
     }
     let results = place.path().join("results");
-    assert_eq!(fs::read_to_string(results.join("db-lithify.txt")).ok(), Some(report.clone()));
-    for file in ["db-lithify.csv", "db-lithify.tsv", "db-lithify.json"] {
+    for file in ["db-lithify.txt", "db-lithify.csv", "db-lithify.tsv", "db-lithify.json"] {
         assert!(results.join(file).is_file(), "{file}");
     }
     let runs = results.join("runs/db-lithify");

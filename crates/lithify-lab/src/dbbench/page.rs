@@ -11,6 +11,7 @@ use crate::dbbench::plan::{DbRecord, foreign_percent};
 use crate::dbbench::report;
 use crate::dbbench::spec::{DbResult, Role, StepResult};
 use crate::dbbench::{together, trees};
+use crate::html::caveats::basis;
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
 use crate::report::compare::FOREIGN_PERCENT_MAX;
@@ -27,6 +28,7 @@ pub fn report(record: &DbRecord) -> Report {
     let page = Page::of(record);
     let sections = [
         page.pairs(),
+        basis(Judgements::of(record).basis()),
         page.throughput(),
         page.latencies(),
         page.size_and_cpu(),
@@ -62,7 +64,6 @@ pub fn report(record: &DbRecord) -> Report {
             "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
             name = record.plan.name
         ),
-        ..Report::default()
     }
 }
 
@@ -216,18 +217,16 @@ impl<'a> Page<'a> {
             section = section.with(Block::Text(form)).with(Block::List(lacks));
         }
         let judgements = Judgements::of(self.record);
-        let section = section
-            .with_all(ratios_of_steps(&self.set))
-            .with_all(together::tables(self.record, &judgements))
-            .with_all(report::comparisons(self.record, &judgements));
         let cells = floors::cells(self.record, &judgements);
         let grid = judged::grid(&cells);
-        if grid.rows.is_empty() {
-            return section;
+        if !grid.rows.is_empty() {
+            let caption = format!("Targets of the first engine: {}", judged::counts(&cells));
+            section = section.with(Table::new(caption, grid));
         }
-        let caption = format!("Targets of the first engine: {}", judged::counts(&cells));
-        let basis = Block::List(judgements.basis().lines());
-        section.with(Table::new(caption, grid)).with(basis)
+        section
+            .with_all(ratios_of_steps(&self.set))
+            .with_all(together::tables(self.record, &judgements))
+            .with_all(report::comparisons(self.record, &judgements))
     }
 
     fn throughput(&self) -> Section {

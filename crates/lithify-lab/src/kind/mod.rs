@@ -130,9 +130,9 @@ pub trait Kind: 'static {
 }
 
 /// Columns of a report in a file.
-const FILE_COLUMNS: usize = 120;
+const FILE_COLUMNS: usize = 100;
 
-/// All of a report as text, as wide as a file may be.
+/// All of a report as text, as wide as it is in a pipe.
 pub fn whole_text(report: &Report) -> String {
     text::render(report, text::Options { width: FILE_COLUMNS, full: true, color: false })
 }

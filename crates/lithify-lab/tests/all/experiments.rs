@@ -52,7 +52,7 @@ fn every_experiment_runs_and_has_a_report() {
         let record = run(&experiment, &engine);
         assert!(record.is_complete(), "{name}");
         let text = crate::text::<LinkBench>(&record);
-        for part in ["Levels at the end", "Checks", "To be read with", "Not reproduced"] {
+        for part in ["All figures", "Checks", "To be read with", "Not reproduced"] {
             assert!(text.contains(part), "{name}: {part} is missing in:\n{text}");
         }
         let sweeps = !experiment.scales["smoke"].clients.is_empty();

@@ -178,7 +178,7 @@ fn the_experiment_runs_from_end_to_end() {
     for part in [
         "overwrite on lithify",
         "wall s/job",
-        "codecs as the files' metadata say",
+        "codecs as files say",
         "Published against measured",
         "stall% of readwhilewriting: 0 in every arm published; here",
     ] {

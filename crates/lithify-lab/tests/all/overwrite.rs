@@ -87,7 +87,7 @@ fn the_report_has_its_figures() {
         "the engine's share",
         "CPU in the ledger",
         "written per byte ingested",
-        "in use when settled",
+        "Levels when nothing was due",
     ] {
         assert!(text.contains(name), "{name} is missing in:\n{text}");
     }

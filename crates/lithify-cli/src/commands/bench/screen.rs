@@ -38,7 +38,7 @@ pub fn shown<K: Kind>(record: &K::Record) -> String {
 /// A record of any kind as it is shown, read from `path`.
 pub fn shown_again(record: &AnyRecord, path: &Path) -> String {
     let mut report = kinds::report(record);
-    if report.answer.next.is_empty() {
+    if !is_full() && report.answer.next.is_empty() {
         let page = format!("lithify bench report {} makes the page: all of it.", path.display());
         report.answer.next.push(page);
     }

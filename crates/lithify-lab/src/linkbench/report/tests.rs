@@ -272,7 +272,7 @@ fn plan_of_a_pair(controls: &[&str]) -> Plan {
 fn row_of(text: &str, begin: &str) -> String {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let begins = |line: &String| line.starts_with(begin);
-    text.lines().map(words).filter(begins).last().unwrap_or_default()
+    text.lines().map(words).rfind(begins).unwrap_or_default()
 }
 
 /// The line of a report that begins with these words.
