@@ -15,6 +15,14 @@ fn results() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results")
 }
 
+/// The compressed records, by their names; not those that were measured anew in this checkout.
+fn records() -> Vec<(String, PathBuf)> {
+    let kept = |(name, path): (String, PathBuf)| {
+        path.to_str()?.ends_with(".json.zst").then_some((name, path))
+    };
+    file::files_in(&results()).expect("the records").into_iter().filter_map(kept).collect()
+}
+
 fn screen(path: &Path) -> String {
     let record = AnyRecord::read(path).expect("is a record");
     let options = Options { width: COLUMNS, full: false, color: false };
@@ -45,14 +53,30 @@ fn the_first_question_is_answered_on_one_screen() {
 
 #[test]
 fn every_record_fits_a_screen() {
-    let files = file::files_in(&results()).expect("the records");
-    assert!(files.len() > 40, "{} records", files.len());
-    for (name, path) in files {
+    let records = records();
+    assert!(records.len() > 40, "{} records", records.len());
+    for (name, path) in records {
         let screen = screen(&path);
         assert!(screen.lines().count() <= LINES, "{name}:\n{screen}");
         let wide = screen.lines().find(|line| line.chars().count() > COLUMNS);
         assert_eq!(wide, None, "{name}");
         let rules = screen.lines().filter(|line| line.starts_with("──")).count();
         assert!(rules <= 1, "{name} has several tables:\n{screen}");
+    }
+}
+
+/// Beside each record lies its short report, for people who look at the repository and have no
+/// program. `LITHIFY_REWRITE=1 cargo test -p lithify-lab --test all screens` writes them anew.
+#[test]
+fn beside_each_record_lies_its_short_report() {
+    for (name, path) in records() {
+        let report = results().join(format!("{name}.txt"));
+        let screen = screen(&path);
+        if std::env::var_os("LITHIFY_REWRITE").is_some() {
+            std::fs::write(&report, screen).expect("writes");
+            continue;
+        }
+        let kept = std::fs::read_to_string(&report).expect("is there");
+        assert_eq!(kept, screen, "{} is not what its record says", report.display());
     }
 }
