@@ -3,7 +3,7 @@
 //! Owns: the model of a report ([`Report`]), typed cells ([`Cell`]), how figures are written for
 //! people ([`mod@figure`]), plots from figures ([`charts`]), the report over many runs
 //! ([`mod@index`]), and the renderers [`text`], [`csv`], [`json`] and [`page`]. [`grid`] is the
-//! untyped table of kinds of runs that are not yet functions to a report.
+//! untyped table that kinds of runs make of figures which are texts already.
 //!
 //! Promises: knows no workload and no engine. Pure and deterministic: the same report gives the
 //! same text. No renderer reads a string back: colour, mark and alignment come from the type of a
