@@ -48,6 +48,18 @@ impl Grid {
         Grid { columns, rows }
     }
 
+    /// With its last column first: it names the rows, whose figures are in the published order.
+    #[must_use]
+    pub fn named_by_last(mut self) -> Grid {
+        if !self.columns.is_empty() {
+            self.columns.rotate_right(1);
+        }
+        for row in self.rows.iter_mut().filter(|row| !row.is_empty()) {
+            row.rotate_right(1);
+        }
+        self
+    }
+
     /// As [`table`] renders it.
     pub fn text(&self) -> String {
         let columns: Vec<(&str, Align)> =
@@ -64,39 +76,17 @@ impl Grid {
 /// Heading of the first column of tables over time.
 pub const SECOND: &str = "second";
 
-/// A row begins with its name. Grids of the terminal that begin with figures have the name at their
-/// end.
-pub(crate) fn with_header_first(mut grid: Grid) -> Grid {
-    let begins_with_figures = grid.columns.first().is_some_and(|(_, align)| *align == Align::Right);
-    let last_words = grid.columns.iter().rposition(|(_, align)| *align == Align::Left);
-    let Some(header) = last_words.filter(|_| begins_with_figures && !is_time(&grid)) else {
-        return grid;
-    };
-    grid.columns[..=header].rotate_right(1);
-    for row in grid.rows.iter_mut().filter(|row| row.len() > header) {
-        row[..=header].rotate_right(1);
-    }
-    grid
-}
-
-/// True for a table over time, whose first column is its header though it is of numbers.
-fn is_time(grid: &Grid) -> bool {
-    grid.columns.first().is_some_and(|(name, _)| name == SECOND)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn rows_begin_with_their_names() {
+    fn the_name_comes_first() {
         let columns = [("ips", Align::Right), ("engine", Align::Left)];
         let grid = Grid::new(&columns, vec![vec!["1".to_owned(), "lz4".to_owned()]]);
-        let turned = with_header_first(grid);
+        let turned = grid.named_by_last();
         assert_eq!(turned.columns[0].0, "engine");
         assert_eq!(turned.rows[0], ["lz4", "1"]);
-        let time = [(SECOND, Align::Right), ("note", Align::Left)];
-        let grid = Grid::new(&time, Vec::new());
-        assert_eq!(with_header_first(grid.clone()), grid);
+        assert_eq!(Grid::default().named_by_last(), Grid::default());
     }
 }

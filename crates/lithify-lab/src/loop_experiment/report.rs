@@ -293,7 +293,7 @@ pub(crate) fn published_jobs(record: &LoopRecord, test: Benchmark) -> Option<Gri
         cells.push(published_name(record, &row.arm).to_owned());
         cells
     };
-    Some(Grid::new(&columns, published.rows.iter().map(row).collect()))
+    Some(Grid::new(&columns, published.rows.iter().map(row).collect()).named_by_last())
 }
 
 /// The last test of an arm's first valid repeat.

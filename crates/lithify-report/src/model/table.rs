@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
-use crate::grid::{Align, Grid, with_header_first};
+use crate::grid::{Align, Grid};
 
 /// Which direction of a figure is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,6 @@ impl From<Vec<Column>> for Content {
 
 impl From<Grid> for Content {
     fn from(grid: Grid) -> Content {
-        let grid = with_header_first(grid);
         let column = |(name, align)| Column { align: Some(align), ..Column::new(name) };
         let row = |row: Vec<String>| row.into_iter().map(Cell::Text).collect();
         Content {

@@ -114,7 +114,7 @@ pub fn file_systems(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<G
         ("file system", Align::Left),
         ("engine", Align::Left),
     ];
-    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows).named_by_last())
 }
 
 /// Resident memory in units of the cache by what was put into it, and faults; `None` when no arm
@@ -160,7 +160,7 @@ pub fn memory(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
         ]);
         rows.push(row);
     }
-    Some(Grid::new(&columns, rows))
+    Some(Grid::new(&columns, rows).named_by_last())
 }
 
 /// How many times the cache's size was put into it since the engine was opened.

@@ -71,7 +71,7 @@ pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
     }
     let mut columns = FIGURES.map(|(name, _)| (name, Align::Right)).to_vec();
     columns.push(("engine", Align::Left));
-    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows).named_by_last())
 }
 
 /// What was called and who worked beside, with the arms of which that holds.

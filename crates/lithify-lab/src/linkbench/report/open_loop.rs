@@ -33,7 +33,7 @@ pub fn grid(record: &LinkBenchRecord, figures: &Figures<'_>) -> Option<Grid> {
             rows.extend(rows_of(arm, *percent, &phases));
         }
     }
-    (!rows.is_empty()).then(|| Grid::new(&columns, rows))
+    (!rows.is_empty()).then(|| Grid::new(&columns, rows).named_by_last())
 }
 
 fn rows_of(arm: &str, percent: u64, phases: &[&OpenLoopResult]) -> Vec<Vec<String>> {

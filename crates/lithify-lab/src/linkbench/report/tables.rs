@@ -32,7 +32,7 @@ pub fn published_columns(record: &LinkBenchRecord, figures: &Figures<'_>, phase:
         row.push(format!("{arm}{}", remark(record, figures, arm, phase)));
         rows.push(row);
     }
-    Grid::new(&columns, rows)
+    Grid::new(&columns, rows).named_by_last()
 }
 
 /// The tables as they were published; none when there is none of that phase for this scale.
@@ -58,7 +58,7 @@ fn published_table(experiment: &Experiment, published: &PublishedTable) -> Grid 
             cells
         })
         .collect();
-    Grid::new(&columns, rows)
+    Grid::new(&columns, rows).named_by_last()
 }
 
 /// What is wrong with an arm's row: failed and void repeats, gates not passed.
@@ -152,7 +152,7 @@ pub fn process_columns(record: &LinkBenchRecord, figures: &Figures<'_>, phase: P
         row.push(arm.clone());
         rows.push(row);
     }
-    Grid::new(&columns, rows)
+    Grid::new(&columns, rows).named_by_last()
 }
 
 fn rate_names(record: &LinkBenchRecord, phase: Phase) -> Vec<String> {
