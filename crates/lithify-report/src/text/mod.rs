@@ -221,7 +221,8 @@ impl Writer {
             Some(lines) => {
                 self.paragraph(&plot.title);
                 self.lines.extend(lines);
-                if !matches!(plot.drawing, Drawing::Lines(_)) {
+                let is_course = matches!(plot.drawing, Drawing::Lines(_));
+                if !is_course && !plot.table.rows.is_empty() {
                     self.gap();
                     self.table(&plot.table);
                 }
