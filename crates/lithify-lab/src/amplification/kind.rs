@@ -1,11 +1,11 @@
 //! Amplification as a kind of run.
 
-use super::Workload;
-use super::{AmplificationPlan, AmplificationRecord, AmplificationSpec, measure, page, report};
+use super::{
+    AmplificationPlan, AmplificationRecord, AmplificationSpec, Workload, measure, page, report,
+};
 use crate::comparison::results::ResultSet;
-use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
-use crate::kind::incomplete;
+use crate::kind::{Kind, incomplete};
 use crate::run::RunError;
 use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;

@@ -42,14 +42,12 @@ use crate::meter::machine::Machine;
 use crate::meter::process::ProcessCpu;
 use crate::meter::{Meter, PhaseUsage, unix_seconds};
 use crate::random::Random;
-use crate::run::RunError;
 use crate::run::cells::Job;
-use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 use crate::run::store::write_json;
+use crate::run::{RunError, failed};
 
 /// Exponent of the skewed workload.
 const ZIPF: f64 = 0.8;

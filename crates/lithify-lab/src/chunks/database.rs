@@ -11,8 +11,7 @@ use crate::adapter::settings::EngineSettings;
 use crate::adapter::text::TextEngine;
 use crate::engines::registry::open_text;
 use crate::meter::process::release_free_memory;
-use crate::run::RunError;
-use crate::run::failed;
+use crate::run::{RunError, failed};
 
 /// A database of text in a directory of its own.
 pub struct Database<'a> {

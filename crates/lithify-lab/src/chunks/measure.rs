@@ -27,13 +27,11 @@ use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::space::{DirectorySize, directory_size};
 use crate::meter::{Meter, PhaseUsage};
-use crate::run::RunError;
 use crate::run::cells::Job;
-use crate::run::failed;
 use crate::run::process::end_with_parent;
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 use crate::run::store::write_json;
+use crate::run::{RunError, failed};
 
 /// One part in so many of the text may lie in tables before the flush: some engines count the files
 /// that they have made for it. A flush that came too early wrote more.

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use super::{Failures, PLAIN, Subject, Verdict, same, text};
 use crate::adapter::codec::{Codec, Ladder};
-use crate::adapter::settings::DurabilityMode;
-use crate::adapter::settings::EngineSettings;
+use crate::adapter::settings::{DurabilityMode, EngineSettings};
 use crate::adapter::{Engine, EngineStatistics, ScanRange, WriteBatch};
 use crate::engines::registry;
 

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::plan::DbPlan;
-use super::plan::{DbRecord, shortened};
-use super::spec::Role;
-use super::spec::{DbCell, DbJob, SCHEMA};
+use super::plan::{DbPlan, DbRecord, shortened};
+use super::spec::{DbCell, DbJob, Role, SCHEMA};
 use super::{measure, page, report};
 use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;

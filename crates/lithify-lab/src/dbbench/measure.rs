@@ -35,13 +35,11 @@ use crate::latency::{Latencies, LatencySummary};
 use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::{Meter, PhaseUsage};
-use crate::run::RunError;
-use crate::run::failed;
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 use crate::run::store::write_json;
+use crate::run::{RunError, failed};
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
 ///

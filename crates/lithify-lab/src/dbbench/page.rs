@@ -5,12 +5,10 @@ use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::figures::{METRICS, Measured, measured, metric};
-use crate::dbbench::floors;
 use crate::dbbench::judged::Judgements;
 use crate::dbbench::plan::{DbRecord, foreign_percent};
-use crate::dbbench::report;
 use crate::dbbench::spec::{DbResult, Role, StepResult};
-use crate::dbbench::{together, trees};
+use crate::dbbench::{floors, report, together, trees};
 use crate::html::caveats::basis;
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
@@ -28,7 +26,7 @@ pub fn report(record: &DbRecord) -> Report {
     let page = Page::of(record);
     let sections = [
         page.pairs(),
-        basis(Judgements::of(record).basis()),
+        basis(page.judged.basis()),
         page.throughput(),
         page.latencies(),
         page.size_and_cpu(),
@@ -74,6 +72,7 @@ const SERIES_SIDE_BY_SIDE: usize = 3;
 struct Page<'a> {
     record: &'a DbRecord,
     set: ResultSet,
+    judged: Judgements,
     series: Vec<(EngineName, Ladder)>,
     names: Vec<String>,
     /// The loops, with their numbers.
@@ -96,6 +95,7 @@ impl<'a> Page<'a> {
         Page {
             record,
             set: super::compared::results(record),
+            judged: Judgements::of(record),
             names: series.iter().map(name).collect(),
             series,
             steps: steps.enumerate().map(number).collect(),
@@ -216,8 +216,7 @@ impl<'a> Page<'a> {
         if let Some((form, lacks)) = trees::form(self.record) {
             section = section.with(Block::Text(form)).with(Block::List(lacks));
         }
-        let judgements = Judgements::of(self.record);
-        let cells = floors::cells(self.record, &judgements);
+        let cells = floors::cells(self.record, &self.judged);
         let grid = judged::grid(&cells);
         if !grid.rows.is_empty() {
             let caption = format!("Targets of the first engine: {}", judged::counts(&cells));
@@ -225,8 +224,8 @@ impl<'a> Page<'a> {
         }
         section
             .with_all(ratios_of_steps(&self.set))
-            .with_all(together::tables(self.record, &judgements))
-            .with_all(report::comparisons(self.record, &judgements))
+            .with_all(together::tables(self.record, &self.judged))
+            .with_all(report::comparisons(self.record, &self.judged))
     }
 
     fn throughput(&self) -> Section {

@@ -15,10 +15,9 @@ use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::engines::registry;
 use crate::keyvalue::benchmark::Benchmark;
-use crate::run::RunError;
 use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 use crate::run::estimate::Effort;
-use crate::run::rotated;
+use crate::run::{RunError, rotated};
 
 /// What is measured, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! The figures of a run, to be set beside those of another run.
 
-use super::crash_name;
-use super::{CommitFigures, DurabilityRecord};
+use super::{CommitFigures, DurabilityRecord, crash_name};
 use crate::comparison::collect::{machine, subject};
 use crate::comparison::results::ResultSet;
 use crate::report::paired::{Better, Reading};

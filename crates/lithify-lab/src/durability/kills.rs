@@ -21,8 +21,7 @@ use crate::report::figures::Spread;
 use crate::run::RunError;
 use crate::run::memory_limit::{self, Controller};
 use crate::run::process::{JobEnd, Program, absolute, end_with_parent, run_job as run_process};
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 
 /// Threads that commit.
 pub const WRITERS: usize = 4;

@@ -1,9 +1,8 @@
 //! Durability as a kind of run.
 
-use super::KIND;
 use super::measure::{self, DurabilityJob};
 use super::plan::{DurabilityPlan, ModeCell};
-use super::{DurabilityRecord, page};
+use super::{DurabilityRecord, KIND, page};
 use crate::comparison::results::ResultSet;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};

@@ -1,9 +1,8 @@
 //! The page of what crashes take and what commits cost.
 
-use crate::durability::crash_name;
 use crate::durability::report::{commits, loss, losses, promise};
 use crate::durability::{
-    CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME,
+    CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME, crash_name,
 };
 use crate::html::parts;
 use crate::html::parts::{LatencyRow, claims};

@@ -1,8 +1,7 @@
 //! The tables: what crashes took, and what commits cost.
 
-use super::{CommitFigures, Crash, INTERVAL_MS, Loss, LossFigures, Mode};
+use super::{CommitFigures, Crash, INTERVAL_MS, Loss, LossFigures, Mode, crash_name};
 
-use super::crash_name;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 

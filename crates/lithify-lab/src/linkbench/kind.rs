@@ -2,19 +2,16 @@
 
 use std::borrow::Cow;
 
-use super::cell::CellSpec;
-use super::cell::SCHEMA;
-use super::plan::Plan;
-use super::plan::{self, leave_out_missing};
+use super::cell::{CellSpec, SCHEMA};
+use super::plan::{self, Plan, leave_out_missing};
 use super::record::LinkBenchRecord;
 use super::{measure, report};
 use crate::adapter::EngineName;
 use crate::comparison::results::ResultSet;
 use crate::experiment::{AnyExperiment, Experiment, WorkloadKind};
-use crate::kind::Kind;
 use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, joined};
-use crate::kind::{Declared, Expanded, incomplete};
+use crate::kind::{Declared, Expanded, Kind, incomplete};
 use crate::run::RunError;
 use crate::run::cells::{Entries, Job};
 use crate::run::progress::Listener;

@@ -40,19 +40,15 @@ use crate::meter::machine::Machine;
 use crate::meter::process::release_free_memory;
 use crate::meter::steady::is_steady;
 use crate::meter::{Meter, PhaseUsage, Reading};
-use crate::run::RunError;
 use crate::run::cells::Job;
-use crate::run::device_limit;
 use crate::run::device_limit::DeviceLimit;
-use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
-use crate::run::memory_limit;
 use crate::run::memory_limit::{CellMemory, GroupUsage};
 use crate::run::phase::{settle, statistics};
 use crate::run::process::end_with_parent;
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 use crate::run::store::write_json;
+use crate::run::{RunError, device_limit, failed, memory_limit};
 
 /// Does a job and writes its result. Asks the kernel to end this process with its parent.
 ///

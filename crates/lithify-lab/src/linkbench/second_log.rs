@@ -27,9 +27,8 @@ use crate::adapter::provider::Transactions;
 use crate::adapter::{BatchOp, Engine, EngineError, EngineResult, Session, WriteBatch};
 use crate::engines::plain_deletes::PlainDeletes;
 use crate::linkbench::cell::CellSpec;
-use crate::run::RunError;
 use crate::run::device_limit::DeviceLimit;
-use crate::run::failed;
+use crate::run::{RunError, failed};
 
 /// What a second log took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,21 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::plan::LoopChoice;
-use super::plan::LoopPlan;
+use super::plan::{LoopChoice, LoopPlan};
 use super::{LoopRecord, csv, page};
 use crate::adapter::provider::Content;
 use crate::comparison::results::ResultSet;
 use crate::dbbench::measure;
-use crate::dbbench::plan::DbRecord;
-use crate::dbbench::plan::shortened;
-use crate::dbbench::spec::DbCell;
-use crate::dbbench::spec::{DbJob, SCHEMA};
+use crate::dbbench::plan::{DbRecord, shortened};
+use crate::dbbench::spec::{DbCell, DbJob, SCHEMA};
 use crate::experiment::{AnyExperiment, LoopExperiment, WorkloadKind};
-use crate::kind::Kind;
 use crate::kind::choice::{Choice, ChoiceError};
 use crate::kind::command::{Line, only_engine};
-use crate::kind::{Declared, Expanded, incomplete};
+use crate::kind::{Declared, Expanded, Kind, incomplete};
 use crate::linkbench::plan::engines_here;
 use crate::run::RunError;
 use crate::run::cells::Entries;

@@ -13,8 +13,7 @@ use crate::dbbench::spec::{
     DbCell, DbResult, OperationLatency, Role, SCHEMA, Step, StepResult, ThreadCpu,
 };
 use crate::dbbench::step::StepSpec;
-use crate::experiment::BUILT_IN;
-use crate::experiment::LoopExperiment;
+use crate::experiment::{BUILT_IN, LoopExperiment};
 use crate::keyvalue::benchmark::Benchmark;
 use crate::keyvalue::timeline::Throughput;
 use crate::latency::{Latencies, LatencySummary};

@@ -1,7 +1,6 @@
 //! Pages with holes as a kind of run.
 
-use super::PAGE_BYTES;
-use super::{PagesPlan, PagesRecord, Place, measure, page, report};
+use super::{PAGE_BYTES, PagesPlan, PagesRecord, Place, measure, page, report};
 use crate::comparison::results::ResultSet;
 use crate::kind::command::{Line, joined};
 use crate::kind::{Kind, incomplete};

@@ -38,12 +38,11 @@ use crate::experiment::file_system::FileSystemSpec;
 use crate::keyvalue::entries::Values;
 use crate::meter::machine::Machine;
 use crate::random::Random;
-use crate::run::RunError;
 use crate::run::cells::{Cell, Entries, Entry, RunPlan};
 use crate::run::dropping::DropFigures;
 use crate::run::estimate::Effort;
 use crate::run::file_system::{self, FileSystemRequest};
-use crate::run::rotated;
+use crate::run::{RunError, rotated};
 use store::Layout;
 
 /// Bytes of a page.

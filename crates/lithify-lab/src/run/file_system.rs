@@ -23,9 +23,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::RunError;
-use super::ownership;
 use super::progress::Announcer;
+use super::{RunError, ownership};
 use crate::experiment::file_system::FileSystemSpec;
 use crate::meter::space::occupied_bytes;
 use crate::meter::{Meter, OwnFileSystem};

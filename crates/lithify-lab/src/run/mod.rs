@@ -29,9 +29,8 @@ pub mod progress;
 mod stillness;
 pub mod store;
 
-use std::fmt;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 use crate::adapter::EngineError;
 use crate::meter::space;

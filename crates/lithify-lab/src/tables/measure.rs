@@ -24,14 +24,12 @@ use crate::meter::machine::Machine;
 use crate::meter::page_cache::drop_pages;
 use crate::meter::process::release_free_memory;
 use crate::random::Random;
-use crate::run::RunError;
 use crate::run::cells::Job;
-use crate::run::failed;
 use crate::run::file_system::CellFileSystem;
 use crate::run::process::end_with_parent;
-use crate::run::progress::Listener;
-use crate::run::progress::ProgressLine;
+use crate::run::progress::{Listener, ProgressLine};
 use crate::run::store::write_json;
+use crate::run::{RunError, failed};
 
 /// What every update adds.
 const AMOUNT: i64 = 1;

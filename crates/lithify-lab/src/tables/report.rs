@@ -14,11 +14,10 @@ use crate::report::card::{machine_lines, tree};
 use crate::report::compare::{
     CLAIM_COLUMNS, Comparison, FOREIGN_PERCENT_MAX, claim, claim_cells, sentence,
 };
-use crate::report::cross_counts;
-use crate::report::days;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::paired::{Basis, Family, Sides};
 use crate::report::tables::{Align, Grid};
+use crate::report::{cross_counts, days};
 use crate::run::cells::Run;
 use crate::statistics::verdicts::Rounds;
 

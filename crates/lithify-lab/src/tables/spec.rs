@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::cross_count::CrossCounts;
 use crate::adapter::settings::EngineSettings;
-use crate::adapter::table::Access;
-use crate::adapter::table::{PageAccount, Rest};
+use crate::adapter::table::{Access, PageAccount, Rest};
 use crate::adapter::{Capabilities, EngineName};
 use crate::datasets::TableData;
 use crate::experiment::tables::UpdateMode;

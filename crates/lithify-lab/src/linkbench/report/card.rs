@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use crate::adapter::codec::Codec;
 use crate::linkbench::cell::{CellResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
-use crate::report::card;
-use crate::report::days;
 use crate::report::figures::figure;
+use crate::report::{card, days};
 
 const MIB: f64 = (1u64 << 20) as f64;
 

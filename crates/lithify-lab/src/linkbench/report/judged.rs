@@ -3,11 +3,9 @@
 
 use crate::experiment::{Headline, Pair, PublishedDrop};
 use crate::linkbench::record::LinkBenchRecord;
-use crate::linkbench::report::dropping;
 use crate::linkbench::report::figures::{Figures, pairs_with_results};
-use crate::linkbench::report::headlines;
-use crate::linkbench::report::pairs;
 use crate::linkbench::report::pairs::Line;
+use crate::linkbench::report::{dropping, headlines, pairs};
 use crate::report::compare::{Comparison, claim};
 use crate::report::paired::{Basis, Family};
 

@@ -13,10 +13,9 @@ use crate::linkbench::report::figures::{
     Figures, settled_cpu_us_per_operation, slowed_percent, table_gb,
 };
 use crate::linkbench::report::judged::{Claimed, Judgements};
-use crate::linkbench::report::tables;
 use crate::linkbench::report::{
     GATES_HEADING, OPEN_LOOP_HEADING, ageing, better_pairs, card, checks, conditions, dropping,
-    gates, glance, heading, headlines, open_loop, pairs, servers,
+    gates, glance, heading, headlines, open_loop, pairs, servers, tables,
 };
 use crate::report::compare::{Comparison, REPEATS_WANTED, Verdict};
 use crate::report::figures::{Spread, figure};
