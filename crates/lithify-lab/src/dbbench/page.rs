@@ -186,8 +186,7 @@ impl<'a> Page<'a> {
     }
 
     fn summary(&self) -> Vec<Finding> {
-        let judged = Judgements::of(self.record);
-        let missed = parts::missed(&floors::cells(self.record, &judged));
+        let missed = parts::missed(&floors::cells(self.record, &self.judged));
         let (count, missed) = missed.split_at(missed.len().min(1));
         let mut findings = [count, &tallies(&self.set), missed].concat();
         let problems = self.record.problems().into_iter();
