@@ -216,22 +216,6 @@ impl LatencySummary {
         );
         line
     }
-
-    /// The columns of [`LatencySummary::csv_row`].
-    pub const CSV_HEADER: &str = "op,count,p25_low,p25_high,p50_low,p50_high,p75_low,p75_high,\
-        p95_low,p95_high,p99_low,p99_high,max,mean,p99.9,p99.99";
-
-    /// The figures in milliseconds, as one line of comma-separated values.
-    pub fn csv_row(&self) -> String {
-        let mut row = format!("{},{}", self.op, self.count);
-        for bucket in &self.buckets {
-            let _ = write!(row, ",{},{}", bucket.low_ms, bucket.high_ms);
-        }
-        for value in [self.max_ms, self.mean_ms, self.p999_us / 1e3, self.p9999_us / 1e3] {
-            let _ = write!(row, ",{}", decimals(value, 3));
-        }
-        row
-    }
 }
 
 /// The first bucket with at least `floor(percent / 100 * total)` samples up to its end.
@@ -294,14 +278,6 @@ mod tests {
             "GET_NODE count = 1001  p25 = [0.2,0.3]ms  p50 = [0.4,0.5]ms  p75 = [0.7,0.8]ms  \
              p95 = [0.9,1]ms  p99 = [0.9,1]ms  max = 15000ms  mean = 15.485ms  p99.9 = 1ms  \
              p99.99 = 15000ms"
-        );
-        assert_eq!(
-            summary.csv_row(),
-            "GET_NODE,1001,0.2,0.3,0.4,0.5,0.7,0.8,0.9,1,0.9,1,15000,15.485,1,15000"
-        );
-        assert_eq!(
-            summary.csv_row().split(',').count(),
-            LatencySummary::CSV_HEADER.split(',').count()
         );
     }
 

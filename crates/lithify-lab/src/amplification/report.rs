@@ -1,6 +1,6 @@
 //! Predicted beside measured amplification: tables for people, CSV.
 
-use std::fmt::Write as _;
+use lithify_report::csv::Columns;
 
 use super::formulas::{
     FILL_RANDOM, Step, btree_rows_per_page_write, btree_space, btree_write, leveled_absent,
@@ -283,58 +283,42 @@ pub(crate) fn read_table(rows: &[Row<'_>]) -> Grid {
     Grid::new(&columns, lines)
 }
 
+/// What a query costs, with the end of its columns' names.
+const QUERY_FIGURES: [(&str, fn(&QueryCost) -> Option<f64>); 3] = [
+    ("reads", |cost| cost.device_reads),
+    ("bytes", |cost| Some(cost.device_bytes as f64)),
+    ("cpu_us", |cost| Some(cost.cpu_us as f64)),
+];
+
 /// One line per cell, nothing rounded.
 pub fn csv(record: &AmplificationRecord) -> String {
-    let mut text = "workload,engine,changes,user_bytes,live_bytes,w_predicted,w_practice,\
-        w_amp_flush,w_amp_wal,w_amp_process,w_amp_dev,s_predicted,s_amp,s_amp_peak"
-        .to_owned();
+    let mut columns = Columns::new()
+        .with("workload", |row: &Row<'_>| row.result.spec.workload.name())
+        .with("engine", |row| row.result.spec.engine.name().to_owned())
+        .with("changes", |row| row.result.changes)
+        .with("user_bytes", |row| row.result.user_bytes)
+        .with("live_bytes", |row| row.result.live_bytes)
+        .with("w_predicted", |row| row.predicted.write)
+        .with("w_practice", |row| row.predicted.write_in_practice)
+        .with("w_amp_flush", |row| row.measured.write_tables)
+        .with("w_amp_wal", |row| row.measured.write_with_log)
+        .with("w_amp_process", |row| row.measured.write_process)
+        .with("w_amp_dev", |row| row.measured.write_device)
+        .with("s_predicted", |row| row.predicted.space)
+        .with("s_amp", |row| row.measured.space_settled)
+        .with("s_amp_peak", |row| row.measured.space_peak);
     for kind in QueryKind::ALL {
-        for state in ["cold", "warm"] {
-            let kind = kind.name();
-            let _ =
-                write!(text, ",{kind}_{state}_reads,{kind}_{state}_bytes,{kind}_{state}_cpu_us");
-        }
-    }
-    text.push('\n');
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    for row in record.cells.iter().filter_map(Row::of) {
-        let (predicted, measured, result) = (&row.predicted, &row.measured, row.result);
-        let _ = write!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-            result.spec.workload.name(),
-            result.spec.engine.name(),
-            result.changes,
-            result.user_bytes,
-            result.live_bytes,
-            predicted.write,
-            number(predicted.write_in_practice),
-            number(measured.write_tables),
-            number(measured.write_with_log),
-            measured.write_process,
-            number(measured.write_device),
-            predicted.space,
-            measured.space_settled,
-            measured.space_peak
-        );
-        for kind in QueryKind::ALL {
-            for cold in [true, false] {
-                let of = |value: fn(&QueryCost) -> Option<f64>| {
-                    let cost = row.query(kind, cold);
-                    number(cost.and_then(|cost| Some(value(cost)? / cost.queries as f64)))
-                };
-                let _ = write!(
-                    text,
-                    ",{},{},{}",
-                    of(|cost| cost.device_reads),
-                    of(|cost| Some(cost.device_bytes as f64)),
-                    of(|cost| Some(cost.cpu_us as f64))
-                );
+        for (state, is_cold) in [("cold", true), ("warm", false)] {
+            for (name, figure) in QUERY_FIGURES {
+                columns = columns.with(format!("{}_{state}_{name}", kind.name()), move |row| {
+                    let cost = row.query(kind, is_cold)?;
+                    Some(figure(cost)? / cost.queries as f64)
+                });
             }
         }
-        text.push('\n');
     }
-    text
+    let rows: Vec<Row<'_>> = record.cells.iter().filter_map(Row::of).collect();
+    columns.csv(&rows)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lithify_report::csv::Columns;
 use serde_json::json;
 
 use super::{Comparison, Line};
@@ -124,52 +125,33 @@ pub fn grid(comparison: &Comparison) -> Grid {
 
 /// One line per figure, nothing rounded.
 pub fn csv(comparison: &Comparison) -> String {
-    let mut text = "test,figure,subject,first,first_min,first_max,first_repeats,second,second_min,\
-        second_max,second_repeats,scale,ratio,difference,interval_low,interval_high,p,could_have_shown,\
-        repeats_to_decide,verdict\n"
-        .to_owned();
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    for line in &comparison.lines {
-        let (first, second, judged) = (&line.first, &line.second, &line.judged);
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-            quoted(&line.test),
-            quoted(&line.figure),
-            quoted(&line.subject),
-            first.median,
-            first.min,
-            first.max,
-            first.count,
-            second.median,
-            second.min,
-            second.max,
-            second.count,
-            scale_name(judged.scale),
-            number(judged.ratio),
-            number(judged.difference),
-            number(judged.interval.map(|i| i.low)),
-            number(judged.interval.map(|i| i.high)),
-            number(judged.p),
-            number(judged.could_have_shown),
-            judged.rounds_to_decide.map_or_else(String::new, |rounds| rounds.to_string()),
-            words(line.outcome()),
-        );
-    }
-    text
+    Columns::new()
+        .with("test", |line: &Line| line.test.clone())
+        .with("figure", |line| line.figure.clone())
+        .with("subject", |line| line.subject.clone())
+        .with("first", |line| line.first.median)
+        .with("first_min", |line| line.first.min)
+        .with("first_max", |line| line.first.max)
+        .with("first_repeats", |line| line.first.count)
+        .with("second", |line| line.second.median)
+        .with("second_min", |line| line.second.min)
+        .with("second_max", |line| line.second.max)
+        .with("second_repeats", |line| line.second.count)
+        .with("scale", |line| scale_name(line.judged.scale))
+        .with("ratio", |line| line.judged.ratio)
+        .with("difference", |line| line.judged.difference)
+        .with("interval_low", |line| line.judged.interval.map(|interval| interval.low))
+        .with("interval_high", |line| line.judged.interval.map(|interval| interval.high))
+        .with("p", |line| line.judged.p)
+        .with("could_have_shown", |line| line.judged.could_have_shown)
+        .with("repeats_to_decide", |line| line.judged.rounds_to_decide)
+        .with("verdict", |line| words(line.outcome()))
+        .csv(&comparison.lines)
 }
 
 /// What interval and `could_have_shown` are of.
 fn scale_name(scale: Scale) -> &'static str {
     if scale.is_difference() { "difference" } else { "ratio" }
-}
-
-/// Names of figures have commas in them.
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 /// Everything, for programs.

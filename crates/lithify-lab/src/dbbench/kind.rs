@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::plan::{DbPlan, DbRecord, shortened};
 use super::spec::{DbCell, DbJob, Role, SCHEMA};
-use super::{measure, page, report};
+use super::{csv, measure, page};
 use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::comparison::results::ResultSet;
@@ -46,7 +46,7 @@ impl Kind for DbBench {
     }
 
     fn csv(record: &DbRecord) -> Option<String> {
-        Some(report::csv(record))
+        Some(csv::csv(record))
     }
 
     fn report(record: &DbRecord) -> Report {
@@ -70,7 +70,7 @@ impl Kind for DbBench {
     }
 
     fn more_files(record: &DbRecord) -> Vec<ReportFile> {
-        vec![(format!("{}.tsv", record.plan.name), report::tsv(record))]
+        vec![(format!("{}.tsv", record.plan.name), csv::tsv(record))]
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod clients;
 pub mod compared;
+pub mod csv;
 pub mod figures;
 pub mod floors;
 pub mod histogram;

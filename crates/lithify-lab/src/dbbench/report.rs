@@ -1,19 +1,14 @@
-//! The reports: result lines, the table of ratios, and the same figures for machines.
-//!
-//! Result lines and interval reports have the form of the original. The tab-separated report has
-//! its columns too, in its order, from counters and not from text; what an engine does not count
-//! is `NA`. Columns that it lacks follow.
+//! The reports: result lines and interval reports in the form of the original, the table of ratios.
 
 use std::fmt::Write as _;
 
-use super::figures::{METRICS, Measured, Metric, measured, metric};
+use super::figures::{METRICS, Measured, Metric, measured};
 use super::judged::Judgements;
+use super::oracle;
 use super::plan::{DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
-use super::{oracle, trees};
+use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
-use crate::adapter::settings::DurabilityMode;
-use crate::adapter::{EngineName, EngineStatistics};
 use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
 use crate::report::figures::figure;
@@ -23,7 +18,6 @@ use crate::run::store::ReportFile;
 use lithify_report::{Cell, Column, Table};
 
 const MIB: f64 = (1 << 20) as f64;
-const GIB: f64 = (1 << 30) as f64;
 
 /// The result line of a step with clients, as the original prints it.
 pub fn result_line(step: &StepResult) -> String {
@@ -358,161 +352,4 @@ pub(crate) fn checks(record: &DbRecord) -> Vec<String> {
     }
     lines.extend(record.problems().into_iter().map(|problem| format!("WRONG: {problem}")));
     lines
-}
-
-/// Every figure of every step of every run: one line each.
-pub fn csv(record: &DbRecord) -> String {
-    let mut text = "cell,role,engine,codecs,repeat,step,benchmark,operations,found,elapsed_s,\
-        ingested_bytes,found_expected,sum,foreign_cpu_us"
-        .to_owned();
-    for metric in &METRICS {
-        let _ = write!(text, ",{}", metric.column());
-    }
-    text.push_str(",levels_before,levels_settled\n");
-    for result in record.results() {
-        for (index, measured) in measured(result, record.driver()).enumerate() {
-            let step = measured.step;
-            let sum = step.checkpoints.iter().filter_map(|list| list.last());
-            let sum = sum.fold(0u64, |sum, checkpoint| sum.wrapping_add(checkpoint.sum));
-            let _ = write!(
-                text,
-                "{},{},{},{},{},{},{},{},{},{:.6},{},{},{sum:016x},{}",
-                result.cell.id,
-                role(result.cell.role),
-                result.cell.spec.engine,
-                codecs(result),
-                result.cell.repeat,
-                index + 1,
-                step.spec,
-                step.operations,
-                step.found,
-                step.elapsed_s,
-                step.ingested_bytes,
-                step.found_expected.map_or_else(String::new, |found| found.to_string()),
-                step.usage.foreign_cpu_us,
-            );
-            for metric in &METRICS {
-                let value = (metric.value)(&measured);
-                let _ = match value {
-                    Some(value) => write!(text, ",{value:.6}"),
-                    None => write!(text, ","),
-                };
-            }
-            let trees = [&step.statistics_before, &step.statistics_settled];
-            let [before, settled] = trees.map(trees::levels);
-            let _ = writeln!(text, ",\"{before}\",\"{settled}\"");
-        }
-    }
-    text
-}
-
-/// The ladder without commas; nothing for the driver, which stores nothing.
-fn codecs(result: &DbResult) -> String {
-    match result.cell.role {
-        Role::Driver => String::new(),
-        Role::Measure | Role::Control => result.cell.spec.settings.ladder().file_name(),
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Driver => "driver",
-        Role::Measure => "measure",
-        Role::Control => "control",
-    }
-}
-
-/// The columns of the original's script, in its order.
-const CLASSIC_COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc_wsecs\t\
-    c_csecs\tb_rgb\tb_wgb\tusec_op\tp50\tp99\tp99.9\tp99.99\tpmax\tuptime\tstall%\tNstall\tu_cpu\t\
-    s_cpu\trss\ttest\tdate\tversion\tjob_id\tgithash";
-/// Columns that it lacks.
-const MORE_COLUMNS: &str = "w_amp_flush\tw_amp_wal\tw_amp_dev\tr_amp_dev\tspace_amp\tcpu_us_op\t\
-    worst1s\tcv1s\tobs_stall%\tobs_Nstall\tlongest_gap_ms";
-
-/// The report of the original's script, one line per step, tab-separated.
-pub fn tsv(record: &DbRecord) -> String {
-    let mut text = format!("{CLASSIC_COLUMNS}\t{MORE_COLUMNS}\n");
-    for result in record.results().filter(|result| result.cell.role != Role::Driver) {
-        for measured in measured(result, record.driver()) {
-            let _ = writeln!(text, "{}", tsv_line(result, &measured).join("\t"));
-        }
-    }
-    text
-}
-
-fn grown(step: &StepResult, figure: impl Fn(&EngineStatistics) -> u64) -> f64 {
-    figure(&step.statistics_settled) as f64 - figure(&step.statistics_before) as f64
-}
-
-fn written(step: &StepResult, causes: &[&str]) -> f64 {
-    grown(step, |statistics| {
-        let of = |cause: &&str| statistics.written_bytes_by_cause.get(*cause).copied();
-        causes.iter().filter_map(of).sum()
-    })
-}
-
-fn tsv_line(result: &DbResult, measured: &Measured<'_>) -> Vec<String> {
-    let step = measured.step;
-    let spec = &result.cell.spec;
-    let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |v| format!("{v:.3}"));
-    let ingested = step.ingested_bytes as f64;
-    let amplification =
-        |bytes: f64| number((ingested > 0.0 && bytes > 0.0).then(|| bytes / ingested));
-    let flush = written(step, &["flush"]);
-    let tables = written(step, &["flush", "compaction"]);
-    // An engine that writes a log and does not say how much has no figure of it.
-    let is_logged = spec.settings.durability != DurabilityMode::None;
-    let says = step.statistics_settled.written_bytes_by_cause.contains_key("wal");
-    let log = if is_logged && !says { f64::NAN } else { written(step, &["wal"]) };
-    let settle_s = step.settle.as_ref().map_or(0.0, |settle| settle.seconds);
-    let uptime_s = step.usage.seconds + settle_s;
-    let job_cpu_us = grown(step, |s| s.levels.iter().map(|level| level.compaction_cpu_us).sum());
-    let metric = |name: &str| metric(name).and_then(|metric| (metric.value)(measured));
-    let distribution = &step.latency.distribution;
-    let percentile = |percent| format!("{:.2}", distribution.percentile_us(percent));
-    let stalls = &step.throughput;
-    let database = spec.num as f64 * spec.entry_bytes() as f64;
-    vec![
-        format!("{:.0}", step.rate()),
-        format!("{:.1}", step.bytes as f64 / MIB / step.elapsed_s.max(1e-9)),
-        format!("{:.2}GB", step.statistics_settled.live_bytes as f64 / GIB),
-        "NA".to_owned(),
-        format!("{:.3}", tables / GIB),
-        // The original adds the flushes a second time.
-        amplification(tables + flush),
-        format!("{:.1}", tables / MIB / uptime_s.max(1e-9)),
-        "NA".to_owned(),
-        format!("{:.3}", job_cpu_us / 1e6),
-        "NA".to_owned(),
-        "NA".to_owned(),
-        format!("{:.3}", step.client_seconds * 1e6 / step.operations.max(1) as f64),
-        percentile(50.0),
-        percentile(99.0),
-        percentile(99.9),
-        percentile(99.99),
-        distribution.max_us.to_string(),
-        format!("{uptime_s:.1}"),
-        number(metric("slowed share")),
-        "NA".to_owned(),
-        format!("{:.6}", step.usage.process_cpu.user_us as f64 / 1e9),
-        format!("{:.6}", step.usage.process_cpu.system_us as f64 / 1e9),
-        format!("{:.3}", step.usage.memory.resident_max_bytes as f64 / GIB),
-        format!("{}.t{}", step.spec, spec.threads),
-        result.started_unix_s.to_string(),
-        result.engine_name.clone(),
-        result.cell.id.clone(),
-        spec.build.chars().take(10).collect(),
-        amplification(tables),
-        amplification(tables + log),
-        number(measured.device_written_per_byte()),
-        number(measured.device_read_per_operation()),
-        format!("{:.3}", step.statistics_settled.live_bytes as f64 / database.max(1.0)),
-        number(measured.cpu_us_per_operation()),
-        number(step.worst_second()),
-        number(step.variation()),
-        number(metric("gap share")),
-        stalls.as_ref().map_or_else(|| "NA".to_owned(), |seen| seen.gap_runs.to_string()),
-        number(metric("longest gap")),
-    ]
 }

@@ -66,31 +66,6 @@ pub struct IntervalSample {
     pub max_us: f64,
 }
 
-impl IntervalSample {
-    /// The columns of [`IntervalSample::csv_row`].
-    pub const CSV_HEADER: &str = "threadID,timestamp,op,totalops,totalerrors,ops,sampleDuration,\
-        sampleOps,mean_us,min_us,p25_us,p50_us,p75_us,p90_us,p95_us,p99_us,max_us";
-
-    /// One line of comma-separated values.
-    pub fn csv_row(&self) -> String {
-        let [p25, p50, p75, p90, p95, p99] = self.percentiles_us;
-        format!(
-            "{},{},{},{},{},{},{},{},{:.3},{},{p25},{p50},{p75},{p90},{p95},{p99},{}",
-            self.requester,
-            self.at_ms,
-            self.op,
-            self.requests_done,
-            self.failures,
-            self.samples,
-            self.interval_ms,
-            self.samples,
-            self.mean_us,
-            self.min_us,
-            self.max_us
-        )
-    }
-}
-
 /// Hears how a phase goes on. Called from the phase's coordinating thread, except
 /// [`Progress::interval`], which requesters call.
 pub trait Progress: Sync {
@@ -315,27 +290,5 @@ mod tests {
         late.merge(&completions(&[390]));
         assert_eq!(late.longest_gap_ns(), 390_000_000, "before the first one");
         assert_eq!(completions(&[10, 20, 95]).longest_gap_ns(), 10_000_000);
-    }
-
-    #[test]
-    fn csv_columns() {
-        let sample = IntervalSample {
-            requester: 1,
-            at_ms: 10_000,
-            op: "GET_NODE".to_owned(),
-            requests_done: 5,
-            failures: 0,
-            interval_ms: 10_000,
-            samples: 4,
-            mean_us: 1.5,
-            min_us: 1.0,
-            percentiles_us: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-            max_us: 7.0,
-        };
-        assert_eq!(sample.csv_row(), "1,10000,GET_NODE,5,0,4,10000,4,1.500,1,1,2,3,4,5,6,7");
-        assert_eq!(
-            sample.csv_row().split(',').count(),
-            IntervalSample::CSV_HEADER.split(',').count()
-        );
     }
 }

@@ -1,17 +1,18 @@
 //! The figures as comma-separated values, nothing rounded away: one line per cell and test, and one
 //! per cell, test and level.
 
-use std::fmt::Write as _;
+use lithify_report::csv::{Columns, Fixed};
 
 use super::LoopRecord;
 use super::figures::{BESIDE, Figures, column_value, jobs as jobs_of};
-use super::jobs::LevelRole;
+use super::jobs::{LevelJobs, LevelRole};
 use super::plan::cell_id;
-use crate::adapter::EngineName;
+use crate::adapter::{EngineName, LevelStatistics};
 use crate::dbbench::figures::Measured;
 use crate::dbbench::oracle;
 use crate::dbbench::spec::DbResult;
 use crate::experiment::loops::LoopColumn;
+use crate::keyvalue::benchmark::Benchmark;
 
 /// The columns of the report that follow the published ones.
 const MORE: [LoopColumn; 5] = [
@@ -22,21 +23,40 @@ const MORE: [LoopColumn; 5] = [
     LoopColumn::JobDeeper,
 ];
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| format!("{value:.6}"))
+/// A test of a cell.
+struct TestRow<'a> {
+    engine: &'a EngineName,
+    arm: &'a str,
+    result: &'a DbResult,
+    test: Benchmark,
+    measured: Measured<'a>,
 }
 
-/// Every measured cell with its engine and arm; void ones too.
-fn cells(record: &LoopRecord) -> Vec<(&EngineName, &str, &DbResult)> {
-    let mut cells = Vec::new();
+/// A level of a cell, after a test.
+struct LevelRow<'a> {
+    test: &'a TestRow<'a>,
+    level: &'a LevelStatistics,
+    role: Option<LevelRole>,
+    work: LevelJobs,
+}
+
+/// Every test of every measured cell; void ones too.
+fn tests(record: &LoopRecord) -> Vec<TestRow<'_>> {
+    let figures = Figures::of(record);
+    let mut rows = Vec::new();
     for result in record.run.cells.iter().filter_map(|cell| cell.result.as_ref()) {
-        for (engine, arm) in arms(record) {
-            if cell_id(engine, arm, result.cell.repeat) == result.cell.id {
-                cells.push((engine, arm, result));
-            }
+        let (id, repeat) = (&result.cell.id, result.cell.repeat);
+        for (engine, arm) in
+            arms(record).filter(|(engine, arm)| cell_id(engine, arm, repeat) == *id)
+        {
+            let of_test = |test: &Benchmark| {
+                let measured = figures.test(result, *test)?;
+                Some(TestRow { engine, arm, result, test: *test, measured })
+            };
+            rows.extend(record.plan.experiment.workload.tests.iter().filter_map(of_test));
         }
     }
-    cells
+    rows
 }
 
 fn arms(record: &LoopRecord) -> impl Iterator<Item = (&EngineName, &str)> {
@@ -46,75 +66,57 @@ fn arms(record: &LoopRecord) -> impl Iterator<Item = (&EngineName, &str)> {
 
 /// One line per cell and test.
 pub fn figures(record: &LoopRecord) -> String {
-    let mut text = "experiment,scale,engine,arm,repeat,test,valid,operations,seconds".to_owned();
+    let fixed = |value: f64| Fixed(value, 6);
+    let mut columns = Columns::new()
+        .with("experiment", |_: &TestRow<'_>| record.plan.experiment.name.clone())
+        .with("scale", |_| record.plan.scale.clone())
+        .with("engine", |row| row.engine.to_string())
+        .with("arm", |row| row.arm.to_owned())
+        .with("repeat", |row| row.result.cell.repeat)
+        .with("test", |row| row.test.to_string())
+        .with("valid", |row| oracle::faults(row.result).is_empty())
+        .with("operations", |row| row.measured.step.operations)
+        .with("seconds", |row| Fixed(row.measured.step.elapsed_s, 6));
     for column in LoopColumn::TABLE.iter().chain(&MORE) {
-        let _ = write!(text, ",{}", column.name().replace(' ', "_"));
+        let value = move |row: &TestRow<'_>| column_value(&row.measured, *column).map(fixed);
+        columns = columns.with(column.name().replace(' ', "_"), value);
     }
-    for (name, _) in BESIDE {
-        let _ = write!(text, ",{}", name.replace(' ', "_"));
+    for (name, value) in BESIDE {
+        columns = columns.with(name.replace(' ', "_"), move |row| value(&row.measured).map(fixed));
     }
-    text.push_str(",foreign_cpu_us\n");
-    let figures = Figures::of(record);
-    for (engine, arm, result) in cells(record) {
-        let valid = oracle::faults(result).is_empty();
-        for test in &record.plan.experiment.workload.tests {
-            let Some(Measured { step, driver }) = figures.test(result, *test) else { continue };
-            let _ = write!(
-                text,
-                "{},{},{engine},{arm},{},{test},{valid},{},{:.6}",
-                record.plan.experiment.name,
-                record.plan.scale,
-                result.cell.repeat,
-                step.operations,
-                step.elapsed_s,
-            );
-            let measured = Measured { step, driver };
-            for column in LoopColumn::TABLE.iter().chain(&MORE) {
-                let _ = write!(text, ",{}", number(column_value(&measured, *column)));
-            }
-            for (_, value) in BESIDE {
-                let _ = write!(text, ",{}", number(value(&measured)));
-            }
-            let _ = writeln!(text, ",{}", step.usage.foreign_cpu_us);
-        }
-    }
-    text
+    columns.with("foreign_cpu_us", |row| row.measured.step.usage.foreign_cpu_us).csv(&tests(record))
 }
 
 /// One line per cell, test and level that jobs wrote into, or that has files when the clients end.
 pub fn jobs(record: &LoopRecord) -> String {
-    let mut text =
-        "engine,arm,repeat,test,level,role,codec,files,stored_bytes,jobs,wall_us,cpu_us,\
-        read_bytes,written_bytes\n"
-            .to_owned();
-    let figures = Figures::of(record);
-    for (engine, arm, result) in cells(record) {
-        for test in &record.plan.experiment.workload.tests {
-            let Some(Measured { step, .. }) = figures.test(result, *test) else { continue };
-            let jobs = jobs_of(step);
-            for level in &step.statistics.levels {
-                let of_level = jobs.levels.get(&level.level);
-                if of_level.is_none() && level.files == 0 {
-                    continue;
-                }
-                let work = of_level.copied().unwrap_or_default();
-                let _ = writeln!(
-                    text,
-                    "{engine},{arm},{},{test},{},{},\"{}\",{},{},{},{},{},{},{}",
-                    result.cell.repeat,
-                    level.level,
-                    jobs.role(level.level).map_or("", LevelRole::name),
-                    level.codec,
-                    level.files,
-                    level.stored_bytes,
-                    work.jobs,
-                    work.wall_us,
-                    work.cpu_us,
-                    work.read_bytes,
-                    work.written_bytes,
-                );
-            }
-        }
-    }
-    text
+    let tests = tests(record);
+    let rows: Vec<LevelRow<'_>> = tests.iter().flat_map(levels).collect();
+    Columns::new()
+        .with("engine", |row: &LevelRow<'_>| row.test.engine.to_string())
+        .with("arm", |row| row.test.arm.to_owned())
+        .with("repeat", |row| row.test.result.cell.repeat)
+        .with("test", |row| row.test.test.to_string())
+        .with("level", |row| row.level.level)
+        .with("role", |row| row.role.map(LevelRole::name))
+        .with("codec", |row| row.level.codec.clone())
+        .with("files", |row| row.level.files)
+        .with("stored_bytes", |row| row.level.stored_bytes)
+        .with("jobs", |row| row.work.jobs)
+        .with("wall_us", |row| row.work.wall_us)
+        .with("cpu_us", |row| row.work.cpu_us)
+        .with("read_bytes", |row| row.work.read_bytes)
+        .with("written_bytes", |row| row.work.written_bytes)
+        .csv(&rows)
+}
+
+fn levels<'a>(test: &'a TestRow<'a>) -> Vec<LevelRow<'a>> {
+    let step = test.measured.step;
+    let jobs = jobs_of(step);
+    let row = |level: &'a LevelStatistics| {
+        let work = jobs.levels.get(&level.level).copied();
+        let shown = work.is_some() || level.files > 0;
+        let (role, work) = (jobs.role(level.level), work.unwrap_or_default());
+        shown.then_some(LevelRow { test, level, role, work })
+    };
+    step.statistics.levels.iter().filter_map(row).collect()
 }

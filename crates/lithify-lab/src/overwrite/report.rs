@@ -1,7 +1,6 @@
 //! The report of a run: figures with names and units, a line of throughput over time, CSV.
 
-use std::fmt::Write as _;
-
+use lithify_report::csv::Columns;
 use serde_json::Value;
 
 use super::{OverwriteResult, OverwriteSpec};
@@ -14,26 +13,23 @@ const MIB: f64 = (1 << 20) as f64;
 
 /// One line per second.
 pub fn csv(result: &OverwriteResult) -> String {
-    let mut text = "second,writes,live_bytes,wal_bytes,pending_compaction_bytes,level0_files,\
-        directory_bytes,resident_bytes\n"
-        .to_owned();
-    let seconds = result.throughput.per_second.len().max(result.samples.len());
-    for second in 0..seconds {
-        let writes = result.throughput.per_second.get(second).copied().unwrap_or(0);
-        let sample = result.samples.get(second).cloned().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{},{writes},{},{},{},{},{},{}",
-            second + 1,
-            sample.live_bytes,
-            sample.wal_bytes,
-            sample.pending_compaction_bytes,
-            sample.level0_files,
-            sample.directory.allocated_bytes,
-            sample.resident_bytes
-        );
-    }
-    text
+    let per_second = &result.throughput.per_second;
+    let row = |second: usize| {
+        let writes = per_second.get(second).copied().unwrap_or(0);
+        (second + 1, writes, result.samples.get(second).cloned().unwrap_or_default())
+    };
+    let seconds = per_second.len().max(result.samples.len());
+    let rows: Vec<(usize, u64, Sample)> = (0..seconds).map(row).collect();
+    Columns::new()
+        .with("second", |(second, _, _): &(usize, u64, Sample)| *second)
+        .with("writes", |(_, writes, _)| *writes)
+        .with("live_bytes", |(_, _, sample)| sample.live_bytes)
+        .with("wal_bytes", |(_, _, sample)| sample.wal_bytes)
+        .with("pending_compaction_bytes", |(_, _, sample)| sample.pending_compaction_bytes)
+        .with("level0_files", |(_, _, sample)| sample.level0_files)
+        .with("directory_bytes", |(_, _, sample)| sample.directory.allocated_bytes)
+        .with("resident_bytes", |(_, _, sample)| sample.resident_bytes)
+        .csv(&rows)
 }
 
 /// Names and values.

@@ -1,6 +1,6 @@
 //! The tables: writes and sizes, what dropping cost, and the published ratios beside ours.
 
-use std::fmt::Write as _;
+use lithify_report::csv::Columns;
 
 use super::store::Layout;
 use super::{PagesCell, PagesFigures, PagesRecord};
@@ -191,20 +191,13 @@ pub(crate) fn published(record: &PagesRecord) -> Grid {
 
 /// One line per cell, nothing rounded.
 pub fn csv(record: &PagesRecord) -> String {
-    let mut text = String::from("file_system,pages,round");
-    columns().for_each(|(name, _)| {
-        let name: String = name.replace(", ", "_").replace([' ', '/'], "_");
-        let _ = write!(text, ",{name}");
-    });
-    text.push_str(",failure\n");
-    for cell in &record.cells {
-        let _ = write!(text, "{},{},{}", cell.file_system, cell.layout, cell.repeat);
-        for (_, of) in columns() {
-            let value = cell.figures.as_ref().and_then(of);
-            let _ = write!(text, ",{}", value.map_or(String::new(), |value| value.to_string()));
-        }
-        let failure = cell.failure.as_deref().unwrap_or_default().replace(['"', '\n'], " ");
-        let _ = writeln!(text, ",\"{failure}\"");
+    let mut csv = Columns::new()
+        .with("file_system", |cell: &PagesCell| cell.file_system.to_string())
+        .with("pages", |cell| cell.layout.to_string())
+        .with("round", |cell| cell.repeat);
+    for (name, of) in columns() {
+        let name = name.replace(", ", "_").replace([' ', '/'], "_");
+        csv = csv.with(name, move |cell| cell.figures.as_ref().and_then(of));
     }
-    text
+    csv.with("failure", |cell| cell.failure.clone()).csv(&record.cells)
 }

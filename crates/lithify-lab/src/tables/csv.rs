@@ -1,66 +1,62 @@
 //! The figures as comma-separated values, nothing rounded away: one line per cell.
 
-use std::fmt::Write as _;
+use lithify_report::csv::{Columns, Fixed};
 
 use super::figures::{column_value, mode_device_kb, mode_log_bytes, mode_pages, mode_process_kb};
 use super::plan::TablePlan;
+use super::spec::{ModeUsage, TableOutcome};
 use crate::experiment::tables::{TableColumn, UpdateMode};
 use crate::run::cells::Run;
 
+/// What a mode of updates cost, with the end of its columns' names.
+const MODE_FIGURES: [(&str, fn(&ModeUsage) -> Option<f64>); 4] = [
+    ("w_proc", mode_process_kb),
+    ("w_dev", mode_device_kb),
+    ("pages", mode_pages),
+    ("log_bytes", mode_log_bytes),
+];
+
 /// One line per measured cell; void ones too.
 pub fn render(run: &Run<TablePlan>) -> String {
-    let mut text = "experiment,scale,table,engine,arm,codec,block_kib,repeat,valid,rows,\
-        logical_bytes,generate_s"
-        .to_owned();
-    // Writing to a String cannot fail.
+    let outcomes: Vec<&TableOutcome> =
+        run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()).collect();
+    columns(run).csv(&outcomes)
+}
+
+fn columns(run: &Run<TablePlan>) -> Columns<'_, &TableOutcome> {
+    let mut columns = Columns::new()
+        .with("experiment", |_: &&TableOutcome| run.plan.experiment.name.clone())
+        .with("scale", |_| run.plan.scale.clone())
+        .with("table", |row| row.cell.table.to_string())
+        .with("engine", |row| row.cell.engine.to_string())
+        .with("arm", |row| row.cell.arm.clone())
+        .with("codec", |row| row.cell.settings.codec_bottom.to_string())
+        .with("block_kib", |row| row.cell.settings.block_bytes >> 10)
+        .with("repeat", |row| row.cell.repeat)
+        .with("valid", |row| row.faults.is_empty())
+        .with("rows", |row| row.rows)
+        .with("logical_bytes", |row| row.logical_bytes)
+        .with("generate_s", |row| Fixed(row.generate_seconds, 6));
     for column in TableColumn::ALL {
-        let _ = write!(text, ",{column}");
+        let value =
+            move |row: &&TableOutcome| column_value(row, column).map(|value| Fixed(value, 6));
+        columns = columns.with(column.to_string(), value);
     }
     for mode in UpdateMode::ALL {
-        let name = mode.name();
-        let _ = write!(text, ",{name}_w_proc,{name}_w_dev,{name}_pages,{name}_log_bytes");
-    }
-    text.push_str(
-        ",load_rest_s,update_rest_s,scan_rows,scan_checksum,foreign_percent,codec_in_force\n",
-    );
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
-    for outcome in run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()) {
-        let cell = &outcome.cell;
-        let _ = write!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{:.6}",
-            run.plan.experiment.name,
-            run.plan.scale,
-            cell.table,
-            cell.engine,
-            cell.arm,
-            cell.settings.codec_bottom,
-            cell.settings.block_bytes >> 10,
-            cell.repeat,
-            outcome.faults.is_empty(),
-            outcome.rows,
-            outcome.logical_bytes,
-            outcome.generate_seconds,
-        );
-        for column in TableColumn::ALL {
-            let _ = write!(text, ",{}", number(column_value(outcome, column)));
+        for (name, figure) in MODE_FIGURES {
+            columns = columns.with(format!("{}_{name}", mode.name()), move |row| {
+                let usage = row.modes.iter().find(|usage| usage.mode == mode);
+                usage.and_then(figure).map(|value| Fixed(value, 6))
+            });
         }
-        for mode in UpdateMode::ALL {
-            let usage = outcome.modes.iter().find(|usage| usage.mode == mode);
-            for value in [mode_process_kb, mode_device_kb, mode_pages, mode_log_bytes] {
-                let _ = write!(text, ",{}", number(usage.and_then(value)));
-            }
-        }
-        let _ = writeln!(
-            text,
-            ",{:.6},{},{},{:016x},{:.3},{}",
-            outcome.load.maintenance.seconds,
-            number(outcome.update.as_ref().map(|update| update.maintenance.seconds)),
-            outcome.scan_rows,
-            outcome.scan_checksum,
-            outcome.foreign_percent,
-            outcome.codec_in_force.as_deref().unwrap_or(""),
-        );
     }
-    text
+    columns
+        .with("load_rest_s", |row| Fixed(row.load.maintenance.seconds, 6))
+        .with("update_rest_s", |row| {
+            row.update.as_ref().map(|update| Fixed(update.maintenance.seconds, 6))
+        })
+        .with("scan_rows", |row| row.scan_rows)
+        .with("scan_checksum", |row| format!("{:016x}", row.scan_checksum))
+        .with("foreign_percent", |row| Fixed(row.foreign_percent, 3))
+        .with("codec_in_force", |row| row.codec_in_force.clone())
 }

@@ -15,7 +15,7 @@ use lithify_lab::dbbench::spec::{
     DEFAULT_BATCH_SIZE, DbCell, DbResult, DbSpec, Role, SCHEMA, StepResult,
 };
 use lithify_lab::dbbench::step::StepSpec;
-use lithify_lab::dbbench::{measure, report};
+use lithify_lab::dbbench::{csv, measure, report};
 use lithify_lab::keyvalue::benchmark::Benchmark;
 
 /// `--num=20000 --reads=3000 --writes=4000 --value_size=100 --seed=42 --seek_nexts=10`
@@ -245,12 +245,12 @@ fn the_reports_have_their_columns() {
     ] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
-    let tsv = report::tsv(&record);
+    let tsv = csv::tsv(&record);
     let columns: Vec<usize> = tsv.lines().map(|line| line.split('\t').count()).collect();
     assert_eq!(columns, [39; 17], "the header, two steps of eight runs:\n{tsv}");
     let classic = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc_wsecs\tc_csecs\t";
     assert!(tsv.starts_with(classic), "{tsv}");
-    let csv = report::csv(&record);
+    let csv = csv::csv(&record);
     let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert!(columns.len() == 19 && columns.iter().all(|count| *count == columns[0]), "{csv}");
 
@@ -262,7 +262,7 @@ fn the_reports_have_their_columns() {
     assert!(text.contains("directory settled") && text.contains("live peak"), "{text}");
     let json = serde_json::to_string(&record).expect("to JSON");
     let back: DbRecord = serde_json::from_str(&json).expect("from JSON");
-    assert_eq!(report::csv(&back), csv);
+    assert_eq!(csv::csv(&back), csv);
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn every_repeat_runs_every_ladder_with_every_engine() {
     ] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
-    let csv = report::csv(&record);
+    let csv = csv::csv(&record);
     assert!(csv.contains("\nlithify-lz4+lz4+lz4-r2,measure,lithify,lz4+lz4+lz4,2,1,fillrandom,"));
     assert!(csv.contains("\ndriver,driver,null,,0,1,fillrandom,"), "{csv}");
 }
