@@ -174,7 +174,7 @@ fn an_answer_has_twelve_lines_at_most() {
     let lines: Vec<&str> = text.lines().skip(2).collect();
     assert_eq!(lines.len(), 12, "{text}");
     assert!(text.contains("Not known: why") && text.contains("Next: more repeats"), "{text}");
-    assert!(text.contains("31 more with --full"), "{text}");
+    assert!(text.contains("31 more sentences with --full"), "{text}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn what_cannot_be_compared_is_refused() {
     refused(place.path(), &["compare", &run, &smaller], 2, part);
     let output = bench(place.path(), &["compare", &run, &smaller, "--ignore-settings"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("NOT MEASURED ALIKE: nodes 1000000 and 50000"));
+    assert!(text(&output.stdout).contains("Not measured alike: nodes 1000000 and 50000"));
     let other = result("overwrite-lithify.json.zst").display().to_string();
     refused(place.path(), &["compare", &run, &other], 2, "nothing in common");
     fs::create_dir_all(place.path().join("a")).expect("makes");

@@ -32,10 +32,7 @@ pub fn report(record: &AmplificationRecord) -> Report {
         answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
-        footer: format!(
-            "All figures: {name}.json, {name}.csv, {name}.txt.",
-            name = amplification::NAME
-        ),
+        headline: page.headline(),
         ..head
     }
 }
@@ -90,6 +87,34 @@ impl<'a> Page<'a> {
     /// What cannot be said, and why.
     fn unknown(&self) -> Vec<String> {
         vec!["Each cell ran once: there are directions, and no intervals.".to_owned()]
+    }
+
+    /// Every engine under the first workload that was measured: what the formulas say beside what
+    /// was found.
+    fn headline(&self) -> Option<Table> {
+        let workload = self.rows.first()?.result.spec.workload;
+        let mut columns = vec![("engine", Align::Left)];
+        let names = [
+            "written: formula",
+            "measured",
+            "reads: formula",
+            "measured",
+            "stored: formula",
+            "measured",
+        ];
+        columns.extend(names.map(|name| (name, Align::Right)));
+        let line = |row: &&Row<'_>| {
+            let [predicted, measured] = triples(row);
+            let pairs = predicted.into_iter().zip(measured);
+            let figures = pairs.flat_map(|(said, found)| [said, found].map(figure_or_dash));
+            std::iter::once(row.result.engine_name.clone()).chain(figures).collect()
+        };
+        let lines = self.of(workload).iter().map(line).collect();
+        let title = format!(
+            "Bytes written per byte, reads per cold point query, bytes stored per byte: {}",
+            workload.name()
+        );
+        Some(Table::new(&title, Grid::new(&columns, lines)))
     }
 
     fn workload(&self, workload: Workload) -> Section {

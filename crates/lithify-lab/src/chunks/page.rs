@@ -48,11 +48,8 @@ pub fn report(run: &Run<ChunkPlan>) -> Report {
         answer: Answer { found: page.summary(), unknown: page.unknown(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
-        footer: format!(
-            "All figures: {name}.json, {name}.csv, {name}.txt. Each engine is judged by itself; \
-             absolute figures belong to this machine.",
-            name = plan.name
-        ),
+        footer: "Each engine is judged by itself; absolute figures belong to this machine."
+            .to_owned(),
         ..parts::head(
             &experiment.title,
             &experiment.question,

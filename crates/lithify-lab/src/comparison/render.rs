@@ -1,84 +1,125 @@
-//! A comparison as a table for people, as CSV and as JSON.
+//! A comparison as a report for people, as CSV and as JSON.
 
-use std::fmt::Write as _;
+use std::cmp::Ordering;
 
 use lithify_report::csv::Columns;
+use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Table};
 use serde_json::json;
 
 use super::{Comparison, Line};
 use crate::report::days::ACROSS_DAYS;
 use crate::report::paired::{
-    DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome, ratio_text, repeats_text, shown_text,
+    DIRECTION_ONLY, NOT_SIGNIFICANT, Outcome as Side, ratio_text, repeats_text, shown_text,
 };
 use crate::report::tables::{Align, Grid};
 use crate::statistics::verdicts::Scale;
 
 /// What a figure says of the second run.
-fn words(outcome: Outcome) -> &'static str {
+fn words(outcome: Side) -> &'static str {
     match outcome {
-        Outcome::Better => "second is better",
-        Outcome::Worse => "second is worse",
-        Outcome::NotSignificant | Outcome::DirectionOnly(_) => outcome.word(),
+        Side::Better => "second is better",
+        Side::Worse => "second is worse",
+        Side::NotSignificant | Side::DirectionOnly(_) => outcome.word(),
     }
 }
 
-/// The whole comparison as text.
-pub fn text(comparison: &Comparison) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    for (name, side) in [("first ", 0), ("second", 1)] {
+/// The report: how many figures differ and which, then all of them.
+pub fn report(comparison: &Comparison) -> Report {
+    let conditions = conditions(comparison);
+    let notes = comparison.differences.iter().map(|what| format!("Not measured alike: {what}."));
+    let arms = comparison.arm_differences.iter().map(|what| format!("The arms differ: {what}."));
+    let note = |text| Finding::new(Outcome::Missed, "Differs", text);
+    let answer = Answer {
+        found: vec![counts(comparison)].into_iter().chain(notes.chain(arms).map(note)).collect(),
+        unknown: vec![basis(comparison)],
+        next: Vec::new(),
+    };
+    Report {
+        title: format!("{} against {}", comparison.titles[1], comparison.titles[0]),
+        question: "What did the second run do better or worse than the first?".to_owned(),
+        answer,
+        headline: Some(headline(comparison)),
+        sections: vec![
+            Section::new("What is compared").with(Block::Facts(conditions)),
+            Section::new("All figures").with(Table::new("Second by first", grid(comparison))),
+        ],
+        ..Report::default()
+    }
+}
+
+/// The runs, their engines, and what one of them alone has.
+fn conditions(comparison: &Comparison) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    for (name, side) in [("first", 0), ("second", 1)] {
         let days = match &comparison.days[side][..] {
             [] => String::new(),
             days => format!(" (measured on {})", days.join(", ")),
         };
-        let _ = writeln!(text, "{name}  {}{days}", comparison.titles[side]);
+        facts.push((name.to_owned(), format!("{}{days}", comparison.titles[side])));
     }
     for [first, second] in &comparison.subjects {
         let (one, other) = (&first.engine, &second.engine);
-        let _ = match first.name == second.name {
-            true => writeln!(text, "{}: {one}, then {other}", first.name),
-            false => writeln!(text, "{} ({one}) against {} ({other})", first.name, second.name),
-        };
-    }
-    for difference in &comparison.differences {
-        let _ = writeln!(text, "NOT MEASURED ALIKE: {difference}");
-    }
-    for difference in &comparison.arm_differences {
-        let _ = writeln!(text, "ARMS DIFFER, {difference}");
+        facts.push(match first.name == second.name {
+            true => (first.name.clone(), format!("{one}, then {other}")),
+            false => (first.name.clone(), format!("{one}, against {} ({other})", second.name)),
+        });
     }
     for (name, left) in ["first", "second"].iter().zip(&comparison.unmatched) {
         if !left.is_empty() {
-            let _ = writeln!(text, "in the {name} run alone: {}", left.join(", "));
+            facts.push((format!("in the {name} run alone"), left.join(", ")));
         }
     }
-    let _ = writeln!(
-        text,
-        "\n{}\n{}\n\n{}",
-        counts(comparison),
-        basis(comparison),
-        grid(comparison).text()
-    );
-    text
+    facts
+}
+
+/// What is significant, else what differs most; the farthest from 1 first.
+fn headline(comparison: &Comparison) -> Table {
+    let distance = |line: &Line| line.judged.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let mut lines: Vec<&Line> = comparison.lines.iter().collect();
+    lines.sort_by(|a, b| {
+        let decided = |line: &Line| line.judged.verdict.is_significant();
+        (decided(b), distance(b)).partial_cmp(&(decided(a), distance(a))).unwrap_or(Ordering::Equal)
+    });
+    let columns = [
+        ("test", Align::Left),
+        ("figure", Align::Left),
+        ("of", Align::Left),
+        ("second/first [95 %]", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    let row = |line: &Line| {
+        let ratio = ratio_text(&line.judged);
+        let verdict = words(line.outcome()).to_owned();
+        vec![line.test.clone(), line.figure.clone(), line.subject.clone(), ratio, verdict]
+    };
+    let grid = Grid::new(&columns, lines.into_iter().map(row).collect());
+    Table::new("Significant first, then the farthest from 1", grid).keyed_by(3)
 }
 
 /// How many figures came out how.
-pub fn counts(comparison: &Comparison) -> String {
-    let count = |wanted: fn(Outcome) -> bool| {
+fn counts(comparison: &Comparison) -> Finding {
+    let count = |wanted: fn(Side) -> bool| {
         comparison.lines.iter().filter(|line| wanted(line.outcome())).count()
     };
-    format!(
-        "{} figures: the second is significantly better in {}, worse in {}; {} {NOT_SIGNIFICANT} \
-         (not significant), {} {DIRECTION_ONLY}",
+    let better = count(|outcome| outcome == Side::Better);
+    let worse = count(|outcome| outcome == Side::Worse);
+    let text = format!(
+        "of {} figures the second is significantly better in {better}, worse in {worse}; {} \
+         {NOT_SIGNIFICANT} (not significant), {} {DIRECTION_ONLY}.",
         comparison.lines.len(),
-        count(|outcome| outcome == Outcome::Better),
-        count(|outcome| outcome == Outcome::Worse),
-        count(|outcome| outcome == Outcome::NotSignificant),
-        count(|outcome| matches!(outcome, Outcome::DirectionOnly(_))),
-    )
+        count(|outcome| outcome == Side::NotSignificant),
+        count(|outcome| matches!(outcome, Side::DirectionOnly(_))),
+    );
+    let outcome = match (better, worse) {
+        (0, 0) => Outcome::Undecided,
+        (_, 0) => Outcome::Met,
+        (_, _) => Outcome::Missed,
+    };
+    Finding::new(outcome, "Figures", text)
 }
 
 /// On what the verdicts rest.
-fn basis(comparison: &Comparison) -> String {
+pub(super) fn basis(comparison: &Comparison) -> String {
     if comparison.other_day {
         return format!(
             "The two runs are of different days: directions only. {ACROSS_DAYS}; no repeat and no \
@@ -87,15 +128,15 @@ fn basis(comparison: &Comparison) -> String {
     }
     let controlled = comparison.lines.iter().filter(|line| line.controls.contains(&true)).count();
     format!(
-        "second/first: geometric means, with the 95 % interval of two independent samples. A/A controls in {controlled} \
-         of {} figures. The two runs were not measured in turn: what changed between them is in \
-         every ratio, and no repeat of either knows of it. So no rate of false findings holds.",
+        "The runs were not measured in turn: what changed between them is in every ratio, and no \
+         rate of false findings holds. Intervals are of two independent samples; {controlled} of \
+         {} figures have A/A controls.",
         comparison.lines.len()
     )
 }
 
-/// The table.
-pub fn grid(comparison: &Comparison) -> Grid {
+/// Every figure.
+fn grid(comparison: &Comparison) -> Grid {
     let columns = [
         ("test", Align::Left),
         ("figure", Align::Left),

@@ -58,10 +58,7 @@ pub fn report(record: &DbRecord) -> Report {
             _ => page.side_by_side(),
         }),
         sections: filled(sections),
-        footer: format!(
-            "All figures: {name}.json, {name}.csv, {name}.tsv, {name}.txt.",
-            name = record.plan.name
-        ),
+        footer: String::new(),
     }
 }
 

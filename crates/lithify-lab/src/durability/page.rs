@@ -2,7 +2,7 @@
 
 use crate::durability::report::{commits, loss, losses, promise};
 use crate::durability::{
-    CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, NAME, crash_name,
+    CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, crash_name,
 };
 use crate::html::parts;
 use crate::html::parts::{LatencyRow, claims};
@@ -27,10 +27,7 @@ pub fn report(record: &DurabilityRecord) -> Report {
         answer: Answer { found: page.summary(), ..Answer::default() },
         context: page.kicker(),
         sections: filled(sections),
-        footer: format!(
-            "All figures: {NAME}.json, {NAME}.txt. Rates and latencies belong to this machine and \
-             its device."
-        ),
+        footer: "Rates and latencies belong to this machine and its device.".to_owned(),
         ..head
     }
 }

@@ -118,14 +118,17 @@ pub trait Kind: 'static {
     where
         Self: Sized,
     {
-        let (name, report) = (Self::name(record), Self::report(record));
+        let (name, mut report) = (Self::name(record), Self::report(record));
         let file = |ending: &str, text: String| (format!("{name}.{ending}"), text);
-        let mut files = vec![file("txt", whole_text(&report))];
-        files.extend(Self::csv(record).map(|text| file("csv", text)));
-        files.extend(Self::more_files(record));
-        files.push(file("json", json::<Self>(&Self::kept(record))?));
-        files.push(file("html", page::render(&report)));
-        Ok(files)
+        let mut figures: Vec<ReportFile> =
+            Self::csv(record).map(|text| file("csv", text)).into_iter().collect();
+        figures.extend(Self::more_files(record));
+        figures.push(file("json", json::<Self>(&Self::kept(record))?));
+        let names: Vec<&str> = figures.iter().map(|(name, _)| &**name).collect();
+        let footer = format!("All figures: {}. {}", names.join(", "), report.footer);
+        report.footer = footer.trim_end().to_owned();
+        let text = [file("txt", whole_text(&report))].into_iter();
+        Ok(text.chain(figures).chain([file("html", page::render(&report))]).collect())
     }
 }
 

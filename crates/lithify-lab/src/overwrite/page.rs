@@ -33,7 +33,6 @@ pub fn report(record: &OverwriteRecord) -> Report {
             .to_owned(),
         source: String::new(),
         sections: filled(sections),
-        footer: format!("All figures: overwrite-{name}.json, .csv, .txt.", name = spec.engine),
         ..Report::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::html::parts::{Published, claims, outcome};
 use crate::page_store::report::{
     DropRatio, NOTES, columns, drop_ratios, drops, published, spread, writes,
 };
-use crate::page_store::{NAME, PAGE_BYTES, PagesCell, PagesRecord};
+use crate::page_store::{PAGE_BYTES, PagesCell, PagesRecord};
 use crate::report::card::machine_lines;
 use crate::report::figures::figure;
 use crate::report::paired::ratio_text;
@@ -44,7 +44,6 @@ pub fn report(record: &PagesRecord) -> Report {
                  2015-10-02."
                 .to_owned(),
         sections: filled(sections),
-        footer: format!("All figures: {NAME}.json, {NAME}.csv, {NAME}.txt."),
         ..Report::default()
     }
 }

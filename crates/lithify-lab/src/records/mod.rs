@@ -21,6 +21,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use crate::kind::RecordHead;
 use crate::loop_experiment::digest::Digest;
@@ -99,7 +100,11 @@ fn directory(path: &Path) -> Result<AnyRecord, RunError> {
             (head.kind, text)
         }
         (_, text) => before::plan_of(path, text)?.ok_or_else(|| {
-            RunError::new(format!("{} holds no run: no {PLAN_FILE}", path.display()))
+            let what = match path.join("runs").is_dir() {
+                true => "holds several runs: name a record in it, or a directory of its runs/",
+                false => "is no directory of a run (results/runs/NAME): it has no plan.json",
+            };
+            RunError::new(format!("{} {what}", path.display()))
         })?,
     };
     let row = row(&plan_path, &kind)?;
@@ -143,7 +148,14 @@ fn newest(path: &Path, head: &RecordHead) -> Result<(), RunError> {
 }
 
 fn broken(path: &Path, error: serde_json::Error) -> RunError {
-    RunError::new(format!("{} is no record of a run: {error}", path.display()))
+    let what = match error.classify() {
+        Category::Eof => "the JSON is cut off".to_owned(),
+        Category::Syntax => {
+            format!("it is not JSON at line {}", error.line())
+        }
+        Category::Data | Category::Io => error.to_string(),
+    };
+    RunError::new(format!("{} is no record of a run: {what}", path.display()))
 }
 
 fn unknown(path: &Path) -> RunError {
@@ -186,7 +198,7 @@ mod tests {
         assert!(name.is_some_and(|digest| digest.name == "few"), "{found:?}");
         for (name, text, why) in [
             ("list.json", "[1]", "is no record of a run: name the .json"),
-            ("words.json", "no json", "is no record of a run: expected"),
+            ("words.json", "no json", "is no record of a run: it is not JSON at line 1"),
             ("half.json", r#"{"plan": {"experiment": 1}}"#, "is no record of a run"),
             ("plain.json.zst", &text, "is no record of a run: zstd: Unknown frame descriptor"),
         ] {
@@ -194,8 +206,12 @@ mod tests {
             assert!(error.contains(name) && error.contains(why), "{error}");
         }
         let error = AnyRecord::read(directory.path()).expect_err("holds no run").to_string();
-        assert!(error.ends_with("holds no run: no plan.json"), "{error}");
+        assert!(
+            error.ends_with("is no directory of a run (results/runs/NAME): it has no plan.json"),
+            "{error}"
+        );
     }
+
     #[test]
     fn every_kept_record_is_read() {
         let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");

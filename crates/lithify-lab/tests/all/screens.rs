@@ -39,7 +39,6 @@ fn the_first_question_is_answered_on_one_screen() {
         "· Claims: ",
         "? Not known: 2 repeats",
         "→ Next: ",
-        "the page: plots",
         "load   CPU/op",
     ] {
         assert!(screen.contains(part), "{part} is missing in {screen}");

@@ -132,7 +132,8 @@ impl Writer {
         let found = take(found, ANSWER_LINES);
         self.lines.extend(found.into_iter().chain(unknown).chain(next));
         if left_out > 0 {
-            self.lines.push(format!("  {left_out} more with --full and on the page."));
+            let what = if left_out == 1 { "sentence" } else { "sentences" };
+            self.lines.push(format!("  {left_out} more {what} with --full and on the page."));
         }
     }
 

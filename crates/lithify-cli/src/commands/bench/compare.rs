@@ -6,6 +6,9 @@ use clap::Args;
 use lithify_lab::comparison::{self, Comparison, render};
 use lithify_lab::records::{self, AnyRecord, file, kinds};
 
+use lithify_report::{Finding, Outcome};
+
+use super::screen::shown_report;
 use crate::fault::{Fault, print, say};
 
 /// `bench compare`
@@ -47,9 +50,6 @@ pub fn run(arguments: &CompareArguments) -> Result<(), Fault> {
             return Err(Fault::usage(format!("{path}: there is no such file or directory")));
         }
     }
-    if is_one_place(&arguments.first, &arguments.second) {
-        say("both are the same: no figure differs");
-    }
     let pairs = pairs(&arguments.first, &arguments.second)?;
     let several = pairs.len() > 1;
     let mut compared = Vec::new();
@@ -90,7 +90,16 @@ fn rendered(compared: &[Comparison], arguments: &CompareArguments) -> Result<Str
         }
         return Ok(text);
     }
-    let texts: Vec<String> = compared.iter().map(render::text).collect();
+    let is_one = is_one_place(&arguments.first, &arguments.second);
+    let shown = |comparison: &Comparison| {
+        let mut report = render::report(comparison);
+        if is_one {
+            let same = "both names are of one record: no figure differs.";
+            report.answer.found.insert(0, Finding::new(Outcome::Note, "Same", same));
+        }
+        shown_report(&report)
+    };
+    let texts: Vec<String> = compared.iter().map(shown).collect();
     Ok(texts.join("\n"))
 }
 

@@ -129,24 +129,35 @@ impl Engines {
         match self.missing.len() {
             0 => "yes",
             count if count == self.all.len() => "no",
-            _ => "in part",
+            _ => "part",
         }
+    }
+}
+
+/// Columns of the number, of the word whether it runs here, and of the gaps.
+const BESIDE_TITLE_COLUMNS: usize = 3 + 4 + 3 * 2;
+
+/// A title on one line of so many columns.
+fn fitted(title: &str, columns: usize) -> String {
+    match title.chars().count() <= columns {
+        true => title.to_owned(),
+        false => title.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
 /// What one chooses by.
 fn table(entries: &[Entry]) -> Report {
-    let columns = ["no.", "name", "what it asks", "scales", "runs here"];
+    let columns = ["no.", "name", "here", "what it asks"];
     let mut table = Table::new("", columns).keyed_by(2);
+    let names = entries.iter().map(|entry| entry.experiment.name().chars().count());
+    let room = screen::width().saturating_sub(names.max().unwrap_or(0) + BESIDE_TITLE_COLUMNS);
     for entry in entries {
         let experiment = &entry.experiment;
-        let scales: Vec<String> = scales(experiment).into_iter().map(|scale| scale.name).collect();
         table.push([
             experiment.id().unwrap_or_default().into(),
             experiment.name().into(),
-            head(experiment).0.into(),
-            scales.join(", ").into(),
             entry.engines.word().into(),
+            fitted(head(experiment).0, room).into(),
         ]);
     }
     let here: BTreeSet<u64> =
@@ -163,9 +174,10 @@ fn table(entries: &[Entry]) -> Report {
         title: format!("{} experiments. E1 to E{PUBLISHED} have published figures.", entries.len()),
         headline: Some(table),
         footer: format!(
-            "{absent}\"in part\": an engine is missing here, and its arms are skipped.\n\
-             lithify bench list NAME has all of one experiment, --full of all.\n\
-             lithify bench run NAME --scale SCALE runs one."
+            "{absent}part: an engine is missing here, and its arms are skipped; lithify bench setup \
+             says how to get it.\n\
+             lithify bench list NAME has the scales and arms of one, --full of all.\n\
+             lithify bench run NAME --scale smoke is the shortest run of most."
         ),
         ..Report::default()
     }
@@ -194,8 +206,11 @@ fn details(entry: &Entry) -> Report {
     fact(
         "runs here",
         match engines.word() {
-            "in part" => format!("in part: {missing} missing, their arms are skipped"),
-            "no" => format!("no: {missing} missing"),
+            "part" => format!(
+                "in part: {missing} missing, their arms are skipped; lithify bench setup says how \
+                 to get them"
+            ),
+            "no" => format!("no: {missing} missing; lithify bench setup says how to get them"),
             word => word.to_owned(),
         },
     );

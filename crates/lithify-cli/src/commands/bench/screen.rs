@@ -38,7 +38,7 @@ pub fn shown<K: Kind>(record: &K::Record) -> String {
 /// A record of any kind as it is shown, read from `path`.
 pub fn shown_again(record: &AnyRecord, path: &Path) -> String {
     let mut report = kinds::report(record);
-    if !is_full() && report.answer.next.is_empty() {
+    if !is_full() {
         let page = format!("lithify bench report {} makes the page: all of it.", path.display());
         report.answer.next.push(page);
     }
@@ -50,11 +50,14 @@ pub fn shown_report(report: &Report) -> String {
     text::render(report, Options { full: is_full(), ..options() })
 }
 
+/// Columns of this terminal.
+pub fn width() -> usize {
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    columns.filter(|_| stdout().is_terminal()).unwrap_or(COLUMNS)
+}
+
 /// As wide as the terminal, and coloured there alone.
 fn options() -> Options {
-    let is_terminal = stdout().is_terminal();
-    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
-    let width = columns.filter(|_| is_terminal).unwrap_or(COLUMNS);
-    let color = is_terminal && std::env::var_os("NO_COLOR").is_none();
-    Options { width, full: false, color }
+    let color = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    Options { width: width(), full: false, color }
 }

@@ -64,11 +64,10 @@ pub fn report(record: &LinkBenchRecord) -> Report {
         context: page.kicker(),
         headline: page.headline(),
         sections: filled(sections),
-        footer: format!(
-            "All figures: {name}.json, {name}.csv, {name}.txt. Ratios of one session on one machine \
-             are compared; absolute figures belong to this machine.",
-            name = record.plan.name()
-        ),
+        footer:
+            "Ratios of one session on one machine are compared; absolute figures belong to this \
+                 machine."
+                .to_owned(),
         ..parts::head(
             &experiment.title,
             &experiment.question,
@@ -84,9 +83,7 @@ fn next(record: &LinkBenchRecord) -> Vec<String> {
     let repeats = plan.repeats.max(REPEATS_WANTED) + 2;
     let more = format!("--repeats {repeats} decides more; what is measured is kept.");
     let decided = plan.repeats > REPEATS_WANTED;
-    let full =
-        format!("results/{}.html, the page: plots, latencies, levels, machine.", plan.name());
-    (!decided).then_some(more).into_iter().chain([full]).collect()
+    (!decided).then_some(more).into_iter().collect()
 }
 
 /// A record on its way to a page. Series are arms, by their places in the plan.
