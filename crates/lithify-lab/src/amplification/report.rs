@@ -283,8 +283,10 @@ pub(crate) fn read_table(rows: &[Row<'_>]) -> Grid {
     Grid::new(&columns, lines)
 }
 
+type OfQuery = fn(&QueryCost) -> Option<f64>;
+
 /// What a query costs, with the end of its columns' names.
-const QUERY_FIGURES: [(&str, fn(&QueryCost) -> Option<f64>); 3] = [
+const QUERY_FIGURES: [(&str, OfQuery); 3] = [
     ("reads", |cost| cost.device_reads),
     ("bytes", |cost| Some(cost.device_bytes as f64)),
     ("cpu_us", |cost| Some(cost.cpu_us as f64)),

@@ -8,8 +8,10 @@ use super::spec::{ModeUsage, TableOutcome};
 use crate::experiment::tables::{TableColumn, UpdateMode};
 use crate::run::cells::Run;
 
+type OfMode = fn(&ModeUsage) -> Option<f64>;
+
 /// What a mode of updates cost, with the end of its columns' names.
-const MODE_FIGURES: [(&str, fn(&ModeUsage) -> Option<f64>); 4] = [
+const MODE_FIGURES: [(&str, OfMode); 4] = [
     ("w_proc", mode_process_kb),
     ("w_dev", mode_device_kb),
     ("pages", mode_pages),
