@@ -9,8 +9,7 @@ use crate::run::cells::Run;
 
 /// One line per measured cell; void ones too.
 pub fn render(run: &Run<ChunkPlan>) -> String {
-    let outcomes: Vec<&ChunkOutcome> =
-        run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()).collect();
+    let outcomes: Vec<&ChunkOutcome> = run.entries.measured().collect();
     columns(run).csv(&outcomes)
 }
 

@@ -20,7 +20,7 @@ const MIB: f64 = (1u64 << 20) as f64;
 
 /// The first outcome of an engine, whether or not it counts.
 fn any_of<'a>(run: &'a Run<ChunkPlan>, engine: &EngineName) -> Option<&'a ChunkOutcome> {
-    let mut outcomes = run.entries.cells.iter().filter_map(|entry| entry.result.as_ref());
+    let mut outcomes = run.entries.measured();
     outcomes.find(|outcome| outcome.cell.engine == *engine)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn engine_name(run: &Run<ChunkPlan>, engine: &EngineName) -> String {
 
 /// What the figures were taken on, and what all arms had in common.
 pub(crate) fn card(run: &Run<ChunkPlan>) -> Vec<(&'static str, String)> {
-    let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
+    let Some(outcome) = run.entries.measured().next() else {
         return Vec::new();
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);

@@ -100,11 +100,15 @@ fn directory(path: &Path) -> Result<AnyRecord, RunError> {
             (head.kind, text)
         }
         (_, text) => before::plan_of(path, text)?.ok_or_else(|| {
-            let what = match path.join("runs").is_dir() {
-                true => "holds several runs: name a record in it, or a directory of its runs/",
-                false => "is no directory of a run (results/runs/NAME): it has no plan.json",
-            };
-            RunError::new(format!("{} {what}", path.display()))
+            let path = path.display();
+            RunError::new(match plan_path.with_file_name("runs").is_dir() {
+                true => format!(
+                    "{path} holds several runs: name a record in it, or a directory of its runs/"
+                ),
+                false => format!(
+                    "{path} is no directory of a run (results/runs/NAME): it has no {PLAN_FILE}"
+                ),
+            })
         })?,
     };
     let row = row(&plan_path, &kind)?;
@@ -150,9 +154,7 @@ fn newest(path: &Path, head: &RecordHead) -> Result<(), RunError> {
 fn broken(path: &Path, error: serde_json::Error) -> RunError {
     let what = match error.classify() {
         Category::Eof => "the JSON is cut off".to_owned(),
-        Category::Syntax => {
-            format!("it is not JSON at line {}", error.line())
-        }
+        Category::Syntax => format!("it is not JSON at line {}", error.line()),
         Category::Data | Category::Io => error.to_string(),
     };
     RunError::new(format!("{} is no record of a run: {what}", path.display()))

@@ -154,10 +154,14 @@ pub struct Entries<C: Cell> {
 }
 
 impl<C: Cell> Entries<C> {
+    /// All results; void ones too.
+    pub fn measured(&self) -> impl Iterator<Item = &C::Outcome> {
+        self.cells.iter().filter_map(|entry| entry.result.as_ref())
+    }
+
     /// The results that count.
     pub fn results(&self) -> impl Iterator<Item = &C::Outcome> {
-        let measured = self.cells.iter().filter_map(|entry| entry.result.as_ref());
-        measured.filter(|result| C::faults(result).is_empty())
+        self.measured().filter(|result| C::faults(result).is_empty())
     }
 
     /// What is wrong with the cells, line by line.
@@ -374,7 +378,7 @@ fn limit<C: Cell>(
     budget_bytes: u64,
     entries: &Entries<C>,
 ) -> Result<MemoryLimit, RunError> {
-    let mut outcomes = entries.cells.iter().filter_map(|entry| entry.result.as_ref());
+    let mut outcomes = entries.measured();
     let driver_bytes = outcomes.find_map(C::driver_bytes).ok_or_else(|| {
         RunError::new("memory cannot be limited: the driver's own memory was not measured")
     })?;

@@ -20,8 +20,7 @@ const MODE_FIGURES: [(&str, OfMode); 4] = [
 
 /// One line per measured cell; void ones too.
 pub fn render(run: &Run<TablePlan>) -> String {
-    let outcomes: Vec<&TableOutcome> =
-        run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()).collect();
+    let outcomes: Vec<&TableOutcome> = run.entries.measured().collect();
     columns(run).csv(&outcomes)
 }
 

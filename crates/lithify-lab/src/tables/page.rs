@@ -58,7 +58,7 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn first(&self) -> Option<&'a TableOutcome> {
-        self.run.entries.cells.iter().find_map(|entry| entry.result.as_ref())
+        self.run.entries.measured().next()
     }
 
     fn kicker(&self) -> String {

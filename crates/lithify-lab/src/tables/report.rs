@@ -43,7 +43,7 @@ pub(crate) fn arms(run: &Run<TablePlan>) -> Vec<(&EngineName, &TableArm)> {
 /// Name and version of an engine as it says.
 fn engine_names(run: &Run<TablePlan>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for outcome in run.entries.cells.iter().filter_map(|entry| entry.result.as_ref()) {
+    for outcome in run.entries.measured() {
         let labels = &outcome.capabilities.labels;
         let name = match labels.is_empty() {
             true => outcome.engine_name.clone(),
@@ -58,7 +58,7 @@ fn engine_names(run: &Run<TablePlan>) -> String {
 
 /// What the figures were taken on, and what all arms had in common.
 pub(crate) fn card(run: &Run<TablePlan>) -> Vec<(&'static str, String)> {
-    let Some(outcome) = run.entries.cells.iter().find_map(|entry| entry.result.as_ref()) else {
+    let Some(outcome) = run.entries.measured().next() else {
         return Vec::new();
     };
     let (cell, sizes) = (&outcome.cell, &run.plan.sizes);

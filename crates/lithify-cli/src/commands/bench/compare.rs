@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lithify_lab::comparison::{self, Comparison, render};
 use lithify_lab::records::{self, AnyRecord, file, kinds};
-
 use lithify_report::{Finding, Outcome};
 
 use super::screen::shown_report;
