@@ -14,6 +14,24 @@ use crate::report::paired::{
 use crate::report::tables::{Align, Grid};
 use crate::statistics::verdicts::Scale;
 
+/// A column: its name, how it is aligned, what it says of a figure.
+type Column = (&'static str, Align, fn(&Line) -> String);
+
+const RATIO: &str = "second/first [95 %]";
+
+/// All columns for people.
+const COLUMNS: [Column; 9] = [
+    ("test", Align::Left, |line| line.test.clone()),
+    ("figure", Align::Left, |line| line.figure.clone()),
+    ("of", Align::Left, |line| line.subject.clone()),
+    ("first", Align::Right, |line| line.first.with_range()),
+    ("second", Align::Right, |line| line.second.with_range()),
+    (RATIO, Align::Right, |line| ratio_text(&line.judged)),
+    ("could have shown", Align::Right, |line| shown_text(&line.judged)),
+    ("repeats to decide", Align::Right, |line| repeats_text(&line.judged)),
+    ("verdict", Align::Left, |line| words(line.outcome()).to_owned()),
+];
+
 /// What a figure says of the second run.
 fn words(outcome: Side) -> &'static str {
     match outcome {
@@ -34,6 +52,7 @@ pub fn report(comparison: &Comparison) -> Report {
         unknown: vec![basis(comparison)],
         next: Vec::new(),
     };
+    let all = grid(&comparison.lines, &COLUMNS.iter().collect::<Vec<_>>());
     Report {
         title: format!("{} against {}", comparison.titles[1], comparison.titles[0]),
         question: "What did the second run do better or worse than the first?".to_owned(),
@@ -41,7 +60,7 @@ pub fn report(comparison: &Comparison) -> Report {
         headline: Some(headline(comparison)),
         sections: vec![
             Section::new("What is compared").with(Block::Facts(conditions)),
-            Section::new("All figures").with(Table::new("Second by first", grid(comparison))),
+            Section::new("All figures").with(Table::new("Second by first", all)),
         ],
         ..Report::default()
     }
@@ -74,25 +93,17 @@ fn conditions(comparison: &Comparison) -> Vec<(String, String)> {
 
 /// What is significant, else what differs most; the farthest from 1 first.
 fn headline(comparison: &Comparison) -> Table {
-    let distance = |line: &Line| line.judged.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    // A figure that is judged by its difference may have a ratio to almost nothing.
+    let ratio = |line: &Line| line.judged.ratio.filter(|_| !line.judged.scale.is_difference());
+    let distance = |line: &Line| ratio(line).map_or(0.0, |ratio| ratio.ln().abs());
     let mut lines: Vec<&Line> = comparison.lines.iter().collect();
     lines.sort_by(|a, b| {
         let decided = |line: &Line| line.judged.verdict.is_significant();
         (decided(b), distance(b)).partial_cmp(&(decided(a), distance(a))).unwrap_or(Ordering::Equal)
     });
-    let columns = [
-        ("test", Align::Left),
-        ("figure", Align::Left),
-        ("of", Align::Left),
-        ("second/first [95 %]", Align::Right),
-        ("verdict", Align::Left),
-    ];
-    let row = |line: &Line| {
-        let ratio = ratio_text(&line.judged);
-        let verdict = words(line.outcome()).to_owned();
-        vec![line.test.clone(), line.figure.clone(), line.subject.clone(), ratio, verdict]
-    };
-    let grid = Grid::new(&columns, lines.into_iter().map(row).collect());
+    let names = ["test", "figure", "of", RATIO, "verdict"];
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|(name, ..)| names.contains(name)).collect();
+    let grid = grid(lines, &columns);
     Table::new("Significant first, then the farthest from 1", grid).keyed_by(3)
 }
 
@@ -111,7 +122,8 @@ fn counts(comparison: &Comparison) -> Finding {
         count(|outcome| matches!(outcome, Side::DirectionOnly(_))),
     );
     let outcome = match (better, worse) {
-        (0, 0) => Outcome::Undecided,
+        // What is undecided gives way to what is decided where room is short, and this never may.
+        (0, 0) => Outcome::Note,
         (_, 0) => Outcome::Met,
         (_, _) => Outcome::Missed,
     };
@@ -135,33 +147,12 @@ pub(super) fn basis(comparison: &Comparison) -> String {
     )
 }
 
-/// Every figure.
-fn grid(comparison: &Comparison) -> Grid {
-    let columns = [
-        ("test", Align::Left),
-        ("figure", Align::Left),
-        ("of", Align::Left),
-        ("first", Align::Right),
-        ("second", Align::Right),
-        ("second/first [95 %]", Align::Right),
-        ("could have shown", Align::Right),
-        ("repeats to decide", Align::Right),
-        ("verdict", Align::Left),
-    ];
-    let row = |line: &Line| {
-        vec![
-            line.test.clone(),
-            line.figure.clone(),
-            line.subject.clone(),
-            line.first.with_range(),
-            line.second.with_range(),
-            ratio_text(&line.judged),
-            shown_text(&line.judged),
-            repeats_text(&line.judged),
-            words(line.outcome()).to_owned(),
-        ]
-    };
-    Grid::new(&columns, comparison.lines.iter().map(row).collect())
+/// Lines under some of the columns.
+fn grid<'a>(lines: impl IntoIterator<Item = &'a Line>, columns: &[&Column]) -> Grid {
+    let row = |line: &Line| columns.iter().map(|(_, _, of)| of(line)).collect();
+    let heads: Vec<(&str, Align)> =
+        columns.iter().map(|(name, align, _)| (*name, *align)).collect();
+    Grid::new(&heads, lines.into_iter().map(row).collect())
 }
 
 /// One line per figure, nothing rounded.
