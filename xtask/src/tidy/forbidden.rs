@@ -13,7 +13,10 @@ const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
 pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/base/pages.rs",
     "crates/lithify/src/codec/lz4.rs",
+    "crates/lithify/src/codec/lz4_dictionary.rs",
+    "crates/lithify/src/codec/training.rs",
     "crates/lithify/src/codec/zlib.rs",
+    "crates/lithify/src/codec/zstd.rs",
     "crates/lithify/src/fs/posix/machine.rs",
     "crates/lithify/src/table/prefetch.rs",
     "crates/lithify/src/memtable/arena.rs",

@@ -1,5 +1,6 @@
 //! The encoders' one face. See the module head for threads and promises.
 
+use super::dictionary::{Dictionary, takes_none};
 use super::{Compression, RAW_SIZE_MAX};
 use crate::{Error, Result};
 
@@ -8,6 +9,16 @@ pub(super) trait BlockEncoder: Send {
     /// Appends the encoded form of `raw` to `target`. After an error, `target` may hold more
     /// bytes than before, and the encoder can still be used.
     fn encode(&mut self, raw: &[u8], target: &mut Vec<u8>) -> Result<()>;
+
+    /// Like [`BlockEncoder::encode`] with a dictionary. Called of codecs that take one.
+    fn encode_with(
+        &mut self,
+        _dictionary: &Dictionary,
+        _raw: &[u8],
+        _target: &mut Vec<u8>,
+    ) -> Result<()> {
+        Err(Error::invalid("the encoder takes no dictionary"))
+    }
 
     /// The memory that the context holds, in bytes.
     fn memory_bytes(&self) -> usize;
@@ -40,6 +51,21 @@ impl Compressor {
     /// stored as nothing, whatever the codec. Fails with [`crate::ErrorKind::LimitExceeded`] if
     /// `raw` is longer than [`RAW_SIZE_MAX`].
     pub fn compress(&mut self, raw: &[u8], target: &mut Vec<u8>) -> Result<()> {
+        self.compress_with(None, raw, target)
+    }
+
+    /// [`Compressor::compress`] with a dictionary, which the decompressor has to be given too.
+    /// Fails with [`crate::ErrorKind::InvalidArgument`] if the codec
+    /// [takes none](crate::codec::CodecId::takes_dictionary), or not this one.
+    pub fn compress_with(
+        &mut self,
+        dictionary: Option<&Dictionary>,
+        raw: &[u8],
+        target: &mut Vec<u8>,
+    ) -> Result<()> {
+        if dictionary.is_some() && !self.compression.codec.takes_dictionary() {
+            return Err(takes_none(self.compression.codec));
+        }
         if raw.len() > RAW_SIZE_MAX {
             return Err(Error::limit("bytes to compress at once")
                 .expected(format_args!("at most {RAW_SIZE_MAX}"), format_args!("{}", raw.len())));
@@ -52,7 +78,11 @@ impl Compressor {
             return Ok(());
         }
         let start = target.len();
-        encoder.encode(raw, target).inspect_err(|_| target.truncate(start))
+        let encoded = match dictionary {
+            None => encoder.encode(raw, target),
+            Some(dictionary) => encoder.encode_with(dictionary, raw, target),
+        };
+        encoded.inspect_err(|_| target.truncate(start))
     }
 
     /// The memory that the context holds, in bytes. It may grow with the blocks it has seen.

@@ -1,5 +1,6 @@
 //! The decoders' one face. See the module head for threads and promises.
 
+use super::dictionary::{Dictionary, takes_none};
 use super::{COUNT, CodecId, RAW_SIZE_MAX, STORED_SIZE_MAX};
 use crate::{Error, Result};
 
@@ -22,6 +23,17 @@ pub(super) trait BlockDecoder: Send {
         let start = target.len();
         target.resize(start + raw_len, 0);
         self.decode(stored, &mut target[start..])
+    }
+
+    /// Like [`BlockDecoder::decode_append`] with a dictionary. Called of codecs that take one.
+    fn decode_append_with(
+        &mut self,
+        _dictionary: &Dictionary,
+        _stored: &[u8],
+        _raw_len: usize,
+        _target: &mut Vec<u8>,
+    ) -> Result<usize> {
+        Err(Error::invalid("the decoder takes no dictionary"))
     }
 
     /// The memory that the context holds, in bytes.
@@ -80,9 +92,7 @@ impl Decompressor {
         } else if !check_sizes(codec, stored.len(), raw_len)? {
             return Ok(());
         }
-        target.try_reserve_exact(raw_len).map_err(|error| {
-            Error::limit(format!("no memory for a block of {raw_len} bytes")).because(error)
-        })?;
+        make_room(target, raw_len)?;
         if codec == CodecId::None {
             target.extend_from_slice(stored);
             return Ok(());
@@ -90,6 +100,31 @@ impl Decompressor {
         let start = target.len();
         self.decoder(codec)?
             .decode_append(stored, raw_len, target)
+            .and_then(|count| check_length(codec, raw_len, count))
+            .inspect_err(|_| target.truncate(start))
+    }
+
+    /// [`Decompressor::decompress_into`] of what was compressed with a dictionary. With another one
+    /// it fails or makes other bytes. Fails with [`crate::ErrorKind::InvalidArgument`] if the codec
+    /// [takes none](CodecId::takes_dictionary).
+    pub fn decompress_with(
+        &mut self,
+        codec: CodecId,
+        dictionary: &Dictionary,
+        stored: &[u8],
+        raw_len: usize,
+        target: &mut Vec<u8>,
+    ) -> Result<()> {
+        if !codec.takes_dictionary() {
+            return Err(takes_none(codec));
+        }
+        if !check_sizes(codec, stored.len(), raw_len)? {
+            return Ok(());
+        }
+        make_room(target, raw_len)?;
+        let start = target.len();
+        self.decoder(codec)?
+            .decode_append_with(dictionary, stored, raw_len, target)
             .and_then(|count| check_length(codec, raw_len, count))
             .inspect_err(|_| target.truncate(start))
     }
@@ -112,6 +147,12 @@ impl Decompressor {
             }
         }
     }
+}
+
+fn make_room(target: &mut Vec<u8>, raw_len: usize) -> Result<()> {
+    target.try_reserve_exact(raw_len).map_err(|error| {
+        Error::limit(format!("no memory for a block of {raw_len} bytes")).because(error)
+    })
 }
 
 /// Whether there is anything to decode; an error if the sizes are impossible or over a limit.

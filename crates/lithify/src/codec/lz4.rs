@@ -6,6 +6,8 @@
 
 use super::compressor::BlockEncoder;
 use super::decompressor::BlockDecoder;
+use super::dictionary::{Dictionary, EncoderDigest, takes_none};
+use super::{CodecId, Compression, Encoder, lz4_dictionary};
 use crate::{Error, Result};
 use std::ffi::{c_char, c_int};
 use std::ops::RangeInclusive;
@@ -37,11 +39,13 @@ pub(super) fn library_name_and_version() -> String {
 
 pub(super) struct Lz4Encoder {
     effort: i32,
+    /// The state that blocks with a dictionary are encoded by; empty before the first.
+    working: Vec<u64>,
 }
 
 impl Lz4Encoder {
     pub(super) fn new(effort: i32) -> Self {
-        Lz4Encoder { effort }
+        Lz4Encoder { effort, working: Vec::new() }
     }
 }
 
@@ -57,8 +61,23 @@ impl BlockEncoder for Lz4Encoder {
             .map_err(|error| Error::limit("lz4 cannot compress the block").because(error))
     }
 
+    fn encode_with(
+        &mut self,
+        dictionary: &Dictionary,
+        raw: &[u8],
+        target: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (codec, encoder) = (CodecId::Lz4, Encoder::Reference);
+        let digest = dictionary.encoder(Compression { codec, effort: self.effort, encoder })?;
+        match &*digest {
+            EncoderDigest::Lz4(state) => state.encode(&mut self.working, raw, target),
+            EncoderDigest::Zstd(_) => Err(takes_none(codec)),
+        }
+    }
+
     fn memory_bytes(&self) -> usize {
-        if self.effort >= 2 { HIGH_STATE_BYTES } else { FAST_STATE_BYTES }
+        let own = if self.effort >= 2 { HIGH_STATE_BYTES } else { FAST_STATE_BYTES };
+        own + self.working.capacity() * size_of::<u64>()
     }
 }
 
@@ -102,6 +121,16 @@ impl BlockDecoder for Lz4Decoder {
             target.set_len(target.len() + count.min(raw_len));
         }
         Ok(count)
+    }
+
+    fn decode_append_with(
+        &mut self,
+        dictionary: &Dictionary,
+        stored: &[u8],
+        raw_len: usize,
+        target: &mut Vec<u8>,
+    ) -> Result<usize> {
+        lz4_dictionary::decode_append(stored, raw_len, dictionary.content(), target)
     }
 
     fn memory_bytes(&self) -> usize {

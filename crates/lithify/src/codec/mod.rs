@@ -1,10 +1,12 @@
 //! Floor 1: how blocks are compressed. Knows codecs and efforts, and no level.
 //!
 //! Owns: the registry of codec numbers, the names of compressions in options and reports, one
-//! encoder and one decoder per codec, and the pool of their reused contexts.
+//! encoder and one decoder per codec, the pool of their reused contexts, and dictionaries: their
+//! names, the store of them that a process has, and how they are made of samples.
 //!
 //! Promises: what an encoder wrote decodes to the same bytes, with every version of the format;
-//! the same input and [`Compression`] give the same bytes, whatever the context did before; a
+//! the same input, [`Compression`] and [`Dictionary`] give the same bytes, whatever the context did
+//! before; a
 //! decoder given damaged bytes returns an error or wrong bytes of the right length, and never
 //! panics, never writes outside its target and never allocates more than the caller asked for.
 //! (Codecs do not detect damage: the caller checks its checksum first.)
@@ -23,10 +25,13 @@
 mod compression;
 mod compressor;
 mod decompressor;
+mod dictionary;
 mod libdeflate;
 mod lz4;
+mod lz4_dictionary;
 mod pool;
 mod snappy;
+mod training;
 mod zlib;
 mod zstd;
 
@@ -36,7 +41,9 @@ mod tests;
 pub use compression::{Compression, Encoder, UnknownCodec};
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
-pub use pool::{ContextPool, PooledCompressor, PooledDecompressor};
+pub use dictionary::{DICTIONARY_SIZE_MAX, DICTIONARY_SIZE_MIN, Dictionary, DictionaryHash};
+pub use pool::{ContextPool, HeldDictionary, PooledCompressor, PooledDecompressor};
+pub use training::train;
 
 use crate::Result;
 use compressor::BlockEncoder;
@@ -60,6 +67,7 @@ type NewEncoder = fn(i32) -> Result<Box<dyn BlockEncoder>>;
 struct CodecRow {
     /// The most raw bytes that a byte of payload can hold.
     expansion_max: usize,
+    takes_dictionary: bool,
     /// `None` where blocks are stored as they are.
     decoder: Option<NewDecoder>,
     /// A faster decoder of the same format, where there is one.
@@ -112,6 +120,7 @@ codecs! {
     /// Stored as it is.
     None = 0, "none": CodecRow {
         expansion_max: 1,
+        takes_dictionary: false,
         decoder: None,
         fast_decoder: None,
         encoders: &[EncoderRow {
@@ -127,6 +136,7 @@ codecs! {
     Snappy = 1, "snappy": CodecRow {
         // 64 bytes take three.
         expansion_max: 22,
+        takes_dictionary: false,
         decoder: Some(|| Ok(Box::new(snappy::SnappyDecoder))),
         fast_decoder: None,
         encoders: &[EncoderRow {
@@ -142,6 +152,7 @@ codecs! {
     Zlib = 2, "zlib": CodecRow {
         // 258 bytes take two bits.
         expansion_max: 1032,
+        takes_dictionary: false,
         decoder: Some(|| Ok(Box::new(zlib::ZlibDecoder::new()?))),
         fast_decoder: Some(|| Ok(Box::new(libdeflate::LibdeflateDecoder::new()))),
         encoders: &[
@@ -167,6 +178,7 @@ codecs! {
     Lz4 = 3, "lz4": CodecRow {
         // A length byte.
         expansion_max: 255,
+        takes_dictionary: true,
         decoder: Some(|| Ok(Box::new(lz4::Lz4Decoder))),
         fast_decoder: None,
         encoders: &[EncoderRow {
@@ -182,6 +194,7 @@ codecs! {
     Zstd = 4, "zstd": CodecRow {
         // A block of 128 KiB takes four bytes.
         expansion_max: 32 << 10,
+        takes_dictionary: true,
         decoder: Some(|| Ok(Box::new(zstd::ZstdDecoder::new()?))),
         fast_decoder: None,
         encoders: &[EncoderRow {
@@ -208,6 +221,11 @@ impl CodecId {
     /// Its name in options, reports and dumps.
     pub fn name(self) -> &'static str {
         CodecId::NAMES[self as usize]
+    }
+
+    /// Whether blocks can be compressed with a [`Dictionary`].
+    pub fn takes_dictionary(self) -> bool {
+        self.row().takes_dictionary
     }
 
     /// The most raw bytes that a payload of so many can hold, by the form of its elements.

@@ -5,11 +5,11 @@
 //! number and in bytes; the oldest goes first. A context is charged as [`MemoryUse::Codec`] from
 //! its making to its end, in use or idle.
 
-use super::{Compression, Compressor, Decompressor};
+use super::{Compression, Compressor, Decompressor, Dictionary};
 use crate::Result;
 use crate::base::{Charge, MemoryBudget, MemoryUse, lock};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// The most idle contexts of each of the two kinds.
 const IDLE_COUNT_MAX: usize = 16;
@@ -24,6 +24,27 @@ pub struct ContextPool {
     fast_zlib: bool,
     compressors: Mutex<Vec<Charged<Compressor>>>,
     decompressors: Mutex<Vec<Charged<Decompressor>>>,
+    dictionaries: Mutex<Vec<Weak<HeldDictionary>>>,
+}
+
+/// A [`Dictionary`] that is charged to a budget, once for all that hold it.
+pub struct HeldDictionary {
+    dictionary: Arc<Dictionary>,
+    charge: Mutex<Charge>,
+}
+
+impl HeldDictionary {
+    /// Makes the charge follow the memory of its digests.
+    pub fn recharge(&self) {
+        lock(&self.charge).resize(self.dictionary.memory_bytes());
+    }
+}
+
+impl Deref for HeldDictionary {
+    type Target = Dictionary;
+    fn deref(&self) -> &Dictionary {
+        &self.dictionary
+    }
 }
 
 /// A context and what is charged for it.
@@ -86,6 +107,7 @@ impl ContextPool {
             fast_zlib,
             compressors: Mutex::default(),
             decompressors: Mutex::default(),
+            dictionaries: Mutex::default(),
         })
     }
 
@@ -101,6 +123,22 @@ impl ContextPool {
             None => Charged::new(Compressor::new(compression)?, &self.budget),
         };
         Ok(PooledCompressor(Checkout { pool: Arc::clone(self), context: Some(context) }))
+    }
+
+    /// The dictionary, charged as [`MemoryUse::Codec`] for as long as somebody holds it.
+    pub fn hold(&self, dictionary: &Arc<Dictionary>) -> Arc<HeldDictionary> {
+        let mut known = lock(&self.dictionaries);
+        let is_it = |held: &Arc<HeldDictionary>| Arc::ptr_eq(&held.dictionary, dictionary);
+        if let Some(held) = known.iter().filter_map(Weak::upgrade).find(is_it) {
+            held.recharge();
+            return held;
+        }
+        known.retain(|held| held.strong_count() > 0);
+        let charge = self.budget.charge(MemoryUse::Codec, dictionary.memory_bytes());
+        let dictionary = Arc::clone(dictionary);
+        let held = Arc::new(HeldDictionary { dictionary, charge: Mutex::new(charge) });
+        known.push(Arc::downgrade(&held));
+        held
     }
 
     /// A decompressor for as long as the guard lives.
