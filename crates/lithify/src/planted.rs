@@ -320,6 +320,12 @@ mod list {
         CopiedUnderTombstone,
         /// A block is copied as it is stored although other inputs have keys within it.
         CopiedBesideOthers,
+        /// A block is decoded with the first dictionary of its table, not with the one that it names.
+        WrongDictionaryUsed,
+        /// A copied block's dictionary is not written into the new table.
+        DictionaryNotCarried,
+        /// A block is copied into a table that has another dictionary of the same id.
+        DictionaryIdCollisionAccepted,
         /// A compaction leaves out the newest run of level 0 and removes it.
         RunLeftOut,
         /// A compaction from level 0 grows into one that lacks some of its sources.

@@ -19,12 +19,20 @@
 //! 4. `Family::debt_changes` when it changes its mind: the edit that marks the tables which owe a
 //!    rewrite from then on. The picker rewrites them when nothing else runs.
 //!
+//! A policy that answers with a dictionary has it at hand ([`FormatPolicy::dictionary`]). Tables are
+//! written without one if the evidence is of less than [`DICTIONARY_RAW_BYTES_MIN`], or of nothing.
+//!
 //! A policy that weighs the gain of a rewrite against its cost also implements `debt`; without that,
 //! every table that would be written otherwise today owes one.
 
 use crate::base::{ColumnFamilyId, Level};
+use crate::codec::{Dictionary, DictionaryHash};
 use crate::manifest::FileMetadata;
-use crate::table::{BlockFormat, FormatMismatch};
+use crate::table::{BlockFormat, FormatMismatch, StoredFormat};
+use std::sync::Arc;
+
+/// Tables of fewer raw bytes use no dictionary: each would have a copy of it.
+pub const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
 
 /// Where a table is, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,5 +84,17 @@ pub trait FormatPolicy: Send + Sync {
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
         let wanted = self.decide(place, &Evidence::of_tables([table]));
         wanted.mismatch(&table.stored_format())
+    }
+
+    /// Whether blocks of that format may be copied, as they are stored, into a table that is written
+    /// in the `wanted` one. A copied block brings its dictionary along.
+    fn takes_blocks(&self, wanted: &BlockFormat, stored: &StoredFormat) -> bool {
+        wanted.mismatch(stored).is_none()
+    }
+
+    /// The dictionary of that name, which [`FormatPolicy::decide`] has answered with. Without it
+    /// the table is written without a dictionary.
+    fn dictionary(&self, _name: DictionaryHash) -> Option<Arc<Dictionary>> {
+        None
     }
 }

@@ -5,18 +5,18 @@
 //! those once they are half full, so that the next compaction finds few overlaps; else at their
 //! target size.
 
-use super::format_policy::{Evidence, FormatPolicy, TablePlace};
+use super::format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
-use crate::codec::{Compression, ContextPool};
+use crate::codec::{Compression, ContextPool, Dictionary};
 use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
 use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
 use crate::stats::{Cause, Ledger, Part, WorkMeter};
 use crate::table::{
     BlockFormat, StoredBlock, StoredFormat, TableBuilder, TableOptions, TableReader, TableSummary,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,9 +77,15 @@ pub(crate) struct OutputPlan {
 }
 
 impl OutputPlan {
-    /// The format of the next table.
-    fn decide(&self) -> BlockFormat {
-        self.formats.decide(&self.place, &self.evidence)
+    /// The format of the next table, with the dictionary that it names. Small tables have none: it
+    /// would lie in each.
+    fn decide(&self) -> (BlockFormat, Option<Arc<Dictionary>>) {
+        let mut format = self.formats.decide(&self.place, &self.evidence);
+        let is_large = self.evidence.raw_bytes >= DICTIONARY_RAW_BYTES_MIN;
+        let dictionary =
+            format.dictionary.filter(|_| is_large).and_then(|name| self.formats.dictionary(name));
+        format.dictionary = dictionary.as_ref().map(|dictionary| dictionary.hash());
+        (format, dictionary)
     }
 }
 
@@ -108,6 +114,8 @@ pub(crate) struct TableSink {
     plan: OutputPlan,
     /// Of the table at hand, or of the next one.
     format: BlockFormat,
+    /// The one that the format names.
+    dictionary: Option<Arc<Dictionary>>,
     next_boundary: usize,
     open: Option<OpenTable>,
     in_flight: Option<Ticket>,
@@ -125,9 +133,11 @@ pub(crate) struct Copied {
 
 impl TableSink {
     pub(crate) fn new(workshop: Arc<Workshop>, plan: OutputPlan) -> Self {
+        let (format, dictionary) = plan.decide();
         TableSink {
             workshop,
-            format: plan.decide(),
+            format,
+            dictionary,
             plan,
             next_boundary: 0,
             open: None,
@@ -197,7 +207,7 @@ impl TableSink {
     /// none is open.
     #[inline(never)]
     pub(crate) fn takes_blocks_of(&self, stored: &StoredFormat) -> bool {
-        self.format.mismatch(stored).is_none()
+        self.plan.formats.takes_blocks(&self.format, stored)
     }
 
     /// Adds a block of another table as it is stored, behind all entries; false if the table at
@@ -228,17 +238,18 @@ impl TableSink {
     #[cold]
     #[inline(never)]
     fn create(&self) -> Result<OpenTable> {
-        if self.format.dictionary.is_some() {
-            return Err(Error::new(ErrorKind::Unsupported, "no table has a dictionary yet"));
-        }
-        let number = self.workshop.file_numbers.take();
-        let path = self.workshop.table_path(number);
-        let file = self.workshop.world.files.open(&path, OpenMode::CreateNew)?;
-        let table_id = self.workshop.world.environment.random_u128().to_le_bytes();
-        let compressor = self.workshop.pool.compressor(self.format.compression)?;
+        let workshop = &self.workshop;
+        let compressor = workshop.pool.compressor(self.format.compression)?;
+        let table_id = workshop.world.environment.random_u128().to_le_bytes();
         let block_size_bytes = self.format.block_size_bytes;
         let options = TableOptions { block_size_bytes, ..self.plan.table.clone() };
-        let builder = TableBuilder::new(options, table_id, compressor);
+        let mut builder = TableBuilder::new(options, table_id, compressor);
+        if let Some(dictionary) = &self.dictionary {
+            builder.use_dictionary(workshop.pool.hold(dictionary))?;
+        }
+        let number = workshop.file_numbers.take();
+        let path = workshop.table_path(number);
+        let file = workshop.world.files.open(&path, OpenMode::CreateNew)?;
         Ok(OpenTable {
             number,
             file,
@@ -381,7 +392,7 @@ impl TableSink {
         let metadata = metadata_of(open.number, summary, self.format.compression);
         // Only now: a table that cannot be opened is abandoned like any other.
         self.open = None;
-        self.format = self.plan.decide();
+        (self.format, self.dictionary) = self.plan.decide();
         self.finished.push(NewTable { metadata, reader });
         Ok(())
     }

@@ -56,10 +56,11 @@ type BlockSums = BTreeMap<CodecId, BlockSum>;
 
 pub(super) fn dump(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
     let pool = context_pool();
-    let parts = TableParts::open(Arc::clone(file), Arc::clone(&pool))?;
+    let mut parts = TableParts::open(Arc::clone(file), Arc::clone(&pool))?;
     output.put(footer_item(&parts, file)?)?;
     parts.check_footer()?;
     dump_properties(&parts, output)?;
+    dump_dictionaries(&mut parts, output)?;
     dump_filter(&parts, output)?;
     dump_tombstones(&parts, output)?;
     dump_index(&parts, output)?;
@@ -99,6 +100,7 @@ fn footer_item(parts: &TableParts, file: &Arc<dyn File>) -> Result<Item> {
         .bits("read_only_compatible", footer.features.read_only_compatible)
         .bits("incompatible", footer.features.incompatible)
         .number("version", footer.version)
+        .number("dictionaries_size", footer.dictionaries_size)
         .bits("checksum", checksum)
         .bytes("magic", TABLE_MAGIC, true))
 }
@@ -122,10 +124,29 @@ fn meta_block(
     }
 }
 
+/// As the name of the dictionary begins, but for the bytes' order; 0 without one.
+fn dictionary_id(id: u32) -> String {
+    if id == 0 { "0".to_string() } else { format!("{id:08x}") }
+}
+
+fn dump_dictionaries(parts: &mut TableParts, output: &mut Output<'_>) -> Result<()> {
+    if let Err(error) = parts.load_dictionaries() {
+        output.note_damage(error)?;
+    }
+    for dictionary in parts.dictionaries() {
+        let item = Item::line("dictionary", 0)
+            .text("name", dictionary.hash().to_string())
+            .text("id", dictionary_id(dictionary.id()))
+            .number("size_bytes", dictionary.content().len() as u64);
+        output.put(item)?;
+    }
+    Ok(())
+}
+
 fn add_trailer(item: Item, layout: Layout, block: &PartBlock) -> Item {
     item.number("layout", layout as u8)
         .text("codec", block.codec.name())
-        .number("dictionary_id", 0_u32)
+        .text("dictionary_id", dictionary_id(block.dictionary))
         .number("raw_size", block.raw.len() as u64)
         .bits("checksum", block.checksum)
 }

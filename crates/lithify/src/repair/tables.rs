@@ -49,7 +49,7 @@ impl TableExaminer for Survey<'_, '_> {
             TablePart::Index => Some("index, with the blocks below it"),
             TablePart::DataBlock => Some("data block"),
             TablePart::RangeTombstones => Some("range deletes"),
-            TablePart::Properties | TablePart::Filter => None,
+            TablePart::Properties | TablePart::Dictionary | TablePart::Filter => None,
         };
         if let Some(what) = what {
             self.is_whole = false;

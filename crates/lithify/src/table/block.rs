@@ -5,6 +5,7 @@
 //! payload | layout 1 | codec 1 | reserved 2 | dictionary 4 | raw size 4 | checksum 4
 //! ```
 
+use super::dictionaries::DICTIONARY_BLOCK_SIZE_MAX;
 use crate::base::{KEY_SIZE_MAX, TableId, VALUE_SIZE_MAX};
 use crate::codec::CodecId;
 use crate::format::{Checksum, Decoder, put_u16, put_u32};
@@ -28,11 +29,12 @@ pub(crate) enum Layout {
     Properties = 5,
     IndexPartition = 6,
     TopIndex = 7,
+    Dictionary = 8,
 }
 
 impl Layout {
     fn is_known(byte: u8) -> bool {
-        (Layout::Data as u8..=Layout::TopIndex as u8).contains(&byte)
+        (Layout::Data as u8..=Layout::Dictionary as u8).contains(&byte)
     }
 
     /// The bound on decoded bytes, checked before they are allocated.
@@ -44,6 +46,7 @@ impl Layout {
             }
             // A partition of one record has two keys at most.
             Layout::Properties | Layout::IndexPartition => 1 << 20,
+            Layout::Dictionary => DICTIONARY_BLOCK_SIZE_MAX - TRAILER_SIZE,
         }
     }
 }
@@ -76,20 +79,28 @@ impl BlockHandle {
     }
 }
 
+/// How a payload is encoded, as its trailer says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encoding {
+    pub(super) codec: CodecId,
+    /// The id of a dictionary; 0: none.
+    pub(super) dictionary: u32,
+    pub(super) raw_size: u32,
+}
+
 /// Appends the trailer to a payload that starts at `payload_start` in `output` and at `offset`
 /// in the file.
 pub(super) fn seal(
     output: &mut Vec<u8>,
     payload_start: usize,
     layout: Layout,
-    codec: CodecId,
-    raw_size: u32,
+    encoding: Encoding,
     place: (&TableId, u64),
 ) {
-    output.extend_from_slice(&[layout as u8, codec as u8]);
+    output.extend_from_slice(&[layout as u8, encoding.codec as u8]);
     put_u16(output, 0);
-    put_u32(output, 0);
-    put_u32(output, raw_size);
+    put_u32(output, encoding.dictionary);
+    put_u32(output, encoding.raw_size);
     let of_bytes = Checksum::new().bytes(&output[payload_start..]);
     put_u32(output, in_place(of_bytes, place));
 }
@@ -117,6 +128,8 @@ pub(super) fn transplant(
 pub(super) struct CheckedBlock<'a> {
     pub(super) payload: &'a [u8],
     pub(super) codec: CodecId,
+    /// The id of the dictionary that it is encoded with; 0: none.
+    pub(super) dictionary: u32,
     /// Within the layout's bound.
     pub(super) raw_size: usize,
     /// The checksum before the place goes into it.
@@ -165,9 +178,9 @@ pub(super) fn open<'a>(
     if decoder.u16()? != 0 {
         return Err(unsupported("block trailer has reserved bits set"));
     }
-    match decoder.u32()? {
-        0 => {}
-        dictionary => return Err(unsupported(format!("block needs dictionary {dictionary}"))),
+    let dictionary = decoder.u32()?;
+    if dictionary != 0 {
+        check_dictionary(layout, codec, dictionary)?;
     }
     let raw_size = decoder.u32()? as usize;
     if raw_size > layout.raw_size_max() {
@@ -183,7 +196,23 @@ pub(super) fn open<'a>(
             Error::corruption("size of a block stored raw").expected(raw_size, payload.len())
         );
     }
-    Ok(CheckedBlock { payload, codec, raw_size, of_bytes })
+    Ok(CheckedBlock { payload, codec, dictionary, raw_size, of_bytes })
+}
+
+/// Refuses a dictionary where there can be none.
+#[inline(never)]
+fn check_dictionary(layout: Layout, codec: CodecId, id: u32) -> Result<()> {
+    let can_be = match layout {
+        Layout::Data => codec.takes_dictionary(),
+        Layout::Dictionary => codec == CodecId::None,
+        _ => false,
+    };
+    match can_be {
+        true => Ok(()),
+        false => Err(Error::corruption(format!(
+            "block has dictionary {id:08x}, and is of a kind that has none"
+        ))),
+    }
 }
 
 #[cold]

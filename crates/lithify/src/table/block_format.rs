@@ -6,11 +6,7 @@
 //! field here, and [`BlockFormat::mismatch`] is the only comparison.
 
 use super::properties::TableProperties;
-use crate::codec::Compression;
-
-/// The number of a compression dictionary. No table has one yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DictionaryId(pub u64);
+use crate::codec::{Compression, DictionaryHash};
 
 /// The format that a table's data blocks are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,8 +15,8 @@ pub struct BlockFormat {
     pub compression: Compression,
     /// The target size of a block before compression.
     pub block_size_bytes: usize,
-    /// The dictionary that blocks are compressed with. Writing refuses one until there are any.
-    pub dictionary: Option<DictionaryId>,
+    /// The name of the dictionary that blocks are compressed with, if with one.
+    pub dictionary: Option<DictionaryHash>,
 }
 
 /// The format that the data blocks of an existing table have, as far as it is recorded.
@@ -30,8 +26,9 @@ pub struct StoredFormat {
     pub compression: Option<Compression>,
     /// The target size of its blocks; `None` if it is not recorded, which no table does yet.
     pub block_size_bytes: Option<usize>,
-    /// Its dictionary.
-    pub dictionary: Option<DictionaryId>,
+    /// The dictionary that its blocks were to have, `None` inside if none; `None` if that is not
+    /// recorded, as it is not in the manifest.
+    pub dictionary: Option<Option<DictionaryHash>>,
 }
 
 /// The first property in which a stored format is not the one asked for.
@@ -69,7 +66,7 @@ impl BlockFormat {
             Some(FormatMismatch::Effort)
         } else if stored.block_size_bytes.is_some_and(is_other_size) {
             Some(FormatMismatch::BlockSize)
-        } else if stored.dictionary != self.dictionary {
+        } else if stored.dictionary.is_some_and(|dictionary| dictionary != self.dictionary) {
             Some(FormatMismatch::Dictionary)
         } else {
             None
@@ -88,6 +85,7 @@ impl TableProperties {
     /// The format that the table's data blocks were asked to have.
     pub fn stored_format(&self) -> StoredFormat {
         let compression = self.compression().ok();
-        StoredFormat { compression, block_size_bytes: None, dictionary: None }
+        let name = self.dictionary.first_chunk().map(|name| DictionaryHash(*name));
+        StoredFormat { compression, block_size_bytes: None, dictionary: Some(name) }
     }
 }

@@ -4,8 +4,10 @@
 //! pieces of its own size and the builder holds little more than one block, the index, and eight
 //! bytes per key for the filter.
 
-use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
+use super::block::{BlockHandle, Encoding, Layout, TRAILER_SIZE};
+use super::block_sink::{BlockSink, encode_block};
 use super::data_block_builder::DataBlockBuilder;
+use super::dictionaries::{DictionaryWriter, property_of};
 use super::filter::{FilterBuilder, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord};
@@ -17,9 +19,10 @@ use crate::base::{
     Clock, ColumnFamilyId, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber, TableId, Trailer,
     VALUE_SIZE_MAX, ValueKind,
 };
-use crate::codec::{CodecId, PooledCompressor};
+use crate::codec::{HeldDictionary, PooledCompressor};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// The shape of a table. The codec is not in it: that comes with the compressor.
 #[derive(Clone, Debug)]
@@ -96,143 +99,6 @@ pub struct TableBuilder {
     is_finished: bool,
 }
 
-/// Where blocks go: the compressor and the bytes not taken yet.
-struct BlockSink {
-    table_id: TableId,
-    compressor: PooledCompressor,
-    output: Vec<u8>,
-    /// Where `output` starts in the file.
-    output_offset: u64,
-    /// What the next output is written into.
-    spare: Vec<u8>,
-}
-
-struct Written {
-    handle: BlockHandle,
-    codec: CodecId,
-    is_fallback: bool,
-}
-
-impl BlockSink {
-    fn offset(&self) -> u64 {
-        self.output_offset + self.output.len() as u64
-    }
-
-    /// Encodes a block if `encode` is set and it shrinks enough, and seals it.
-    fn write(
-        &mut self,
-        layout: Layout,
-        raw: &[u8],
-        encode: bool,
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) -> Result<Written> {
-        if raw.len() > layout.raw_size_max() {
-            return Err(Error::limit("a block of the table is too large; cut tables earlier")
-                .expected(format_args!("at most {}", layout.raw_size_max()), raw.len()));
-        }
-        let start = self.output.len();
-        let codec = match encode {
-            true => encode_block(&mut self.compressor, raw, &mut self.output, meter, clock)?,
-            false => {
-                self.output.extend_from_slice(raw);
-                CodecId::None
-            }
-        };
-        let wanted = self.compressor.compression().codec;
-        let is_fallback = encode && codec != wanted;
-        let handle = self.seal(start, layout, (codec, raw.len() as u32), meter, clock);
-        Ok(Written { handle, codec, is_fallback })
-    }
-
-    /// Appends a block that was encoded before.
-    fn append(
-        &mut self,
-        layout: Layout,
-        payload: &[u8],
-        encoding: (CodecId, u32),
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) {
-        let start = self.output.len();
-        self.output.extend_from_slice(payload);
-        self.seal(start, layout, encoding, meter, clock);
-    }
-
-    /// Puts the trailer behind a payload that starts at `start` of the output; `encoding` is its
-    /// codec and raw size.
-    fn seal(
-        &mut self,
-        start: usize,
-        layout: Layout,
-        (codec, raw_size): (CodecId, u32),
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) -> BlockHandle {
-        let offset = self.output_offset + start as u64;
-        let (output, place) = (&mut self.output, (&self.table_id, offset));
-        meter.time(clock, Part::Checksum, || {
-            block::seal(output, start, layout, codec, raw_size, place);
-        });
-        BlockHandle { offset, stored_size: (self.output.len() - start) as u32 }
-    }
-
-    /// Appends a block as it is stored in another table.
-    fn copy(
-        &mut self,
-        block: &StoredBlock<'_>,
-        meter: &mut WorkMeter,
-        clock: &dyn Clock,
-    ) -> BlockHandle {
-        let offset = self.offset();
-        let (output, place) = (&mut self.output, (&self.table_id, offset));
-        meter.time(clock, Part::Checksum, || {
-            block::transplant(output, block.stored, block.of_bytes, place);
-        });
-        BlockHandle { offset, stored_size: block.stored.len() as u32 }
-    }
-}
-
-/// Appends a block as it is to be stored, and says with which codec: none if it would be over 7/8
-/// of `raw`.
-fn encode_block(
-    compressor: &mut PooledCompressor,
-    raw: &[u8],
-    target: &mut Vec<u8>,
-    meter: &mut WorkMeter,
-    clock: &dyn Clock,
-) -> Result<CodecId> {
-    let codec = compressor.compression().codec;
-    if codec == CodecId::None {
-        target.extend_from_slice(raw);
-        return Ok(codec);
-    }
-    let start = target.len();
-    let started = clock.ticks();
-    let result = compressor.compress(raw, target);
-    let ticks = clock.ticks().wrapping_sub(started);
-    result?;
-    let mut stored_size = target.len() - start;
-    let shrinks = stored_size <= raw.len() / 8 * 7;
-    if !shrinks {
-        target.truncate(start);
-        target.extend_from_slice(raw);
-        stored_size = raw.len();
-        meter.raw_fallback_blocks += 1;
-    }
-    let number = codec as usize;
-    meter.ticks[Part::Compress as usize] += ticks;
-    let codecs = meter.codecs();
-    codecs.compress_ticks[number] += ticks;
-    codecs.compressed_raw_bytes[number] += raw.len() as u64;
-    // A block that stays raw counts with what it takes: that is what trying the codec gained.
-    codecs.compressed_stored_bytes[number] += stored_size as u64;
-    if planted!(CodecMarkerWrong) {
-        return Ok(codec);
-    }
-    Ok(if shrinks { codec } else { CodecId::None })
-}
-
 impl TableBuilder {
     /// A builder of the table `table_id`, which must be random, with blocks encoded by
     /// `compressor`.
@@ -261,6 +127,7 @@ impl TableBuilder {
                 output: Vec::new(),
                 output_offset: 0,
                 spare: Vec::new(),
+                dictionaries: DictionaryWriter::default(),
             },
             block: DataBlockBuilder::new(options.restart_interval),
             index: IndexBuilder::default(),
@@ -273,6 +140,17 @@ impl TableBuilder {
             is_finished: false,
             options,
         }
+    }
+
+    /// Has the data blocks be compressed with a dictionary, which is written into the table if a
+    /// block uses it. To be called before the first entry. Fails with
+    /// [`crate::ErrorKind::InvalidArgument`] if the codec takes no dictionary, or not this one.
+    pub fn use_dictionary(&mut self, dictionary: Arc<HeldDictionary>) -> Result<()> {
+        let name = dictionary.hash().0.to_vec();
+        let compression = self.sink.compressor.compression();
+        self.sink.dictionaries.set_own(dictionary, compression)?;
+        self.properties.dictionary = name;
+        Ok(())
     }
 
     /// Adds an entry behind all others in internal order. Fails with
@@ -350,6 +228,9 @@ impl TableBuilder {
     fn fits(&self, block: &StoredBlock<'_>) -> bool {
         let target_size = self.target_size();
         let size = block.raw_size();
+        if block.dictionary.is_some_and(|needed| !self.sink.dictionaries.admits(needed)) {
+            return false;
+        }
         if size < target_size / 2 || (size > 2 * target_size && block.entry_count() > 1) {
             return false;
         }
@@ -409,7 +290,8 @@ impl TableBuilder {
             survey.hashes.iter().for_each(|hash| filter.add_hash(*hash));
         }
         let handle = self.sink.copy(block, meter, clock);
-        let record = IndexRecord { handle, ..block.record };
+        let dictionary = block.dictionary.map_or(0, |dictionary| dictionary.id());
+        let record = IndexRecord { handle, dictionary, ..block.record };
         self.index.add_separated(&record, block.first_key(), block.separator());
         let last_trailer = Trailer::new(survey.smallest_sequence, ValueKind::Put);
         self.block.follow(&survey.last_key, last_trailer);
@@ -546,12 +428,16 @@ impl TableBuilder {
         let filter = self.write_filter(meter, clock)?;
         let tombstones = self.write_tombstones(meter, clock)?;
         let index = self.write_index(meter, clock)?;
+        let dictionaries_size = self.sink.write_dictionaries(meter, clock);
+        let used = self.sink.dictionaries.used().map(|held| &***held);
+        self.properties.dictionaries = property_of(used);
         self.note_bounds();
         self.properties.created_unix_s = clock.unix_time_s();
         let properties = self.properties.encode();
         let properties =
             self.sink.write(Layout::Properties, &properties, false, meter, clock)?.handle;
-        let (features, version) = Footer::features_of(self.index.has_partitions());
+        let (features, version) =
+            Footer::features_of(self.index.has_partitions(), dictionaries_size > 0);
         let footer = Footer {
             table_id: self.sink.table_id,
             filter,
@@ -561,6 +447,7 @@ impl TableBuilder {
             file_size: self.sink.offset() + FOOTER_SIZE as u64,
             features,
             version,
+            dictionaries_size,
         };
         footer.encode(&mut self.sink.output);
         Ok(TableSummary {
@@ -609,10 +496,13 @@ impl TableBuilder {
             return Ok(sink.write(Layout::FlatIndex, &raw, true, meter, clock)?.handle);
         }
         let compressor = &mut sink.compressor;
-        index.cut_rest(&mut |raw, target| encode_block(compressor, raw, target, meter, clock))?;
+        index.cut_rest(&mut |raw, target| {
+            encode_block(compressor, None, raw, target, meter, clock)
+        })?;
         let raw = index.encode_top(sink.offset());
         for (record, payload) in index.partitions() {
-            let encoding = (record.codec, record.raw_size);
+            let (codec, raw_size) = (record.codec, record.raw_size);
+            let encoding = Encoding { codec, dictionary: 0, raw_size };
             sink.append(Layout::IndexPartition, payload, encoding, meter, clock);
         }
         Ok(sink.write(Layout::TopIndex, &raw, true, meter, clock)?.handle)
@@ -667,6 +557,7 @@ impl TableBuilder {
             entry_count: facts.entry_count,
             largest_sequence: facts.largest_sequence,
             codec: written.codec,
+            dictionary: written.dictionary,
             flags,
         };
         let last_trailer = self.block.last_trailer().unwrap_or(Trailer(0));
@@ -693,8 +584,9 @@ impl TableBuilder {
     /// Cuts partitions of the index when there is enough for them.
     fn cut_index(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
         let compressor = &mut self.sink.compressor;
-        self.index
-            .cut_full(&mut |raw, target| encode_block(compressor, raw, target, meter, clock))?;
+        self.index.cut_full(&mut |raw, target| {
+            encode_block(compressor, None, raw, target, meter, clock)
+        })?;
         if self.index.root_size() > Layout::TopIndex.raw_size_max() - (1 << 20) {
             return Err(Error::limit("the index of a table is full; cut tables earlier"));
         }

@@ -2,7 +2,9 @@
 
 use super::TABLE_FORMAT_VERSION;
 use super::block::{BlockHandle, Layout, TRAILER_SIZE};
+use super::dictionaries::{DICTIONARIES_MAX, DICTIONARY_BLOCK_SIZE_MAX, NAME_SIZE};
 use crate::base::TableId;
+use crate::codec::DICTIONARY_SIZE_MIN;
 use crate::format::{Checksum, Decoder, Features, put_u32, put_u64};
 use crate::{Error, Result};
 
@@ -13,11 +15,17 @@ const CHECKSUM_OFFSET: usize = 92;
 /// The incompatible bit of a table whose index has two levels.
 const TWO_LEVEL_INDEX: u32 = 1;
 
+/// The incompatible bit of a table whose data blocks use dictionaries.
+const DICTIONARIES: u32 = 2;
+
 /// What this program can read.
-const KNOWN: Features = Features { incompatible: TWO_LEVEL_INDEX, ..Features::NONE };
+const KNOWN: Features = Features { incompatible: TWO_LEVEL_INDEX | DICTIONARIES, ..Features::NONE };
 
 /// The first version, without any feature.
 const FIRST_VERSION: u32 = 1;
+
+/// The first version with an index of two levels.
+const TWO_LEVEL_VERSION: u32 = 2;
 
 /// See docs/format/table.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +38,38 @@ pub(crate) struct Footer {
     pub(crate) file_size: u64,
     pub(crate) features: Features,
     pub(crate) version: u32,
+    /// Bytes of all dictionaries, which end where the properties start.
+    pub(crate) dictionaries_size: u32,
 }
 
 impl Footer {
     /// The features of a table, and the first version that has them: a table that needs nothing
     /// new is what an older program would have written.
-    pub(super) fn features_of(has_two_level_index: bool) -> (Features, u32) {
-        match has_two_level_index {
-            true => (KNOWN, TABLE_FORMAT_VERSION),
-            false => (Features::NONE, FIRST_VERSION),
+    pub(super) fn features_of(
+        has_two_level_index: bool,
+        has_dictionaries: bool,
+    ) -> (Features, u32) {
+        let mut features = Features::NONE;
+        let mut version = FIRST_VERSION;
+        if has_two_level_index {
+            features.incompatible |= TWO_LEVEL_INDEX;
+            version = TWO_LEVEL_VERSION;
         }
+        if has_dictionaries {
+            features.incompatible |= DICTIONARIES;
+            version = TABLE_FORMAT_VERSION;
+        }
+        (features, version)
+    }
+
+    /// Where all dictionaries lie together.
+    pub(super) fn dictionaries(&self) -> Option<BlockHandle> {
+        if self.features.incompatible & DICTIONARIES == 0 {
+            return None;
+        }
+        let stored_size = self.dictionaries_size;
+        let offset = self.properties.offset.saturating_sub(u64::from(stored_size));
+        Some(BlockHandle { offset, stored_size })
     }
 
     /// Whether the index has two levels.
@@ -68,7 +98,7 @@ impl Footer {
         put_u64(target, self.file_size);
         self.features.encode(target);
         put_u32(target, self.version);
-        put_u32(target, 0);
+        put_u32(target, self.dictionaries_size);
         let checksum = Checksum::of(&target[start..]);
         put_u32(target, checksum);
         target.extend_from_slice(MAGIC);
@@ -113,6 +143,7 @@ impl Footer {
             file_size: decoder.u64()?,
             features: Features::decode(&mut decoder)?,
             version: decoder.u32()?,
+            dictionaries_size: decoder.u32()?,
         })
     }
 
@@ -132,6 +163,21 @@ impl Footer {
             if !inside || (handle.stored_size as usize) < TRAILER_SIZE {
                 return Err(Error::corruption("footer points outside the table"));
             }
+        }
+        match self.dictionaries() {
+            Some(handle) => self.check_dictionaries(handle),
+            None => Ok(()),
+        }
+    }
+
+    fn check_dictionaries(&self, handle: BlockHandle) -> Result<()> {
+        let size = handle.stored_size as usize;
+        let sizes = NAME_SIZE + DICTIONARY_SIZE_MIN + TRAILER_SIZE
+            ..=DICTIONARIES_MAX * DICTIONARY_BLOCK_SIZE_MAX;
+        if !sizes.contains(&size) || handle.end() != Some(self.properties.offset) {
+            let what = "size of the dictionaries of a table";
+            return Err(Error::corruption(what)
+                .expected(format_args!("{} to {}", sizes.start(), sizes.end()), size));
         }
         Ok(())
     }

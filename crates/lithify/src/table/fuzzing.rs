@@ -7,6 +7,7 @@
 use super::block::{self, Layout};
 use super::builder::{TableBuilder, TableOptions};
 use super::data_block::DataBlock;
+use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::IndexBlock;
@@ -188,11 +189,13 @@ fn survey(bytes: &[u8], data: DataBlock<'_>) -> Result<()> {
         entry_count: data.layout().entry_count,
         largest_sequence: 0,
         codec: crate::codec::CodecId::None,
+        dictionary: 0,
         flags: 0,
     };
     let block = StoredBlock {
         stored: bytes,
         of_bytes: Checksum::new(),
+        dictionary: None,
         data,
         record: index_record,
         first_key: b"",
@@ -219,10 +222,11 @@ pub fn stored_block(bytes: &[u8], pool: &Arc<ContextPool>) -> Result<()> {
         Layout::Properties,
         Layout::IndexPartition,
         Layout::TopIndex,
+        Layout::Dictionary,
     ];
     let layout = layouts[usize::from(*layout) % layouts.len()];
     let checked = block::open(stored, layout, (&[0; 16], 0))?;
-    let raw = decode(pool, checked, Vec::new())?;
+    let raw = decode(pool, &TableDictionaries::default(), checked, Vec::new())?;
     assert!(raw.len() <= layout.raw_size_max());
     Ok(())
 }

@@ -40,6 +40,8 @@ pub(crate) struct IndexRecord {
     pub(crate) handle: BlockHandle,
     pub(crate) raw_size: u32,
     pub(crate) entry_count: u32,
+    /// The id of its dictionary; 0: none.
+    pub(crate) dictionary: u32,
     pub(crate) largest_sequence: u64,
     pub(crate) codec: CodecId,
     pub(crate) flags: u8,
@@ -143,9 +145,15 @@ impl<'a> IndexBlock<'a> {
         let in_place = handle.end().is_some_and(|end| end <= self.limit)
             && handle.stored_size as usize >= TRAILER_SIZE;
         match codec {
-            Some(codec) if in_place && dictionary == 0 && record[50..] == [0, 0] => {
-                Ok(IndexRecord { handle, raw_size, entry_count, largest_sequence, codec, flags })
-            }
+            Some(codec) if in_place && record[50..] == [0, 0] => Ok(IndexRecord {
+                handle,
+                raw_size,
+                entry_count,
+                dictionary,
+                largest_sequence,
+                codec,
+                flags,
+            }),
             _ => Err(damaged("record of the index")),
         }
     }

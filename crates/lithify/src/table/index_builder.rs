@@ -157,6 +157,7 @@ impl IndexBuilder {
                 entry_count: blocks.end - blocks.start,
                 largest_sequence: self.tail.largest_sequence(blocks.clone()),
                 codec,
+                dictionary: 0,
                 flags: 0,
             };
             let (separator, separator_trailer) = self.tail.separator(blocks.end - 1);
@@ -230,7 +231,7 @@ impl Records {
         put_u32(target, record.handle.stored_size);
         put_u32(target, record.raw_size);
         put_u32(target, record.entry_count);
-        put_u32(target, 0);
+        put_u32(target, record.dictionary);
         put_u64(target, record.largest_sequence);
         put_u64(target, separator_trailer.0);
         put_u32(target, self.separators.len() as u32);

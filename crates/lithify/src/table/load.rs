@@ -10,12 +10,13 @@
 
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::data_block::{DataBlock, assign_sequence};
+use super::dictionaries::TableDictionaries;
 use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
 use crate::cache::{BlockKind, KeptBlock, KeptShare};
-use crate::codec::{CodecId, ContextPool};
+use crate::codec::{CodecId, ContextPool, Decompressor};
 use crate::fs::Advice;
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
@@ -364,7 +365,7 @@ impl TableReader {
     ) -> Result<Vec<u8>> {
         let started = context.meter.is_some().then(|| context.clock.ticks());
         let buffer = self.buffer(block.raw_size, context);
-        let raw = decode(&self.pool, block, buffer)
+        let raw = decode(&self.pool, &self.dictionaries, block, buffer)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
         if let (Some(started), Some(meter)) = (started, &mut context.meter) {
             let ticks = context.clock.ticks().wrapping_sub(started);
@@ -414,6 +415,7 @@ pub(super) fn book_decompression(
 /// Decodes a block into `raw`, which is empty.
 pub(super) fn decode(
     pool: &Arc<ContextPool>,
+    dictionaries: &TableDictionaries,
     block: block::CheckedBlock<'_>,
     mut raw: Vec<u8>,
 ) -> Result<Vec<u8>> {
@@ -421,9 +423,24 @@ pub(super) fn decode(
         raw.extend_from_slice(block.payload);
         return Ok(raw);
     }
-    let mut decompressor = pool.decompressor();
-    decompressor.decompress_into(block.codec, block.payload, block.raw_size, &mut raw)?;
+    decode_by(&mut pool.decompressor(), dictionaries, &block, &mut raw)?;
     Ok(raw)
+}
+
+/// Appends the decoded block to `raw`.
+#[inline]
+pub(super) fn decode_by(
+    decompressor: &mut Decompressor,
+    dictionaries: &TableDictionaries,
+    block: &block::CheckedBlock<'_>,
+    raw: &mut Vec<u8>,
+) -> Result<()> {
+    let block::CheckedBlock { payload, codec, dictionary, raw_size, .. } = *block;
+    if dictionary == 0 {
+        return decompressor.decompress_into(codec, payload, raw_size, raw);
+    }
+    let dictionary = dictionaries.find(dictionary)?;
+    decompressor.decompress_with(codec, dictionary, payload, raw_size, raw)
 }
 
 /// Checks a decoded data block against what the index says of it.

@@ -25,10 +25,12 @@
 mod batch;
 mod block;
 mod block_format;
+mod block_sink;
 mod builder;
 mod cursor;
 mod data_block;
 mod data_block_builder;
+mod dictionaries;
 mod filter;
 mod footer;
 #[cfg(feature = "internals")]
@@ -53,7 +55,7 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
-pub use block_format::{BlockFormat, DictionaryId, FormatMismatch, StoredFormat};
+pub use block_format::{BlockFormat, FormatMismatch, StoredFormat};
 pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};
@@ -70,4 +72,4 @@ pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};
 pub(crate) use verify::{TableExaminer, TableFinding, TablePart, examine_table};
 
 /// The newest version of the format that this program writes.
-pub const TABLE_FORMAT_VERSION: u32 = 2;
+pub const TABLE_FORMAT_VERSION: u32 = 3;

@@ -7,6 +7,7 @@
 use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::data_block::DataBlock;
+use super::dictionaries::TableDictionaries;
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
 use super::partitions::parse_partition;
@@ -14,8 +15,9 @@ use super::properties::TableProperties;
 use super::reader::{check_data_block, decode};
 use super::tombstones::FragmentedTombstones;
 use crate::base::Trailer;
-use crate::codec::{CodecId, ContextPool};
+use crate::codec::{CodecId, ContextPool, Dictionary};
 use crate::fs::{File, read_exact_at};
+use crate::stats::WorkMeter;
 use crate::{Error, Result};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -26,11 +28,14 @@ pub(crate) struct TableParts {
     footer: Footer,
     footer_offset: u64,
     pool: Arc<ContextPool>,
+    dictionaries: TableDictionaries,
 }
 
 /// A block whose checksum was right, decoded.
 pub(crate) struct PartBlock {
     pub(crate) codec: CodecId,
+    /// The id of its dictionary; 0: none.
+    pub(crate) dictionary: u32,
     pub(crate) checksum: u32,
     pub(crate) raw: Vec<u8>,
 }
@@ -67,7 +72,8 @@ impl TableParts {
             .ok_or_else(|| Error::corruption("table is too short"))
             .and_then(Footer::parse)
             .map_err(|error| error.at(file.path(), footer_offset))?;
-        Ok(TableParts { file, footer, footer_offset, pool })
+        let dictionaries = TableDictionaries::default();
+        Ok(TableParts { file, footer, footer_offset, pool, dictionaries })
     }
 
     pub(crate) fn footer(&self) -> &Footer {
@@ -86,6 +92,21 @@ impl TableParts {
         checked.map_err(|error| error.at(self.file.path(), self.footer_offset))
     }
 
+    /// Loads the dictionaries, as far as they are whole; before that, blocks that need one cannot be
+    /// decoded. An error is of the first one that is not.
+    pub(crate) fn load_dictionaries(&mut self) -> Result<()> {
+        let meter = &mut WorkMeter::default();
+        let (dictionaries, damage) =
+            TableDictionaries::load(&*self.file, &self.footer, &self.pool, meter);
+        self.dictionaries = dictionaries;
+        damage.map_or(Ok(()), Err)
+    }
+
+    /// The dictionaries that were loaded, in the order of the file.
+    pub(crate) fn dictionaries(&self) -> impl Iterator<Item = &Dictionary> {
+        self.dictionaries.iter()
+    }
+
     /// Reads, checks and decodes a block.
     pub(crate) fn block(&self, handle: BlockHandle, layout: Layout) -> Result<PartBlock> {
         self.within(handle, handle.check_size(layout))?;
@@ -93,8 +114,8 @@ impl TableParts {
         let opened = block::open(&stored, layout, (&self.footer.table_id, handle.offset));
         let decoded = opened.and_then(|checked| {
             let checksum = stored.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-            let raw = decode(&self.pool, checked, Vec::new())?;
-            Ok(PartBlock { codec: checked.codec, checksum, raw })
+            let raw = decode(&self.pool, &self.dictionaries, checked, Vec::new())?;
+            Ok(PartBlock { codec: checked.codec, dictionary: checked.dictionary, checksum, raw })
         });
         decoded.map_err(|error| error.at(self.file.path(), handle.offset))
     }

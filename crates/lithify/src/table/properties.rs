@@ -23,6 +23,10 @@ pub struct TableProperties {
     pub data_stored_bytes: u64,
     /// Delete entries.
     pub deletes: u64,
+    /// Name and size of each dictionary in the table: 16 bytes and 4; empty if there is none.
+    pub dictionaries: Vec<u8>,
+    /// The name of the dictionary that data blocks were to be encoded with; empty if with none.
+    pub dictionary: Vec<u8>,
     /// The codec's strength.
     pub effort: i64,
     /// Which encoder: 0 reference, 1 fast.
@@ -73,6 +77,9 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
+/// Properties that only tables with dictionaries have.
+const OF_DICTIONARIES: [&str; 2] = ["dictionaries", "dictionary"];
+
 /// Properties that a table has only if it was made for a column family that was known.
 const OF_ORIGIN: [&str; 3] = ["family_id", "family_name", "flushed_through"];
 
@@ -92,7 +99,7 @@ impl TableProperties {
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
-    fn slots(&mut self) -> [(&'static str, Slot<'_>); 27] {
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 29] {
         use Slot::{Bytes, Signed, Unsigned};
         [
             ("codec", Unsigned(&mut self.codec)),
@@ -102,6 +109,8 @@ impl TableProperties {
             ("data_raw_bytes", Unsigned(&mut self.data_raw_bytes)),
             ("data_stored_bytes", Unsigned(&mut self.data_stored_bytes)),
             ("deletes", Unsigned(&mut self.deletes)),
+            ("dictionaries", Bytes(&mut self.dictionaries)),
+            ("dictionary", Bytes(&mut self.dictionary)),
             ("effort", Signed(&mut self.effort)),
             ("encoder", Unsigned(&mut self.encoder)),
             ("entries", Unsigned(&mut self.entries)),
@@ -130,6 +139,9 @@ impl TableProperties {
         let has_origin = !self.family_name.is_empty();
         for (name, slot) in self.clone().slots() {
             if !has_origin && OF_ORIGIN.contains(&name) {
+                continue;
+            }
+            if OF_DICTIONARIES.contains(&name) && matches!(&slot, Slot::Bytes(v) if v.is_empty()) {
                 continue;
             }
             let value = match &slot {
@@ -166,6 +178,7 @@ impl TableProperties {
                 (Slot::Signed(target), Some(Value::Signed(value))) => *target = value,
                 (Slot::Bytes(target), Some(Value::Bytes(value))) => *target = value.to_vec(),
                 (_, None) if OF_ORIGIN.contains(&name) => missing_of_origin += 1,
+                (_, None) if OF_DICTIONARIES.contains(&name) => {}
                 _ => {
                     let what = format!("property {name} is missing or of another kind");
                     return Err(Error::corruption(what));

@@ -4,15 +4,17 @@ use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
 use super::data_block::DataBlock;
+use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
 use super::load::{MetaBytes, MetaKind};
-pub(super) use super::load::{book_decompression, check_data_block, decode};
+pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
 use super::partitions::KeptPartitions;
 use super::properties::TableProperties;
 use super::scanner::TableScanner;
 use super::tombstones::FragmentedTombstones;
+use super::verify::TablePart;
 use crate::base::{Clock, SequenceNumber, Slice, TableId, Trailer};
 use crate::cache::{BlockCache, BlockKind, KeptBlock};
 use crate::codec::ContextPool;
@@ -88,6 +90,7 @@ pub struct TableReader {
     /// And the file's id in it.
     pub(super) cache: Option<(Arc<BlockCache>, u64)>,
     pub(super) pool: Arc<ContextPool>,
+    pub(super) dictionaries: TableDictionaries,
     /// Index and filter, as far as they are kept here.
     index: OnceLock<KeptBlock>,
     filter: OnceLock<KeptBlock>,
@@ -115,18 +118,16 @@ impl TableReader {
         pool: Arc<ContextPool>,
         meter: &mut WorkMeter,
     ) -> Result<Arc<Self>> {
-        match TableReader::open_parts(file, cache, pool, meter)? {
-            (table, None) => Ok(table),
-            (_, Some(error)) => Err(error),
-        }
+        let (table, damage) = TableReader::open_parts(file, cache, pool, meter)?;
+        damage.into_iter().next().map_or(Ok(table), |(_, error)| Err(error))
     }
 
     /// A table of which the footer is whole; beside it what is wrong with the properties, which
-    /// are empty then.
+    /// are empty then, and with the dictionaries, of which it has the others.
     pub(super) fn open_as_far_as_whole(
         file: Arc<dyn File>,
         pool: Arc<ContextPool>,
-    ) -> Result<(Arc<Self>, Option<Error>)> {
+    ) -> Result<(Arc<Self>, Vec<(TablePart, Error)>)> {
         TableReader::open_parts(file, None, pool, &mut WorkMeter::default())
     }
 
@@ -135,7 +136,7 @@ impl TableReader {
         cache: Option<Arc<BlockCache>>,
         pool: Arc<ContextPool>,
         meter: &mut WorkMeter,
-    ) -> Result<(Arc<Self>, Option<Error>)> {
+    ) -> Result<(Arc<Self>, Vec<(TablePart, Error)>)> {
         let file_size = file.length()?;
         if file_size < TABLE_SIZE_MIN {
             return Err(Error::corruption("table is too short")
@@ -155,28 +156,17 @@ impl TableReader {
         };
         let footer = Footer::decode(footer, file_size)
             .map_err(|error| error.at(file.path(), footer_offset))?;
-        let handle = footer.properties;
-        let sized = handle.check_size(Layout::Properties);
-        sized.map_err(|error| error.at(file.path(), handle.offset))?;
-        let stored = match handle.offset.checked_sub(tail_offset) {
-            Some(start) => {
-                let start = start as usize;
-                tail.get(start..start + handle.stored_size as usize).map(<[u8]>::to_vec)
-            }
-            None => {
-                let stored = read_exact_at(&*file, handle.offset, handle.stored_size as usize)?;
-                meter.read(stored.len());
-                Some(stored)
+        let mut damage = Vec::new();
+        let properties = match properties_of(&*file, &footer, (&tail, tail_offset), &pool, meter)? {
+            Ok(properties) => properties,
+            Err(error) => {
+                damage.push((TablePart::Properties, error));
+                TableProperties::default()
             }
         };
-        let place = (&footer.table_id, handle.offset);
-        let decoded = block::open(&stored.unwrap_or_default(), Layout::Properties, place)
-            .and_then(|block| decode(&pool, block, Vec::new()))
-            .and_then(|raw| TableProperties::decode(&raw));
-        let (properties, damage) = match decoded {
-            Ok(properties) => (properties, None),
-            Err(error) => (TableProperties::default(), Some(error.at(file.path(), handle.offset))),
-        };
+        let (dictionaries, damaged) = TableDictionaries::load(&*file, &footer, &pool, meter);
+        dictionaries.prepare_decoding(properties.codec);
+        damage.extend(damaged.map(|error| (TablePart::Dictionary, error)));
         let tombstones = OnceLock::new();
         if footer.tombstones.is_none() {
             let _ = tombstones.set(Arc::default());
@@ -190,6 +180,7 @@ impl TableReader {
                 (cache, file_id)
             }),
             pool,
+            dictionaries,
             index: OnceLock::new(),
             filter: OnceLock::new(),
             partitions: OnceLock::new(),
@@ -440,6 +431,35 @@ impl TableReader {
     pub(super) fn within<T>(&self, handle: BlockHandle, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(self.file.path(), handle.offset))
     }
+}
+
+/// The properties; the inner error is of what was read of them.
+fn properties_of(
+    file: &dyn File,
+    footer: &Footer,
+    (tail, tail_offset): (&[u8], u64),
+    pool: &Arc<ContextPool>,
+    meter: &mut WorkMeter,
+) -> Result<Result<TableProperties>> {
+    let handle = footer.properties;
+    let sized = handle.check_size(Layout::Properties);
+    sized.map_err(|error| error.at(file.path(), handle.offset))?;
+    let stored = match handle.offset.checked_sub(tail_offset) {
+        Some(start) => {
+            let start = start as usize;
+            tail.get(start..start + handle.stored_size as usize).map(<[u8]>::to_vec)
+        }
+        None => {
+            let stored = read_exact_at(file, handle.offset, handle.stored_size as usize)?;
+            meter.read(stored.len());
+            Some(stored)
+        }
+    };
+    let place = (&footer.table_id, handle.offset);
+    let decoded = block::open(&stored.unwrap_or_default(), Layout::Properties, place)
+        .and_then(|block| decode(pool, &TableDictionaries::default(), block, Vec::new()))
+        .and_then(|raw| TableProperties::decode(&raw));
+    Ok(decoded.map_err(|error| error.at(file.path(), handle.offset)))
 }
 
 impl Drop for TableReader {

@@ -15,7 +15,7 @@ use super::block::{self, BlockHandle, Layout};
 use super::block_format::StoredFormat;
 use super::data_block::{DataBlock, DataBlockLayout, Place};
 use super::index::{FLAG_ALL_PUTS, IndexBlock, IndexRecord};
-use super::reader::{TableReader, book_decompression, check_data_block};
+use super::reader::{TableReader, book_decompression, check_data_block, decode_by};
 use super::stored_block::StoredBlock;
 use crate::base::{Clock, SEQUENCE_MAX, Trailer};
 use crate::codec::{CodecId, PooledDecompressor};
@@ -101,6 +101,8 @@ pub struct TableScanner {
     is_copyable: bool,
     /// The checksum of the block at hand before its place goes into it.
     of_bytes: Checksum,
+    /// The id of the dictionary that the block at hand is encoded with; 0: none.
+    dictionary: u32,
     is_at_entry: bool,
 }
 
@@ -128,6 +130,7 @@ impl TableScanner {
             offers_blocks: false,
             is_copyable: false,
             of_bytes: Checksum::new(),
+            dictionary: 0,
             is_at_entry: false,
         }
     }
@@ -161,11 +164,16 @@ impl TableScanner {
         let number = self.blocks.start - 1;
         let record = table.within(leaf.handle, index.record(number))?;
         let (separator, trailer) = table.within(leaf.handle, index.separator(number))?;
+        let dictionary = match self.dictionary {
+            0 => None,
+            id => Some(table.within(record.handle, table.dictionaries.find(id))?),
+        };
         let start = (record.handle.offset - self.chunk.offset) as usize;
         let stored = self.chunk.bytes.get(start..start + record.handle.stored_size as usize);
         Ok(stored.filter(|_| trailer == Trailer(0)).map(|stored| StoredBlock {
             stored,
             of_bytes: self.of_bytes,
+            dictionary,
             data: DataBlock::known(self.frame_bytes(), layout),
             record,
             first_key: &self.key,
@@ -578,6 +586,7 @@ impl TableScanner {
         let block =
             meter.time(clock, Part::Checksum, || block::open(stored, Layout::Data, place))?;
         self.of_bytes = block.of_bytes;
+        self.dictionary = block.dictionary;
         if block.codec == CodecId::None {
             return Ok(Frame::InChunk(start..start + block.payload.len()));
         }
@@ -597,7 +606,7 @@ impl TableScanner {
         clock: &dyn Clock,
     ) -> Result<()> {
         let started = clock.ticks();
-        self.decompressor.decompress_into(block.codec, block.payload, block.raw_size, raw)?;
+        decode_by(&mut self.decompressor, &self.table.dictionaries, block, raw)?;
         if block.codec != CodecId::None {
             let ticks = clock.ticks().wrapping_sub(started);
             book_decompression(meter, block.codec, raw.len(), ticks);

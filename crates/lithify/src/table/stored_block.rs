@@ -15,9 +15,11 @@ use super::data_block::DataBlock;
 use super::filter::hash_key;
 use super::index::{FLAG_SEQUENCES_ZERO, IndexRecord};
 use crate::base::{SequenceNumber, ValueKind};
+use crate::codec::HeldDictionary;
 use crate::format::Checksum;
 use crate::{Error, Result};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A data block as it is stored, and decoded.
 pub(crate) struct StoredBlock<'a> {
@@ -25,6 +27,8 @@ pub(crate) struct StoredBlock<'a> {
     pub(super) stored: &'a [u8],
     /// The checksum before the place goes into it.
     pub(super) of_bytes: Checksum,
+    /// What it is encoded with.
+    pub(super) dictionary: Option<&'a Arc<HeldDictionary>>,
     pub(super) data: DataBlock<'a>,
     pub(super) record: IndexRecord,
     pub(super) first_key: &'a [u8],

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 mod damage;
+mod dictionaries;
 mod examine;
 mod model;
 mod scan;
@@ -159,7 +160,7 @@ pub(super) fn build_two_levels(
     add_all(builder, entries)
 }
 
-fn add_all(mut builder: TableBuilder, entries: &[Entry]) -> (Vec<u8>, TableSummary) {
+pub(super) fn add_all(mut builder: TableBuilder, entries: &[Entry]) -> (Vec<u8>, TableSummary) {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let mut file = Vec::new();
     for (index, (key, trailer, value)) in entries.iter().enumerate() {

@@ -6,6 +6,7 @@
 
 use super::block::BlockHandle;
 use super::data_block::DataBlock;
+use super::dictionaries::property_of;
 use super::filter::hash_key;
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{FLAG_ALL_PUTS, FLAG_SEQUENCES_ZERO, IndexBlock, IndexRecord};
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub(crate) enum TablePart {
     Footer,
     Properties,
+    Dictionary,
     Filter,
     RangeTombstones,
     Index,
@@ -90,9 +92,9 @@ pub(crate) fn examine_table(
         }
     };
     table.assign_sequence(assigned_sequence);
-    let has_properties = damage.is_none();
-    if let Some(error) = damage {
-        examiner.found(TableFinding { part: TablePart::Properties, error, lost: None })?;
+    let has_properties = damage.iter().all(|(part, _)| *part != TablePart::Properties);
+    for (part, error) in damage {
+        examiner.found(TableFinding { part, error, lost: None })?;
     }
     let done = walk(&table, has_properties, context, examiner)?;
     Ok(Some((table, done)))
@@ -267,8 +269,13 @@ impl Walk<'_, '_> {
     /// The parts of a table lie one behind the other: no byte is outside of all checksums.
     fn check_layout(&mut self, footer: &Footer, partitions: Option<(u64, u64)>) -> Result<()> {
         let Some(data_end) = self.data_end else { return Ok(()) };
-        let handles =
-            [footer.filter, footer.tombstones, Some(footer.index), Some(footer.properties)];
+        let handles = [
+            footer.filter,
+            footer.tombstones,
+            Some(footer.index),
+            footer.dictionaries(),
+            Some(footer.properties),
+        ];
         let ends = |handle: BlockHandle| Some((handle.offset, handle.end()?));
         let mut parts: Vec<_> = handles.into_iter().flatten().filter_map(ends).collect();
         parts.extend(partitions);
@@ -557,6 +564,9 @@ impl Walk<'_, '_> {
         if said_largest != largest {
             let error = unfit("largest_key");
             wrong.push(error.expected(escaped(said_largest.0), escaped(largest.0)));
+        }
+        if said.dictionaries != property_of(self.table.dictionaries.iter()) {
+            wrong.push(unfit("dictionaries"));
         }
         if (said.range_tombstones > 0) != sums.deleted.is_some() {
             wrong.push(unfit("range_tombstones"));

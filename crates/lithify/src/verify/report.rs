@@ -24,6 +24,8 @@ pub enum Structure {
     Footer,
     /// What a table says of itself.
     Properties,
+    /// A dictionary that rows of a table are compressed with.
+    Dictionary,
     /// What tells which keys are not in a table.
     Filter,
     /// Range deletes of a table.
@@ -49,6 +51,7 @@ impl Structure {
             Structure::Footer => "footer",
             Structure::Properties => "properties",
             Structure::Filter => "filter",
+            Structure::Dictionary => "dictionary",
             Structure::RangeTombstones => "range tombstones",
             Structure::Index => "index",
             Structure::DataBlock => "data block",

@@ -38,6 +38,7 @@ pub(crate) fn structure_of(part: TablePart) -> Structure {
     match part {
         TablePart::Footer => Structure::Footer,
         TablePart::Properties => Structure::Properties,
+        TablePart::Dictionary => Structure::Dictionary,
         TablePart::Filter => Structure::Filter,
         TablePart::RangeTombstones => Structure::RangeTombstones,
         TablePart::Index => Structure::Index,

@@ -41,6 +41,7 @@ pub(super) struct Bench {
     table: TableOptions,
     /// Decides the format of outputs.
     formats: Arc<dyn FormatPolicy>,
+    evidence: Evidence,
 }
 
 impl Bench {
@@ -64,7 +65,7 @@ impl Bench {
         let table = TableOptions { block_size_bytes, prefix_length, ..TableOptions::default() };
         let codecs = CodecPolicy::uniform(compression);
         let formats = Arc::new(LevelFormats { codecs, block_size_bytes });
-        Bench { workshop, table, formats }
+        Bench { workshop, table, formats, evidence: Evidence::default() }
     }
 
     /// The same bench with another policy.
@@ -72,12 +73,17 @@ impl Bench {
         Bench { formats, ..self }
     }
 
+    /// The same bench with evidence of what it writes.
+    pub(super) fn with_evidence(self, evidence: Evidence) -> Self {
+        Bench { evidence, ..self }
+    }
+
     fn plan(&self, table_bytes: u64) -> OutputPlan {
         OutputPlan {
             cause: Cause::Compaction,
             place: TablePlace { family: None, level: 1, level_count: 4 },
             formats: Arc::clone(&self.formats),
-            evidence: Evidence::default(),
+            evidence: self.evidence,
             table: self.table.clone(),
             table_bytes,
             boundaries: Vec::new(),

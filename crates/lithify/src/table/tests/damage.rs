@@ -1,9 +1,10 @@
 //! Damaged, cut, misplaced and newer tables: an error, never wrong data, never a panic.
 
-use super::super::block::{self, Layout, TRAILER_SIZE};
+use super::super::block::{self, Encoding, Layout, TRAILER_SIZE};
 use super::super::data_block::DataBlock;
 use super::super::footer::{FOOTER_SIZE, Footer};
 use super::super::index::IndexBlock;
+use super::dictionaries::small_dictionary_table;
 use super::*;
 use crate::format::Checksum;
 
@@ -54,7 +55,7 @@ fn small_table_cut_at(flat_size_max: usize, partition_size: usize) -> (Vec<u8>, 
 
 #[test]
 fn a_change_of_any_byte_is_found() {
-    for (bytes, entries) in [small_table(), small_two_level_table()] {
+    for (bytes, entries) in [small_table(), small_two_level_table(), small_dictionary_table()] {
         read_everything(&bytes, &entries).unwrap();
         for at in 0..bytes.len() {
             for flip in [0x01, 0x80, 0xff] {
@@ -71,7 +72,7 @@ fn a_change_of_any_byte_is_found() {
 
 #[test]
 fn a_table_cut_anywhere_does_not_open() {
-    for (bytes, _) in [small_table(), small_two_level_table()] {
+    for (bytes, _) in [small_table(), small_two_level_table(), small_dictionary_table()] {
         for size in 0..bytes.len() {
             let error = open(&bytes[..size], false).err().expect("a cut table was opened");
             assert_eq!(error.kind(), ErrorKind::Corruption);
@@ -362,7 +363,8 @@ fn a_raw_size_that_no_payload_can_have_is_refused_before_memory_is_taken() {
         for (raw_size, is_possible) in [(most, true), (most + 1, false), (256 << 20, false)] {
             let mut stored = vec![0; 10];
             let place = (&[7; 16], 3);
-            block::seal(&mut stored, 0, Layout::FlatIndex, codec, raw_size, place);
+            let encoding = Encoding { codec, dictionary: 0, raw_size };
+            block::seal(&mut stored, 0, Layout::FlatIndex, encoding, place);
             let opened = block::open(&stored, Layout::FlatIndex, place);
             assert_eq!(opened.is_ok(), is_possible, "{codec:?}, {raw_size}");
         }

@@ -6,11 +6,11 @@ use super::two_levels::{footer_of, reseal};
 use super::*;
 
 /// The part, the error, and the keys that are lost with it.
-type Found = (TablePart, String, Option<(Vec<u8>, Vec<u8>)>);
+pub(super) type Found = (TablePart, String, Option<(Vec<u8>, Vec<u8>)>);
 
 #[derive(Default)]
-struct List {
-    found: Vec<Found>,
+pub(super) struct List {
+    pub(super) found: Vec<Found>,
     bytes: u64,
     blocks: u64,
 }
@@ -32,7 +32,7 @@ impl TableExaminer for List {
     }
 }
 
-fn examine(bytes: &[u8]) -> List {
+pub(super) fn examine(bytes: &[u8]) -> List {
     let file = TestFile { bytes: bytes.to_vec(), ..TestFile::default() };
     let (clock, mut list) = (TestClock::default(), List::default());
     let context = &mut ReadContext::new(&clock);

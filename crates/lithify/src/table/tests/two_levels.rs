@@ -1,6 +1,6 @@
 //! Indexes of two levels: when there is one, what is read of it, and what is refused.
 
-use super::super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
+use super::super::block::{self, BlockHandle, Encoding, Layout, TRAILER_SIZE};
 use super::super::footer::{FOOTER_SIZE, Footer};
 use super::super::index::{IndexBlock, IndexRecord};
 use super::damage::{parse_hex, read_everything, small_two_level_table, with_footer};
@@ -199,7 +199,8 @@ pub(super) fn reseal(
     change(&mut stored[..size]);
     let mut sealed = stored[..size].to_vec();
     let place = (&TABLE_ID, handle.offset);
-    block::seal(&mut sealed, 0, layout, CodecId::None, size as u32, place);
+    let encoding = Encoding { codec: CodecId::None, dictionary: 0, raw_size: size as u32 };
+    block::seal(&mut sealed, 0, layout, encoding, place);
     stored.copy_from_slice(&sealed);
 }
 
@@ -312,7 +313,8 @@ fn a_partition_may_not_be_large() {
     let payload_end = end - TRAILER_SIZE;
     let mut sealed = changed[handle.offset as usize..payload_end].to_vec();
     let place = (&TABLE_ID, handle.offset);
-    block::seal(&mut sealed, 0, layout, CodecId::Lz4, (1 << 20) + 1, place);
+    let encoding = Encoding { codec: CodecId::Lz4, dictionary: 0, raw_size: (1 << 20) + 1 };
+    block::seal(&mut sealed, 0, layout, encoding, place);
     changed[handle.offset as usize..end].copy_from_slice(&sealed);
     let clock = TestClock::default();
     let error = open(&changed, false).unwrap().verify(&mut ReadContext::new(&clock)).unwrap_err();
