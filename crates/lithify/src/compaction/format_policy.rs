@@ -92,6 +92,11 @@ pub trait FormatPolicy: Send + Sync {
         wanted.mismatch(stored).is_none()
     }
 
+    /// Tables of fewer raw bytes are written without a dictionary.
+    fn dictionary_raw_bytes_min(&self) -> u64 {
+        DICTIONARY_RAW_BYTES_MIN
+    }
+
     /// The dictionary of that name, which [`FormatPolicy::decide`] has answered with. Without it
     /// the table is written without a dictionary.
     fn dictionary(&self, _name: DictionaryHash) -> Option<Arc<Dictionary>> {

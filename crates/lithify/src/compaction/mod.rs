@@ -19,9 +19,10 @@ pub mod placement;
 mod policy;
 mod rules;
 pub mod scheduler;
+mod supplied;
 mod survivors;
 
-pub use format_policy::{Evidence, FormatPolicy, TablePlace};
+pub use format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
@@ -30,6 +31,7 @@ pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };
 pub use policy::{CodecPolicy, LevelFormats};
+pub(crate) use supplied::SuppliedDictionaries;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! those once they are half full, so that the next compaction finds few overlaps; else at their
 //! target size.
 
-use super::format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
+use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
@@ -81,7 +81,7 @@ impl OutputPlan {
     /// would lie in each.
     fn decide(&self) -> (BlockFormat, Option<Arc<Dictionary>>) {
         let mut format = self.formats.decide(&self.place, &self.evidence);
-        let is_large = self.evidence.raw_bytes >= DICTIONARY_RAW_BYTES_MIN;
+        let is_large = self.evidence.raw_bytes >= self.formats.dictionary_raw_bytes_min();
         let dictionary =
             format.dictionary.filter(|_| is_large).and_then(|name| self.formats.dictionary(name));
         format.dictionary = dictionary.as_ref().map(|dictionary| dictionary.hash());

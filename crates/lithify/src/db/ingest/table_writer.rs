@@ -1,7 +1,7 @@
 //! Table files outside of any database, to be ingested later.
 
 use crate::base::{MemoryBudget, Trailer, ValueKind};
-use crate::codec::ContextPool;
+use crate::codec::{ContextPool, Dictionary};
 use crate::compaction::{Evidence, TablePlace};
 use crate::db::LEVEL_COUNT;
 use crate::db::ingest::check_row;
@@ -58,6 +58,7 @@ pub struct TableWriter {
     world: World,
     path: PathBuf,
     file: Arc<dyn File>,
+    pool: Arc<ContextPool>,
     builder: TableBuilder,
     meter: WorkMeter,
     offset: u64,
@@ -101,12 +102,26 @@ impl TableWriter {
             world,
             path,
             file,
+            pool,
             builder: TableBuilder::new(table, table_id, compressor),
             meter: WorkMeter::default(),
             offset: 0,
             written_back_through: 0,
             is_finished: false,
         })
+    }
+
+    /// Has the table be compressed with a dictionary of this content, of which it gets a copy. To be
+    /// called before the first row. A writer has no other dictionaries, however large its table.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidArgument`] if there are rows, if the content has not 8 bytes to
+    /// 1 MiB, or if the codec takes no dictionary: `lz4` and `zstd` do.
+    pub fn use_dictionary(&mut self, content: &[u8]) -> Result<()> {
+        if !self.builder.is_empty() {
+            return Err(Error::invalid("a dictionary comes before the first row"));
+        }
+        self.builder.use_dictionary(self.pool.hold(&Dictionary::new(content)?))
     }
 
     /// Adds a row behind all others.

@@ -5,7 +5,7 @@ use crate::base::{
     Charge, ColumnFamilyId, Level, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
 };
 use crate::compaction::picker::Cursors;
-use crate::compaction::{FormatPolicy, TablePlace};
+use crate::compaction::{FormatPolicy, SuppliedDictionaries, TablePlace};
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::snapshot::Snapshot;
@@ -169,6 +169,8 @@ pub(crate) struct Family {
     pub(crate) name: String,
     options: ArcSwap<CfOptions>,
     formats: ArcSwap<Arc<dyn FormatPolicy>>,
+    /// What is supplied beside the options.
+    dictionaries: ArcSwap<SuppliedDictionaries>,
     view: ArcSwap<View>,
     /// Where each level was last compacted.
     pub(crate) cursors: Mutex<Cursors>,
@@ -191,6 +193,7 @@ impl Family {
             id,
             name: name.to_string(),
             formats: ArcSwap::from_pointee(options.formats()),
+            dictionaries: ArcSwap::default(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
             cursors: Mutex::new(cursors),
@@ -209,8 +212,13 @@ impl Family {
     }
 
     pub(crate) fn set_options(&self, options: CfOptions) {
-        self.set_formats(options.formats());
+        self.set_formats(self.dictionaries.load().over(options.formats()));
         self.options.store(Arc::new(options));
+    }
+
+    pub(crate) fn set_dictionaries(&self, dictionaries: SuppliedDictionaries) {
+        self.set_formats(dictionaries.over(self.options().formats()));
+        self.dictionaries.store(Arc::new(dictionaries));
     }
 
     /// Decides the format of its tables.
@@ -351,6 +359,32 @@ impl ColumnFamily {
     /// The options in force.
     pub fn options(&self) -> CfOptions {
         (*self.family.options()).clone()
+    }
+
+    /// Supplies compression dictionaries by their content: tables of the family that are written
+    /// from now on, of 1 MiB and more in codecs `lz4` or `zstd`, are compressed with the first one.
+    /// An empty list takes them back. A table holds a copy of what it uses, so tables stay readable
+    /// without them. They are not kept with the options: supply them after each opening.
+    ///
+    /// The content is best made by a trainer (`zstd --train`) from rows of the family, 16 to 64 KiB.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] if a content has not 8 bytes to 1 MiB.
+    pub fn supply_dictionaries(&self, contents: &[&[u8]]) -> Result<()> {
+        self.family.set_dictionaries(SuppliedDictionaries::new(contents, None)?);
+        Ok(())
+    }
+
+    /// Supplies dictionaries of which each table uses one or none by chance, however small it is:
+    /// for harnesses.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::supply_dictionaries`].
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn vary_dictionaries(&self, contents: &[&[u8]], seed: u64) -> Result<()> {
+        self.family.set_dictionaries(SuppliedDictionaries::new(contents, Some(seed))?);
+        Ok(())
     }
 
     pub(crate) fn check_belongs_to(&self, db: &crate::Db) -> Result<()> {

@@ -149,7 +149,7 @@ fn features_that_are_not_known_are_refused_by_class() {
     let error = open(&newer, false).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let text = error.to_string();
-    assert!(text.contains("version 9") && text.contains("version 2"), "{text}");
+    assert!(text.contains("version 9") && text.contains("version 3"), "{text}");
     // Bits that a reader may not know, and a later version, are fine.
     let newer = with_footer(&bytes, |footer| {
         footer[72] = 1;
@@ -204,7 +204,20 @@ fn trailers_that_are_whole_but_wrong_are_refused() {
     assert_eq!(with(0, 99), ErrorKind::Unsupported);
     assert_eq!(with(1, 77), ErrorKind::Unsupported);
     assert_eq!(with(2, 1), ErrorKind::Unsupported);
-    assert_eq!(with(4, 1), ErrorKind::Unsupported);
+    // A dictionary is for the table to know, but not of a codec or layout that has none.
+    let with_dictionary = |layout: Layout, codec: u8| {
+        let trailer = [layout as u8, codec, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0];
+        let stored = sealed(b"payload", &trailer);
+        block::open(&stored, layout, (&TABLE_ID, 64)).map(|block| block.dictionary)
+    };
+    assert_eq!(with_dictionary(Layout::Data, 3).unwrap(), 1);
+    for (layout, codec) in
+        [(Layout::Data, 2), (Layout::Data, 0), (Layout::FlatIndex, 3), (Layout::Properties, 0)]
+    {
+        let error = with_dictionary(layout, codec).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.to_string().contains("00000001"), "{error}");
+    }
     // 4 GiB and more of raw bytes are not allocated.
     assert_eq!(with(11, 0xff), ErrorKind::Corruption);
     // Stored raw, but not of its raw size.
