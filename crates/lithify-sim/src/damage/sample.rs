@@ -1,6 +1,6 @@
 //! The databases that are damaged: small, with every kind of file and block.
 //!
-//! 1. Tables of every codec in families of their own; in one family a bottom level, above it an
+//! 1. Tables of every codec in families of their own, two of them with dictionaries; in one family a bottom level, above it an
 //!    ingested table with an index of two levels, above that two runs of level 0 with deletes,
 //!    single deletes and range tombstones.
 //! 2. A log of two segments, of which the first was used before and has the rest of its earlier
@@ -11,7 +11,9 @@
 
 use lithify::fs::{CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, OpenMode, World};
 use lithify::table::TableOptions;
-use lithify::{CfOptions, ColumnFamily, Compression, Db, Options, Result, TableTransfer};
+use lithify::{
+    CfOptions, ColumnFamily, Compression, Db, Options, Result, TableTransfer, TableWriter,
+};
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,10 @@ pub enum End {
     /// It was killed: what was written behind the last sync is no promise.
     Killed,
 }
+
+/// Families with a table that has a dictionary.
+const WITH_DICTIONARY: [(&str, &str); 2] =
+    [("lz4-dictionary", "lz4"), ("zstd-dictionary", "zstd-1")];
 
 /// A database at rest.
 pub struct Sample {
@@ -213,6 +219,9 @@ impl Maker {
             }
             family.flush()?;
         }
+        for (name, compression) in WITH_DICTIONARY {
+            self.dictionary(&db, name, compression)?;
+        }
         self.levels(&db)?;
         db.close()?;
         let old_manifest = self.one_named("MANIFEST-")?;
@@ -263,6 +272,23 @@ impl Maker {
         let rows = self.state.entry(MIXED).or_default();
         rows.retain(|k, _| !(*k >= key(26) && *k < key(28)));
         family.flush()
+    }
+
+    /// A family with a table that has a dictionary.
+    fn dictionary(&mut self, db: &Db, name: &'static str, compression: &str) -> Result<()> {
+        let family = self.family(db, name, compression)?;
+        let path = Path::new("/dictionary.sst");
+        let options = family_options(compression)?;
+        let mut writer = TableWriter::create_in(path, &options, world(&self.files, self.seed))?;
+        writer.use_dictionary(&value_of(self.seed, 1, 8).repeat(3))?;
+        for number in 0..24 {
+            let value = self.value(number, 8);
+            writer.put(&key(number), &value)?;
+            self.state.entry(name).or_default().insert(key(number), value);
+        }
+        writer.finish()?;
+        family.ingest_tables(&[path], TableTransfer::Copy)?;
+        self.files.remove(path)
     }
 
     fn ingest(&mut self, family: &ColumnFamily) -> Result<()> {

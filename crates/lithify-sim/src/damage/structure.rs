@@ -57,12 +57,13 @@ kind!(TABLE_FILTER, "table, filter", "");
 kind!(TABLE_TOMBSTONES, "table, range tombstones", "");
 kind!(TABLE_PARTITION, "table, index partition", "");
 kind!(TABLE_INDEX, "table, index", "");
+kind!(TABLE_DICTIONARY, "table, dictionary", "");
 kind!(TABLE_PROPERTIES, "table, properties", "");
 kind!(TABLE_FOOTER, "table, footer", "");
 kind!(ORPHAN, "file that nothing refers to", "a crash left it, and opening removes it unread");
 
 /// All of them, in the order of the report.
-pub static KINDS: [&Kind; 19] = [
+pub static KINDS: [&Kind; 20] = [
     &CURRENT,
     &MANIFEST_HEADER,
     &MANIFEST_RECORD,
@@ -77,6 +78,7 @@ pub static KINDS: [&Kind; 19] = [
     &TABLE_TOMBSTONES,
     &TABLE_PARTITION,
     &TABLE_INDEX,
+    &TABLE_DICTIONARY,
     &TABLE_PROPERTIES,
     &TABLE_FOOTER,
     &WITNESS,
@@ -201,6 +203,7 @@ fn table(items: &[Item], size: u64) -> Vec<Structure> {
             "tombstone_block" => &TABLE_TOMBSTONES,
             "index_partition" => &TABLE_PARTITION,
             "index_block" => &TABLE_INDEX,
+            "dictionary_block" => &TABLE_DICTIONARY,
             "properties_block" => &TABLE_PROPERTIES,
             "footer" => &TABLE_FOOTER,
             _ => continue,

@@ -7,7 +7,7 @@ use super::session::{Session, expect_kind};
 use super::transactions::Changes;
 use crate::check::Tally;
 use crate::model::State;
-use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings};
+use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings, vary_dictionaries};
 use lithify::fs::MemoryFileSystem;
 use lithify::inspect::{LevelsOptions, read_levels};
 use lithify::stats::{Counter, JobFigure};
@@ -26,6 +26,7 @@ impl<'t> Session<'t> {
         let before = Before::now(&disk);
         let mut session = Session {
             disk,
+            seed,
             settings: settings.clone(),
             db: None,
             handles: Default::default(),
@@ -61,7 +62,11 @@ impl<'t> Session<'t> {
         let settings = self.settings.families.iter().zip(FAMILIES).enumerate();
         for (slot, (options, name)) in settings {
             self.handles[slot] = match self.state.family(slot) {
-                Some(_) => Some(db.column_family(name, options.clone()).map_err(failed)?),
+                Some(_) => {
+                    let family = db.column_family(name, options.clone()).map_err(failed)?;
+                    vary_dictionaries(&family, self.seed).map_err(failed)?;
+                    Some(family)
+                }
                 None => None,
             };
         }

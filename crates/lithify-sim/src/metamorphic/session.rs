@@ -9,7 +9,7 @@ use crate::check::Tally;
 use crate::model::{Rows, State};
 use crate::operation::{
     CURSOR_SLOTS, Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
-    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, Value, Write,
+    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, Value, Write, vary_dictionaries,
 };
 use lithify::{
     CfOptions, ColumnFamily, Cursor, Db, Durability, ErrorKind, Snapshot, TableTransfer,
@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// One case under way.
 pub(super) struct Session<'t> {
     pub(super) disk: Disk,
+    /// Decides which dictionaries tables are written with.
+    pub(super) seed: u64,
     pub(super) settings: Settings,
     pub(super) db: Option<Db>,
     pub(super) handles: [Option<ColumnFamily>; FAMILY_COUNT],
@@ -361,6 +363,7 @@ impl Session<'_> {
         if self.state.family(slot).is_none() {
             self.state.create(slot);
         }
+        vary_dictionaries(&handle, self.seed).map_err(text)?;
         self.handles[slot] = Some(handle);
         Ok(())
     }

@@ -5,9 +5,11 @@
 //! meaningful when operations are taken out of it: what names an empty slot does nothing. Values
 //! are recipes. The generator is in `generator`, settings come from `settings`.
 
+mod dictionaries;
 mod generator;
 pub(crate) mod settings;
 
+pub use dictionaries::vary as vary_dictionaries;
 pub use generator::{Generator, KeySpace, Kind, Profile};
 pub use settings::{database_options, family_options};
 

@@ -133,8 +133,10 @@ fn dump_dictionaries(parts: &mut TableParts, output: &mut Output<'_>) -> Result<
     if let Err(error) = parts.load_dictionaries() {
         output.note_damage(error)?;
     }
-    for dictionary in parts.dictionaries() {
-        let item = Item::line("dictionary", 0)
+    for (handle, dictionary) in parts.dictionaries() {
+        let item = Item::line("dictionary_block", 0)
+            .at(handle.offset)
+            .number("stored_size", handle.stored_size)
             .text("name", dictionary.hash().to_string())
             .text("id", dictionary_id(dictionary.id()))
             .number("size_bytes", dictionary.content().len() as u64);

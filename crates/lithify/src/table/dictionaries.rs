@@ -4,7 +4,7 @@
 //! digests with all other tables of the process. A builder has one of its own, for the blocks that
 //! it encodes, and carries along those of blocks that are copied.
 
-use super::block::{self, Layout, TRAILER_SIZE};
+use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
 use super::footer::Footer;
 use crate::codec::{
     CodecId, Compression, ContextPool, DICTIONARY_SIZE_MAX, Dictionary, DictionaryHash,
@@ -31,9 +31,9 @@ const RAW_SIZE_OFFSET: usize = 8;
 /// Where `dictionary_id` stands in a trailer.
 const ID_OFFSET: usize = 4;
 
-/// The dictionaries of an open table.
+/// The dictionaries of an open table, with their blocks' places.
 #[derive(Default)]
-pub(super) struct TableDictionaries(Vec<Arc<HeldDictionary>>);
+pub(super) struct TableDictionaries(Vec<(BlockHandle, Arc<HeldDictionary>)>);
 
 impl TableDictionaries {
     /// Loads what the table has. What is wrong with one is returned, and the others are there.
@@ -89,19 +89,20 @@ impl TableDictionaries {
             return Err(Error::corruption("content of a dictionary is not what its name says")
                 .expected(name, dictionary.hash()));
         }
-        if self.0.iter().any(|known| known.id() == dictionary.id()) {
+        if self.iter().any(|known| known.id() == dictionary.id()) {
             return Err(Error::corruption("two dictionaries of a table have one id"));
         }
         if self.0.len() == DICTIONARIES_MAX {
             return Err(Error::corruption("a table has more than four dictionaries"));
         }
-        self.0.push(pool.hold(&dictionary));
+        let handle = BlockHandle { offset, stored_size: stored.len() as u32 };
+        self.0.push((handle, pool.hold(&dictionary)));
         Ok(())
     }
 
     /// Makes what decoding needs now, rather than at the first read.
     pub(super) fn prepare_decoding(&self, codec: u64) {
-        for dictionary in &self.0 {
+        for (_, dictionary) in &self.0 {
             if let Some(codec) = u8::try_from(codec).ok().and_then(CodecId::from_u8) {
                 dictionary.prepare_decoding(codec);
             }
@@ -112,16 +113,22 @@ impl TableDictionaries {
     /// The dictionary of that id.
     pub(super) fn find(&self, id: u32) -> Result<&Arc<HeldDictionary>> {
         if planted!(WrongDictionaryUsed)
-            && let Some(first) = self.0.first()
+            && let Some((_, first)) = self.0.first()
         {
             return Ok(first);
         }
-        self.0.iter().find(|known| known.id() == id).ok_or_else(|| missing(id))
+        let found = self.0.iter().find(|(_, known)| known.id() == id);
+        found.map(|(_, known)| known).ok_or_else(|| missing(id))
     }
 
     /// In the order of the file.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Dictionary> {
-        self.0.iter().map(|held| &***held)
+        self.0.iter().map(|(_, held)| &***held)
+    }
+
+    /// Where each lies.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (BlockHandle, &Dictionary)> {
+        self.0.iter().map(|(handle, held)| (*handle, &***held))
     }
 }
 

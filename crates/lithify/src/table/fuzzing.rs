@@ -37,8 +37,9 @@ const STEPS_BACK_MAX: usize = 100;
 /// # Errors
 /// What a reader finds wrong with the table.
 pub fn blocks(file: Arc<dyn File>, pool: Arc<ContextPool>) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    let parts = TableParts::open(file, pool)?;
+    let mut parts = TableParts::open(file, pool)?;
     parts.check_footer()?;
+    parts.load_dictionaries()?;
     let footer = parts.footer();
     let places = [
         ("filter", footer.filter, Layout::BlockedBloom),

@@ -103,8 +103,8 @@ impl TableParts {
     }
 
     /// The dictionaries that were loaded, in the order of the file.
-    pub(crate) fn dictionaries(&self) -> impl Iterator<Item = &Dictionary> {
-        self.dictionaries.iter()
+    pub(crate) fn dictionaries(&self) -> impl Iterator<Item = (BlockHandle, &Dictionary)> {
+        self.dictionaries.placed()
     }
 
     /// Reads, checks and decodes a block.

@@ -8,6 +8,7 @@ mod codec_debt;
 mod copies;
 mod deadlocks;
 mod deletes;
+mod dictionaries;
 mod families;
 mod full_disk;
 mod ingest;
