@@ -36,7 +36,9 @@ pub fn vary(family: &ColumnFamily, seed: u64) -> lithify::Result<()> {
         return Ok(());
     }
     let contents = contents();
-    let contents: Vec<&[u8]> = contents.iter().map(|content| &content[..]).collect();
+    // The twins alone meet more often.
+    let skipped = if seed.is_multiple_of(4) { contents.len() - 2 } else { 0 };
+    let contents: Vec<&[u8]> = contents[skipped..].iter().map(|content| &content[..]).collect();
     family.vary_dictionaries(&contents, seed)
 }
 

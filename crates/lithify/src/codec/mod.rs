@@ -36,6 +36,8 @@ mod zlib;
 mod zstd;
 
 #[cfg(test)]
+mod dictionary_tests;
+#[cfg(test)]
 mod tests;
 
 pub use compression::{Compression, Encoder, UnknownCodec};

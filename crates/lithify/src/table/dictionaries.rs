@@ -201,11 +201,14 @@ impl DictionaryWriter {
 
     /// Whether a block with that dictionary can be taken in.
     pub(super) fn admits(&self, dictionary: &Dictionary) -> bool {
-        match self.known().find(|known| known.id() == dictionary.id()) {
-            Some(_) if planted!(DictionaryIdCollisionAccepted) => true,
-            Some(known) => known.hash() == dictionary.hash(),
-            None => self.known().count() < DICTIONARIES_MAX,
+        let Some(known) = self.known().find(|known| known.id() == dictionary.id()) else {
+            return self.known().count() < DICTIONARIES_MAX;
+        };
+        let is_it = known.hash() == dictionary.hash();
+        if !is_it && planted!(DictionaryIdCollisionAccepted) {
+            return true;
         }
+        is_it
     }
 
     /// A block with that dictionary, which was admitted, was taken in.
