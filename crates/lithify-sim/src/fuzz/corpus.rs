@@ -107,6 +107,13 @@ impl Corpus {
                 self.add("stored_block", block);
             }
         }
+        let content = b"a dictionary of some words that blocks have";
+        let name = lithify::codec::DictionaryHash::of(content);
+        let size = (16 + content.len() as u32).to_le_bytes();
+        let trailer = [&[8, 0, 0, 0], &name.0[..4], &size, &[0; 4]].concat();
+        let mut block = [&[7], &name.0[..], content, &trailer].concat();
+        super::seal::stored_block(&mut block);
+        self.add("stored_block", block);
         Ok(())
     }
 

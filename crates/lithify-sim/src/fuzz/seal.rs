@@ -131,6 +131,25 @@ pub fn table(bytes: &mut [u8]) {
         }
     }
     under(bytes, index, &id, 2);
+    dictionaries(bytes, start, &id);
+}
+
+/// The dictionaries in front of the properties, from the last one on.
+fn dictionaries(bytes: &mut [u8], footer: usize, id: &[u8]) {
+    let mut end = place(bytes, footer + 52).start;
+    let mut left = match bytes.get(footer + 80) {
+        Some(bits) if bits & 2 != 0 => u32_at(bytes, footer + 88).unwrap_or(0) as usize,
+        _ => 0,
+    };
+    while left > 0 {
+        let raw_size = end.checked_sub(8).and_then(|at| u32_at(bytes, at)).unwrap_or(0) as usize;
+        let size = raw_size.saturating_add(TRAILER);
+        if size > left.min(end) {
+            return;
+        }
+        block(bytes, end - size..end, id, (end - size) as u64);
+        (end, left) = (end - size, left - size);
+    }
 }
 
 /// Blocks under an index block, and with more than one of `levels` those under them.

@@ -112,10 +112,8 @@ impl TableDictionaries {
 
     /// The dictionary of that id.
     pub(super) fn find(&self, id: u32) -> Result<&Arc<HeldDictionary>> {
-        if planted!(WrongDictionaryUsed)
-            && let Some((_, first)) = self.0.first()
-        {
-            return Ok(first);
+        if planted!(WrongDictionaryUsed) {
+            return self.0.first().map(|(_, first)| first).ok_or_else(|| missing(id));
         }
         let found = self.0.iter().find(|(_, known)| known.id() == id);
         found.map(|(_, known)| known).ok_or_else(|| missing(id))
@@ -204,11 +202,10 @@ impl DictionaryWriter {
         let Some(known) = self.known().find(|known| known.id() == dictionary.id()) else {
             return self.known().count() < DICTIONARIES_MAX;
         };
-        let is_it = known.hash() == dictionary.hash();
-        if !is_it && planted!(DictionaryIdCollisionAccepted) {
+        if planted!(DictionaryIdCollisionAccepted) {
             return true;
         }
-        is_it
+        known.hash() == dictionary.hash()
     }
 
     /// A block with that dictionary, which was admitted, was taken in.

@@ -82,6 +82,9 @@ pub struct Verification {
     pub data_stored_bytes: u64,
 }
 
+/// What is wrong with parts of a table that was opened all the same.
+pub(super) type Damage = Vec<(TablePart, Error)>;
+
 /// An open table. Shared by threads; every call may be made from any.
 pub struct TableReader {
     pub(super) file: Arc<dyn File>,
@@ -127,7 +130,7 @@ impl TableReader {
     pub(super) fn open_as_far_as_whole(
         file: Arc<dyn File>,
         pool: Arc<ContextPool>,
-    ) -> Result<(Arc<Self>, Vec<(TablePart, Error)>)> {
+    ) -> Result<(Arc<Self>, Damage)> {
         TableReader::open_parts(file, None, pool, &mut WorkMeter::default())
     }
 
@@ -136,7 +139,7 @@ impl TableReader {
         cache: Option<Arc<BlockCache>>,
         pool: Arc<ContextPool>,
         meter: &mut WorkMeter,
-    ) -> Result<(Arc<Self>, Vec<(TablePart, Error)>)> {
+    ) -> Result<(Arc<Self>, Damage)> {
         let file_size = file.length()?;
         if file_size < TABLE_SIZE_MIN {
             return Err(Error::corruption("table is too short")
@@ -156,7 +159,7 @@ impl TableReader {
         };
         let footer = Footer::decode(footer, file_size)
             .map_err(|error| error.at(file.path(), footer_offset))?;
-        let mut damage = Vec::new();
+        let mut damage = Damage::new();
         let properties = match properties_of(&*file, &footer, (&tail, tail_offset), &pool, meter)? {
             Ok(properties) => properties,
             Err(error) => {
