@@ -52,6 +52,11 @@ pub mod cache;
 mod cache;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
+pub mod chooser;
+#[cfg(not(feature = "internals"))]
+mod chooser;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod codec;
 #[cfg(not(feature = "internals"))]
 mod codec;
@@ -95,6 +100,7 @@ pub mod wal;
 mod wal;
 
 pub use base::{KEY_SIZE_MAX, Slice, VALUE_SIZE_MAX};
+pub use chooser::{Objective, Price, Prices};
 pub use codec::{CodecId, Compression, Encoder};
 pub use compaction::CodecPolicy;
 pub use db::{

@@ -21,6 +21,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("codec", 1),
     ("stats", 1),
     ("cache", 2),
+    ("chooser", 2),
     ("memtable", 3),
     ("wal", 3),
     ("table", 3),

@@ -1,0 +1,272 @@
+//! A decision as text: what it was made from, so that it can be made again.
+//!
+//! One fact a line: a word, then `name=value`. Lines that begin with `#` are comments.
+//!
+//! ```text
+//! prices cpu=11,write=150,month=3300,read=5
+//! blocks from=16384                     sizes are chosen; fixed=16384: they are not
+//! sample level=all codec=lz4 block=8192 ratio=0.52 comp_ns=1.6 decomp_ns=0.4 specimens=40 error=0.01
+//! sample level=6 codec=zstd-1 block=8192 ratio=0.36 specimens=12 error=0.01
+//! had level=6 codec=zstd-1 block=8192   what the level has
+//! choose level=6 lifetime_h=700 points_per_mib_h=0.2 scans_per_h=0 device=0 cpu_factor=1
+//! ```
+//!
+//! The ratio of zstd-1 at a size has to be named, for all levels, before those of other codecs.
+
+use super::candidate::{Choice, METHODS, REFERENCE, Sizes};
+use super::cost::Conditions;
+use super::decision::Chooser;
+use super::estimate::Estimate;
+use super::knowledge::Cell;
+use super::prices::Prices;
+use crate::base::Level;
+use crate::{Error, Result};
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+/// The knowledge of a chooser, and what it was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// With its knowledge, prices, sizes and what levels have.
+    pub chooser: Chooser,
+    /// The levels to choose for.
+    pub asked: Vec<(Level, Conditions)>,
+}
+
+impl Record {
+    /// What a chooser knows, and the conditions it is asked under.
+    pub fn of(chooser: &Chooser, asked: &[(Level, Conditions)]) -> Self {
+        Record { chooser: chooser.clone(), asked: asked.to_vec() }
+    }
+
+    fn read_line(&mut self, word: &str, fields: &Fields<'_>) -> Result<()> {
+        match word {
+            "sample" => self.read_sample(fields),
+            "had" => {
+                let choice = fields.choice()?;
+                self.chooser.set_standing(fields.number("level")? as Level, choice);
+                Ok(())
+            }
+            "choose" => {
+                let usual = Conditions::default();
+                let conditions = Conditions {
+                    lifetime_h: fields.number("lifetime_h")?,
+                    points_per_mib_h: fields.number_or("points_per_mib_h", 0.0)?,
+                    scans_per_h: fields.number_or("scans_per_h", 0.0)?,
+                    reads_known: fields.get("points_per_mib_h").is_some(),
+                    device_share: fields.number_or("device", 0.0)?,
+                    cpu_factor: fields.number_or("cpu_factor", usual.cpu_factor)?,
+                    index_entry_bytes: fields.number_or("index", usual.index_entry_bytes)?,
+                };
+                self.asked.push((fields.number("level")? as Level, conditions));
+                Ok(())
+            }
+            _ => Err(Error::invalid("word of a record")
+                .expected("prices, blocks, sample, had or choose", word)),
+        }
+    }
+
+    fn read_sample(&mut self, fields: &Fields<'_>) -> Result<()> {
+        let choice = fields.choice()?;
+        let (size, ratio) = (choice.block_size_bytes, fields.number("ratio")?);
+        let specimens = fields.number("specimens")? as u64;
+        let error = fields.number_or("error", 0.01)?;
+        let known = &mut self.chooser.knowledge;
+        let Some(method) = METHODS.iter().position(|method| *method == choice.method) else {
+            // A method of another version: its measurements are of no use here.
+            return Ok(());
+        };
+        if let Some(level) = fields.get("level").filter(|level| *level != "all") {
+            let level = number(level)? as Level;
+            if method == REFERENCE {
+                let estimate = Estimate::recorded(ratio, error * ratio, specimens);
+                known.level_ratio.insert((level, size), estimate);
+            }
+            return Ok(());
+        }
+        if method == REFERENCE {
+            let estimate = Estimate::recorded(ratio, error * ratio, specimens);
+            known.shared_ratio.insert(size, estimate);
+        }
+        let Some(reference) = known.shared_ratio.get(&size).and_then(Estimate::mean) else {
+            return Err(Error::invalid(format!("no ratio of zstd-1 at {size} bytes came before")));
+        };
+        let time = |name: &str| -> Result<Estimate> {
+            let mean = fields.number(name)?;
+            Ok(Estimate::recorded(mean, error * mean, specimens))
+        };
+        let quotient = (ratio / reference).max(1e-9).ln();
+        let quotient_error = if method == REFERENCE { 0.0 } else { error };
+        let log_quotient = Estimate::recorded(quotient, quotient_error, specimens);
+        self.chooser.has_dictionary |= choice.method.has_dictionary;
+        let known = &mut self.chooser.knowledge;
+        let (compress_ns, decompress_ns) = (time("comp_ns")?, time("decomp_ns")?);
+        known.cells.insert((method, size), Cell { log_quotient, compress_ns, decompress_ns });
+        Ok(())
+    }
+}
+
+/// The pairs of a line.
+struct Fields<'a>(Vec<(&'a str, &'a str)>);
+
+fn number(text: &str) -> Result<f64> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| Error::invalid("number of a record").expected("0 or more", text))
+}
+
+impl<'a> Fields<'a> {
+    fn parse(text: &'a str) -> Result<Self> {
+        let pair = |pair: &'a str| {
+            pair.split_once('=')
+                .ok_or_else(|| Error::invalid("field of a record").expected("name=value", pair))
+        };
+        text.split_ascii_whitespace().map(pair).collect::<Result<_>>().map(Fields)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn number(&self, name: &str) -> Result<f64> {
+        match self.get(name) {
+            Some(text) => number(text),
+            None => Err(Error::invalid(format!("the line lacks {name}="))),
+        }
+    }
+
+    fn number_or(&self, name: &str, otherwise: f64) -> Result<f64> {
+        self.get(name).map_or(Ok(otherwise), number)
+    }
+
+    fn choice(&self) -> Result<Choice> {
+        let text = self.get("codec").unwrap_or_default();
+        let (codec, dictionary) = match text.strip_suffix("+dictionary") {
+            Some(codec) => (codec, true),
+            None => (text, false),
+        };
+        let method =
+            super::candidate::Method { compression: codec.parse()?, has_dictionary: dictionary };
+        Ok(Choice { method, block_size_bytes: self.number("block")? as usize })
+    }
+}
+
+impl FromStr for Record {
+    type Err = Error;
+
+    /// Reads what `Display` writes. Every failure is [`crate::ErrorKind::InvalidArgument`] and names
+    /// the line.
+    fn from_str(text: &str) -> Result<Self> {
+        let sizes = Sizes::Chosen { start_bytes: 16 << 10 };
+        let mut record =
+            Record { chooser: Chooser::new(Prices::BALANCED, sizes), asked: Vec::new() };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let read = match word {
+                "" => Ok(()),
+                _ if word.starts_with('#') => Ok(()),
+                "prices" => rest.trim().parse().map(|prices| record.chooser.prices = prices),
+                "blocks" => read_sizes(rest).map(|sizes| record.chooser.sizes = sizes),
+                _ => Fields::parse(rest).and_then(|fields| record.read_line(word, &fields)),
+            };
+            read.map_err(|error| {
+                Error::invalid(format!("line {} of a decision's record", index + 1)).because(error)
+            })?;
+        }
+        Ok(record)
+    }
+}
+
+fn read_sizes(text: &str) -> Result<Sizes> {
+    match text.trim().split_once('=') {
+        Some(("fixed", size)) => Ok(Sizes::Fixed(number(size)? as usize)),
+        Some(("from", size)) => Ok(Sizes::Chosen { start_bytes: number(size)? as usize }),
+        _ => Err(Error::invalid("sizes of blocks").expected("fixed=bytes or from=bytes", text)),
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chooser = &self.chooser;
+        writeln!(f, "prices {}", chooser.prices)?;
+        match chooser.sizes {
+            Sizes::Fixed(size) => writeln!(f, "blocks fixed={size}")?,
+            Sizes::Chosen { start_bytes } => writeln!(f, "blocks from={start_bytes}")?,
+        }
+        write_samples(chooser, f)?;
+        for (level, _) in &self.asked {
+            if let Some(choice) = chooser.standing(*level) {
+                let (method, size) = (choice.method, choice.block_size_bytes);
+                writeln!(f, "had level={level} codec={method} block={size}")?;
+            }
+        }
+        for (level, conditions) in &self.asked {
+            let c = conditions;
+            write!(f, "choose level={level} lifetime_h={}", short(c.lifetime_h))?;
+            if c.reads_known {
+                write!(f, " points_per_mib_h={}", short(c.points_per_mib_h))?;
+                write!(
+                    f,
+                    " scans_per_h={} device={}",
+                    short(c.scans_per_h),
+                    short(c.device_share)
+                )?;
+            }
+            write!(f, " cpu_factor={}", short(c.cpu_factor))?;
+            writeln!(f, " index={}", short(c.index_entry_bytes))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_samples(chooser: &Chooser, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let known = &chooser.knowledge;
+    // By method, so the reference comes before all others.
+    for ((method, size), cell) in &known.cells {
+        let (Some(method), Some(shared)) = (METHODS.get(*method), known.shared_ratio.get(size))
+        else {
+            continue;
+        };
+        let (Some(shared_ratio), Some(quotient), Some(compress_ns), Some(decompress_ns)) = (
+            shared.mean(),
+            cell.log_quotient.mean(),
+            cell.compress_ns.mean(),
+            cell.decompress_ns.mean(),
+        ) else {
+            continue;
+        };
+        let is_reference = *method == METHODS[REFERENCE];
+        let error = match is_reference {
+            true => shared.standard_error() / shared_ratio,
+            false => cell.log_quotient.standard_error(),
+        };
+        write!(f, "sample level=all codec={method} block={size}")?;
+        write!(f, " ratio={}", short(shared_ratio * quotient.exp()))?;
+        write!(f, " comp_ns={} decomp_ns={}", short(compress_ns), short(decompress_ns))?;
+        let specimens = cell.log_quotient.samples();
+        writeln!(f, " specimens={specimens} error={}", short(error.min(1.0)))?;
+    }
+    for ((level, size), estimate) in &known.level_ratio {
+        let Some(ratio) = estimate.mean() else { continue };
+        let error = (estimate.standard_error() / ratio).min(1.0);
+        write!(f, "sample level={level} codec={} block={size}", METHODS[REFERENCE])?;
+        write!(f, " ratio={} specimens={}", short(ratio), estimate.samples())?;
+        writeln!(f, " error={}", short(error))?;
+    }
+    Ok(())
+}
+
+/// A number with four significant digits.
+pub(super) fn short(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return "0".to_owned();
+    }
+    let digits = (3 - number.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write!(text, "{number:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
