@@ -156,6 +156,8 @@ impl Tree {
             tombstones,
             range_tombstones: u64::from(largest_exclusive),
             compression: Compression::NONE,
+            block_size_bytes: 0,
+            dictionary: None,
             codec_debt: self.random.one_in(6),
             ingested: false,
             newest_obsolete_sequence: if self.random.one_in(6) { 1 } else { 0 },

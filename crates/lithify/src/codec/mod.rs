@@ -22,6 +22,7 @@
 //! It does not choose a codec, keep a block raw when it did not shrink, or add checksums and
 //! lengths: that is for the table that stores the blocks.
 
+mod block_format;
 mod compression;
 mod compressor;
 mod decompressor;
@@ -40,6 +41,7 @@ mod dictionary_tests;
 #[cfg(test)]
 mod tests;
 
+pub use block_format::{BlockFormat, FormatMismatch, StoredFormat};
 pub use compression::{Compression, Encoder, UnknownCodec};
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;

@@ -26,9 +26,8 @@
 //! every table that would be written otherwise today owes one.
 
 use crate::base::{ColumnFamilyId, Level};
-use crate::codec::{Dictionary, DictionaryHash};
+use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
 use crate::manifest::FileMetadata;
-use crate::table::{BlockFormat, FormatMismatch, StoredFormat};
 use std::sync::Arc;
 
 /// Tables of fewer raw bytes use no dictionary: each would have a copy of it.

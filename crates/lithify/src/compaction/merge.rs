@@ -7,11 +7,12 @@
 use super::picker::SubRange;
 use crate::Result;
 use crate::base::{Clock, Trailer, compare_internal};
+use crate::codec::StoredFormat;
 use crate::fs::Ticket;
 use crate::manifest::TableFile;
 use crate::memtable::MemCursor;
 use crate::stats::WorkMeter;
-use crate::table::{ScanPoll, StoredBlock, StoredFormat, TableScanner};
+use crate::table::{ScanPoll, StoredBlock, TableScanner};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;

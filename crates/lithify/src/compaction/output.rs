@@ -9,13 +9,11 @@ use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
-use crate::codec::{Compression, ContextPool, Dictionary};
+use crate::codec::{BlockFormat, Compression, ContextPool, Dictionary, StoredFormat};
 use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
 use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
 use crate::stats::{Cause, Ledger, Part, WorkMeter};
-use crate::table::{
-    BlockFormat, StoredBlock, StoredFormat, TableBuilder, TableOptions, TableReader, TableSummary,
-};
+use crate::table::{StoredBlock, TableBuilder, TableOptions, TableReader, TableSummary};
 use crate::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -465,6 +463,8 @@ pub(crate) fn metadata_of(
         tombstones: properties.deletes + properties.single_deletes,
         range_tombstones: properties.range_tombstones,
         compression,
+        block_size_bytes: properties.block_size_bytes,
+        dictionary: properties.stored_format().dictionary.flatten(),
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: properties.newest_obsolete_sequence,

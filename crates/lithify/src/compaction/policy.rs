@@ -6,8 +6,7 @@
 
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use crate::base::Level;
-use crate::codec::Compression;
-use crate::table::BlockFormat;
+use crate::codec::{BlockFormat, Compression};
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,10 @@
 //! A database whose policy for formats changes its mind, table by table.
 
+use crate::codec::BlockFormat;
 use crate::codec::{CodecId, Compression};
 use crate::compaction::{Evidence, FormatPolicy, TablePlace};
 use crate::fs::{MemoryEnvironment, MemoryFileSystem, World};
 use crate::stats::{Counter, JobFigure};
-use crate::table::BlockFormat;
 use crate::{CfOptions, ColumnFamily, Db, Options};
 use std::sync::Arc;
 

@@ -54,6 +54,8 @@ fn parse_metadata(fields: &Fields<'_>) -> FileMetadata {
         tombstones: 1,
         range_tombstones: 0,
         compression,
+        block_size_bytes: 0,
+        dictionary: None,
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: 0,

@@ -5,7 +5,7 @@
 
 use super::version::{FileMetadata, KeyRange};
 use crate::base::{ColumnFamilyId, FileNumber, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber};
-use crate::codec::{Compression, Encoder};
+use crate::codec::{Compression, DictionaryHash, Encoder};
 use crate::format::{Decoder, put_bytes, put_varint};
 use crate::wal::SegmentEnd;
 use crate::{Error, ErrorKind, Result};
@@ -339,6 +339,8 @@ fn decode_sequence(body: &mut Decoder<'_>) -> Result<SequenceNumber> {
 const LARGEST_EXCLUSIVE: u8 = 1;
 const CODEC_DEBT: u8 = 2;
 const INGESTED: u8 = 4;
+pub(super) const FORMAT: u8 = 8;
+const DICTIONARY: u8 = 16;
 
 fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_varint(target, metadata.number);
@@ -349,7 +351,12 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_bytes(target, &metadata.range.largest);
     let exclusive = if metadata.range.largest_exclusive { LARGEST_EXCLUSIVE } else { 0 };
     let debt = if metadata.codec_debt { CODEC_DEBT } else { 0 };
-    target.push(exclusive | debt | if metadata.ingested { INGESTED } else { 0 });
+    let has_format = metadata.block_size_bytes > 0;
+    let format = if has_format { FORMAT } else { 0 };
+    let dictionary = metadata.dictionary.filter(|_| has_format);
+    let of_dictionary = if dictionary.is_some() { DICTIONARY } else { 0 };
+    let ingested = if metadata.ingested { INGESTED } else { 0 };
+    target.push(exclusive | debt | ingested | format | of_dictionary);
     put_varint(target, metadata.smallest_sequence);
     put_varint(target, metadata.largest_sequence);
     put_varint(target, metadata.entries);
@@ -359,6 +366,12 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     target.extend_from_slice(&metadata.compression.effort.to_le_bytes());
     target.push(metadata.compression.encoder as u8);
     put_varint(target, metadata.newest_obsolete_sequence);
+    if has_format {
+        put_varint(target, metadata.block_size_bytes);
+    }
+    if let Some(name) = dictionary {
+        target.extend_from_slice(&name.0);
+    }
 }
 
 fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
@@ -369,12 +382,12 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
     let smallest = body.sized_bytes(KEY_SIZE_MAX)?;
     let largest = body.sized_bytes(KEY_SIZE_MAX)?;
     let flags = body.u8()?;
-    if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED) != 0 {
+    if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED | FORMAT | DICTIONARY) != 0 {
         return Err(unsupported("table flags", flags.into()));
     }
     let largest_exclusive = flags & LARGEST_EXCLUSIVE != 0;
     let (smallest_sequence, largest_sequence) = (decode_sequence(body)?, decode_sequence(body)?);
-    let metadata = FileMetadata {
+    let mut metadata = FileMetadata {
         number,
         table_id,
         size_bytes,
@@ -389,7 +402,18 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
         codec_debt: flags & CODEC_DEBT != 0,
         ingested: flags & INGESTED != 0,
         newest_obsolete_sequence: decode_sequence(body)?,
+        block_size_bytes: 0,
+        dictionary: None,
     };
+    if flags & FORMAT != 0 {
+        metadata.block_size_bytes = body.varint()?;
+    }
+    if flags & DICTIONARY != 0 {
+        if flags & FORMAT == 0 {
+            return Err(Error::corruption("table with a dictionary and no size of blocks"));
+        }
+        metadata.dictionary = Some(DictionaryHash(body.array()?));
+    }
     check_metadata(&metadata).map_err(Error::corruption)?;
     Ok(metadata)
 }
@@ -500,6 +524,10 @@ impl fmt::Display for FileMetadata {
             self.codec_debt,
             self.newest_obsolete_sequence,
             if self.ingested { " ingested=true" } else { "" },
-        )
+        )?;
+        if self.block_size_bytes > 0 {
+            write!(f, " blocks={}", self.block_size_bytes)?;
+        }
+        self.dictionary.map_or(Ok(()), |name| write!(f, " dictionary={name}"))
     }
 }

@@ -4,7 +4,7 @@ use super::apply_tests::parse_change;
 use super::*;
 use crate::ErrorKind;
 use crate::base::SEQUENCE_MAX;
-use crate::codec::{CodecId, Compression, Encoder};
+use crate::codec::{CodecId, Compression, DictionaryHash, Encoder};
 use crate::format::golden;
 use crate::format::{put_bytes, put_varint};
 use crate::wal::SegmentEnd;
@@ -26,6 +26,8 @@ pub(super) fn metadata() -> FileMetadata {
         tombstones: 100,
         range_tombstones: 10,
         compression: Compression { codec: CodecId::Zstd, effort: -5, encoder: Encoder::Fast },
+        block_size_bytes: 0,
+        dictionary: None,
         codec_debt: true,
         ingested: false,
         newest_obsolete_sequence: 77,
@@ -70,6 +72,8 @@ fn an_ingested_table_has_one_sequence_number() {
         range,
         raw_bytes: 300,
         size_bytes: 200,
+        block_size_bytes: 0,
+        dictionary: None,
         codec_debt: false,
         ingested: true,
         smallest_sequence: 77,
@@ -112,6 +116,34 @@ fn an_ingested_table_has_one_sequence_number() {
         let error = VersionEdit::decode(&add(metadata).encode()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);
     }
+}
+
+/// Size of blocks and dictionary are there or not by flags; a dictionary alone is refused.
+#[test]
+fn a_table_has_the_format_of_its_blocks() {
+    let add = |metadata: FileMetadata| {
+        VersionEdit::from(vec![Change::AddFile { family: 0, level: 6, metadata }])
+    };
+    let name = DictionaryHash(*b"a dictionary's..");
+    let sized = FileMetadata { block_size_bytes: 8192, ..metadata() };
+    let with_dictionary = FileMetadata { dictionary: Some(name), ..sized.clone() };
+    for metadata in [sized.clone(), with_dictionary.clone()] {
+        let edit = add(metadata);
+        assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
+    }
+    assert_eq!(metadata().stored_format().block_size_bytes, None);
+    assert_eq!(metadata().stored_format().dictionary, None);
+    assert_eq!(sized.stored_format().dictionary, Some(None));
+    assert_eq!(with_dictionary.stored_format().dictionary, Some(Some(name)));
+    let shown = add(with_dictionary.clone()).changes[0].to_string();
+    assert!(shown.ends_with(&format!(" blocks=8192 dictionary={name}")), "{shown}");
+
+    let mut bytes = add(with_dictionary).encode();
+    let largest = vec![0xff; 300];
+    let flags = bytes.windows(300).position(|window| window == largest).unwrap() + 300;
+    bytes[flags] &= !super::edit::FORMAT;
+    let error = VersionEdit::decode(&bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
 }
 
 #[test]

@@ -5,8 +5,8 @@
 //! level, because tables are cut only between user keys.
 
 use crate::base::{FileNumber, KeyWords, Level, SequenceNumber, TableId};
-use crate::codec::Compression;
-use crate::table::{StoredFormat, TableReader};
+use crate::codec::{Compression, DictionaryHash, StoredFormat};
+use crate::table::TableReader;
 use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
 use std::fmt;
@@ -95,7 +95,12 @@ pub struct FileMetadata {
     pub range_tombstones: u64,
     /// The codec and effort that its data blocks were written with.
     pub compression: Compression,
-    /// Whether that is not what its level's policy asks for: a trivial move left it so.
+    /// The target size of its data blocks, in bytes; 0 if a version wrote it that did not record it.
+    pub block_size_bytes: u64,
+    /// The dictionary that its data blocks were to be encoded with. Recorded with the size.
+    pub dictionary: Option<DictionaryHash>,
+    /// Whether its format is not what its level's policy asks for: a trivial move left it so, or
+    /// the policy changed its mind.
     pub codec_debt: bool,
     /// Whether its entries have sequence number 0 in the file and count as at `largest_sequence`.
     pub ingested: bool,
@@ -107,7 +112,12 @@ pub struct FileMetadata {
 impl FileMetadata {
     /// The format of its data blocks, as far as the manifest records it.
     pub fn stored_format(&self) -> StoredFormat {
-        StoredFormat::of_compression(self.compression)
+        let block_size_bytes = usize::try_from(self.block_size_bytes).ok().filter(|size| *size > 0);
+        StoredFormat {
+            compression: Some(self.compression),
+            block_size_bytes,
+            dictionary: block_size_bytes.map(|_| self.dictionary),
+        }
     }
 
     /// What a table says of itself against this: one error for each difference, none if it is the
@@ -123,6 +133,11 @@ impl FileMetadata {
             false => (properties.smallest_sequence, properties.largest_sequence),
         };
         let tombstones = properties.deletes.saturating_add(properties.single_deletes);
+        // An older version recorded none.
+        let block_size_bytes = match self.block_size_bytes {
+            0 => 0,
+            _ => properties.block_size_bytes,
+        };
         let pairs = [
             ("size", self.size_bytes, table.size_bytes()),
             ("raw size", self.raw_bytes, properties.data_raw_bytes),
@@ -132,6 +147,7 @@ impl FileMetadata {
             ("smallest sequence number", self.smallest_sequence, sequences.0),
             ("largest sequence number", self.largest_sequence, sequences.1),
             ("codec", self.compression.codec as u64, properties.codec),
+            ("size of blocks", self.block_size_bytes, block_size_bytes),
         ];
         let differ =
             |what: &str| Error::corruption(format!("manifest and table differ in the {what}"));

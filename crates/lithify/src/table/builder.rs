@@ -110,6 +110,7 @@ impl TableBuilder {
             family_id: origin.map_or(0, |origin| u64::from(origin.family_id)),
             family_name: origin.map_or(Vec::new(), |o| o.family_name.clone().into_bytes()),
             flushed_through: origin.map_or(0, |origin| origin.flushed_through),
+            block_size_bytes: options.block_size_bytes as u64,
             codec: compression.codec as u64,
             effort: i64::from(compression.effort),
             encoder: compression.encoder as u64,
@@ -337,6 +338,12 @@ impl TableBuilder {
     /// The thread CPU time booked for the table so far, in nanoseconds. To be set before the end.
     pub fn set_cpu_ns(&mut self, cpu_ns: u64) {
         self.properties.cpu_ns = cpu_ns;
+    }
+
+    /// Writes the table as versions did that did not record the size of blocks.
+    #[cfg(test)]
+    pub(super) fn forget_block_size(&mut self) {
+        self.properties.block_size_bytes = 0;
     }
 
     /// Has the index be cut at other sizes than tables have.

@@ -24,7 +24,6 @@
 
 mod batch;
 mod block;
-mod block_format;
 mod block_sink;
 mod builder;
 mod cursor;
@@ -55,7 +54,6 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
-pub use block_format::{BlockFormat, FormatMismatch, StoredFormat};
 pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};

@@ -2,13 +2,15 @@
 //! an older program reads a newer table's properties.
 
 use crate::base::SequenceNumber;
-use crate::codec::{Compression, UnknownCodec};
+use crate::codec::{Compression, DictionaryHash, StoredFormat, UnknownCodec};
 use crate::format::{Decoder, put_bytes, put_u64};
 use crate::{Error, ErrorKind, Result};
 
 /// The properties of a table. Names on disk are the names of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableProperties {
+    /// The target size of data blocks before compression; 0 in tables of older versions.
+    pub block_size_bytes: u64,
     /// The number of the codec that data blocks were to be encoded with.
     pub codec: u64,
     /// Thread CPU time, in nanoseconds, booked for this table before its end was written.
@@ -77,8 +79,8 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Properties that only tables with dictionaries have.
-const OF_DICTIONARIES: [&str; 2] = ["dictionaries", "dictionary"];
+/// Properties that are left out where they are 0 or empty: older versions do not have them.
+const OPTIONAL: [&str; 3] = ["block_size_bytes", "dictionaries", "dictionary"];
 
 /// Properties that a table has only if it was made for a column family that was known.
 const OF_ORIGIN: [&str; 3] = ["family_id", "family_name", "flushed_through"];
@@ -89,7 +91,25 @@ enum Slot<'a> {
     Bytes(&'a mut Vec<u8>),
 }
 
+impl Slot<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Slot::Unsigned(value) => **value == 0,
+            Slot::Signed(value) => **value == 0,
+            Slot::Bytes(value) => value.is_empty(),
+        }
+    }
+}
+
 impl TableProperties {
+    /// The format that the table's data blocks were asked to have, as far as it is recorded.
+    pub fn stored_format(&self) -> StoredFormat {
+        let compression = self.compression().ok();
+        let dictionary = self.dictionary.first_chunk().map(|name| DictionaryHash(*name));
+        let block_size_bytes = usize::try_from(self.block_size_bytes).ok().filter(|size| *size > 0);
+        StoredFormat { compression, block_size_bytes, dictionary: Some(dictionary) }
+    }
+
     /// What data blocks were to be encoded with, unless this version does not know it.
     ///
     /// # Errors
@@ -99,9 +119,10 @@ impl TableProperties {
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
-    fn slots(&mut self) -> [(&'static str, Slot<'_>); 29] {
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 30] {
         use Slot::{Bytes, Signed, Unsigned};
         [
+            ("block_size_bytes", Unsigned(&mut self.block_size_bytes)),
             ("codec", Unsigned(&mut self.codec)),
             ("cpu_ns", Unsigned(&mut self.cpu_ns)),
             ("created_unix_s", Unsigned(&mut self.created_unix_s)),
@@ -141,7 +162,7 @@ impl TableProperties {
             if !has_origin && OF_ORIGIN.contains(&name) {
                 continue;
             }
-            if OF_DICTIONARIES.contains(&name) && matches!(&slot, Slot::Bytes(v) if v.is_empty()) {
+            if OPTIONAL.contains(&name) && slot.is_empty() {
                 continue;
             }
             let value = match &slot {
@@ -178,7 +199,7 @@ impl TableProperties {
                 (Slot::Signed(target), Some(Value::Signed(value))) => *target = value,
                 (Slot::Bytes(target), Some(Value::Bytes(value))) => *target = value.to_vec(),
                 (_, None) if OF_ORIGIN.contains(&name) => missing_of_origin += 1,
-                (_, None) if OF_DICTIONARIES.contains(&name) => {}
+                (_, None) if OPTIONAL.contains(&name) => {}
                 _ => {
                     let what = format!("property {name} is missing or of another kind");
                     return Err(Error::corruption(what));

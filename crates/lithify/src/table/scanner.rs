@@ -12,13 +12,12 @@
 //! reads. It never waits; when a read is under way it returns the ticket.
 
 use super::block::{self, BlockHandle, Layout};
-use super::block_format::StoredFormat;
 use super::data_block::{DataBlock, DataBlockLayout, Place};
 use super::index::{FLAG_ALL_PUTS, IndexBlock, IndexRecord};
 use super::reader::{TableReader, book_decompression, check_data_block, decode_by};
 use super::stored_block::StoredBlock;
 use crate::base::{Clock, SEQUENCE_MAX, Trailer};
-use crate::codec::{CodecId, PooledDecompressor};
+use crate::codec::{CodecId, PooledDecompressor, StoredFormat};
 use crate::format::Checksum;
 use crate::fs::{IoOutcome, IoRequest, Submission, Ticket};
 use crate::stats::{Part, WorkMeter};

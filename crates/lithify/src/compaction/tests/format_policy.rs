@@ -1,10 +1,10 @@
 //! The seam for formats, with policies that change their mind.
 
 use super::copied_blocks::{Bench, Case, EVERYTHING, rows, zstd};
+use crate::codec::{BlockFormat, FormatMismatch, StoredFormat};
 use crate::codec::{CodecId, Compression, Dictionary, DictionaryHash, Encoder};
 use crate::compaction::{Evidence, FormatPolicy, PartOutput, TablePlace};
 use crate::manifest::Version;
-use crate::table::{BlockFormat, FormatMismatch, StoredFormat};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

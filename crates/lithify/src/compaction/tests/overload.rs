@@ -194,6 +194,8 @@ impl World {
                 tombstones: 0,
                 range_tombstones: 0,
                 compression: Compression::NONE,
+                block_size_bytes: 0,
+                dictionary: None,
                 codec_debt: false,
                 ingested: false,
                 newest_obsolete_sequence: 0,

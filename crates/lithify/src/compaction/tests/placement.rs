@@ -32,6 +32,8 @@ fn version(levels: &[(Level, &str)]) -> Version {
                 tombstones: 0,
                 range_tombstones: 0,
                 compression: Compression::NONE,
+                block_size_bytes: 0,
+                dictionary: None,
                 codec_debt: false,
                 ingested: false,
                 newest_obsolete_sequence: 0,

@@ -300,6 +300,7 @@ fn sample() -> Vec<u8> {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let options = TableOptions { prefix_length: Some(4), level: 1, ..TableOptions::default() };
     let mut table = builder(options, Compression::NONE);
+    table.forget_block_size();
     let entries = [
         (&b"rock/basalt"[..], 7, ValueKind::Put, &b"igneous"[..]),
         (b"rock/basalt", 5, ValueKind::Delete, b""),

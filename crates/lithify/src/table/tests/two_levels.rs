@@ -364,6 +364,7 @@ fn sample() -> Vec<u8> {
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
     let mut table = builder(one_row_blocks(), Compression::NONE);
     table.cut_index_at(0, 160);
+    table.forget_block_size();
     for (number, name) in ["basalt", "gneiss", "marble", "quartz", "shale"].iter().enumerate() {
         let trailer = Trailer::new(number as u64, ValueKind::Put);
         table.add(name.as_bytes(), trailer, b"rock", &mut meter, &clock).unwrap();

@@ -5,8 +5,7 @@
 //! rewrite, and by what decides whether a stored block may be copied. A new property of blocks is a
 //! field here, and [`BlockFormat::mismatch`] is the only comparison.
 
-use super::properties::TableProperties;
-use crate::codec::{Compression, DictionaryHash};
+use super::{Compression, DictionaryHash};
 
 /// The format that a table's data blocks are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,10 +23,10 @@ pub struct BlockFormat {
 pub struct StoredFormat {
     /// Codec, effort and encoder; `None` if this version does not know them.
     pub compression: Option<Compression>,
-    /// The target size of its blocks; `None` if it is not recorded, which no table does yet.
+    /// The target size of its blocks; `None` if it is not recorded, as in tables of older versions.
     pub block_size_bytes: Option<usize>,
     /// The dictionary that its blocks were to have, `None` inside if none; `None` if that is not
-    /// recorded, as it is not in the manifest.
+    /// recorded.
     pub dictionary: Option<Option<DictionaryHash>>,
 }
 
@@ -78,14 +77,5 @@ impl StoredFormat {
     /// The format of a table that is known by its codec alone.
     pub fn of_compression(compression: Compression) -> Self {
         StoredFormat { compression: Some(compression), block_size_bytes: None, dictionary: None }
-    }
-}
-
-impl TableProperties {
-    /// The format that the table's data blocks were asked to have.
-    pub fn stored_format(&self) -> StoredFormat {
-        let compression = self.compression().ok();
-        let name = self.dictionary.first_chunk().map(|name| DictionaryHash(*name));
-        StoredFormat { compression, block_size_bytes: None, dictionary: Some(name) }
     }
 }
