@@ -102,10 +102,11 @@ mod wal;
 pub use base::{KEY_SIZE_MAX, Slice, VALUE_SIZE_MAX};
 pub use chooser::{Objective, Price, Prices};
 pub use codec::{CodecId, Compression, Encoder};
-pub use compaction::CodecPolicy;
+pub use compaction::{CodecPolicy, CompressionPolicy};
 pub use db::{
-    Batch, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db, Ingest, Ingested, Rows,
-    ScanRange, Snapshot, TableTransfer, TableWriter, Transaction, WrittenTable,
+    Batch, CandidateCost, Change, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db,
+    Expected, Explanation, Ingest, Ingested, LevelExplanation, Rows, ScanRange, Snapshot,
+    TableTransfer, TableWriter, Transaction, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};

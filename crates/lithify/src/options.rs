@@ -9,7 +9,7 @@
 //!
 //! A new setting is a row here, a line in that page's table of changes, and the code that obeys it.
 
-use crate::compaction::{CodecPolicy, FormatPolicy, LevelFormats};
+use crate::compaction::{CompressionPolicy, Deciding, FormatPolicy, LevelFormats};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
@@ -88,6 +88,12 @@ pub struct OptionInfo {
 
 const MIB: u64 = 1 << 20;
 
+/// The size of blocks where none is given.
+const BLOCK_SIZE_BYTES: usize = 16 << 10;
+
+/// The smallest size of blocks that can be given.
+const BLOCK_SIZE_BYTES_MIN: usize = 512;
+
 /// The type of a setting: how its value is read from text, and its number if it has a range.
 trait OptionValue: fmt::Display + Sized {
     /// The value; `None` if the text is no value of this type. Words give their own error.
@@ -137,7 +143,7 @@ macro_rules! word_values {
     )+};
 }
 
-word_values!(Durability, CodecPolicy);
+word_values!(Durability, CompressionPolicy);
 
 /// Settings from one list. A row is a doc comment, which is the meaning on the page too, then
 /// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`.
@@ -281,11 +287,13 @@ settings! {
     /// The settings of a column family.
     FAMILY_OPTIONS {
         /// Codec by distance from the bottom: small levels and L0, middle (one above the bottom),
-        /// bottom; a fourth one in front of them is for L0 alone.
-        compression: CodecPolicy = CodecPolicy::default(), "policy", 0..=0;
-        /// Target size of a data block before compression. If rows are larger than a tenth of it, a
+        /// bottom; a fourth one in front of them is for L0 alone. Or decided by measured costs: auto,
+        /// auto:space, auto:throughput, auto:endurance, prices:cpu=…,write=…,month=…,read=….
+        compression: CompressionPolicy = CompressionPolicy::default(), "policy", 0..=0;
+        /// Target size of a data block before compression. 0: decided with the compression, where that
+        /// is decided, else 16 KiB. If rows are larger than a tenth of it, a
         /// block ends at the row boundary nearest to the target.
-        block_size_bytes: usize = 16 << 10, "bytes", 512..=4 * MIB;
+        block_size_bytes: usize = BLOCK_SIZE_BYTES, "bytes", 0..=4 * MIB;
         /// Tables written by compactions are cut at about this size.
         table_bytes: u64 = 16 << 20, "bytes", 65_536..=1 << 34;
         /// The first level below L0 is kept at or below this size; targets are derived from the
@@ -355,6 +363,13 @@ impl CfOptions {
                 "prefix_length_bytes contradicts filter_bits_per_key 0: prefixes live in the filter",
             ));
         }
+        if (1..BLOCK_SIZE_BYTES_MIN).contains(&self.block_size_bytes) {
+            return Err(Error::invalid("the option block_size_bytes is out of its range")
+                .expected(
+                    format_args!("0, or {BLOCK_SIZE_BYTES_MIN} to {} bytes", 4 * MIB),
+                    self.block_size_bytes,
+                ));
+        }
         if self.block_size_bytes as u64 > self.table_bytes {
             return Err(Error::invalid(
                 "block_size_bytes contradicts table_bytes: a table holds at least one block",
@@ -366,8 +381,16 @@ impl CfOptions {
 
     /// The policy that decides the format of the family's tables. Every policy is made here.
     pub(crate) fn formats(&self) -> Arc<dyn FormatPolicy> {
-        let (codecs, block_size_bytes) = (self.compression, self.block_size_bytes);
-        Arc::new(LevelFormats { codecs, block_size_bytes })
+        let given = (self.block_size_bytes > 0).then_some(self.block_size_bytes);
+        match self.compression {
+            CompressionPolicy::Levels(codecs) => {
+                let block_size_bytes = given.unwrap_or(BLOCK_SIZE_BYTES);
+                Arc::new(LevelFormats { codecs, block_size_bytes })
+            }
+            CompressionPolicy::Decided(objective) => {
+                Arc::new(Deciding::new(objective, given, BLOCK_SIZE_BYTES))
+            }
+        }
     }
 
     /// The options that the manifest keeps of a column family.

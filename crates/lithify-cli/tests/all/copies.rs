@@ -35,7 +35,7 @@ fn options() -> Options {
 fn database(place: &Path, rows: u64) -> PathBuf {
     let path = place.join("rocks.db");
     let db = Db::open(&path, options()).unwrap();
-    let compression = lithify::CodecPolicy::uniform(Compression::NONE);
+    let compression = Compression::NONE.into();
     let rocks = db.column_family("rocks", CfOptions { compression, ..CfOptions::default() });
     let rocks = rocks.unwrap();
     for number in 0..rows {

@@ -7,7 +7,7 @@ use crate::operation::{
     Write,
 };
 use crate::random::Random;
-use lithify::{CfOptions, CodecPolicy, Durability, Options};
+use lithify::{CfOptions, CompressionPolicy, Durability, Options};
 use std::collections::BTreeMap;
 
 const KEY_COUNT: u64 = 60;
@@ -50,7 +50,7 @@ fn family_options(random: &mut Random) -> CfOptions {
     let mut codec = || *random.pick(&["none", "snappy", "lz4", "zstd-1"]);
     let policy = format!("{},{},{}", codec(), codec(), codec());
     CfOptions {
-        compression: policy.parse::<CodecPolicy>().unwrap_or_default(),
+        compression: policy.parse::<CompressionPolicy>().unwrap_or_default(),
         block_size_bytes: 512 << random.below(4),
         table_bytes: 64 << 10,
         base_level_bytes_max: 64 << 10,

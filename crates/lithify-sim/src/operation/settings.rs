@@ -2,7 +2,7 @@
 //! tables and levels, and contradicting nothing.
 
 use crate::random::Random;
-use lithify::{CfOptions, CodecPolicy, Durability, Options};
+use lithify::{CfOptions, CompressionPolicy, Durability, Objective, Options};
 
 const KIB: usize = 1 << 10;
 
@@ -42,8 +42,8 @@ pub fn family_options(random: &mut Random) -> CfOptions {
         _ => *random.pick(&[0, 0, 1, 4, 6, 12]),
     };
     CfOptions {
-        compression: codec_policy(random),
-        block_size_bytes: 512 << random.below(7),
+        compression: compression_policy(random),
+        block_size_bytes: if random.one_in(8) { 0 } else { 512 << random.below(7) },
         table_bytes,
         base_level_bytes_max: 64 << 10 << random.below(3),
         fanout: *random.pick(&[2, 2, 3, 4, 8]),
@@ -52,8 +52,11 @@ pub fn family_options(random: &mut Random) -> CfOptions {
     }
 }
 
-/// A codec for each place, each with any effort, or one for all.
-fn codec_policy(random: &mut Random) -> CodecPolicy {
+/// A codec for each place, each with any effort, or one for all; or one decided by measured costs.
+fn compression_policy(random: &mut Random) -> CompressionPolicy {
+    if random.below(4) == 0 {
+        return random.pick(&Objective::NAMED).0.into();
+    }
     let places = *random.pick(&[1, 3, 4]);
     let codecs: Vec<String> = (0..places).map(|_| codec(random)).collect();
     codecs.join(",").parse().unwrap_or_default()

@@ -5,7 +5,6 @@
 use crate::measure::{Budget, Line, Samples, Settings, cpu_ns};
 use crate::rows::{KEY_SIZE, LIST_ROWS, PREFIX_SIZE, Random, Rows, VALUE_SIZE, key};
 use crate::tables::load;
-use lithify::compaction::CodecPolicy;
 use lithify::fs::World;
 use lithify::{CfOptions, ColumnFamily, Cursor, Db, Error, Options, Result};
 use std::hint::black_box;
@@ -96,7 +95,7 @@ pub fn open(path: &Path, rows: usize, world: World) -> Result<Db> {
 pub fn settle(db: &Db, rows: usize, block_size_bytes: usize) -> Result<ColumnFamily> {
     let options = CfOptions {
         block_size_bytes,
-        compression: CodecPolicy::uniform("lz4".parse()?),
+        compression: "lz4".parse()?,
         base_level_bytes_max: 8 << 20,
         table_bytes: 8 << 20,
         prefix_length_bytes: PREFIX_SIZE,

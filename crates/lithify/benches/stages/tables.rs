@@ -3,7 +3,6 @@
 use crate::codecs::{Blocks, tables_in};
 use crate::measure::{Budget, Line, Samples, Settings, cpu_ns};
 use crate::rows::Rows;
-use lithify::compaction::CodecPolicy;
 use lithify::fs::World;
 use lithify::stats::{Cause, CpuPart, JobFigure, LEVEL_SLOTS};
 use lithify::{CfOptions, ColumnFamily, Compression, Db, Options, Result};
@@ -55,7 +54,7 @@ pub fn open_in(path: &Path, world: World) -> Result<Db> {
 
 pub fn family(db: &Db, compression: Compression) -> Result<ColumnFamily> {
     let options = CfOptions {
-        compression: CodecPolicy::uniform(compression),
+        compression: compression.into(),
         // Level 0 goes straight to the last level.
         base_level_bytes_max: 1 << 40,
         ..CfOptions::default()

@@ -15,6 +15,12 @@ const HYSTERESIS: f64 = 0.02;
 /// Methods that are measured at a time.
 const LIVE_MAX: usize = 12;
 
+/// Methods that are not known well are measured so many at a time, the most promising first.
+const EXPLORED_MAX: usize = 3;
+
+/// What one or two specimens may be off by.
+const FEW_ALLOWANCE: f64 = 0.05;
+
 /// A method that was measured and lost is measured again on one specimen in so many: data change.
 const REVISIT_PERIOD: u64 = 16;
 
@@ -181,6 +187,11 @@ impl Chooser {
     /// What was chosen for a level, if anything was.
     pub fn standing(&self, level: Level) -> Option<Choice> {
         self.levels.get(&level)?.choice
+    }
+
+    /// Specimens that were measured.
+    pub fn specimens(&self) -> u64 {
+        self.knowledge.specimens(REFERENCE, &self.sizes)
     }
 
     /// Takes in what was measured on a specimen of a level.
@@ -353,25 +364,38 @@ impl Chooser {
         })
     }
 
-    /// Methods that may turn out to be the cheapest: those not tried yet by what may be expected of
-    /// them at best, others by what they cost less twice the error.
+    /// Methods that may turn out to be the cheapest: those that are known by what they cost less twice
+    /// the error, others by what may be expected of them at best, the most promising first and few at
+    /// a time.
     fn contenders(&self, level: Level, conditions: &Conditions, best: &Candidate) -> Vec<usize> {
         let limit = best.terms.total();
-        let may_win = |method: &usize| {
-            let optimistic = match self.best(level, *method, conditions) {
-                Some(known) => Some(known.terms.total() - 2.0 * known.error),
-                None => self.best_case(level, *method, conditions),
-            };
-            optimistic.filter(|cost| *cost < limit || *method == index_of(best)).is_some()
-        };
-        (FAST + 1..METHODS.len())
-            .filter(|method| self.is_available(*method))
-            .filter(may_win)
-            .collect()
+        let (mut known, mut open) = (Vec::new(), Vec::new());
+        for method in (FAST + 1..METHODS.len()).filter(|method| self.is_available(*method)) {
+            if let Some(found) = self.best(level, method, conditions) {
+                let is_best = found.choice.method == best.choice.method;
+                if is_best || found.terms.total() - 2.0 * found.error < limit {
+                    known.push(method);
+                }
+            } else if let Some(cost) = self.best_case(level, method, conditions)
+                && cost < limit
+            {
+                open.push((cost, method));
+            }
+        }
+        open.sort_by(|a, b| a.0.total_cmp(&b.0));
+        known.extend(open.iter().take(EXPLORED_MAX).map(|(_, method)| *method));
+        known
     }
 
-    /// What an untried method would cost if it were as good as could be.
+    /// What a method that is not known well would cost if it were as good as could be: by what was
+    /// measured once or twice, with an allowance, or by its bounds.
     fn best_case(&self, level: Level, method: usize, conditions: &Conditions) -> Option<f64> {
+        if self.knowledge.specimens(method, &self.sizes) > 0 {
+            let sizes = self.sizes_under(conditions).into_iter();
+            let costs = sizes.filter_map(|size| self.candidate(level, method, size, conditions));
+            let costs = costs.map(|candidate| candidate.terms.total() * (1.0 - FEW_ALLOWANCE));
+            return costs.min_by(f64::total_cmp);
+        }
         let bound = BOUNDS.get(method)?;
         let costs = self.sizes_under(conditions).into_iter().filter_map(|size| {
             let known = self.knowledge.known(level, REFERENCE, size, &self.sizes)?.behaviour;
@@ -416,10 +440,6 @@ impl Chooser {
         let saved = now.holding() - wanted.terms.holding();
         Some(saved > rewriting + HYSTERESIS * now.holding())
     }
-}
-
-fn index_of(candidate: &Candidate) -> usize {
-    METHODS.iter().position(|method| *method == candidate.choice.method).unwrap_or(RAW)
 }
 
 /// What a cost may be off by, from the errors that are the method's own.

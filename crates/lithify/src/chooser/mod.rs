@@ -31,6 +31,7 @@ mod prices;
 mod record;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use candidate::{Choice, METHODS, Method, REFERENCE, Sizes};
 pub use cost::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, price};
@@ -39,3 +40,4 @@ pub use estimate::Estimate;
 pub use knowledge::{EVIDENCE_SPECIMENS, Knowledge, Measured};
 pub use prices::{Objective, Price, Prices};
 pub use record::Record;
+pub use watch::{LevelWatch, Observed};

@@ -52,7 +52,7 @@ impl FromStr for Price {
 /// What resources are worth, in millionths of any currency (the presets: of a dollar).
 ///
 /// The text form names what it sets: `cpu=11,write=150,month=3300,read=5`. The four have to be
-/// named; `memory` and `call_us` have a default.
+/// named; `memory`, `call_us` and `horizon_s` have a default.
 ///
 /// ```
 /// use lithify::Prices;
@@ -76,6 +76,9 @@ pub struct Prices {
     /// `call_us`: no call of a codec is to take longer, in microseconds: it is what a step of
     /// background work cannot be cut into.
     pub call_us_max: u32,
+    /// `horizon_s`: no byte is expected to live longer, in seconds. Default a month: what is stored
+    /// for longer is seldom left to itself.
+    pub horizon_s: u32,
 }
 
 impl Prices {
@@ -88,6 +91,7 @@ impl Prices {
         million_reads: Price::of(5),
         memory_gb_month: Price::of(170_000),
         call_us_max: 1_000,
+        horizon_s: 730 * 3_600,
     };
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -97,15 +101,10 @@ impl Prices {
             "month" => &mut self.gb_month,
             "read" => &mut self.million_reads,
             "memory" => &mut self.memory_gb_month,
-            "call_us" => {
-                let limit = value.parse().ok().filter(|limit| *limit > 0);
-                self.call_us_max = limit.ok_or_else(|| {
-                    Error::invalid("price call_us").expected("microseconds, at least 1", value)
-                })?;
-                return Ok(());
-            }
+            "call_us" => return set_limit(&mut self.call_us_max, name, value),
+            "horizon_s" => return set_limit(&mut self.horizon_s, name, value),
             _ => {
-                let names = "cpu, write, month, read, memory or call_us";
+                let names = "cpu, write, month, read, memory, call_us or horizon_s";
                 return Err(Error::invalid("name of a price").expected(names, name));
             }
         };
@@ -114,11 +113,19 @@ impl Prices {
     }
 }
 
+fn set_limit(limit: &mut u32, name: &str, value: &str) -> Result<()> {
+    *limit = value.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| {
+        Error::invalid(format!("the price {name}")).expected("a whole number from 1", value)
+    })?;
+    Ok(())
+}
+
 impl fmt::Display for Prices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cpu={},write={}", self.cpu_second, self.gb_written)?;
         write!(f, ",month={},read={}", self.gb_month, self.million_reads)?;
-        write!(f, ",memory={},call_us={}", self.memory_gb_month, self.call_us_max)
+        write!(f, ",memory={},call_us={}", self.memory_gb_month, self.call_us_max)?;
+        write!(f, ",horizon_s={}", self.horizon_s)
     }
 }
 

@@ -318,6 +318,11 @@ impl FlowController {
         lock(&self.state)
     }
 
+    /// The highest of the pressures, from 0 to 1.
+    pub fn pressure(&self) -> f64 {
+        self.lock().pressures.iter().fold(0.0, |highest, pressure| pressure.max(highest))
+    }
+
     /// Tells the debts as they are now: after a change of memtables or of the version.
     pub fn update(&self, debt: Debt, now_us: u64) {
         self.update_locked(&mut self.lock(), debt, now_us);

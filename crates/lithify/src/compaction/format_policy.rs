@@ -25,6 +25,7 @@
 //! A policy that weighs the gain of a rewrite against its cost also implements `debt`; without that,
 //! every table that would be written otherwise today owes one.
 
+use super::deciding::Deciding;
 use crate::base::{ColumnFamilyId, Level};
 use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
 use crate::manifest::FileMetadata;
@@ -89,6 +90,11 @@ pub trait FormatPolicy: Send + Sync {
     /// in the `wanted` one. A copied block brings its dictionary along.
     fn takes_blocks(&self, wanted: &BlockFormat, stored: &StoredFormat) -> bool {
         wanted.mismatch(stored).is_none()
+    }
+
+    /// The policy that wants to know what tables are measured to be, if this is one or leans on one.
+    fn deciding(&self) -> Option<&Deciding> {
+        None
     }
 
     /// Tables of fewer raw bytes are written without a dictionary.

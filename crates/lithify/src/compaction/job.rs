@@ -208,6 +208,9 @@ impl MergeJob {
     }
 
     fn advance(&mut self, context: &mut StepContext<'_>) -> Result<Step> {
+        if self.sink.study(context.meter) {
+            return Ok(Step::Progress);
+        }
         match self.phase {
             Phase::Merge => self.merge_some(context),
             Phase::Close => match self.sink.poll_close(context.meter)? {
@@ -391,6 +394,7 @@ impl MergeJob {
             self.workshop.ledger.count(Counter::SingleDeleteMisuses, misuses);
         }
         self.is_reported = true;
+        self.sink.note_work(spent.cpu_ns);
         self.receiver.part_done(PartOutput {
             tables: self.sink.take_finished(),
             entries_in: self.entries_in,

@@ -8,6 +8,7 @@
 //! of their own. The scheduler is the only part with threads. The room does not know of families,
 //! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
 
+mod deciding;
 pub mod flow;
 mod format_policy;
 mod job;
@@ -19,9 +20,11 @@ pub mod placement;
 mod policy;
 mod rules;
 pub mod scheduler;
+mod study;
 mod supplied;
 mod survivors;
 
+pub use deciding::{Deciding, Deliberation, Turn};
 pub use format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
@@ -30,7 +33,7 @@ pub(crate) use merge::{Input, Merge, TableRun};
 pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };
-pub use policy::{CodecPolicy, LevelFormats};
+pub use policy::{CodecPolicy, CompressionPolicy, LevelFormats};
 pub(crate) use supplied::SuppliedDictionaries;
 
 #[cfg(test)]

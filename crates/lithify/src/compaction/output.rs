@@ -5,8 +5,10 @@
 //! those once they are half full, so that the next compaction finds few overlaps; else at their
 //! target size.
 
+use super::deciding::Deciding;
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
+use super::study::{SPECIMEN_BYTES, Study};
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{BlockFormat, Compression, ContextPool, Dictionary, StoredFormat};
@@ -119,6 +121,8 @@ pub(crate) struct TableSink {
     in_flight: Option<Ticket>,
     finished: Vec<NewTable>,
     copied: Copied,
+    /// What is being measured, and the CPU time for each byte that it was expected to take.
+    study: Option<(Study, f64)>,
 }
 
 /// Blocks that were copied as they are stored.
@@ -142,6 +146,7 @@ impl TableSink {
             in_flight: None,
             finished: Vec::new(),
             copied: Copied::default(),
+            study: None,
         }
     }
 
@@ -183,7 +188,8 @@ impl TableSink {
     /// Bytes of its buffers, those of a write in flight among them.
     pub(crate) fn memory_bytes(&self) -> usize {
         let in_flight = if self.in_flight.is_some() { WRITE_BYTES } else { 0 };
-        self.open.as_ref().map_or(0, |open| open.builder.memory_bytes()) + in_flight
+        let of_study = self.study.as_ref().map_or(0, |(study, _)| study.memory_bytes());
+        self.open.as_ref().map_or(0, |open| open.builder.memory_bytes()) + in_flight + of_study
     }
 
     /// Adds an entry behind all others.
@@ -246,6 +252,7 @@ impl TableSink {
             builder.use_dictionary(workshop.pool.hold(dictionary))?;
         }
         let number = workshop.file_numbers.take();
+        self.tap(&mut builder, number);
         let path = workshop.table_path(number);
         let file = workshop.world.files.open(&path, OpenMode::CreateNew)?;
         Ok(OpenTable {
@@ -258,6 +265,59 @@ impl TableSink {
             summary: None,
             sync_submitted: false,
         })
+    }
+
+    /// Has a new table keep blocks aside if its policy wants to measure some.
+    fn tap(&self, builder: &mut TableBuilder, number: FileNumber) {
+        let deciding = self.plan.formats.deciding();
+        if self.study.is_none() && deciding.is_some_and(Deciding::wants_specimen) {
+            // Not always the first ones; from the number, so that a history is a function of its seed.
+            let skip = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
+            builder.tap(SPECIMEN_BYTES, skip);
+        }
+    }
+
+    /// Measures one candidate on blocks of the table at hand, if there is something to measure;
+    /// whether it did. What fails at it fails nothing else.
+    pub(crate) fn study(&mut self, meter: &mut WorkMeter) -> bool {
+        if self.study.is_none() {
+            self.study = self.begin_study();
+        }
+        let Some((study, _)) = &mut self.study else { return false };
+        let (workshop, clock) = (&self.workshop, &*self.workshop.world.environment);
+        match meter.time(clock, Part::Sampling, || study.advance(workshop)) {
+            Ok(true) => true,
+            Ok(false) => {
+                self.end_study();
+                true
+            }
+            Err(_) => {
+                self.study = None;
+                false
+            }
+        }
+    }
+
+    #[inline]
+    fn begin_study(&mut self) -> Option<(Study, f64)> {
+        let open = self.open.as_mut()?;
+        let specimen = open.builder.take_specimen()?;
+        let planned = self.plan.formats.deciding()?.study();
+        let restart_interval = self.plan.table.restart_interval;
+        let study = Study::new(specimen, restart_interval, planned.trials, self.dictionary.clone());
+        Some((study, planned.expected_ns))
+    }
+
+    fn end_study(&mut self) {
+        let Some((study, expected_ns)) = self.study.take() else { return };
+        let Some(deciding) = self.plan.formats.deciding() else { return };
+        let (measured, spent_ns, _) = study.end();
+        deciding.learn(self.plan.place.level, &measured, expected_ns, spent_ns);
+        if let Some(open) = &mut self.open
+            && deciding.wants_specimen()
+        {
+            open.builder.tap(SPECIMEN_BYTES, 0);
+        }
     }
 
     /// Writes finished bytes if enough have gathered. A ticket means: come back when it is done.
@@ -393,6 +453,14 @@ impl TableSink {
         (self.format, self.dictionary) = self.plan.decide();
         self.finished.push(NewTable { metadata, reader });
         Ok(())
+    }
+
+    /// Tells a policy that measures what the job has taken.
+    pub(crate) fn note_work(&self, cpu_ns: u64) {
+        if let Some(deciding) = self.plan.formats.deciding() {
+            let written = self.finished.iter().map(|table| table.metadata.raw_bytes).sum();
+            deciding.note_work(cpu_ns, written);
+        }
     }
 
     /// The tables finished so far.

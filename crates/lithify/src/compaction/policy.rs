@@ -6,6 +6,7 @@
 
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use crate::base::Level;
+use crate::chooser::Objective;
 use crate::codec::{BlockFormat, Compression};
 use crate::{Error, Result};
 use std::fmt;
@@ -51,7 +52,7 @@ impl CodecPolicy {
     }
 
     /// The codec of a place. Asked by [`LevelFormats`]: others ask the policy.
-    fn resolve(&self, place: &TablePlace) -> Compression {
+    pub(super) fn resolve(&self, place: &TablePlace) -> Compression {
         match place.distance_from_bottom() {
             _ if place.level == 0 => self.level0,
             0 => self.bottom,
@@ -87,6 +88,73 @@ impl Default for CodecPolicy {
             small: Compression::NONE,
             middle: Compression::LZ4,
             bottom: Compression { codec: zstd, effort: 1, ..Compression::NONE },
+        }
+    }
+}
+
+/// What the option `compression` can be: a codec for each level, or an objective by which the engine
+/// decides for each table.
+///
+/// ```
+/// use lithify::{CfOptions, CompressionPolicy, Objective};
+/// let decided: CompressionPolicy = "auto:space".parse()?;
+/// assert_eq!(decided, CompressionPolicy::Decided(Objective::Space));
+/// let options = CfOptions { compression: "none,lz4,zstd-1".parse()?, ..CfOptions::default() };
+/// assert_eq!(options, CfOptions::default());
+/// # Ok::<(), lithify::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompressionPolicy {
+    /// A codec for each level.
+    Levels(CodecPolicy),
+    /// Decided by measured costs.
+    Decided(Objective),
+}
+
+impl Default for CompressionPolicy {
+    /// `none,lz4,zstd-1`.
+    fn default() -> Self {
+        CompressionPolicy::Levels(CodecPolicy::default())
+    }
+}
+
+impl From<CodecPolicy> for CompressionPolicy {
+    fn from(codecs: CodecPolicy) -> Self {
+        CompressionPolicy::Levels(codecs)
+    }
+}
+
+impl From<Compression> for CompressionPolicy {
+    /// The same codec everywhere.
+    fn from(compression: Compression) -> Self {
+        CodecPolicy::uniform(compression).into()
+    }
+}
+
+impl From<Objective> for CompressionPolicy {
+    fn from(objective: Objective) -> Self {
+        CompressionPolicy::Decided(objective)
+    }
+}
+
+impl fmt::Display for CompressionPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompressionPolicy::Levels(codecs) => codecs.fmt(f),
+            CompressionPolicy::Decided(objective) => objective.fmt(f),
+        }
+    }
+}
+
+impl FromStr for CompressionPolicy {
+    type Err = Error;
+
+    /// Codecs as [`CodecPolicy`] reads them, or an [`Objective`]. Every failure is
+    /// [`crate::ErrorKind::InvalidArgument`].
+    fn from_str(text: &str) -> Result<Self> {
+        match text.starts_with("auto") || text.starts_with("prices:") {
+            true => text.parse().map(CompressionPolicy::Decided),
+            false => text.parse().map(CompressionPolicy::Levels),
         }
     }
 }

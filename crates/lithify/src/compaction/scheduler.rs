@@ -21,10 +21,14 @@ use crate::stats::{Cause, Counter, Ledger, StepClock, WorkMeter};
 use std::any::Any;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How often the tickets of waiting jobs are looked at if no completion is announced.
 const TICKET_POLL_US: u64 = 1_000;
+
+/// How often idle workers call what they were asked to.
+const TICK_US: u64 = 1_000_000;
 
 /// What a step came to.
 pub enum Step {
@@ -113,6 +117,9 @@ pub struct SchedulerOptions {
     pub threads: usize,
     /// Called with a message when a job has panicked; the database stops writing then.
     pub on_panic: Box<dyn Fn(&str) + Send + Sync>,
+    /// Called by a worker about every second while there is nothing to run, once
+    /// [`Scheduler::set_ticking`] has asked for it.
+    pub on_tick: Box<dyn Fn() + Send + Sync>,
     /// Steps by urgency if `None`.
     pub order: Option<StepOrder>,
 }
@@ -176,6 +183,8 @@ struct Shared {
     environment: Arc<dyn Environment>,
     ledger: Arc<Ledger>,
     on_panic: Box<dyn Fn(&str) + Send + Sync>,
+    on_tick: Box<dyn Fn() + Send + Sync>,
+    ticking: AtomicBool,
     threads: usize,
     state: Mutex<State>,
     /// There may be something to run, or to stop for.
@@ -286,9 +295,16 @@ impl Shared {
             if state.shutdown.is_some() && state.slots.is_empty() {
                 return;
             }
-            let timeout_us = (!state.slots.is_empty()).then_some(TICKET_POLL_US);
+            let (is_idle, ticks) = (state.slots.is_empty(), self.ticking.load(Relaxed));
             drop(state);
-            self.work.wait(seen, timeout_us);
+            let timeout_us = match (is_idle, ticks) {
+                (false, _) => Some(TICKET_POLL_US),
+                (true, true) => Some(TICK_US),
+                (true, false) => None,
+            };
+            if !self.work.wait(seen, timeout_us) && is_idle && ticks {
+                (self.on_tick)();
+            }
         }
     }
 }
@@ -332,6 +348,8 @@ impl Scheduler {
             environment,
             ledger,
             on_panic: options.on_panic,
+            on_tick: options.on_tick,
+            ticking: AtomicBool::new(false),
             threads: options.threads,
             state: Mutex::new(state),
         });
@@ -343,6 +361,13 @@ impl Scheduler {
             scheduler.workers().push(worker);
         }
         Ok(scheduler)
+    }
+
+    /// Whether idle workers are to call [`SchedulerOptions::on_tick`].
+    pub fn set_ticking(&self, ticking: bool) {
+        if self.shared.ticking.swap(ticking, Relaxed) != ticking {
+            self.shared.work.notify_all();
+        }
     }
 
     fn workers(&self) -> MutexGuard<'_, Vec<Box<dyn Thread>>> {

@@ -4,6 +4,7 @@
 //! manifest: whoever supplies them does so after each opening. Tables written with them need nothing
 //! of it, each has its copy.
 
+use super::deciding::Deciding;
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use crate::Result;
 use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
@@ -68,6 +69,10 @@ impl FormatPolicy for WithDictionaries {
             Some(FormatMismatch::Dictionary) => self.supplied.seed.is_some(),
             mismatch => mismatch.is_none(),
         }
+    }
+
+    fn deciding(&self) -> Option<&Deciding> {
+        self.formats.deciding()
     }
 
     fn dictionary(&self, name: DictionaryHash) -> Option<Arc<Dictionary>> {

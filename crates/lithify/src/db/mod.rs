@@ -23,6 +23,7 @@
 mod activity;
 mod checkpoint;
 mod committing;
+mod explain;
 #[cfg(test)]
 mod format_tests;
 mod ingest;
@@ -41,6 +42,7 @@ pub use checkpoint::{Checkpoint, CheckpointOptions};
 pub(crate) use checkpoint::{not_made, whole_length};
 pub use committing::batch::Batch;
 pub(crate) use committing::batch::{Entry as LoggedEntry, GroupHead};
+pub use explain::{CandidateCost, Change, Expected, Explanation, LevelExplanation};
 pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};

@@ -271,6 +271,46 @@ pub trait Environment: Clock {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>>;
     /// 128 random bits, for table and database ids.
     fn random_u128(&self) -> u128;
+
+    /// Does `work`, which is that call, and gives its CPU time in nanoseconds. A world in memory
+    /// charges what a table says, so that what depends on it is a function of the seed.
+    fn codec_cpu_ns(&self, _call: &CodecCall, work: &mut dyn FnMut()) -> u64 {
+        let before = self.thread_cpu_ns();
+        let start = self.thread_cpu_ns();
+        work();
+        let end = self.thread_cpu_ns();
+        // Less what reading the clock takes.
+        end.saturating_sub(start).saturating_sub(start.saturating_sub(before))
+    }
+
+    /// What the process has read so far; `None` where the system does not tell.
+    fn bytes_read(&self) -> Option<BytesRead> {
+        None
+    }
+}
+
+/// A call of a codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CodecCall {
+    /// The number of the codec.
+    pub codec: u8,
+    /// Its effort.
+    pub effort: i32,
+    /// Whether with a dictionary.
+    pub has_dictionary: bool,
+    /// Whether it encodes; else it decodes.
+    pub encodes: bool,
+    /// Bytes before encoding.
+    pub raw_bytes: u64,
+}
+
+/// Bytes that a process has read of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BytesRead {
+    /// By calls.
+    pub by_calls: u64,
+    /// From devices.
+    pub from_devices: u64,
 }
 
 /// The outside world, as the engine sees it.

@@ -84,6 +84,8 @@ named_list! {
         Filter = "filter", "ns";
         /// Calls of the file system.
         Io = "io", "ns";
+        /// Measuring what compressions would cost.
+        Sampling = "sampling", "ns";
         /// All the rest: merging, copying, searching.
         Merge = "merge", "ns";
     }

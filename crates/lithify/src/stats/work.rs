@@ -18,10 +18,12 @@ pub enum Part {
     Filter = 3,
     /// Calls of the file system.
     Io = 4,
+    /// Measuring what compressions would cost.
+    Sampling = 5,
 }
 
 /// The number of [`Part`]s.
-pub const PART_COUNT: usize = 5;
+pub const PART_COUNT: usize = 6;
 
 /// Ticks spent in each part, and bytes through each codec, since the last [`WorkMeter::take`].
 /// Owned by one job or one sampled read and handed down by `&mut`; booking into the ledger

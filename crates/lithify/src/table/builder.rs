@@ -13,6 +13,7 @@ use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{FLAG_ALL_PUTS, FLAG_RAW_FALLBACK, FLAG_SEQUENCES_ZERO, IndexRecord};
 use super::index_builder::IndexBuilder;
 use super::properties::TableProperties;
+use super::specimen::{Specimen, Tap, ends_before};
 use super::stored_block::{StoredBlock, Survey};
 use super::tombstones::TombstoneFragmenter;
 use crate::base::{
@@ -96,6 +97,7 @@ pub struct TableBuilder {
     survey: Survey,
     /// How much larger blocks would be that were cut before a copied one.
     cut_short_bytes: u64,
+    tap: Tap,
     is_finished: bool,
 }
 
@@ -138,6 +140,7 @@ impl TableBuilder {
             properties,
             survey: Survey::default(),
             cut_short_bytes: 0,
+            tap: Tap::default(),
             is_finished: false,
             options,
         }
@@ -257,17 +260,20 @@ impl TableBuilder {
         }
     }
 
-    /// Whether the block at hand, which has entries, ends before one with which it has this size:
-    /// where it would be too large, unless it is less than 9/10 full and nearer to its size with
-    /// the entry. So it is never twice its size, and large rows share blocks: rows of 2.6 KB that
-    /// shrink to a fiftieth took 1.34 times as much in blocks of 4 KiB, one row in each.
+    /// Whether the block at hand, which has entries, ends before one with which it has this size.
     fn block_ends_before(&self, size: usize) -> bool {
-        let target_size = self.target_size();
-        if size <= target_size {
-            return false;
-        }
-        let (excess, shortage) = ((size - target_size) as u64, self.shortage());
-        shortage <= target_size as u64 / 10 || excess >= shortage
+        ends_before(self.pending_size(), size, self.target_size())
+    }
+
+    /// Keeps copies of blocks that come, so many bytes of them after the next `skip` blocks, until
+    /// [`TableBuilder::take_specimen`].
+    pub(crate) fn tap(&mut self, wanted_bytes: usize, skip: u64) {
+        self.tap.open(wanted_bytes, skip);
+    }
+
+    /// What was kept, if it is enough.
+    pub(crate) fn take_specimen(&mut self) -> Option<Specimen> {
+        self.tap.take(self.is_finished)
     }
 
     fn append_block(
@@ -389,6 +395,7 @@ impl TableBuilder {
             + self.sink.spare.capacity()
             + self.index.memory_bytes()
             + self.survey.memory_bytes()
+            + self.tap.memory_bytes()
             + self.tombstones.memory_bytes()
             + filter_bytes
     }
@@ -546,6 +553,7 @@ impl TableBuilder {
         self.hash_keys(meter, clock);
         let (raw, facts) = self.block.encode();
         let raw_size = raw.len();
+        self.tap.pass(raw);
         let written = self.sink.write(Layout::Data, raw, true, meter, clock)?;
         let mut flags = 0;
         if facts.all_puts {

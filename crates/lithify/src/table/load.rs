@@ -176,6 +176,7 @@ impl TableReader {
             ahead.arrived();
         }
         let raw = self.decode_data(record, ahead.stored(handle), context)?;
+        self.heat.note_scan(raw.len());
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
                 Ok(cache.insert_scan(*file_id, handle.offset, BlockKind::Data, raw))
@@ -231,6 +232,7 @@ impl TableReader {
 
     /// Puts a block that a lookup missed into the cache.
     fn take_in(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
+        self.heat.note_point();
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
                 cache.insert(*file_id, record.handle.offset, BlockKind::Data, raw)

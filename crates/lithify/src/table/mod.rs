@@ -34,6 +34,7 @@ mod filter;
 mod footer;
 #[cfg(feature = "internals")]
 pub(crate) mod fuzzing;
+mod heat;
 mod index;
 mod index_builder;
 mod index_walk;
@@ -46,6 +47,7 @@ mod properties;
 mod read_ahead;
 mod reader;
 mod scanner;
+mod specimen;
 mod stored_block;
 #[cfg(test)]
 mod tests;
@@ -64,6 +66,7 @@ pub use properties::TableProperties;
 pub(crate) use properties::Value as PropertyValue;
 pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
+pub(crate) use specimen::Specimen;
 pub(crate) use stored_block::StoredBlock;
 pub use tombstone_map::TombstoneMap;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};

@@ -7,6 +7,7 @@ use super::data_block::DataBlock;
 use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
+use super::heat::{Heat, Loads};
 use super::index::{IndexBlock, IndexRecord};
 use super::load::{MetaBytes, MetaKind};
 pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
@@ -101,6 +102,7 @@ pub struct TableReader {
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
     /// What all entries count as at, if not 0; then they have sequence number 0 in the file.
     assigned_sequence: AtomicU64,
+    pub(super) heat: Heat,
 }
 
 impl TableReader {
@@ -189,6 +191,7 @@ impl TableReader {
             partitions: OnceLock::new(),
             tombstones,
             assigned_sequence: AtomicU64::new(0),
+            heat: Heat::default(),
         });
         Ok((table, damage))
     }
@@ -206,6 +209,11 @@ impl TableReader {
             0 => None,
             sequence => Some(sequence),
         }
+    }
+
+    /// What users' reads have loaded since this was last asked.
+    pub(crate) fn take_loads(&self) -> Loads {
+        self.heat.take()
     }
 
     /// The table's random identity.

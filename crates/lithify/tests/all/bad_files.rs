@@ -4,7 +4,7 @@
 
 use crate::support::{Model, PATH, Parts, Random, rows, small_options, watched};
 use lithify::fs::{FileSystem, OpenMode};
-use lithify::{CfOptions, CodecPolicy, Db, Error, ErrorKind};
+use lithify::{CfOptions, CompressionPolicy, Db, Error, ErrorKind};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ const STRIDE: usize = 7;
 
 fn family_options() -> CfOptions {
     CfOptions {
-        compression: "lz4,zlib-1,zstd-1".parse::<CodecPolicy>().unwrap(),
+        compression: "lz4,zlib-1,zstd-1".parse::<CompressionPolicy>().unwrap(),
         block_size_bytes: 512,
         prefix_length_bytes: 4,
         ..CfOptions::default()

@@ -2,7 +2,6 @@
 //! are in the wanted codec already: copied as they are stored.
 
 use crate::support::{PATH, Parts, Random, rows, small_options};
-use lithify::compaction::CodecPolicy;
 use lithify::stats::{Counter, JobFigure};
 use lithify::{CfOptions, ColumnFamily, Compression, Db};
 
@@ -96,7 +95,7 @@ fn skewed_writes_copy_the_blocks_that_they_do_not_touch() {
     let parts = Parts::new(3);
     let db = open(&parts);
     let family = db.column_family("rows", options("lz4")).unwrap();
-    assert_eq!(family.options().compression, CodecPolicy::uniform(Compression::LZ4));
+    assert_eq!(family.options().compression, Compression::LZ4.into());
     load(&family, 0..5000);
     family.compact_range(None, None).unwrap();
     let copied = |figure| db.stats().figures.job_total(figure);

@@ -7,6 +7,7 @@ mod close;
 mod codec_debt;
 mod copies;
 mod deadlocks;
+mod deciding;
 mod deletes;
 mod dictionaries;
 mod families;

@@ -3,7 +3,7 @@
 
 use lithify::fs::World;
 use lithify::{
-    CfOptions, CodecPolicy, ColumnFamily, Db, Durability, ErrorKind, Options, Snapshot,
+    CfOptions, ColumnFamily, CompressionPolicy, Db, Durability, ErrorKind, Options, Snapshot,
     TableTransfer, TableWriter,
 };
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ fn family_options(random: &mut Random) -> CfOptions {
     let mut codec = || codecs[random.below(codecs.len() as u64) as usize];
     let policy = format!("{},{},{}", codec(), codec(), codec());
     CfOptions {
-        compression: policy.parse::<CodecPolicy>().unwrap(),
+        compression: policy.parse::<CompressionPolicy>().unwrap(),
         block_size_bytes: 512 << random.below(6),
         table_bytes: 64 << 10 << random.below(3),
         base_level_bytes_max: 64 << 10 << random.below(3),

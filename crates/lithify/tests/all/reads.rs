@@ -1,7 +1,6 @@
 //! Reads of many keys and rows: the same answers as one by one, with few reads of the files.
 
 use crate::support::{PATH, Parts, Random, small_options};
-use lithify::compaction::CodecPolicy;
 use lithify::fs::{CountingFileSystem, World};
 use lithify::stats::{Counter, StatisticsSnapshot};
 use lithify::{CfOptions, ColumnFamily, Compression, Db, ErrorKind, Options};
@@ -39,10 +38,7 @@ impl Counted {
     fn with_one_table() -> (Counted, Db, ColumnFamily) {
         let counted = Counted::new();
         let db = counted.open(8 << 20);
-        let options = CfOptions {
-            compression: CodecPolicy::uniform(Compression::NONE),
-            ..CfOptions::default()
-        };
+        let options = CfOptions { compression: Compression::NONE.into(), ..CfOptions::default() };
         let family = db.column_family("rows", options.clone()).unwrap();
         let mut random = Random(2);
         for number in 0..ROWS {

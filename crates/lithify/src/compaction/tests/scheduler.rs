@@ -66,7 +66,7 @@ fn world_with(threads: usize, order: Option<StepOrder>) -> World {
     let on_panic = Box::new(move |message: &str| {
         panics.lock().unwrap().push(format!("! {message}"));
     });
-    let options = SchedulerOptions { threads, on_panic, order };
+    let options = SchedulerOptions { threads, on_panic, on_tick: Box::new(|| {}), order };
     let outside: Arc<dyn Environment> = Arc::clone(&environment) as _;
     let scheduler = Arc::new(Scheduler::new(outside, Arc::clone(&ledger), options).unwrap());
     World { environment, ledger, scheduler, log }
@@ -240,7 +240,12 @@ fn callers_without_workers_take_over_from_each_other() {
     // Real threads wait, but the scheduler has none of its own.
     let environment = TestEnvironment::new(true);
     let ledger = Ledger::new(&*environment);
-    let options = SchedulerOptions { threads: 0, on_panic: Box::new(|_| {}), order: None };
+    let options = SchedulerOptions {
+        threads: 0,
+        on_panic: Box::new(|_| {}),
+        on_tick: Box::new(|| {}),
+        order: None,
+    };
     let outside: Arc<dyn Environment> = Arc::clone(&environment) as _;
     let scheduler = Arc::new(Scheduler::new(outside, ledger, options).unwrap());
     let log = Log::default();
@@ -274,7 +279,12 @@ fn callers_without_workers_take_over_from_each_other() {
 fn a_caller_that_has_what_it_wanted_leaves_the_job_to_the_next() {
     let environment = TestEnvironment::new(true);
     let ledger = Ledger::new(&*environment);
-    let options = SchedulerOptions { threads: 0, on_panic: Box::new(|_| {}), order: None };
+    let options = SchedulerOptions {
+        threads: 0,
+        on_panic: Box::new(|_| {}),
+        on_tick: Box::new(|| {}),
+        order: None,
+    };
     let outside: Arc<dyn Environment> = Arc::clone(&environment) as _;
     let scheduler = Arc::new(Scheduler::new(outside, ledger, options).unwrap());
     let (first_is_in, second_may_start) = std::sync::mpsc::channel();

@@ -86,6 +86,7 @@ impl CompactionReceiver {
         self.drain.end();
         self.inner.jobs.notify();
         if failure.is_none_or(|error| lets_others_run(&error)) {
+            self.inner.review_formats();
             self.inner.schedule_all_compactions();
         }
         result
@@ -376,6 +377,7 @@ impl DbInner {
             remove_tables(&self.workshop, numbers);
             return Ok(());
         }
+        self.observe_levels(family);
         // The policy may have changed while the tables were written.
         let (formats, place) = (family.formats(), family.place(compaction.target_level));
         let mut changes = Vec::new();
@@ -385,6 +387,12 @@ impl DbInner {
                 remove_tables(&self.workshop, std::iter::once(number));
             }
             changes.push(Change::RemoveFile { family: family.id, level, number });
+            // Bytes that are rewritten for the sake of their format live on.
+            if let Some(deciding) = formats.deciding()
+                && compaction.reason != Reason::CodecDebt
+            {
+                deciding.note_consumed(level, table.metadata.raw_bytes);
+            }
         }
         for (_, table) in &tables {
             let codec_debt = formats.debt(&place, &table.metadata).is_some();

@@ -113,6 +113,7 @@ impl FlushReceiver {
         if !is_failed && result.is_ok() {
             self.inner.collect_garbage();
             self.inner.schedule_all_flushes();
+            self.inner.review_formats();
             self.inner.schedule_all_compactions();
         }
         result

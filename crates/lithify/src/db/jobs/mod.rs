@@ -9,6 +9,7 @@
 pub(crate) mod background;
 pub(crate) mod compacting;
 pub(crate) mod flush;
+mod formats;
 pub(crate) mod manual;
 pub(crate) mod refusal;
 pub(crate) mod removal;

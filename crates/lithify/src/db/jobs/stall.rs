@@ -48,6 +48,11 @@ impl Flow {
         Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
     }
 
+    /// The highest of the pressures on writers, from 0 to 1.
+    pub(crate) fn pressure(&self) -> f64 {
+        self.controller.pressure()
+    }
+
     /// Notes what a flush made of memtables.
     pub(crate) fn note_flush(&self, memory_bytes: u64, record: &JobRecord) {
         let mut outcome = lock(&self.outcome);
@@ -210,6 +215,7 @@ impl DbInner {
         self.jobs.state().compacting.values_mut().for_each(BusySet::wake_all);
         self.collect_garbage();
         self.schedule_all_flushes();
+        self.review_formats();
         self.schedule_all_compactions();
         self.jobs.wait_for_change(None, || {
             let background = self.jobs.state();

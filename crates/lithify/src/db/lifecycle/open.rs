@@ -255,7 +255,7 @@ fn start_scheduler(
     ledger: &Arc<Ledger>,
     myself: &Arc<OnceLock<Weak<DbInner>>>,
 ) -> Result<Scheduler> {
-    let myself = Arc::clone(myself);
+    let (myself, told) = (Arc::clone(myself), Arc::clone(myself));
     let on_panic = Box::new(move |message: &str| {
         if let Some(inner) = myself.get().and_then(Weak::upgrade) {
             inner
@@ -263,7 +263,14 @@ fn start_scheduler(
                 .poison(&Error::invalid(format!("a background job panicked: {message}")));
         }
     });
-    let options = SchedulerOptions { threads: options.background_threads, on_panic, order: None };
+    let on_tick = Box::new(move || {
+        if let Some(inner) = told.get().and_then(Weak::upgrade) {
+            inner.review_formats();
+            inner.schedule_all_compactions();
+        }
+    });
+    let threads = options.background_threads;
+    let options = SchedulerOptions { threads, on_panic, on_tick, order: None };
     Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 
@@ -309,6 +316,7 @@ pub(crate) fn open_families(
         families.insert(*id, inner.tree.new_family(*id, &stored.name, options, version));
     }
     inner.tree.set_families(families);
+    inner.watch_formats();
     inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);
     Ok(())
 }

@@ -53,6 +53,7 @@ impl DbInner {
         let mut families = (**self.tree.families()).clone();
         families.insert(id, Arc::clone(&family));
         self.tree.set_families(families);
+        self.watch_formats();
         Ok(family)
     }
 
@@ -68,6 +69,7 @@ impl DbInner {
         changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
+        self.watch_formats();
         family.take_version(&state, &[]);
         Ok(())
     }

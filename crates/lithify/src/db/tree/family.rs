@@ -6,6 +6,7 @@ use crate::base::{
 };
 use crate::compaction::picker::Cursors;
 use crate::compaction::{FormatPolicy, SuppliedDictionaries, TablePlace};
+use crate::db::explain::Explanation;
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::snapshot::Snapshot;
@@ -227,6 +228,9 @@ impl Family {
     }
 
     pub(crate) fn set_formats(&self, formats: Arc<dyn FormatPolicy>) {
+        if let (Some(next), Some(before)) = (formats.deciding(), self.formats().deciding()) {
+            next.adopt(before);
+        }
         self.formats.store(Arc::new(formats));
     }
 
@@ -359,6 +363,25 @@ impl ColumnFamily {
     /// The options in force.
     pub fn options(&self) -> CfOptions {
         (*self.family.options()).clone()
+    }
+
+    /// What compression its levels have, why, and what else it would cost.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("lithify-explain-{}", std::process::id()));
+    /// use lithify::{CfOptions, Db, Objective, Options};
+    /// let db = Db::open(&directory, Options::default())?;
+    /// let options = CfOptions { compression: Objective::Space.into(), ..CfOptions::default() };
+    /// let family = db.column_family("rocks", options)?;
+    /// family.put(b"basalt", b"igneous")?;
+    /// family.flush()?;
+    /// println!("{}", family.explain());
+    /// # drop((family, db));
+    /// # std::fs::remove_dir_all(&directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self) -> Explanation {
+        self.inner.explain(&self.family)
     }
 
     /// Supplies compression dictionaries by their content: tables of the family that are written

@@ -3,7 +3,7 @@
 use super::machine;
 use crate::base::Clock;
 use crate::base::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, lock};
-use crate::fs::{Environment, Event, Thread};
+use crate::fs::{BytesRead, Environment, Event, Thread};
 use crate::{Error, ErrorKind, Result};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::hash::{BuildHasher, RandomState};
@@ -68,6 +68,15 @@ impl Environment for PosixEnvironment {
                 half() << 64 | half()
             }
         }
+    }
+
+    fn bytes_read(&self) -> Option<BytesRead> {
+        let text = std::fs::read_to_string("/proc/self/io").ok()?;
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        Some(BytesRead { by_calls: field("rchar:")?, from_devices: field("read_bytes:")? })
     }
 }
 

@@ -1,0 +1,109 @@
+//! What to expect of a level, from what was observed of it.
+//!
+//! Everything is a sum over observations that forgets with time: what happened, over the bytes and
+//! hours in which it could have. So a level that grows, and observations that are seldom, need no care.
+
+use super::cost::Conditions;
+
+/// Reads count half after about a minute and a half: a change of the load is met within minutes.
+const READ_MEMORY_S: f64 = 120.0;
+
+/// Lifetimes are those of the last hour: compactions come in bursts.
+const LIFE_MEMORY_S: f64 = 3_600.0;
+
+/// What happened to a level since the last observation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Raw bytes that it has.
+    pub raw_bytes: f64,
+    /// Raw bytes that compactions read to write them elsewhere, or anew.
+    pub consumed_bytes: f64,
+    /// Blocks that lookups loaded because the cache did not have them.
+    pub point_loads: f64,
+    /// Raw bytes that scans loaded likewise.
+    pub scanned_bytes: f64,
+}
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LevelWatch {
+    observed_us: Option<u64>,
+    point_loads: f64,
+    scanned_bytes: f64,
+    /// Raw bytes times hours in which they could be read.
+    read_byte_hours: f64,
+    consumed_bytes: f64,
+    /// Raw bytes times hours in which they could be consumed.
+    life_byte_hours: f64,
+}
+
+impl LevelWatch {
+    /// Takes in what happened until now.
+    pub fn observe(&mut self, now_us: u64, observed: &Observed) {
+        let before_us = self.observed_us.replace(now_us).unwrap_or(now_us);
+        let seconds = now_us.saturating_sub(before_us) as f64 / 1e6;
+        let (of_reads, of_life) =
+            ((-seconds / READ_MEMORY_S).exp(), (-seconds / LIFE_MEMORY_S).exp());
+        let byte_hours = observed.raw_bytes * seconds / 3_600.0;
+        self.point_loads = self.point_loads * of_reads + observed.point_loads;
+        self.scanned_bytes = self.scanned_bytes * of_reads + observed.scanned_bytes;
+        self.read_byte_hours = self.read_byte_hours * of_reads + byte_hours;
+        self.consumed_bytes = self.consumed_bytes * of_life + observed.consumed_bytes;
+        self.life_byte_hours = self.life_byte_hours * of_life + byte_hours;
+    }
+
+    /// What to expect. Bytes of which none was consumed yet live until the horizon.
+    pub fn conditions(&self, horizon_h: f64) -> Conditions {
+        let usual = Conditions { lifetime_h: horizon_h, ..Conditions::default() };
+        let lifetime_h = match self.consumed_bytes > 0.0 && self.life_byte_hours > 0.0 {
+            true => (self.life_byte_hours / self.consumed_bytes).min(horizon_h),
+            false => horizon_h,
+        };
+        if self.read_byte_hours <= 0.0 {
+            return Conditions { lifetime_h, ..usual };
+        }
+        let mib = f64::from(1 << 20);
+        Conditions {
+            lifetime_h,
+            points_per_mib_h: self.point_loads / (self.read_byte_hours / mib),
+            scans_per_h: self.scanned_bytes / self.read_byte_hours,
+            reads_known: true,
+            ..usual
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: f64 = 1_048_576.0;
+
+    #[test]
+    fn rates_are_what_happened_over_the_bytes_and_hours_in_which_it_could() {
+        let mut watch = LevelWatch::default();
+        assert!(!watch.conditions(700.0).reads_known);
+        assert_eq!(watch.conditions(700.0).lifetime_h, 700.0);
+        let second = Observed {
+            raw_bytes: 100.0 * MIB,
+            consumed_bytes: MIB,
+            point_loads: 50.0,
+            scanned_bytes: 10.0 * MIB,
+        };
+        for time_s in 0..=1_000_u64 {
+            watch.observe(time_s * 1_000_000, &second);
+        }
+        let found = watch.conditions(700.0);
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.02;
+        // A hundredth of the level is consumed in a second.
+        assert!(near(found.lifetime_h, 100.0 / 3_600.0), "{found:?}");
+        assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
+        assert!(near(found.scans_per_h, 360.0), "{found:?}");
+        // The load ends: after ten minutes hardly a trace of reads is left.
+        let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
+        watch.observe(1_600_000_000, &quiet);
+        assert!(watch.conditions(700.0).points_per_mib_h < 20.0);
+        assert!(watch.conditions(700.0).lifetime_h > found.lifetime_h);
+        assert_eq!(watch.conditions(0.01).lifetime_h, 0.01);
+    }
+}

@@ -1,0 +1,366 @@
+//! The policy that decides by measured costs: a [`Chooser`] with what the engine observes.
+//!
+//! 1. Tables that are written ask for a format ([`FormatPolicy::decide`]): what the chooser says
+//!    under the level's conditions as they were observed last.
+//! 2. While they are written, specimens of their blocks are measured ([`Deciding::study`],
+//!    [`Deciding::learn`]), as far as the budget goes: a loan, and then a share of the CPU time of
+//!    background work ([`Deciding::note_work`]).
+//! 3. Loads of blocks and consumption by compactions are taken in when versions change, and at least
+//!    every second in which somebody looks ([`Deciding::observe`]).
+//! 4. What is decided changes with all of that. Tables of another format owe a rewrite where it costs
+//!    less than having them ([`FormatPolicy::debt`]).
+//!
+//! Any thread may call; a lock is held for some ten microseconds at most.
+
+use super::format_policy::{Evidence, FormatPolicy, TablePlace};
+use super::policy::CodecPolicy;
+use super::study::SPECIMEN_BYTES;
+use crate::base::{Level, lock};
+use crate::chooser::{
+    Choice, Chooser, Conditions, Decision, LevelWatch, Measured, Method, Objective, Observed,
+    Prices, Record, Sizes, Study,
+};
+use crate::codec::{BlockFormat, FormatMismatch, StoredFormat};
+use crate::fs::BytesRead;
+use crate::manifest::{FileMetadata, Version};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The share of the CPU time of background work that goes into measuring.
+const SAMPLING_SHARE: f64 = 0.008;
+
+/// CPU time that may be spent before any was earned: a dozen specimens of what is measured first.
+const LOAN_NS: f64 = 10e6;
+
+/// What is earned and not spent is kept up to here.
+const CREDIT_NS_MAX: f64 = 20e6;
+
+/// So often conditions are looked at, in microseconds.
+const OBSERVATION_US: u64 = 1_000_000;
+
+/// Changes of mind that are remembered for each level.
+const TURNS_MAX: usize = 16;
+
+/// From this pressure on writers are being slowed.
+const SLOWING_PRESSURE: f64 = 0.25;
+
+/// What CPU is worth at full pressure, in multiples of its price.
+const CPU_FACTOR_MAX: f64 = 8.0;
+
+/// A change of what is chosen for a level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// When, by the clock of the database, in microseconds.
+    pub at_us: u64,
+    /// What was chosen before; `None` for the first choice by cost.
+    pub from: Option<Choice>,
+    /// What is chosen now.
+    pub to: Choice,
+    /// How many specimens had been measured.
+    pub specimens: u64,
+    /// Raw bytes that the family had written by then.
+    pub written_bytes: u64,
+    /// What was expected of the level.
+    pub conditions: Conditions,
+}
+
+/// See the module.
+pub struct Deciding {
+    /// What is chosen until enough is known.
+    start: CodecPolicy,
+    /// The pressure on writers, as the bits of a number.
+    pressure: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Clone)]
+struct State {
+    chooser: Chooser,
+    levels: Vec<LevelState>,
+    now_us: u64,
+    observed_us: Option<u64>,
+    bytes_read: Option<BytesRead>,
+    device_share: f64,
+    credit_ns: f64,
+    sampled_ns: u64,
+    written_bytes: u64,
+    has_turned: bool,
+}
+
+#[derive(Clone, Default)]
+struct LevelState {
+    watch: LevelWatch,
+    consumed_bytes: f64,
+    decision: Option<Decision>,
+    turns: Vec<Turn>,
+}
+
+/// What is known of a family that decides, for people.
+#[derive(Clone, Debug)]
+pub struct Deliberation {
+    /// The prices that it goes by.
+    pub prices: Prices,
+    /// The decision of each level that one was made for, with the changes before it.
+    pub levels: Vec<(Level, Decision, Vec<Turn>)>,
+    /// What decisions are made from.
+    pub record: Record,
+    /// CPU time of measuring so far, in nanoseconds.
+    pub sampled_ns: u64,
+    /// Specimens that were measured.
+    pub specimens: u64,
+}
+
+impl Deciding {
+    pub(crate) fn new(objective: Objective, block_size_bytes: Option<usize>, start: usize) -> Self {
+        let sizes = match block_size_bytes {
+            Some(size) => Sizes::Fixed(size),
+            None => Sizes::Chosen { start_bytes: start },
+        };
+        Deciding {
+            start: CodecPolicy::default(),
+            pressure: AtomicU64::new(0),
+            state: Mutex::new(State {
+                chooser: Chooser::new(objective.prices(), sizes),
+                levels: Vec::new(),
+                now_us: 0,
+                observed_us: None,
+                bytes_read: None,
+                device_share: 0.0,
+                credit_ns: LOAN_NS,
+                sampled_ns: 0,
+                written_bytes: 0,
+                has_turned: false,
+            }),
+        }
+    }
+
+    /// Takes over what another one knows: the user changed prices or sizes.
+    pub(crate) fn adopt(&self, older: &Deciding) {
+        let mut known = lock(&older.state).clone();
+        let mut own = lock(&self.state);
+        known.chooser.set_goal(*own.chooser.prices(), *own.chooser.sizes());
+        *own = known;
+    }
+
+    /// Writers are under this pressure, from 0 to 1.
+    pub(crate) fn note_pressure(&self, pressure: f64) {
+        self.pressure.store(pressure.to_bits(), Relaxed);
+    }
+
+    /// Background work has taken so much CPU time, and written so many raw bytes.
+    pub(crate) fn note_work(&self, cpu_ns: u64, written_bytes: u64) {
+        let mut state = lock(&self.state);
+        let earned_ns = cpu_ns as f64 * SAMPLING_SHARE;
+        state.credit_ns = (state.credit_ns + earned_ns).min(CREDIT_NS_MAX);
+        state.written_bytes += written_bytes;
+    }
+
+    /// A compaction has read so many raw bytes of a level to write them elsewhere or anew.
+    pub(crate) fn note_consumed(&self, level: Level, raw_bytes: u64) {
+        lock(&self.state).level(level).consumed_bytes += raw_bytes as f64;
+    }
+
+    /// Whether a specimen is wanted of the next table of a level.
+    pub(crate) fn wants_specimen(&self) -> bool {
+        let state = lock(&self.state);
+        state.credit_ns > 0.0
+    }
+
+    /// What to measure on a specimen that is there.
+    pub(crate) fn study(&self) -> Study {
+        let mut state = lock(&self.state);
+        let study = state.chooser.study();
+        // Paid at once, so that jobs side by side do not spend the same credit.
+        state.credit_ns -= study.expected_ns * SPECIMEN_BYTES as f64;
+        study
+    }
+
+    /// Takes in what was measured, which had been expected to take `expected_ns` for each byte.
+    pub(crate) fn learn(
+        &self,
+        level: Level,
+        measured: &[Measured],
+        expected_ns: f64,
+        spent_ns: u64,
+    ) {
+        let mut state = lock(&self.state);
+        state.credit_ns += expected_ns * SPECIMEN_BYTES as f64 - spent_ns as f64;
+        state.sampled_ns += spent_ns;
+        state.chooser.learn(level, measured);
+    }
+
+    /// Whether [`Deciding::observe`] is due.
+    pub(crate) fn is_due(&self, now_us: u64) -> bool {
+        lock(&self.state).observed_us.is_none_or(|at_us| now_us >= at_us + OBSERVATION_US)
+    }
+
+    /// The database reads past the page cache: every load reaches the device.
+    pub(crate) fn reads_reach_devices(&self) {
+        lock(&self.state).device_share = 1.0;
+    }
+
+    /// Takes in what has become of the levels: their bytes, and what users' reads loaded of them.
+    pub(crate) fn observe(&self, version: &Version, now_us: u64, bytes_read: Option<BytesRead>) {
+        let mut observed = vec![Observed::default(); version.level_count()];
+        for (level, table) in version.tables() {
+            let Some(observed) = observed.get_mut(level) else { continue };
+            observed.raw_bytes += table.metadata.raw_bytes as f64;
+            if let Ok(reader) = table.reader() {
+                let loads = reader.take_loads();
+                observed.point_loads += loads.point_loads as f64;
+                observed.scanned_bytes += loads.scanned_bytes as f64;
+            }
+        }
+        let mut state = lock(&self.state);
+        (state.now_us, state.observed_us) = (now_us, Some(now_us));
+        state.observe_device(bytes_read);
+        for (level, mut of_level) in observed.into_iter().enumerate() {
+            let state = state.level(level);
+            of_level.consumed_bytes = std::mem::take(&mut state.consumed_bytes);
+            state.watch.observe(now_us, &of_level);
+        }
+    }
+
+    /// Decides for all levels that were decided for before. Whether anything has changed since this
+    /// was last asked.
+    pub(crate) fn review(&self, places: &[TablePlace]) -> bool {
+        for place in places {
+            self.choose(place);
+        }
+        std::mem::take(&mut lock(&self.state).has_turned)
+    }
+
+    fn choose(&self, place: &TablePlace) -> Choice {
+        let cpu_factor = cpu_factor(f64::from_bits(self.pressure.load(Relaxed)));
+        let start = self.start.resolve(place);
+        lock(&self.state).choose(place.level, start, cpu_factor)
+    }
+
+    /// What is decided, and from what.
+    pub(crate) fn deliberation(&self) -> Deliberation {
+        let state = lock(&self.state);
+        let decided = state.levels.iter().enumerate().filter_map(|(level, of_level)| {
+            Some((level, of_level.decision.clone()?, of_level.turns.clone()))
+        });
+        let levels: Vec<_> = decided.collect();
+        let asked: Vec<_> =
+            levels.iter().map(|(level, decision, _)| (*level, decision.conditions)).collect();
+        Deliberation {
+            prices: *state.chooser.prices(),
+            record: Record::of(&state.chooser, &asked),
+            levels,
+            sampled_ns: state.sampled_ns,
+            specimens: state.chooser.specimens(),
+        }
+    }
+}
+
+/// What CPU is worth beside its price: more while writers wait for it.
+fn cpu_factor(pressure: f64) -> f64 {
+    let slowing = (pressure - SLOWING_PRESSURE).max(0.0) / (1.0 - SLOWING_PRESSURE);
+    1.0 + (CPU_FACTOR_MAX - 1.0) * slowing
+}
+
+impl State {
+    fn level(&mut self, level: Level) -> &mut LevelState {
+        if self.levels.len() <= level {
+            self.levels.resize_with(level + 1, LevelState::default);
+        }
+        &mut self.levels[level]
+    }
+
+    /// The share of reads that reach a device, from what the process has read since last time.
+    fn observe_device(&mut self, bytes_read: Option<BytesRead>) {
+        let Some(now) = bytes_read else { return };
+        if let Some(before) = self.bytes_read {
+            let by_calls = now.by_calls.saturating_sub(before.by_calls) as f64;
+            let from_devices = now.from_devices.saturating_sub(before.from_devices) as f64;
+            if by_calls > 0.0 {
+                let share = (from_devices / by_calls).min(1.0);
+                self.device_share += (share - self.device_share) / 4.0;
+            }
+        }
+        self.bytes_read = Some(now);
+    }
+
+    fn conditions(&mut self, level: Level, cpu_factor: f64) -> Conditions {
+        let horizon_h = f64::from(self.chooser.prices().horizon_s) / 3_600.0;
+        let device_share = self.device_share;
+        let observed = self.level(level).watch.conditions(horizon_h);
+        Conditions { device_share, cpu_factor, ..observed }
+    }
+
+    fn choose(
+        &mut self,
+        level: Level,
+        start: crate::codec::Compression,
+        cpu_factor: f64,
+    ) -> Choice {
+        let conditions = self.conditions(level, cpu_factor);
+        let decision = self.chooser.decide(level, &conditions, start);
+        let (choice, specimens) = (decision.choice, decision.specimens.1);
+        if decision.chosen.is_some() && decision.before != Some(choice) {
+            let turn = Turn {
+                at_us: self.now_us,
+                from: decision.before,
+                to: choice,
+                specimens,
+                written_bytes: self.written_bytes,
+                conditions,
+            };
+            let turns = &mut self.level(level).turns;
+            if turns.len() == TURNS_MAX {
+                turns.remove(0);
+            }
+            turns.push(turn);
+            self.has_turned = true;
+        }
+        self.level(level).decision = Some(decision);
+        choice
+    }
+
+    /// Whether a table of a level owes a rewrite.
+    fn owes(&mut self, place: &TablePlace, table: &FileMetadata, cpu_factor: f64) -> bool {
+        let Some(wanted) = self.chooser.standing(place.level) else { return false };
+        let stored = table.stored_format();
+        let had = Choice {
+            method: Method {
+                compression: table.compression,
+                has_dictionary: stored.dictionary.flatten().is_some(),
+            },
+            block_size_bytes: stored
+                .block_size_bytes
+                .unwrap_or_else(|| self.chooser.sizes().start_bytes()),
+        };
+        if had == wanted || table.raw_bytes == 0 {
+            return false;
+        }
+        let ratio = table.size_bytes as f64 / table.raw_bytes as f64;
+        let conditions = self.conditions(place.level, cpu_factor);
+        self.chooser.rewrite_pays(place.level, &conditions, (had, ratio), wanted) == Some(true)
+    }
+}
+
+impl FormatPolicy for Deciding {
+    fn decide(&self, place: &TablePlace, _: &Evidence) -> BlockFormat {
+        let choice = self.choose(place);
+        BlockFormat::new(choice.method.compression, choice.block_size_bytes)
+    }
+
+    fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
+        let cpu_factor = cpu_factor(f64::from_bits(self.pressure.load(Relaxed)));
+        let mut state = lock(&self.state);
+        let owes = state.owes(place, table, cpu_factor);
+        let wanted = state.chooser.standing(place.level).filter(|_| owes)?;
+        let wanted = BlockFormat::new(wanted.method.compression, wanted.block_size_bytes);
+        wanted.mismatch(&table.stored_format())
+    }
+
+    fn takes_blocks(&self, wanted: &BlockFormat, stored: &StoredFormat) -> bool {
+        matches!(wanted.mismatch(stored), None | Some(FormatMismatch::Dictionary))
+    }
+
+    fn deciding(&self) -> Option<&Deciding> {
+        Some(self)
+    }
+}

@@ -1,0 +1,135 @@
+//! Measures candidates on a specimen of a table that is being written, one call pair of codecs at a
+//! time, so that no step of a job grows by more than that.
+
+use super::output::Workshop;
+use crate::Result;
+use crate::chooser::{METHODS, Measured, Method, Trial};
+use crate::codec::{CodecId, Dictionary};
+use crate::fs::CodecCall;
+use crate::table::Specimen;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Raw bytes of a specimen.
+pub(crate) const SPECIMEN_BYTES: usize = 32 << 10;
+
+/// A specimen with what is to be measured on it, and what was.
+pub(crate) struct Study {
+    specimen: Specimen,
+    restart_interval: u16,
+    trials: VecDeque<Trial>,
+    dictionary: Option<Arc<Dictionary>>,
+    /// Its rows at the size of the last trial.
+    cut: (usize, Vec<Vec<u8>>),
+    measured: Vec<Measured>,
+    spent_ns: u64,
+}
+
+impl Study {
+    pub(crate) fn new(
+        specimen: Specimen,
+        restart_interval: u16,
+        trials: Vec<Trial>,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Self {
+        Study {
+            specimen,
+            restart_interval,
+            trials: trials.into(),
+            dictionary,
+            cut: (0, Vec::new()),
+            measured: Vec::new(),
+            spent_ns: 0,
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        2 * self.specimen.raw_bytes()
+    }
+
+    /// Measures one candidate at one size; false if all are measured.
+    pub(crate) fn advance(&mut self, workshop: &Workshop) -> Result<bool> {
+        let Some(trial) = self.trials.pop_front() else { return Ok(false) };
+        if self.cut.0 != trial.block_size_bytes {
+            let clock = &*workshop.world.environment;
+            let start_ns = clock.thread_cpu_ns();
+            let blocks = self.specimen.cut(trial.block_size_bytes, self.restart_interval)?;
+            self.spent_ns += clock.thread_cpu_ns().saturating_sub(start_ns);
+            self.cut = (trial.block_size_bytes, blocks);
+        }
+        if let Some(method) = METHODS.get(trial.method) {
+            let dictionary = self.dictionary.as_deref().filter(|_| method.has_dictionary);
+            let measured = measure(workshop, &self.cut.1, trial, *method, dictionary)?;
+            self.spent_ns += (measured.compress_ns + measured.decompress_ns) as u64;
+            self.measured.push(measured);
+        }
+        Ok(true)
+    }
+
+    /// What was measured, the CPU time that it took, and the specimen.
+    pub(crate) fn end(self) -> (Vec<Measured>, u64, Specimen) {
+        (self.measured, self.spent_ns, self.specimen)
+    }
+}
+
+/// Encodes all blocks, then decodes those that would be stored so.
+fn measure(
+    workshop: &Workshop,
+    blocks: &[Vec<u8>],
+    trial: Trial,
+    method: Method,
+    dictionary: Option<&Dictionary>,
+) -> Result<Measured> {
+    let environment = &*workshop.world.environment;
+    let codec = method.compression.codec;
+    let raw_bytes: u64 = blocks.iter().map(|block| block.len() as u64).sum();
+    let call = |encodes, raw_bytes| CodecCall {
+        codec: codec as u8,
+        effort: method.compression.effort,
+        has_dictionary: method.has_dictionary,
+        encodes,
+        raw_bytes,
+    };
+    let mut compressor = workshop.pool.compressor(method.compression)?;
+    let mut payloads: Vec<Vec<u8>> = vec![Vec::new(); blocks.len()];
+    let mut outcome = Ok(());
+    let compress_ns = environment.codec_cpu_ns(&call(true, raw_bytes), &mut || {
+        outcome = blocks
+            .iter()
+            .zip(&mut payloads)
+            .try_for_each(|(block, payload)| compressor.compress_with(dictionary, block, payload));
+    });
+    outcome?;
+    let shrinks = |block: &[u8], payload: &[u8]| payload.len() <= block.len() / 8 * 7;
+    let stored: Vec<(&Vec<u8>, &Vec<u8>)> = blocks
+        .iter()
+        .zip(&payloads)
+        .filter(|(block, payload)| codec != CodecId::None && shrinks(block, payload))
+        .collect();
+    let saved: u64 =
+        stored.iter().map(|(block, payload)| (block.len() - payload.len()) as u64).sum();
+    let decoded_bytes: u64 = stored.iter().map(|(block, _)| block.len() as u64).sum();
+    let mut decompressor = workshop.pool.decompressor();
+    let (mut raw, mut outcome) = (Vec::new(), Ok(()));
+    let decompress_ns = environment.codec_cpu_ns(&call(false, decoded_bytes), &mut || {
+        outcome = stored.iter().try_for_each(|(block, payload)| {
+            raw.clear();
+            match dictionary {
+                None => decompressor.decompress_into(codec, payload, block.len(), &mut raw),
+                Some(dictionary) => {
+                    decompressor.decompress_with(codec, dictionary, payload, block.len(), &mut raw)
+                }
+            }
+        });
+    });
+    outcome?;
+    Ok(Measured {
+        method: trial.method,
+        block_size_bytes: trial.block_size_bytes,
+        raw_bytes,
+        stored_bytes: raw_bytes - saved,
+        compress_ns: compress_ns as f64,
+        decompress_ns: decompress_ns as f64,
+    })
+}

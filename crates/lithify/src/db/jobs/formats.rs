@@ -1,0 +1,74 @@
+//! What policies that decide by measured costs are told, and what follows when they change their mind.
+
+use crate::compaction::TablePlace;
+use crate::db::inner::DbInner;
+use crate::db::tree::family::Family;
+use crate::manifest::Change;
+use std::sync::Arc;
+
+impl DbInner {
+    /// Tells a family's policy what became of its levels until now. To be called before tables leave
+    /// the version: what was read of them counts.
+    pub(super) fn observe_levels(&self, family: &Family) {
+        let formats = family.formats();
+        let Some(deciding) = formats.deciding() else { return };
+        let environment = &self.world.environment;
+        let now_us = environment.now_us();
+        let bytes_read = match (deciding.is_due(now_us), self.workshop.direct_reads) {
+            (true, false) => environment.bytes_read(),
+            _ => None,
+        };
+        let version = Arc::clone(&family.view().version);
+        deciding.observe(&version, now_us, bytes_read);
+        if self.workshop.direct_reads {
+            deciding.reads_reach_devices();
+        }
+    }
+
+    /// Has every policy that decides look again at what it observed, at most once a second, and
+    /// records which tables owe a rewrite from then on. The caller holds no lock.
+    ///
+    /// A failure to record is left to whoever writes the manifest next.
+    pub(crate) fn review_formats(self: &Arc<Self>) {
+        if self.lifecycle.check_writable().is_err() {
+            return;
+        }
+        let now_us = self.world.environment.now_us();
+        for family in self.tree.families().values() {
+            let formats = family.formats();
+            let Some(deciding) = formats.deciding().filter(|deciding| deciding.is_due(now_us))
+            else {
+                continue;
+            };
+            self.observe_levels(family);
+            deciding.note_pressure(self.jobs.flow.pressure());
+            let version = Arc::clone(&family.view().version);
+            let in_use =
+                (0..version.level_count()).filter(|level| !version.level(*level).is_empty());
+            let places: Vec<TablePlace> = in_use.map(|level| family.place(level)).collect();
+            deciding.review(&places);
+            self.record_debts(family);
+        }
+    }
+
+    fn record_debts(self: &Arc<Self>, family: &Arc<Family>) {
+        let mut manifest = self.tree.manifest();
+        if family.is_dropped() {
+            return;
+        }
+        let changes: Vec<Change> = family.debt_changes(&*family.formats());
+        if changes.is_empty() {
+            return;
+        }
+        if let Ok(state) = self.append_edit(&mut manifest, changes) {
+            family.take_version(&state, &[]);
+        }
+    }
+
+    /// Has the workers look at formats from time to time while there is nothing else to do, if a
+    /// family's policy decides.
+    pub(crate) fn watch_formats(&self) {
+        let decides = |family: &Arc<Family>| family.formats().deciding().is_some();
+        self.jobs.scheduler.set_ticking(self.tree.families().values().any(decides));
+    }
+}

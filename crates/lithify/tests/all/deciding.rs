@@ -1,0 +1,115 @@
+//! Families whose compression is decided by measured costs.
+
+use crate::support::{PATH, Parts, Random, rows, small_options};
+use lithify::{CfOptions, ColumnFamily, CompressionPolicy, Db, Explanation};
+
+const WORDS: [&str; 16] = [
+    "granite ", "basalt ", "gneiss ", "marble ", "slate ", "quartz ", "flint ", "chalk ", "shale ",
+    "pumice ", "amber ", "jet ", "onyx ", "agate ", "opal ", "topaz ",
+];
+
+fn options(compression: &str) -> CfOptions {
+    CfOptions {
+        block_size_bytes: 0,
+        table_bytes: 128 << 10,
+        base_level_bytes_max: 128 << 10,
+        fanout: 4,
+        compression: compression.parse().unwrap(),
+        ..CfOptions::default()
+    }
+}
+
+fn open(parts: &Parts) -> Db {
+    Db::open_in(PATH, small_options(), parts.world()).unwrap()
+}
+
+/// A row that shrinks to about a third.
+fn text(random: &mut Random) -> String {
+    (0..24).map(|_| WORDS[(random.next() % 16) as usize]).collect()
+}
+
+fn load(family: &ColumnFamily, count: u32, seed: u64, value: impl Fn(&mut Random) -> Vec<u8>) {
+    let mut random = Random(seed);
+    for _ in 0..count {
+        let number = random.next() % u64::from(count);
+        family.put(format!("key{number:08}").as_bytes(), &value(&mut random)).unwrap();
+    }
+}
+
+fn bottom(explanation: &Explanation) -> &lithify::LevelExplanation {
+    explanation.levels.last().unwrap()
+}
+
+#[test]
+fn a_bottom_of_text_is_compressed_strongly_for_the_sake_of_space() {
+    let parts = Parts::new(11);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto:space")).unwrap();
+    load(&family, 20_000, 1, |random| text(random).into_bytes());
+    let before = rows(&family);
+    db.wait_for_compaction().unwrap();
+    let explanation = family.explain();
+    println!("{explanation:#}\n{}", explanation.record);
+    let bottom = bottom(&explanation);
+    assert!(bottom.chosen.starts_with("zstd") || bottom.chosen.starts_with("libdeflate"));
+    assert!(!bottom.candidates.is_empty() && bottom.expected.unwrap().lifetime_h > 0.0);
+    assert_eq!(explanation.levels.iter().map(|level| level.debt_bytes).sum::<u64>(), 0);
+    assert!(rows(&family) == before, "rows are as they were");
+}
+
+#[test]
+fn what_does_not_shrink_is_stored_as_it_is() {
+    let parts = Parts::new(12);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto")).unwrap();
+    load(&family, 20_000, 2, |random| (0..25).flat_map(|_| random.next().to_le_bytes()).collect());
+    db.wait_for_compaction().unwrap();
+    let explanation = family.explain();
+    println!("{explanation:#}");
+    assert!(bottom(&explanation).chosen.starts_with("none "), "{explanation}");
+}
+
+#[test]
+fn lookups_make_blocks_small() {
+    let parts = Parts::new(13);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto")).unwrap();
+    load(&family, 20_000, 3, |random| text(random).into_bytes());
+    db.wait_for_compaction().unwrap();
+    println!("{:#}", family.explain());
+    let size = |family: &ColumnFamily| -> u32 {
+        let explanation = family.explain();
+        let name = bottom(&explanation).chosen.clone();
+        name.split(' ').next_back().unwrap().trim_end_matches('k').parse().unwrap()
+    };
+    let before = size(&family);
+    let mut random = Random(4);
+    for _ in 0..20 {
+        for _ in 0..2_000 {
+            let number = random.next() % 20_000;
+            family.get(format!("key{number:08}").as_bytes()).unwrap();
+        }
+        parts.environment.advance_us(2_000_000);
+        db.wait_for_compaction().unwrap();
+    }
+    println!("{:#}", family.explain());
+    assert!(size(&family) < before, "{} {before}", size(&family));
+}
+
+#[test]
+fn the_setting_survives_reopening_and_can_be_changed_back() {
+    let parts = Parts::new(14);
+    {
+        let db = open(&parts);
+        let family = db.column_family("rows", options("auto:endurance")).unwrap();
+        load(&family, 5_000, 5, |random| text(random).into_bytes());
+    }
+    let db = open(&parts);
+    let families = db.column_family("rows", options("auto:endurance")).unwrap();
+    let setting = families.options().compression;
+    assert_eq!(setting, "auto:endurance".parse::<CompressionPolicy>().unwrap());
+    let family = db.column_family("rows", options("none,lz4,zstd-1")).unwrap();
+    db.wait_for_compaction().unwrap();
+    assert!(family.explain().prices.is_none());
+    assert_eq!(rows(&family).len(), rows(&families).len());
+}
