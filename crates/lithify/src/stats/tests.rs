@@ -64,7 +64,7 @@ fn a_step_is_split_into_parts_that_add_up() {
     let figures = ledger.figures();
     let parts = parts(&figures, Cause::Compaction, 3);
     assert_eq!(parts.iter().sum::<u64>(), 500_000);
-    assert_eq!(parts, [300_000, 0, 100_000, 0, 50_000, 50_000]);
+    assert_eq!(parts, [300_000, 0, 100_000, 0, 50_000, 0, 50_000]);
     let codec = |figure| figures.codec(Cause::Compaction, 3, 4, figure);
     assert_eq!(codec(CodecFigure::CompressedRawBytes), 16_384);
     assert_eq!(codec(CodecFigure::CompressedStoredBytes), 7_000);
