@@ -290,10 +290,10 @@ settings! {
         /// bottom; a fourth one in front of them is for L0 alone. Or decided by measured costs: auto,
         /// auto:space, auto:throughput, auto:endurance, prices:cpu=…,write=…,month=…,read=….
         compression: CompressionPolicy = CompressionPolicy::default(), "policy", 0..=0;
-        /// Target size of a data block before compression. 0: decided with the compression, where that
-        /// is decided, else 16 KiB. If rows are larger than a tenth of it, a
+        /// Target size of a data block before compression. 0: 16 KiB, or decided with the compression
+        /// where that is decided by cost. If rows are larger than a tenth of it, a
         /// block ends at the row boundary nearest to the target.
-        block_size_bytes: usize = BLOCK_SIZE_BYTES, "bytes", 0..=4 * MIB;
+        block_size_bytes: usize = 0, "bytes", 0..=4 * MIB;
         /// Tables written by compactions are cut at about this size.
         table_bytes: u64 = 16 << 20, "bytes", 65_536..=1 << 34;
         /// The first level below L0 is kept at or below this size; targets are derived from the
@@ -391,6 +391,20 @@ impl CfOptions {
                 Arc::new(Deciding::new(objective, given, BLOCK_SIZE_BYTES))
             }
         }
+    }
+
+    /// With what is left open filled in, as far as it is not decided by cost: what the manifest keeps,
+    /// and older versions can read.
+    pub(crate) fn resolved(mut self) -> Self {
+        if self.block_size_bytes == 0 && matches!(self.compression, CompressionPolicy::Levels(_)) {
+            self.block_size_bytes = BLOCK_SIZE_BYTES;
+        }
+        self
+    }
+
+    /// Whether a value is of those that came with decisions by cost.
+    pub(crate) fn needs_decisions(&self) -> bool {
+        matches!(self.compression, CompressionPolicy::Decided(_)) || self.block_size_bytes == 0
     }
 
     /// The options that the manifest keeps of a column family.

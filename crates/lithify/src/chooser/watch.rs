@@ -11,6 +11,10 @@ const READ_MEMORY_S: f64 = 120.0;
 /// Lifetimes are those of the last hour: compactions come in bursts.
 const LIFE_MEMORY_S: f64 = 3_600.0;
 
+/// A level that has been left alone for some time is taken to be so for this many times as long: a load
+/// that has ended says nothing of what comes.
+const QUIET_FACTOR: f64 = 2.0;
+
 /// What happened to a level since the last observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observed {
@@ -33,6 +37,7 @@ pub struct LevelWatch {
     /// Raw bytes times hours in which they could be read.
     read_byte_hours: f64,
     consumed_bytes: f64,
+    consumed_us: u64,
     /// Raw bytes times hours in which they could be consumed.
     life_byte_hours: f64,
 }
@@ -50,13 +55,25 @@ impl LevelWatch {
         self.read_byte_hours = self.read_byte_hours * of_reads + byte_hours;
         self.consumed_bytes = self.consumed_bytes * of_life + observed.consumed_bytes;
         self.life_byte_hours = self.life_byte_hours * of_life + byte_hours;
+        if observed.consumed_bytes > 0.0 {
+            self.consumed_us = now_us;
+        }
+    }
+
+    /// Hours since a compaction consumed something.
+    fn quiet_h(&self) -> f64 {
+        let now_us = self.observed_us.unwrap_or(0);
+        now_us.saturating_sub(self.consumed_us) as f64 / 3.6e9
     }
 
     /// What to expect. Bytes of which none was consumed yet live until the horizon.
     pub fn conditions(&self, horizon_h: f64) -> Conditions {
         let usual = Conditions { lifetime_h: horizon_h, ..Conditions::default() };
         let lifetime_h = match self.consumed_bytes > 0.0 && self.life_byte_hours > 0.0 {
-            true => (self.life_byte_hours / self.consumed_bytes).min(horizon_h),
+            true => {
+                let so_far_h = self.life_byte_hours / self.consumed_bytes;
+                so_far_h.max(QUIET_FACTOR * self.quiet_h()).min(horizon_h)
+            }
             false => horizon_h,
         };
         if self.read_byte_hours <= 0.0 {
@@ -103,7 +120,7 @@ mod tests {
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
         watch.observe(1_600_000_000, &quiet);
         assert!(watch.conditions(700.0).points_per_mib_h < 20.0);
-        assert!(watch.conditions(700.0).lifetime_h > found.lifetime_h);
+        assert!(near(watch.conditions(700.0).lifetime_h, 1_200.0 / 3_600.0));
         assert_eq!(watch.conditions(0.01).lifetime_h, 0.01);
     }
 }

@@ -246,6 +246,7 @@ fn change_item(change: &Change, full: bool) -> Item {
         Change::NextFileNumber(number) => item("next file number").number("number", *number),
         Change::LastSequence(sequence) => item("last sequence").number("sequence", *sequence),
         Change::NextFamilyId(id) => item("next family id").number("id", *id),
+        Change::Features(bits) => item("features").number("bits", *bits),
         Change::CleanClose(close) => item("clean close")
             .number("log_number", close.log_end.log_number)
             .number("end_offset", close.log_end.end_offset)

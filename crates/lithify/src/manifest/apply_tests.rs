@@ -99,6 +99,7 @@ pub(super) fn parse_change(line: &str) -> Change {
         "next_file" => Change::NextFileNumber(fields.number("number")),
         "last_sequence" => Change::LastSequence(fields.number("sequence")),
         "next_family" => Change::NextFamilyId(fields.id("id")),
+        "features" => Change::Features(fields.number("bits") as u32),
         "clean_close" => Change::CleanClose(CleanClose {
             log_end: crate::wal::SegmentEnd {
                 log_number: fields.number("log"),

@@ -26,6 +26,13 @@ pub const NEXT_FILE_NUMBER_MAX: FileNumber = 1 << 62;
 
 const SAFE_TO_SKIP: u8 = 0x80;
 
+/// The options of a family say something that came after the first version: compression that is
+/// decided by cost, blocks of a size that is.
+pub const FEATURE_DECIDED_COMPRESSION: u32 = 1;
+
+/// All bits of [`Change::Features`] that this version knows.
+pub const KNOWN_FEATURES: u32 = FEATURE_DECIDED_COMPRESSION;
+
 /// One change of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -102,6 +109,8 @@ pub enum Change {
         /// Its options, as the database encodes them.
         options: Vec<u8>,
     },
+    /// What follows needs a reader that knows these bits; see [`KNOWN_FEATURES`]. They stay.
+    Features(u32),
     /// Where the next compaction of a level goes on.
     CompactionCursor {
         /// In which column family.
@@ -235,6 +244,10 @@ impl Change {
                 put_bytes(target, options);
                 12
             }
+            Change::Features(bits) => {
+                put(&[u64::from(*bits)]);
+                13
+            }
         }
     }
 
@@ -285,8 +298,17 @@ impl Change {
                 id: body.varint_u32()?,
                 options: body.sized_bytes(FAMILY_OPTIONS_SIZE_MAX)?.to_vec(),
             },
+            13 => Change::Features(decode_features(body)?),
             _ => return Ok(None),
         }))
+    }
+}
+
+fn decode_features(body: &mut Decoder<'_>) -> Result<u32> {
+    let bits = body.varint_u32()?;
+    match bits & !KNOWN_FEATURES {
+        0 => Ok(bits),
+        unknown => Err(unsupported("feature bits", unknown.into())),
     }
 }
 
@@ -489,6 +511,7 @@ impl fmt::Display for Change {
             Change::NextFileNumber(number) => write!(f, "next_file number={number}"),
             Change::LastSequence(sequence) => write!(f, "last_sequence sequence={sequence}"),
             Change::NextFamilyId(id) => write!(f, "next_family id={id}"),
+            Change::Features(bits) => write!(f, "features bits={bits:#x}"),
             Change::CleanClose(close) => write!(
                 f,
                 "clean_close log={} end={} sequence={}",

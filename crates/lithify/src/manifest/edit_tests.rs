@@ -48,6 +48,7 @@ fn every_change() -> VersionEdit {
         "next_file number=127",
         "last_sequence sequence=128",
         "next_family id=4294967295",
+        "features bits=1",
         "clean_close log=9 end=18446744073709551615 sequence=3",
         "cursor family=1 level=2 key=k",
         "cursor family=1 level=2 key=",
@@ -144,6 +145,17 @@ fn a_table_has_the_format_of_its_blocks() {
     bytes[flags] &= !super::edit::FORMAT;
     let error = VersionEdit::decode(&bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+}
+
+/// A newer version's bits say `Unsupported`, not damage, and name what is unknown.
+#[test]
+fn unknown_features_are_unsupported() {
+    let edit = VersionEdit::from(vec![Change::Features(KNOWN_FEATURES)]);
+    assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
+    let unknown = VersionEdit::from(vec![Change::Features(0x40 | KNOWN_FEATURES)]);
+    let error = VersionEdit::decode(&unknown.encode()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("64"), "{error}");
 }
 
 #[test]
@@ -247,7 +259,7 @@ tombstones=1 range_tombstones=0 codec=lz4:1 codec_debt=false obsolete=0
 remove family=1 level=0 number=18446744073709551615
 ";
     assert!(text.starts_with(expected), "{text}");
-    assert_eq!(text.lines().count(), 15);
+    assert_eq!(text.lines().count(), 16);
     let end = SegmentEnd { log_number: 9, end_offset: u64::MAX };
     assert!(text.contains(&format!("clean_close log=9 end={} sequence=3", end.end_offset)));
 }

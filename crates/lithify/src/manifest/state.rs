@@ -43,6 +43,8 @@ pub struct ManifestState {
     pub next_family_id: ColumnFamilyId,
     /// The last clean close. Segments after it are of a later run.
     pub clean_close: Option<CleanClose>,
+    /// What a reader has to know: the bits of [`Change::Features`].
+    pub features: u32,
 }
 
 impl Default for ManifestState {
@@ -53,6 +55,7 @@ impl Default for ManifestState {
             last_sequence: 0,
             next_family_id: 0,
             clean_close: None,
+            features: 0,
         }
     }
 }
@@ -109,6 +112,9 @@ impl ManifestState {
         // The close before the last sequence, which may have moved on since.
         changes.extend(self.clean_close.map(Change::CleanClose));
         changes.push(Change::LastSequence(self.last_sequence));
+        if self.features != 0 {
+            changes.push(Change::Features(self.features));
+        }
         for (id, family) in &self.families {
             changes.push(Change::CreateFamily {
                 id: *id,
@@ -195,6 +201,10 @@ impl NextState {
             Change::LastSequence(sequence) => self.advance_sequence(*sequence),
             Change::NextFamilyId(id) => {
                 advance("next family id", &mut self.state.next_family_id, *id)
+            }
+            Change::Features(bits) => {
+                self.state.features |= bits;
+                Ok(())
             }
             Change::CleanClose(close) => {
                 self.state.clean_close = Some(*close);

@@ -3,7 +3,7 @@
 use crate::db::LEVEL_COUNT;
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
-use crate::manifest::{Change, Manifest};
+use crate::manifest::{Change, FEATURE_DECIDED_COMPRESSION, Manifest};
 use crate::options::CfOptions;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ impl DbInner {
         {
             return Ok(family);
         }
+        let options = options.resolved();
         let mut writer = self.commits.writer();
         self.lifecycle.check_writable()?;
         let mut manifest = self.tree.manifest();
@@ -34,7 +35,8 @@ impl DbInner {
         }
         self.sync_log(&mut writer)?;
         let id = manifest.state().next_family_id;
-        let changes = vec![
+        let mut changes = needed_features(&options);
+        changes.extend([
             Change::CreateFamily {
                 id,
                 name: name.to_string(),
@@ -43,7 +45,7 @@ impl DbInner {
                 options: options.to_string().into_bytes(),
             },
             Change::NextFamilyId(id + 1),
-        ];
+        ]);
         let state = self.append_edit(&mut manifest, changes)?;
         let Some(stored) = state.families.get(&id) else {
             return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
@@ -65,7 +67,8 @@ impl DbInner {
         manifest: &mut Manifest,
     ) -> Result<()> {
         let options_text = options.to_string().into_bytes();
-        let mut changes = vec![Change::SetOptions { id: family.id, options: options_text }];
+        let mut changes = needed_features(&options);
+        changes.push(Change::SetOptions { id: family.id, options: options_text });
         changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
@@ -104,5 +107,14 @@ impl DbInner {
         self.release_segments(state.oldest_log_needed());
         self.collect_garbage();
         Ok(())
+    }
+}
+
+/// What a reader of these options has to know, so that an older one refuses them and does not take them
+/// for damage.
+fn needed_features(options: &CfOptions) -> Vec<Change> {
+    match options.needs_decisions() {
+        true => vec![Change::Features(FEATURE_DECIDED_COMPRESSION)],
+        false => Vec::new(),
     }
 }
