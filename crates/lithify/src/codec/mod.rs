@@ -227,7 +227,7 @@ impl CodecId {
         CodecId::NAMES[self as usize]
     }
 
-    /// Whether blocks can be compressed with a [`Dictionary`].
+    /// Whether blocks can be compressed with a dictionary.
     pub fn takes_dictionary(self) -> bool {
         self.row().takes_dictionary
     }
