@@ -5,6 +5,7 @@ mod bench;
 mod checkpoint;
 mod copying;
 mod dump;
+mod explain;
 mod levels;
 mod repair;
 mod restore;
@@ -23,6 +24,8 @@ pub enum Command {
     // A documentation comment here would take the place of the long text of the command.
     #[command(about = "Print what a file of the engine holds")]
     Dump(dump::DumpArguments),
+    #[command(about = "Print what compression a database has, why, and what else it would cost")]
+    Explain(explain::ExplainArguments),
     #[command(about = "Print the tree of a database, level by level")]
     Levels(levels::LevelsArguments),
     #[command(about = "Save what is whole of a damaged database into a new one")]
@@ -43,6 +46,7 @@ pub fn run(command: Command) -> Result<(), Fault> {
     match command {
         Command::Bench(command) => bench::run(*command),
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Levels(arguments) => levels::run(&arguments),
         Command::Repair(arguments) => repair::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

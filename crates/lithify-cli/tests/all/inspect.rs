@@ -162,3 +162,41 @@ fn help_has_examples_and_exit_codes() {
         }
     }
 }
+
+/// While the database is open too; with what is wrong said, and nothing printed then.
+#[test]
+fn compression_is_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    let ladder = database(directory.path());
+    let (out, _) = expect(0, &["explain", ladder.to_str().unwrap()]);
+    assert!(out.starts_with("rocks: ") && out.contains("none,lz4,zstd-1"), "{out}");
+
+    let path = directory.path().join("deciding.db");
+    let db = Db::open(&path, Options::default()).unwrap();
+    let options = CfOptions { compression: "auto:space".parse().unwrap(), ..CfOptions::default() };
+    let rocks = db.column_family("rocks", options).unwrap();
+    for number in 0..20_000_u64 {
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        rocks.put(&key, format!("igneous {number:050} {:050}", number % 91).as_bytes()).unwrap();
+    }
+    for _ in 0..4 {
+        rocks.compact_range(None, None).unwrap();
+    }
+    let path = path.to_str().unwrap();
+    let (out, _) = expect(0, &["explain", path]);
+    assert!(out.contains("auto:space") && out.contains("80000 a GB-month"), "{out}");
+    assert!(out.contains("L6 "), "{out}");
+    let (out, _) = expect(0, &["explain", path, "rocks", "--why"]);
+    assert!(out.contains("store "), "{out}");
+    let (out, _) = expect(0, &["explain", path, "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(all[0]["levels"][0]["candidates"].as_array().unwrap().len() > 1, "{out}");
+    let (out, _) = expect(0, &["explain", path, "rocks", "--record"]);
+    assert!(out.starts_with("prices cpu=11,write=150,month=80000,read=1900"), "{out}");
+
+    let (out, error) = expect(2, &["explain", path, "sands"]);
+    assert!(out.is_empty() && error.contains("there are: rocks"), "{error}");
+    let (out, _) = expect(2, &["explain", directory.path().to_str().unwrap()]);
+    assert_eq!(out, "");
+    drop((rocks, db));
+}

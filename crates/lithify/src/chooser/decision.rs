@@ -194,6 +194,12 @@ impl Chooser {
         self.knowledge.specimens(REFERENCE, &self.sizes)
     }
 
+    /// What was chosen for each level.
+    pub fn standings(&self) -> Vec<(Level, Choice)> {
+        let of_level = |(level, standing): (&Level, &Standing)| Some((*level, standing.choice?));
+        self.levels.iter().filter_map(of_level).collect()
+    }
+
     /// Takes in what was measured on a specimen of a level.
     pub fn learn(&mut self, level: Level, specimen: &[Measured]) {
         self.knowledge.learn(level, specimen);

@@ -236,6 +236,33 @@ impl Deciding {
         lock(&self.state).choose(place.level, start, cpu_factor)
     }
 
+    /// What the decision for a level was made from; `None` without evidence.
+    pub(crate) fn record_of(&self, level: Level) -> Option<String> {
+        let state = lock(&self.state);
+        let decision = state.levels.get(level)?.decision.as_ref()?;
+        decision.chosen?;
+        Some(Record::of(&state.chooser, &[(level, decision.conditions)]).to_string())
+    }
+
+    /// Takes up what a table of a level records. The newest is to come last. What cannot be read, as of
+    /// a newer version, is left out: it is knowledge, no data.
+    pub(crate) fn recall(&self, place: &TablePlace, recorded: &[u8]) {
+        let text = std::str::from_utf8(recorded).ok();
+        let Some(mut record) = text.and_then(|text| text.parse::<Record>().ok()) else { return };
+        let start = self.start.resolve(place);
+        let mut state = lock(&self.state);
+        let (prices, sizes) = (*state.chooser.prices(), *state.chooser.sizes());
+        record.chooser.set_goal(prices, sizes);
+        for (level, choice) in state.chooser.standings() {
+            record.chooser.set_standing(level, choice);
+        }
+        for (level, conditions) in record.asked {
+            let decision = record.chooser.decide(level, &conditions, start);
+            state.level(level).decision = Some(decision);
+        }
+        state.chooser = record.chooser;
+    }
+
     /// What is decided, and from what.
     pub(crate) fn deliberation(&self) -> Deliberation {
         let state = lock(&self.state);

@@ -28,11 +28,14 @@
 use super::deciding::Deciding;
 use crate::base::{ColumnFamilyId, Level};
 use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
-use crate::manifest::FileMetadata;
+use crate::manifest::{FileMetadata, TableFile, Version};
 use std::sync::Arc;
 
 /// Tables of fewer raw bytes use no dictionary: each would have a copy of it.
 pub const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
+
+/// So many tables of a level, the newest first, are asked for the record of a decision.
+const RECALLED_TABLES_MAX: usize = 16;
 
 /// Where a table is, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,5 +109,30 @@ pub trait FormatPolicy: Send + Sync {
     /// the table is written without a dictionary.
     fn dictionary(&self, _name: DictionaryHash) -> Option<Arc<Dictionary>> {
         None
+    }
+}
+
+/// Tells a policy that decides what the newest table of each level records of its decision.
+pub(crate) fn recall_decisions(
+    formats: &dyn FormatPolicy,
+    version: &Version,
+    recorded: impl Fn(&TableFile) -> Option<Vec<u8>>,
+) {
+    let Some(deciding) = formats.deciding() else { return };
+    let level_count = version.level_count();
+    let newest_of = |level: Level| {
+        let mut tables: Vec<_> = version.level(level).iter().collect();
+        tables.sort_by_key(|table| std::cmp::Reverse(table.metadata.number));
+        // The newest ones may be too small for a record.
+        let mut found = tables.into_iter().take(RECALLED_TABLES_MAX).filter_map(|table| {
+            let text = recorded(table).filter(|text| !text.is_empty())?;
+            Some((table.metadata.number, level, text))
+        });
+        found.next()
+    };
+    let mut records: Vec<_> = (0..level_count).filter_map(newest_of).collect();
+    records.sort();
+    for (_, level, text) in records {
+        deciding.recall(&TablePlace { family: None, level, level_count }, &text);
     }
 }

@@ -25,6 +25,7 @@ mod supplied;
 mod survivors;
 
 pub use deciding::{Deciding, Deliberation, Turn};
+pub(crate) use format_policy::recall_decisions;
 pub use format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,

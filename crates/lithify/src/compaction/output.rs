@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// Finished bytes are written once so many have gathered.
 const WRITE_BYTES: usize = 256 << 10;
 
+/// Smaller tables hold no record of how their format was decided: it takes some three kilobytes.
+const DECISION_TABLE_BYTES_MIN: u64 = 256 << 10;
+
 /// Written pages go to the disk in strides of this size, so that the sync at the end is short.
 const WRITE_BACK_STRIDE_BYTES: u64 = 1 << 20;
 
@@ -415,6 +418,12 @@ impl TableSink {
         }
         open.builder.set_newest_obsolete_sequence(newest_obsolete_sequence);
         open.builder.set_cpu_ns(cpu_ns);
+        if let Some(deciding) = self.plan.formats.deciding()
+            && open.builder.estimated_size_bytes() >= DECISION_TABLE_BYTES_MIN
+            && let Some(text) = deciding.record_of(self.plan.place.level)
+        {
+            open.builder.set_decision(text);
+        }
         open.summary = Some(open.builder.finish(meter, clock)?);
         Ok(())
     }

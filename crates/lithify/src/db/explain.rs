@@ -2,12 +2,12 @@
 
 use crate::base::Level;
 use crate::chooser::{Candidate, Choice, Decision, Prices, Terms};
-use crate::compaction::{Deliberation, Evidence, Turn};
+use crate::compaction::{Deliberation, Evidence, FormatPolicy, TablePlace, Turn};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::manifest::Version;
+use crate::options::CfOptions;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// What compression a column family has, why, and what else it would cost. Printed, it answers in its
 /// first lines; `{:#}` adds the terms of every candidate.
@@ -110,20 +110,33 @@ pub struct Change {
 
 impl DbInner {
     pub(crate) fn explain(&self, family: &Family) -> Explanation {
-        let formats = family.formats();
-        let options = family.options();
+        let (formats, options) = (family.formats(), family.options());
         let version = &family.view().version;
-        let deliberation = formats.deciding().map(|deciding| deciding.deliberation());
         let now_us = self.world.environment.now_us();
+        Explanation::of(&family.name, &options, version, &*formats, now_us)
+    }
+}
+
+impl Explanation {
+    /// Of the tables of a version under a policy.
+    pub(crate) fn of(
+        family: &str,
+        options: &CfOptions,
+        version: &Version,
+        formats: &dyn FormatPolicy,
+        now_us: u64,
+    ) -> Self {
+        let deliberation = formats.deciding().map(|deciding| deciding.deliberation());
         let of_level = |level: Level| {
             let mut explained = tables_of(version, level);
-            let decided = deliberation.as_ref().and_then(|all| all.of_level(level));
-            match decided {
+            match deliberation.as_ref().and_then(|all| all.of_level(level)) {
                 Some((decision, turns)) => explained.decided(decision, turns, now_us),
                 None => {
-                    let format = formats.decide(&family.place(level), &Evidence::default());
-                    explained.chosen =
-                        named(&format.compression.to_string(), format.block_size_bytes);
+                    let place =
+                        TablePlace { family: None, level, level_count: version.level_count() };
+                    let format = formats.decide(&place, &Evidence::default());
+                    let method = format.compression.to_string();
+                    explained.chosen = named(&method, format.block_size_bytes);
                     explained.why = "set".to_owned();
                 }
             }
@@ -131,7 +144,7 @@ impl DbInner {
         };
         let levels = (0..version.level_count()).map(of_level);
         Explanation {
-            family: family.name.clone(),
+            family: family.to_owned(),
             setting: options.compression.to_string(),
             prices: deliberation.as_ref().map(|all| all.prices),
             levels: levels.filter(|level| level.files > 0).collect(),
@@ -251,148 +264,4 @@ fn sorted(terms: &Terms) -> Vec<(&'static str, f64)> {
     let mut terms = terms.named().to_vec();
     terms.sort_by(|a, b| b.1.total_cmp(&a.1));
     terms
-}
-
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stored: u64 = self.levels.iter().map(|level| level.stored_bytes).sum();
-        let raw: u64 = self.levels.iter().map(|level| level.raw_bytes).sum();
-        writeln!(f, "{}: {} of {} raw, {}", self.family, size(stored), size(raw), self.setting)?;
-        if let Some(prices) = &self.prices {
-            writeln!(
-                f,
-                "  prices in millionths: {} a second of CPU, {} a GB written, {} a GB-month, {} a \
-                 million reads",
-                prices.cpu_second, prices.gb_written, prices.gb_month, prices.million_reads
-            )?;
-        }
-        if self.levels.is_empty() {
-            return writeln!(f, "  no tables yet");
-        }
-        let decides = self.prices.is_some();
-        write!(f, "  level    stored  ratio  chosen                ")?;
-        writeln!(f, "{}", if decides { "a byte lives  loads/MiB·h  next best" } else { "" })?;
-        self.levels.iter().try_for_each(|level| level.line(f))?;
-        for level in self.levels.iter().filter(|level| level.stored_as.len() > 1) {
-            level.mixture(f)?;
-        }
-        for level in &self.levels {
-            if let Some(last) = level.changes.last() {
-                let from = last.from.as_deref().unwrap_or("what is set without evidence");
-                let written = size(last.written_bytes);
-                writeln!(
-                    f,
-                    "  L{}: {} instead of {from} since {}, after {written} of tables",
-                    level.level,
-                    last.to,
-                    ago(last.ago_s)
-                )?;
-            }
-        }
-        if decides {
-            let (specimens, cpu_ms) = (self.specimens, self.sampling_cpu_us as f64 / 1e3);
-            writeln!(f, "  measured: {specimens} specimens in {cpu_ms:.1} ms of CPU")?;
-        }
-        if f.alternate() {
-            self.levels.iter().try_for_each(|level| level.details(f))?;
-        }
-        Ok(())
-    }
-}
-
-impl LevelExplanation {
-    fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ratio = self.stored_bytes as f64 / self.raw_bytes.max(1) as f64;
-        write!(
-            f,
-            "  L{:<4} {:>9}  {ratio:>5.2}  {:<21} ",
-            self.level,
-            size(self.stored_bytes),
-            self.chosen
-        )?;
-        let Some(expected) = &self.expected else { return writeln!(f) };
-        let loads = match expected.point_loads_per_mib_h {
-            Some(loads) => format!("{loads:.1}"),
-            None => "unknown".to_owned(),
-        };
-        write!(f, "{:>12}  {loads:>11}  ", life(expected.lifetime_h))?;
-        match (self.chosen_cost(), self.runner_up()) {
-            (Some(chosen), Some(other)) => {
-                let percent = (other.cost / chosen.cost - 1.0) * 100.0;
-                writeln!(f, "{} {percent:+.0} %{}", other.name, differing(chosen, other))
-            }
-            _ => writeln!(f, "too few samples"),
-        }
-    }
-
-    fn mixture(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<String> =
-            self.stored_as.iter().map(|(name, bytes)| format!("{} {name}", size(*bytes))).collect();
-        write!(f, "  L{} has {}", self.level, shown.join(", "))?;
-        match self.debt_bytes {
-            0 => writeln!(f, "; none is worth a rewrite"),
-            bytes => writeln!(f, "; {} is rewritten when idle", size(bytes)),
-        }
-    }
-
-    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n  L{}: {}; {} specimens", self.level, self.why, self.specimens)?;
-        for candidate in &self.candidates {
-            let mark = if candidate.is_chosen { '>' } else { ' ' };
-            write!(
-                f,
-                "  {mark} {:<22} {:>10.1} ±{:<7.1}",
-                candidate.name, candidate.cost, candidate.error
-            )?;
-            let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
-            write!(
-                f,
-                " ratio {:.3}, MB/s {} {}; ",
-                candidate.ratio,
-                rate(candidate.compress_mbps),
-                rate(candidate.decompress_mbps)
-            )?;
-            let shown = candidate.terms.iter().filter(|(_, cost)| *cost >= 0.005 * candidate.cost);
-            let shown: Vec<String> =
-                shown.map(|(name, cost)| format!("{name} {cost:.1}")).collect();
-            writeln!(f, "{}", shown.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
-/// Where two costs differ most.
-fn differing(chosen: &CandidateCost, other: &CandidateCost) -> String {
-    let of = |one: &CandidateCost, name: &str| {
-        one.terms.iter().find(|(term, _)| *term == name).map_or(0.0, |(_, cost)| *cost)
-    };
-    let mut differences: Vec<(&str, f64)> =
-        chosen.terms.iter().map(|(name, cost)| (*name, of(other, name) - cost)).collect();
-    differences.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    let shown = differences.iter().take(2).filter(|(_, by)| by.abs() > 0.01 * chosen.cost);
-    let shown: Vec<String> =
-        shown.map(|(name, by)| format!("{name} {:+.0} %", by / chosen.cost * 100.0)).collect();
-    if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
-}
-
-fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        _ if bytes >= 1e9 => format!("{:.2} GB", bytes / 1e9),
-        _ if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
-        _ => format!("{:.0} kB", bytes / 1e3),
-    }
-}
-
-fn life(hours: f64) -> String {
-    match hours {
-        _ if hours >= 48.0 => format!("{:.0} days", hours / 24.0),
-        _ if hours >= 2.0 => format!("{hours:.0} h"),
-        _ if hours >= 2.0 / 60.0 => format!("{:.0} min", hours * 60.0),
-        _ => format!("{:.1} s", hours * 3_600.0),
-    }
-}
-
-fn ago(seconds: f64) -> String {
-    format!("{} ago", life(seconds / 3_600.0))
 }

@@ -24,6 +24,7 @@ mod activity;
 mod checkpoint;
 mod committing;
 mod explain;
+mod explain_page;
 #[cfg(test)]
 mod format_tests;
 mod ingest;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// An open database can replace the manifest, and remove a table, between two looks at it. So
 /// often is the tree read again before a missing file counts as missing.
-const ATTEMPTS: usize = 5;
+pub(super) const ATTEMPTS: usize = 5;
 
 /// How closely the tables are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -235,7 +235,7 @@ pub fn read_levels(
     }
 }
 
-fn check_directory(files: &dyn FileSystem, directory: &Path) -> Result<()> {
+pub(super) fn check_directory(files: &dyn FileSystem, directory: &Path) -> Result<()> {
     let no_database = |what: &str| Error::new(ErrorKind::NotFound, what).in_file(directory);
     if !files.exists(directory)? {
         return Err(no_database("there is no such directory"));

@@ -1,7 +1,8 @@
 //! Floor 8: what the command line prints of files and trees. Reads only.
 //!
 //! Owns: [`dump()`], which takes any file of the engine apart into [`Item`]s with the field names of
-//! docs/format, and [`read_levels`], which adds up the tree of a database on disk.
+//! docs/format, [`read_levels`], which adds up the tree of a database on disk, and
+//! [`read_explanations`], which tells why its levels are compressed as they are.
 //!
 //! 1. A file is known by its magic, and by its name where the magic is damaged.
 //! 2. Its parts are handed out in the order of the file, each as one item. Where a part is
@@ -14,6 +15,7 @@
 //! It has no parsers of its own: what it says is what the rooms below read. It does not repair.
 
 mod dump;
+mod explain;
 mod item;
 mod levels;
 mod levels_page;
@@ -25,6 +27,7 @@ mod tests;
 pub(crate) use table::{NoClock, context_pool};
 
 pub use dump::{DumpOptions, dump};
+pub use explain::read_explanations;
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
 pub use levels_page::size;

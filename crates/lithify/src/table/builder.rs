@@ -352,6 +352,11 @@ impl TableBuilder {
         self.properties.block_size_bytes = 0;
     }
 
+    /// What the format of the table was decided from. To be set before the end.
+    pub(crate) fn set_decision(&mut self, text: String) {
+        self.properties.decision = text.into_bytes();
+    }
+
     /// Has the index be cut at other sizes than tables have.
     #[cfg(any(test, feature = "internals"))]
     pub(super) fn cut_index_at(&mut self, flat_size_max: usize, partition_size: usize) {

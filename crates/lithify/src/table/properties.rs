@@ -23,6 +23,8 @@ pub struct TableProperties {
     pub data_raw_bytes: u64,
     /// Their bytes in the file, trailers included.
     pub data_stored_bytes: u64,
+    /// What the format of the table was decided from, as text; empty if it was not recorded.
+    pub decision: Vec<u8>,
     /// Delete entries.
     pub deletes: u64,
     /// Name and size of each dictionary in the table: 16 bytes and 4; empty if there is none.
@@ -80,7 +82,7 @@ pub(crate) enum Value<'a> {
 }
 
 /// Properties that are left out where they are 0 or empty: older versions do not have them.
-const OPTIONAL: [&str; 3] = ["block_size_bytes", "dictionaries", "dictionary"];
+const OPTIONAL: [&str; 4] = ["block_size_bytes", "decision", "dictionaries", "dictionary"];
 
 /// Properties that a table has only if it was made for a column family that was known.
 const OF_ORIGIN: [&str; 3] = ["family_id", "family_name", "flushed_through"];
@@ -119,7 +121,7 @@ impl TableProperties {
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
-    fn slots(&mut self) -> [(&'static str, Slot<'_>); 30] {
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 31] {
         use Slot::{Bytes, Signed, Unsigned};
         [
             ("block_size_bytes", Unsigned(&mut self.block_size_bytes)),
@@ -129,6 +131,7 @@ impl TableProperties {
             ("data_blocks", Unsigned(&mut self.data_blocks)),
             ("data_raw_bytes", Unsigned(&mut self.data_raw_bytes)),
             ("data_stored_bytes", Unsigned(&mut self.data_stored_bytes)),
+            ("decision", Bytes(&mut self.decision)),
             ("deletes", Unsigned(&mut self.deletes)),
             ("dictionaries", Bytes(&mut self.dictionaries)),
             ("dictionary", Bytes(&mut self.dictionary)),

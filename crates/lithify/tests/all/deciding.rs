@@ -104,6 +104,9 @@ fn the_setting_survives_reopening_and_can_be_changed_back() {
         let family = db.column_family("rows", options("auto:endurance")).unwrap();
         load(&family, 5_000, 5, |random| text(random).into_bytes());
     }
+    let explanations =
+        lithify::inspect::read_explanations(&*parts.world().files, std::path::Path::new(PATH));
+    assert_eq!(explanations.unwrap()[0].setting, "auto:endurance");
     let db = open(&parts);
     let families = db.column_family("rows", options("auto:endurance")).unwrap();
     let setting = families.options().compression;
@@ -112,4 +115,32 @@ fn the_setting_survives_reopening_and_can_be_changed_back() {
     db.wait_for_compaction().unwrap();
     assert!(family.explain().prices.is_none());
     assert_eq!(rows(&family).len(), rows(&families).len());
+}
+
+/// Tables record what they were decided from; whoever opens the database, or reads it while it is open,
+/// knows it again.
+#[test]
+fn a_decision_is_known_again_from_tables() {
+    let parts = Parts::new(15);
+    let own = CfOptions { table_bytes: 1 << 20, ..options("auto:space") };
+    let before = {
+        let db = open(&parts);
+        let family = db.column_family("rows", own.clone()).unwrap();
+        load(&family, 20_000, 6, |random| random.bytes(300));
+        db.wait_for_compaction().unwrap();
+        let explained =
+            lithify::inspect::read_explanations(&*parts.world().files, std::path::Path::new(PATH));
+        let explained = explained.unwrap().remove(0);
+        let (there, here) = (bottom(&explained).clone(), family.explain());
+        assert_eq!(there.chosen, bottom(&here).chosen);
+        assert!(!there.candidates.is_empty(), "{explained}");
+        assert!(explained.to_json().contains("\"candidates\":[{"));
+        bottom(&here).clone()
+    };
+    let db = open(&parts);
+    let family = db.existing_column_family("rows").unwrap().unwrap();
+    let explanation = family.explain();
+    let after = bottom(&explanation);
+    assert_eq!(after.chosen, before.chosen);
+    assert!(!after.candidates.is_empty() && explanation.specimens > 0, "{explanation}");
 }

@@ -387,9 +387,9 @@ impl DbInner {
                 remove_tables(&self.workshop, std::iter::once(number));
             }
             changes.push(Change::RemoveFile { family: family.id, level, number });
-            // Bytes that are rewritten for the sake of their format live on.
+            // Bytes that are rewritten for the sake of their format, or because somebody asks, live on.
             if let Some(deciding) = formats.deciding()
-                && compaction.reason != Reason::CodecDebt
+                && !matches!(compaction.reason, Reason::CodecDebt | Reason::Manual)
             {
                 deciding.note_consumed(level, table.metadata.raw_bytes);
             }

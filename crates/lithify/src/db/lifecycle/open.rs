@@ -11,6 +11,7 @@ use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
+use crate::compaction::recall_decisions;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
 use crate::db::committing::Commits;
 use crate::db::committing::batch::{Entries, GroupHead};
@@ -313,7 +314,11 @@ pub(crate) fn open_families(
             table.set_reader(reader);
         }
         let version = Arc::clone(&stored.version);
-        families.insert(*id, inner.tree.new_family(*id, &stored.name, options, version));
+        let family = inner.tree.new_family(*id, &stored.name, options, version);
+        recall_decisions(&*family.formats(), &stored.version, |table| {
+            table.reader().ok().map(|reader| reader.properties().decision.clone())
+        });
+        families.insert(*id, family);
     }
     inner.tree.set_families(families);
     inner.watch_formats();
