@@ -262,7 +262,9 @@ impl TableBuilder {
 
     /// Whether the block at hand, which has entries, ends before one with which it has this size.
     fn block_ends_before(&self, size: usize) -> bool {
-        ends_before(self.pending_size(), size, self.target_size())
+        let target_size = self.target_size();
+        // Most rows fit, and for them nothing else is computed.
+        size > target_size && ends_before(self.pending_size(), size, target_size)
     }
 
     /// Keeps copies of blocks that come, so many bytes of them after the next `skip` blocks, until

@@ -18,15 +18,16 @@ pub(crate) struct Loads {
     pub(crate) scanned_bytes: u64,
 }
 
+// Not inlined: a load is rare and takes microseconds, and the paths beside it are not to grow.
 impl Heat {
     /// A lookup has loaded a block.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_point(&self) {
         self.point_loads.fetch_add(1, Relaxed);
     }
 
     /// A scan has loaded a block of so many raw bytes.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_scan(&self, raw_bytes: usize) {
         self.scanned_bytes.fetch_add(raw_bytes as u64, Relaxed);
     }

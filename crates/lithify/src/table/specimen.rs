@@ -3,8 +3,8 @@
 //! A [`Tap`] copies a few consecutive blocks before they are encoded; a [`Specimen`] cuts their rows
 //! anew at any size, as a table of that size would have them.
 
-use super::data_block::DataBlock;
 use super::data_block_builder::DataBlockBuilder;
+use super::parts::visit_entries;
 use crate::Result;
 
 /// What is taken aside of a table at hand.
@@ -76,27 +76,20 @@ impl Specimen {
         restart_interval: u16,
     ) -> Result<Vec<Vec<u8>>> {
         let mut builder = DataBlockBuilder::new(restart_interval);
-        let (mut cut, mut key) = (Vec::new(), Vec::new());
+        let mut cut = Vec::new();
         for raw in &self.blocks {
-            let block = DataBlock::parse(raw)?;
-            let mut place = (block.layout().entry_count > 0).then(|| block.first(&mut key));
-            while let Some(at) = place.transpose()? {
-                let trailer = block.trailer(at.index())?;
-                let value = raw.get(at.value_range()).unwrap_or_default();
-                let relation = builder.relation(&key, trailer);
-                let ends = !builder.is_empty()
-                    && ends_before(
-                        builder.raw_size(),
-                        builder.raw_size_with(relation, &key, value),
-                        block_size_bytes,
-                    );
-                if ends {
+            visit_entries(raw, &mut |key, trailer, value| {
+                let relation = builder.relation(key, trailer);
+                let size_with = builder.raw_size_with(relation, key, value);
+                if !builder.is_empty()
+                    && ends_before(builder.raw_size(), size_with, block_size_bytes)
+                {
                     cut.push(builder.encode().0.to_vec());
                     builder.clear();
                 }
-                builder.add(relation, &key, trailer, value);
-                place = block.next(&at, &mut key)?.map(Ok);
-            }
+                builder.add(relation, key, trailer, value);
+                Ok(())
+            })?;
         }
         if !builder.is_empty() {
             cut.push(builder.encode().0.to_vec());
