@@ -57,6 +57,8 @@ pub struct Conditions {
     pub cpu_factor: f64,
     /// Bytes of a block's entry in the index.
     pub index_entry_bytes: f64,
+    /// Raw bytes of a table: each has a copy of its dictionary.
+    pub table_raw_bytes: f64,
 }
 
 impl Default for Conditions {
@@ -70,6 +72,7 @@ impl Default for Conditions {
             device_share: 0.0,
             cpu_factor: 1.0,
             index_entry_bytes: 40.0,
+            table_raw_bytes: 16_777_216.0,
         }
     }
 }

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// much, and what keeps a decision between equals from going back and forth.
 const HYSTERESIS: f64 = 0.02;
 
+/// The size that dictionaries are made at. Every table of theirs has a copy.
+pub const DICTIONARY_BYTES: f64 = 16_384.0;
+
 /// Methods that are measured at a time.
 const LIVE_MAX: usize = 12;
 
@@ -124,6 +127,7 @@ struct Standing {
     choice: Option<Choice>,
     /// Methods, by index, that may be the cheapest.
     contenders: Vec<usize>,
+    wants_dictionary: bool,
 }
 
 /// The knowledge of a column family with its prices. See the room.
@@ -177,6 +181,21 @@ impl Chooser {
     pub fn set_dictionary(&mut self, has_dictionary: bool) {
         self.has_dictionary = has_dictionary;
         self.knowledge.forget_dictionary();
+    }
+
+    /// Whether a dictionary might make something cheaper than all that is known, at any level: by the
+    /// bounds of what it could do.
+    pub fn wants_dictionary(&self) -> bool {
+        !self.has_dictionary && self.levels.values().any(|standing| standing.wants_dictionary)
+    }
+
+    /// How much of the dictionary's gain is left: the ratio of zstd-1 with it over that without, at the
+    /// smallest measured size; `None` while it is not known well.
+    pub fn dictionary_quotient(&self) -> Option<f64> {
+        let method = Method { has_dictionary: true, ..METHODS.get(REFERENCE).copied()? };
+        let method = METHODS.iter().position(|other| *other == method)?;
+        let size = *self.sizes.anchors().first()?;
+        self.knowledge.quotient(method, size)
     }
 
     /// What a level has, as it was recorded.
@@ -291,8 +310,9 @@ impl Chooser {
         if let Some(best) = decision.candidates.first().copied() {
             self.settle(&mut decision, &best, conditions);
             let contenders = self.contenders(level, conditions, &best);
-            let standing = self.levels.entry(level).or_default();
-            (standing.choice, standing.contenders) = (Some(decision.choice), contenders);
+            let wants_dictionary = self.may_gain_by_dictionary(level, conditions, &best);
+            let choice = Some(decision.choice);
+            self.levels.insert(level, Standing { choice, contenders, wants_dictionary });
         }
         decision
     }
@@ -352,7 +372,10 @@ impl Chooser {
             return Some(Candidate { choice, behaviour, terms, error: 0.0, common_error: 0.0 });
         }
         let known = self.knowledge.known(level, method, size, &self.sizes)?;
-        let behaviour = known.behaviour;
+        let mut behaviour = known.behaviour;
+        if choice.method.has_dictionary {
+            behaviour.ratio += DICTIONARY_BYTES / conditions.table_raw_bytes;
+        }
         if behaviour.compress_ns * size as f64 > f64::from(self.prices.call_us_max) * 1e3 {
             return None;
         }
@@ -391,6 +414,19 @@ impl Chooser {
         open.sort_by(|a, b| a.0.total_cmp(&b.0));
         known.extend(open.iter().take(EXPLORED_MAX).map(|(_, method)| *method));
         known
+    }
+
+    fn may_gain_by_dictionary(
+        &self,
+        level: Level,
+        conditions: &Conditions,
+        best: &Candidate,
+    ) -> bool {
+        let with_dictionary =
+            METHODS.iter().enumerate().filter(|(_, method)| method.has_dictionary);
+        let mut costs =
+            with_dictionary.filter_map(|(method, _)| self.best_case(level, method, conditions));
+        costs.any(|cost| cost < best.terms.total())
     }
 
     /// What a method that is not known well would cost if it were as good as could be: by what was

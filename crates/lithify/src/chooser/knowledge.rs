@@ -106,6 +106,13 @@ impl Knowledge {
         sizes.anchors().iter().map(of_size).min().unwrap_or(0)
     }
 
+    /// The ratio of a method over the reference's at a measured size; `None` if it is not known well.
+    pub(super) fn quotient(&self, method: usize, size: usize) -> Option<f64> {
+        let cell = self.cells.get(&(method, size))?;
+        let quotient = &cell.log_quotient;
+        (quotient.samples() >= EVIDENCE_SPECIMENS).then(|| quotient.mean().map(f64::exp)).flatten()
+    }
+
     /// Specimens of a level.
     pub fn specimens_of_level(&self, level: Level) -> u64 {
         let of_level = self.level_ratio.range((level, 0)..=(level, usize::MAX));

@@ -35,7 +35,7 @@ mod watch;
 
 pub use candidate::{Choice, METHODS, Method, REFERENCE, Sizes};
 pub use cost::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, price};
-pub use decision::{Candidate, Chooser, Decision, Reason, Study, Trial};
+pub use decision::{Candidate, Chooser, DICTIONARY_BYTES, Decision, Reason, Study, Trial};
 pub use estimate::Estimate;
 pub use knowledge::{EVIDENCE_SPECIMENS, Knowledge, Measured};
 pub use prices::{Objective, Price, Prices};

@@ -57,6 +57,7 @@ impl Record {
                     device_share: fields.number_or("device", 0.0)?,
                     cpu_factor: fields.number_or("cpu_factor", usual.cpu_factor)?,
                     index_entry_bytes: fields.number_or("index", usual.index_entry_bytes)?,
+                    table_raw_bytes: fields.number_or("table", usual.table_raw_bytes)?.max(1.0),
                 };
                 self.asked.push((fields.number("level")? as Level, conditions));
                 Ok(())
@@ -213,7 +214,7 @@ impl fmt::Display for Record {
                 )?;
             }
             write!(f, " cpu_factor={}", short(c.cpu_factor))?;
-            writeln!(f, " index={}", short(c.index_entry_bytes))?;
+            writeln!(f, " index={} table={}", short(c.index_entry_bytes), c.table_raw_bytes)?;
         }
         Ok(())
     }

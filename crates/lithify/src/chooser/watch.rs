@@ -20,6 +20,8 @@ const QUIET_FACTOR: f64 = 2.0;
 pub struct Observed {
     /// Raw bytes that it has.
     pub raw_bytes: f64,
+    /// In so many tables.
+    pub tables: f64,
     /// Raw bytes that compactions read to write them elsewhere, or anew.
     pub consumed_bytes: f64,
     /// Blocks that lookups loaded because the cache did not have them.
@@ -32,6 +34,7 @@ pub struct Observed {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LevelWatch {
     observed_us: Option<u64>,
+    table_raw_bytes: f64,
     point_loads: f64,
     scanned_bytes: f64,
     /// Raw bytes times hours in which they could be read.
@@ -49,6 +52,9 @@ impl LevelWatch {
         let seconds = now_us.saturating_sub(before_us) as f64 / 1e6;
         let (of_reads, of_life) =
             ((-seconds / READ_MEMORY_S).exp(), (-seconds / LIFE_MEMORY_S).exp());
+        if observed.tables > 0.0 {
+            self.table_raw_bytes = observed.raw_bytes / observed.tables;
+        }
         let byte_hours = observed.raw_bytes * seconds / 3_600.0;
         self.point_loads = self.point_loads * of_reads + observed.point_loads;
         self.scanned_bytes = self.scanned_bytes * of_reads + observed.scanned_bytes;
@@ -68,7 +74,10 @@ impl LevelWatch {
 
     /// What to expect. Bytes of which none was consumed yet live until the horizon.
     pub fn conditions(&self, horizon_h: f64) -> Conditions {
-        let usual = Conditions { lifetime_h: horizon_h, ..Conditions::default() };
+        let mut usual = Conditions { lifetime_h: horizon_h, ..Conditions::default() };
+        if self.table_raw_bytes > 0.0 {
+            usual.table_raw_bytes = self.table_raw_bytes;
+        }
         let lifetime_h = match self.consumed_bytes > 0.0 && self.life_byte_hours > 0.0 {
             true => {
                 let so_far_h = self.life_byte_hours / self.consumed_bytes;
@@ -103,6 +112,7 @@ mod tests {
         assert_eq!(watch.conditions(700.0).lifetime_h, 700.0);
         let second = Observed {
             raw_bytes: 100.0 * MIB,
+            tables: 10.0,
             consumed_bytes: MIB,
             point_loads: 50.0,
             scanned_bytes: 10.0 * MIB,
@@ -116,6 +126,7 @@ mod tests {
         assert!(near(found.lifetime_h, 100.0 / 3_600.0), "{found:?}");
         assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
         assert!(near(found.scans_per_h, 360.0), "{found:?}");
+        assert_eq!(found.table_raw_bytes, 10.0 * MIB);
         // The load ends: after ten minutes hardly a trace of reads is left.
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
         watch.observe(1_600_000_000, &quiet);

@@ -12,7 +12,7 @@
 //!
 //! Any thread may call; a lock is held for some ten microseconds at most.
 
-use super::format_policy::{Evidence, FormatPolicy, TablePlace};
+use super::format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 use super::policy::CodecPolicy;
 use super::study::SPECIMEN_BYTES;
 use crate::base::{Level, lock};
@@ -20,11 +20,13 @@ use crate::chooser::{
     Choice, Chooser, Conditions, Decision, LevelWatch, Measured, Method, Objective, Observed,
     Prices, Record, Sizes, Study,
 };
-use crate::codec::{BlockFormat, FormatMismatch, StoredFormat};
+use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
 use crate::fs::BytesRead;
 use crate::manifest::{FileMetadata, Version};
-use std::sync::Mutex;
+use crate::table::Specimen;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// The share of the CPU time of background work that goes into measuring.
 const SAMPLING_SHARE: f64 = 0.008;
@@ -37,6 +39,19 @@ const CREDIT_NS_MAX: f64 = 20e6;
 
 /// So often conditions are looked at, in microseconds.
 const OBSERVATION_US: u64 = 1_000_000;
+
+/// Specimens are cut into samples of this size for training: about what small blocks are.
+const SAMPLE_BYTES: usize = 4 << 10;
+
+/// A dictionary is made of so many bytes of samples: four milliseconds of work that cannot be cut.
+const SAMPLES_BYTES_MAX: usize = 256 << 10;
+
+/// With fewer nothing is made.
+const SAMPLES_BYTES_MIN: usize = 128 << 10;
+
+/// A dictionary is made anew when blocks with it have become larger by this factor, against those
+/// without it.
+const DRIFT: f64 = 1.1;
 
 /// Changes of mind that are remembered for each level.
 const TURNS_MAX: usize = 16;
@@ -85,6 +100,42 @@ struct State {
     sampled_ns: u64,
     written_bytes: u64,
     has_turned: bool,
+    dictionary: DictionaryState,
+}
+
+/// The family's dictionary, and what the next one is made of.
+#[derive(Clone, Default)]
+struct DictionaryState {
+    at_hand: Option<Arc<Dictionary>>,
+    /// Pieces of the newest specimens, none of which the dictionary at hand was made of.
+    samples: VecDeque<Vec<u8>>,
+    samples_bytes: usize,
+    /// Its ratio over that without it when it was new.
+    quotient_when_new: Option<f64>,
+    /// A trainer is at work.
+    is_in_training: bool,
+}
+
+impl DictionaryState {
+    fn gather(&mut self, specimen: Specimen) {
+        for block in specimen.into_blocks() {
+            for piece in block.chunks(SAMPLE_BYTES) {
+                self.samples_bytes += piece.len();
+                self.samples.push_back(piece.to_vec());
+            }
+        }
+        while self.samples_bytes > SAMPLES_BYTES_MAX
+            && let Some(oldest) = self.samples.pop_front()
+        {
+            self.samples_bytes -= oldest.len();
+        }
+    }
+
+    /// Whether the gain of the one at hand has shrunk since it was new.
+    fn has_drifted(&mut self, quotient: Option<f64>) -> bool {
+        let Some(quotient) = quotient else { return false };
+        quotient > *self.quotient_when_new.get_or_insert(quotient) * DRIFT
+    }
 }
 
 #[derive(Clone, Default)]
@@ -130,6 +181,7 @@ impl Deciding {
                 sampled_ns: 0,
                 written_bytes: 0,
                 has_turned: false,
+                dictionary: DictionaryState::default(),
             }),
         }
     }
@@ -175,15 +227,55 @@ impl Deciding {
         study
     }
 
-    /// Takes in what was measured, which had been expected to take `expected_ns` for each byte.
+    /// The dictionary to measure with.
+    pub(crate) fn dictionary_at_hand(&self) -> Option<Arc<Dictionary>> {
+        lock(&self.state).dictionary.at_hand.clone()
+    }
+
+    /// Samples to make a dictionary of, if one is wanted and nobody else is making it. What comes of it
+    /// is to be told by [`Deciding::trained`].
+    pub(crate) fn samples_to_train(&self) -> Option<Vec<Vec<u8>>> {
+        let mut state = lock(&self.state);
+        let quotient = state.chooser.dictionary_quotient();
+        let drifted = state.dictionary.has_drifted(quotient);
+        let wanted = state.chooser.wants_dictionary() || drifted;
+        let can_be_paid = state.credit_ns > 0.0;
+        let dictionary = &mut state.dictionary;
+        let can_be_made =
+            !dictionary.is_in_training && dictionary.samples_bytes >= SAMPLES_BYTES_MIN;
+        if !wanted || !can_be_paid || !can_be_made {
+            return None;
+        }
+        dictionary.is_in_training = true;
+        dictionary.samples_bytes = 0;
+        Some(std::mem::take(&mut dictionary.samples).into())
+    }
+
+    /// A dictionary was made of samples, or they have nothing in common. It is used once it is cheaper
+    /// on specimens that come from now on: none of them was among the samples.
+    pub(crate) fn trained(&self, made: Option<Arc<Dictionary>>, spent_ns: u64) {
+        let mut state = lock(&self.state);
+        state.credit_ns -= spent_ns as f64;
+        state.sampled_ns += spent_ns;
+        state.dictionary.is_in_training = false;
+        if made.is_some() {
+            state.chooser.set_dictionary(true);
+            state.dictionary.quotient_when_new = None;
+            state.dictionary.at_hand = made;
+        }
+    }
+
+    /// Takes in what was measured on a specimen, which had been expected to take `expected_ns` for each
+    /// byte.
     pub(crate) fn learn(
         &self,
         level: Level,
-        measured: &[Measured],
+        (specimen, measured): (Specimen, &[Measured]),
         expected_ns: f64,
         spent_ns: u64,
     ) {
         let mut state = lock(&self.state);
+        state.dictionary.gather(specimen);
         state.credit_ns += expected_ns * SPECIMEN_BYTES as f64 - spent_ns as f64;
         state.sampled_ns += spent_ns;
         state.chooser.learn(level, measured);
@@ -205,6 +297,7 @@ impl Deciding {
         for (level, table) in version.tables() {
             let Some(observed) = observed.get_mut(level) else { continue };
             observed.raw_bytes += table.metadata.raw_bytes as f64;
+            observed.tables += 1.0;
             if let Ok(reader) = table.reader() {
                 let loads = reader.take_loads();
                 observed.point_loads += loads.point_loads as f64;
@@ -246,13 +339,22 @@ impl Deciding {
 
     /// Takes up what a table of a level records. The newest is to come last. What cannot be read, as of
     /// a newer version, is left out: it is knowledge, no data.
-    pub(crate) fn recall(&self, place: &TablePlace, recorded: &[u8]) {
+    pub(crate) fn recall(
+        &self,
+        place: &TablePlace,
+        recorded: &[u8],
+        dictionary: Option<Arc<Dictionary>>,
+    ) {
         let text = std::str::from_utf8(recorded).ok();
         let Some(mut record) = text.and_then(|text| text.parse::<Record>().ok()) else { return };
         let start = self.start.resolve(place);
         let mut state = lock(&self.state);
         let (prices, sizes) = (*state.chooser.prices(), *state.chooser.sizes());
         record.chooser.set_goal(prices, sizes);
+        if dictionary.is_none() {
+            record.chooser.set_dictionary(false);
+        }
+        state.dictionary.at_hand = dictionary;
         for (level, choice) in state.chooser.standings() {
             record.chooser.set_standing(level, choice);
         }
@@ -346,6 +448,13 @@ impl State {
         choice
     }
 
+    /// The cheapest choice for a level among those without a dictionary.
+    fn without_dictionary(&self, level: Level) -> Option<Choice> {
+        let decision = self.levels.get(level)?.decision.as_ref()?;
+        let mut candidates = decision.candidates.iter().map(|candidate| candidate.choice);
+        candidates.find(|choice| !choice.method.has_dictionary)
+    }
+
     /// Whether a table of a level owes a rewrite.
     fn owes(&mut self, place: &TablePlace, table: &FileMetadata, cpu_factor: f64) -> bool {
         let Some(wanted) = self.chooser.standing(place.level) else { return false };
@@ -359,7 +468,9 @@ impl State {
                 .block_size_bytes
                 .unwrap_or_else(|| self.chooser.sizes().start_bytes()),
         };
-        if had == wanted || table.raw_bytes == 0 {
+        // A small table would get no dictionary.
+        let small = table.raw_bytes < DICTIONARY_RAW_BYTES_MIN;
+        if had == wanted || table.raw_bytes == 0 || (wanted.method.has_dictionary && small) {
             return false;
         }
         let ratio = table.size_bytes as f64 / table.raw_bytes as f64;
@@ -369,9 +480,22 @@ impl State {
 }
 
 impl FormatPolicy for Deciding {
-    fn decide(&self, place: &TablePlace, _: &Evidence) -> BlockFormat {
+    fn decide(&self, place: &TablePlace, evidence: &Evidence) -> BlockFormat {
         let choice = self.choose(place);
-        BlockFormat::new(choice.method.compression, choice.block_size_bytes)
+        let state = lock(&self.state);
+        let small = evidence.raw_bytes < self.dictionary_raw_bytes_min();
+        let dictionary = state.dictionary.at_hand.as_ref().filter(|_| !small);
+        let choice = match choice.method.has_dictionary && dictionary.is_none() {
+            true => state.without_dictionary(place.level).unwrap_or(choice),
+            false => choice,
+        };
+        let name = dictionary.filter(|_| choice.method.has_dictionary);
+        let format = BlockFormat::new(choice.method.compression, choice.block_size_bytes);
+        BlockFormat { dictionary: name.map(|dictionary| dictionary.hash()), ..format }
+    }
+
+    fn dictionary(&self, name: DictionaryHash) -> Option<Arc<Dictionary>> {
+        self.dictionary_at_hand().filter(|at_hand| at_hand.hash() == name)
     }
 
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
@@ -379,8 +503,13 @@ impl FormatPolicy for Deciding {
         let mut state = lock(&self.state);
         let owes = state.owes(place, table, cpu_factor);
         let wanted = state.chooser.standing(place.level).filter(|_| owes)?;
-        let wanted = BlockFormat::new(wanted.method.compression, wanted.block_size_bytes);
-        wanted.mismatch(&table.stored_format())
+        let stored = table.stored_format();
+        let format = BlockFormat::new(wanted.method.compression, wanted.block_size_bytes);
+        // Which dictionary it is does not matter.
+        let dictionary = stored.dictionary.flatten();
+        BlockFormat { dictionary: dictionary.filter(|_| wanted.method.has_dictionary), ..format }
+            .mismatch(&stored)
+            .or(Some(FormatMismatch::Dictionary))
     }
 
     fn takes_blocks(&self, wanted: &BlockFormat, stored: &StoredFormat) -> bool {

@@ -116,7 +116,7 @@ pub trait FormatPolicy: Send + Sync {
 pub(crate) fn recall_decisions(
     formats: &dyn FormatPolicy,
     version: &Version,
-    recorded: impl Fn(&TableFile) -> Option<Vec<u8>>,
+    recorded: impl Fn(&TableFile) -> Option<(Vec<u8>, Option<Arc<Dictionary>>)>,
 ) {
     let Some(deciding) = formats.deciding() else { return };
     let level_count = version.level_count();
@@ -125,14 +125,14 @@ pub(crate) fn recall_decisions(
         tables.sort_by_key(|table| std::cmp::Reverse(table.metadata.number));
         // The newest ones may be too small for a record.
         let mut found = tables.into_iter().take(RECALLED_TABLES_MAX).filter_map(|table| {
-            let text = recorded(table).filter(|text| !text.is_empty())?;
-            Some((table.metadata.number, level, text))
+            let (text, dictionary) = recorded(table).filter(|(text, _)| !text.is_empty())?;
+            Some((table.metadata.number, level, text, dictionary))
         });
         found.next()
     };
     let mut records: Vec<_> = (0..level_count).filter_map(newest_of).collect();
-    records.sort();
-    for (_, level, text) in records {
-        deciding.recall(&TablePlace { family: None, level, level_count }, &text);
+    records.sort_by_key(|(number, ..)| *number);
+    for (_, level, text, dictionary) in records {
+        deciding.recall(&TablePlace { family: None, level, level_count }, &text, dictionary);
     }
 }

@@ -8,7 +8,7 @@
 use super::deciding::Deciding;
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
-use super::study::{SPECIMEN_BYTES, Study};
+use super::study::{SPECIMEN_BYTES, Study, train_on};
 use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{BlockFormat, Compression, ContextPool, Dictionary, StoredFormat};
@@ -305,17 +305,24 @@ impl TableSink {
     fn begin_study(&mut self) -> Option<(Study, f64)> {
         let open = self.open.as_mut()?;
         let specimen = open.builder.take_specimen()?;
-        let planned = self.plan.formats.deciding()?.study();
+        let deciding = self.plan.formats.deciding()?;
+        let planned = deciding.study();
         let restart_interval = self.plan.table.restart_interval;
-        let study = Study::new(specimen, restart_interval, planned.trials, self.dictionary.clone());
+        let dictionary = deciding.dictionary_at_hand();
+        let study = Study::new(specimen, restart_interval, planned.trials, dictionary);
         Some((study, planned.expected_ns))
     }
 
     fn end_study(&mut self) {
         let Some((study, expected_ns)) = self.study.take() else { return };
         let Some(deciding) = self.plan.formats.deciding() else { return };
-        let (measured, spent_ns, _) = study.end();
-        deciding.learn(self.plan.place.level, &measured, expected_ns, spent_ns);
+        let (measured, spent_ns, specimen) = study.end();
+        let level = self.plan.place.level;
+        deciding.learn(level, (specimen, &measured), expected_ns, spent_ns);
+        if let Some(samples) = deciding.samples_to_train() {
+            let (made, spent_ns) = train_on(&self.workshop, &samples);
+            deciding.trained(made, spent_ns);
+        }
         if let Some(open) = &mut self.open
             && deciding.wants_specimen()
         {

@@ -3,8 +3,8 @@
 
 use super::output::Workshop;
 use crate::Result;
-use crate::chooser::{METHODS, Measured, Method, Trial};
-use crate::codec::{CodecId, Dictionary};
+use crate::chooser::{DICTIONARY_BYTES, METHODS, Measured, Method, Trial};
+use crate::codec::{CodecId, Dictionary, train};
 use crate::fs::CodecCall;
 use crate::table::Specimen;
 use std::collections::VecDeque;
@@ -91,6 +91,11 @@ fn measure(
         encodes,
         raw_bytes,
     };
+    if let Some(dictionary) = dictionary {
+        // Digests are made once for many blocks.
+        dictionary.prepare_encoding(method.compression)?;
+        dictionary.prepare_decoding(codec);
+    }
     let mut compressor = workshop.pool.compressor(method.compression)?;
     let mut payloads: Vec<Vec<u8>> = vec![Vec::new(); blocks.len()];
     let mut outcome = Ok(());
@@ -132,4 +137,24 @@ fn measure(
         compress_ns: compress_ns as f64,
         decompress_ns: decompress_ns as f64,
     })
+}
+
+/// A dictionary made of samples, if they have something in common, and the CPU time that it took.
+pub(crate) fn train_on(workshop: &Workshop, samples: &[Vec<u8>]) -> (Option<Arc<Dictionary>>, u64) {
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    let raw_bytes = samples.iter().map(|sample| sample.len() as u64).sum();
+    // About what encoding at a high effort takes.
+    let call = CodecCall {
+        codec: CodecId::Zstd as u8,
+        effort: 6,
+        has_dictionary: true,
+        encodes: true,
+        raw_bytes,
+    };
+    let mut made = None;
+    let spent_ns = workshop.world.environment.codec_cpu_ns(&call, &mut || {
+        // Samples that nothing can be made of are no failure.
+        made = train(&samples, DICTIONARY_BYTES as usize).ok().flatten();
+    });
+    (made, spent_ns)
 }

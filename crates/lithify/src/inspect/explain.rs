@@ -51,7 +51,7 @@ fn explain(
             let path = FileName::Table(table.metadata.number).path(directory);
             let file = files.open(&path, OpenMode::Read).ok()?;
             let table = TableReader::open(file, None, Arc::clone(&pool)).ok()?;
-            Some(table.properties().decision.clone())
+            Some((table.properties().decision.clone(), table.own_dictionary()))
         };
         recall_decisions(&*formats, &state.version, recorded);
         explanations.push(Explanation::of(&state.name, &options, &state.version, &*formats, 0));

@@ -18,7 +18,7 @@ use super::tombstones::FragmentedTombstones;
 use super::verify::TablePart;
 use crate::base::{Clock, SequenceNumber, Slice, TableId, Trailer};
 use crate::cache::{BlockCache, BlockKind, KeptBlock};
-use crate::codec::ContextPool;
+use crate::codec::{ContextPool, Dictionary};
 use crate::fs::{Advice, File, read_exact_at};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
@@ -214,6 +214,13 @@ impl TableReader {
     /// What users' reads have loaded since this was last asked.
     pub(crate) fn take_loads(&self) -> Loads {
         self.heat.take()
+    }
+
+    /// The dictionary that data blocks were to be encoded with, if they were and one uses it.
+    pub(crate) fn own_dictionary(&self) -> Option<Arc<Dictionary>> {
+        let name = self.properties.stored_format().dictionary.flatten()?;
+        let found = self.dictionaries.iter().find(|dictionary| dictionary.hash() == name)?;
+        Dictionary::new(found.content()).ok()
     }
 
     /// The table's random identity.

@@ -66,6 +66,11 @@ impl Specimen {
         self.raw_bytes
     }
 
+    /// Its blocks as the table has them.
+    pub(crate) fn into_blocks(self) -> Vec<Vec<u8>> {
+        self.blocks
+    }
+
     /// Its rows in blocks of another size, as a table would cut them.
     ///
     /// # Errors

@@ -316,7 +316,8 @@ pub(crate) fn open_families(
         let version = Arc::clone(&stored.version);
         let family = inner.tree.new_family(*id, &stored.name, options, version);
         recall_decisions(&*family.formats(), &stored.version, |table| {
-            table.reader().ok().map(|reader| reader.properties().decision.clone())
+            let reader = table.reader().ok()?;
+            Some((reader.properties().decision.clone(), reader.own_dictionary()))
         });
         families.insert(*id, family);
     }
