@@ -440,6 +440,27 @@ mod tests {
         assert!(CfOptions::from_text("colour=red").is_err());
     }
 
+    /// What is left open is kept as it is only where it is decided by cost: older versions can read the
+    /// rest.
+    #[test]
+    fn a_size_of_blocks_left_open_is_kept_where_it_is_decided() {
+        let ladder = CfOptions::default();
+        assert_eq!((ladder.block_size_bytes, ladder.needs_decisions()), (0, true));
+        let kept = ladder.resolved();
+        assert_eq!((kept.block_size_bytes, kept.needs_decisions()), (16 << 10, false));
+        let text = "compression=prices:cpu=11,write=150,month=3300,read=5.5";
+        let decided: CfOptions = text.parse().unwrap();
+        assert_eq!(
+            (decided.clone().resolved(), decided.needs_decisions()),
+            (decided.clone(), true)
+        );
+        assert_eq!(CfOptions::from_text(&decided.to_string()).unwrap(), decided);
+        for text in ["compression=auto:cheap", "compression=prices:cpu=1", "block_size_bytes=100"] {
+            let error = text.parse::<CfOptions>().unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{error}");
+        }
+    }
+
     #[test]
     fn contradictions_name_both_options() {
         let options = Options { memtable_bytes: 200 << 20, ..Options::default() };
@@ -471,7 +492,7 @@ mod tests {
             assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{text}");
         }
         assert_eq!(
-            CfOptions::default().to_string(),
+            CfOptions::default().resolved().to_string(),
             "compression=none,lz4,zstd-1 block_size_bytes=16384 table_bytes=16777216 \
              base_level_bytes_max=67108864 fanout=8 filter_bits_per_key=10 prefix_length_bytes=0",
             "the manifest keeps this text"
