@@ -46,6 +46,7 @@ pub mod loop_experiment;
 pub mod meter;
 pub mod overwrite;
 pub mod page_store;
+pub mod policies;
 pub mod random;
 pub mod records;
 pub mod report;

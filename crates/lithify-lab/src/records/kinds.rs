@@ -22,6 +22,7 @@ use crate::linkbench::kind::LinkBench;
 use crate::loop_experiment::kind::LoopExperiments;
 use crate::overwrite::kind::Overwrites;
 use crate::page_store::kind::Pages;
+use crate::policies::kind::Policies;
 use crate::run::RunError;
 use crate::run::process::Program;
 use crate::run::progress::Listener;
@@ -67,7 +68,7 @@ pub enum PlanError {
 }
 
 /// All kinds.
-pub const KINDS: [Row; 9] = [
+pub const KINDS: [Row; 10] = [
     row::<LinkBench>().declared_by::<LinkBench>(),
     row::<LoopExperiments>().declared_by::<LoopExperiments>(),
     row::<DbBench>(),
@@ -77,6 +78,7 @@ pub const KINDS: [Row; 9] = [
     row::<Amplification>(),
     row::<Durability>(),
     row::<Pages>(),
+    row::<Policies>(),
 ];
 
 const fn row<K: Kind>() -> Row {

@@ -14,6 +14,7 @@ mod pack;
 mod page;
 mod pages;
 mod places;
+mod policies;
 pub mod process;
 mod ready;
 mod run;
@@ -49,6 +50,8 @@ pub enum BenchCommand {
     Db(Box<db::DbArguments>),
     /// Overwrite random keys as fast as it goes: throughput over time, gaps, space, memory
     Overwrite(overwrite::OverwriteArguments),
+    /// What policies of compression cost at a user's prices
+    Policies(policies::PoliciesArguments),
     /// Read, write and space amplification, predicted by formulas and measured
     Amp(amplification::AmplificationArguments),
     /// What crashes take in each mode of durability, and what commits cost
@@ -83,6 +86,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Fault> {
         BenchCommand::Run(arguments) => run::run(&arguments),
         BenchCommand::Db(arguments) => db::run(&arguments),
         BenchCommand::Overwrite(arguments) => overwrite::run(&arguments),
+        BenchCommand::Policies(arguments) => policies::run(&arguments),
         BenchCommand::Amp(arguments) => amplification::run(&arguments),
         BenchCommand::Durability(arguments) => durability::run(&arguments),
         BenchCommand::Pages(arguments) => pages::run(&arguments),

@@ -1,0 +1,108 @@
+//! `lithify bench policies`: what policies of compression cost at a user's prices.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lithify_lab::kind::planned::{Planned, PlannedRun};
+use lithify_lab::kind::{Expanded, Kind};
+use lithify_lab::policies::kind::Policies;
+use lithify_lab::policies::rows::DataSet;
+use lithify_lab::policies::{Arm, Matrix, Mix};
+
+use super::arguments::range;
+use super::places::refuse_files;
+use super::process::this_program;
+use super::ready::alone;
+use crate::fault::Fault;
+
+/// `bench policies`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Loads the rows of each data set under scattered keys and overwrites half of them, or looks rows up and
+scans, through the page cache or past it. Every fixed ladder of codecs is measured once and priced
+under four presets; `auto` is measured under each. Costs come from outside: CPU of the process, bytes
+that it wrote, reads of the device, bytes of the directory. The load stands for 24 hours, what follows
+for 706: the price of a month is scaled to the seconds of the run.
+
+The report goes to DIR/policies.txt, .csv, .json and .html. What was measured by the same program with
+the same settings is not measured again.
+
+Examples:
+  lithify bench policies
+  lithify bench policies --data chess-names,grid-load --mixes load,cached --mb 20
+  lithify bench policies --data log.jsonl --mixes cached --arm 'mine: compression=lz4,zstd-3,zstd-9'")]
+pub struct PoliciesArguments {
+    /// Data sets by name, or text files of your own, whose lines are rows
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "chess-names,wiki-edits,grid-load,grid-plants"
+    )]
+    data: Vec<DataSet>,
+    /// What is done with them: load, cached, device
+    #[arg(long, value_name = "MIXES", value_delimiter = ',', default_value = "load,cached,device")]
+    mixes: Vec<Mix>,
+    /// A policy beside the ladders and auto: its name and settings of a column family
+    #[arg(long = "arm", value_name = "NAME: SETTINGS", value_parser = arm)]
+    arms: Vec<Arm>,
+    /// Megabytes of rows, at most [1 to 100000]
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = range(1, 100_000))]
+    mb: u64,
+    /// Rounds over all cells [1 to 100]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 100))]
+    repeats: u64,
+    /// Measure again what was measured
+    #[arg(long)]
+    fresh: bool,
+    /// Where the engine keeps its data meanwhile; beside the results when not given
+    #[arg(long = "data-directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+}
+
+fn arm(text: &str) -> Result<Arm, String> {
+    let Some((name, options)) = text.split_once(':') else {
+        return Err("a policy is written NAME: SETTINGS, as in 'mine: compression=lz4'".to_owned());
+    };
+    let arm = Arm { name: name.trim().to_owned(), options: options.trim().to_owned() };
+    let sample = "cpu=1,write=1,month=1,read=1";
+    let parsed = arm.options.replace("{prices}", sample).parse::<lithify::CfOptions>();
+    parsed.map(|_| arm).map_err(|error| error.to_string())
+}
+
+/// Hours that the load stands for, and what follows it: a month together.
+const HOURS: [f64; 2] = [24.0, 706.0];
+
+/// What a megabyte of rows takes, seconds: the price of a month is scaled by it.
+const SECONDS_PER_MB: f64 = 0.25;
+
+/// Runs it.
+pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
+    refuse_files(
+        [&arguments.results].into_iter().chain(&arguments.directory).map(PathBuf::as_path),
+    )?;
+    for data in &arguments.data {
+        data.available().map_err(|error| Fault::usage(error.to_string()))?;
+    }
+    let program = this_program(Policies::NAME)?;
+    let build = program.build().map_err(Fault::failure)?;
+    let mut arms = Arm::ladders();
+    arms.push(Arm::auto());
+    arms.extend(arguments.arms.iter().cloned());
+    let matrix = Matrix {
+        data: arguments.data.clone(),
+        bytes: arguments.mb * 1_000_000,
+        mixes: arguments.mixes.clone(),
+        arms,
+        repeats: arguments.repeats,
+        hours: HOURS,
+        seconds_per_mb: SECONDS_PER_MB,
+        build,
+    };
+    let expanded = Expanded { plan: matrix.plan(), skipped: Vec::new() };
+    let ready: Box<dyn PlannedRun> = Box::new(Planned::<Policies>::new(expanded, program));
+    alone(&ready, &arguments.results, arguments.directory.as_deref(), arguments.fresh, &[])
+}
