@@ -41,9 +41,12 @@ pub fn family_options(random: &mut Random) -> CfOptions {
         0 => 0,
         _ => *random.pick(&[0, 0, 1, 4, 6, 12]),
     };
+    let compression = compression_policy(random);
+    // Of a ladder the engine fills in what is left open.
+    let is_open = matches!(compression, CompressionPolicy::Decided(_)) && random.one_in(2);
     CfOptions {
-        compression: compression_policy(random),
-        block_size_bytes: if random.one_in(8) { 0 } else { 512 << random.below(7) },
+        compression,
+        block_size_bytes: if is_open { 0 } else { 512 << random.below(7) },
         table_bytes,
         base_level_bytes_max: 64 << 10 << random.below(3),
         fanout: *random.pick(&[2, 2, 3, 4, 8]),
