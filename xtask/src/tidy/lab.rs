@@ -39,6 +39,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("amplification", 9),
     ("durability", 9),
     ("page_store", 9),
+    ("policies", 9),
     ("records", 10),
     ("conformance", 10),
 ];
