@@ -11,6 +11,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use lithify::compaction::Rule;
 use lithify::stats::{JobFigure, LEVEL_SLOTS};
 use lithify::{CfOptions, ColumnFamily, Db, Options, ScanRange};
 
@@ -76,7 +77,7 @@ pub fn measure(
     if rows.is_empty() {
         return Err(RunError::new(format!("{} has no rows", cell.data)));
     }
-    let options: CfOptions = cell.options().parse().map_err(failed("settings of the policy"))?;
+    let (options, rule) = settings(&cell.options()).map_err(failed("settings of the policy"))?;
     let options = CfOptions {
         table_bytes: part(cell, TABLE_PART),
         base_level_bytes_max: part(cell, BASE_LEVEL_PART),
@@ -86,6 +87,9 @@ pub fn measure(
     let path = directory.join("policies.db");
     let db = Db::open(&path, database_options(cell)).map_err(failed("open"))?;
     let family = db.column_family("rows", options).map_err(failed("open"))?;
+    if let Some(rule) = rule {
+        family.follow(rule);
+    }
     let run = Run { cell, rows: &rows, meter: Meter::new(directory), listener };
     let load = run.phase("load", &db, &mut |point| run.load(&family, point))?;
     let mut digest = Digest::default();
@@ -114,6 +118,17 @@ pub fn measure(
         levels,
         explanation,
     })
+}
+
+/// The settings of a family, and the rule of another engine that it is to follow, `rule=NAME`.
+///
+/// # Errors
+/// Unknown settings, or an unknown rule.
+pub fn settings(text: &str) -> lithify::Result<(CfOptions, Option<Rule>)> {
+    let (rules, settings): (Vec<&str>, Vec<&str>) =
+        text.split_whitespace().partition(|pair| pair.starts_with("rule="));
+    let rule = rules.first().and_then(|pair| pair.strip_prefix("rule=")).map(str::parse);
+    Ok((settings.join(" ").parse()?, rule.transpose()?))
 }
 
 /// A part of the rows' bytes; the engine takes no less than 64 KiB.

@@ -92,6 +92,11 @@ impl Arm {
         Arm { name: ladder.to_owned(), options: format!("compression={ladder}") }
     }
 
+    /// Whether it is one of the ladders that never change.
+    pub fn is_fixed(&self) -> bool {
+        Arm::ladders().contains(self)
+    }
+
     /// Whether it goes by prices, so that each preset is a measurement of its own.
     pub fn decides(&self) -> bool {
         self.options.contains(PRICES)
@@ -100,6 +105,14 @@ impl Arm {
     /// The fixed ladders that every policy is compared with.
     pub fn ladders() -> Vec<Arm> {
         ["none", "lz4", "none,lz4,zstd-1", "zstd-1", "zlib-6"].map(Arm::fixed).into()
+    }
+
+    /// Rules of other engines, which know no price: by size alone, by load alone, and without what does
+    /// not shrink.
+    pub fn rules() -> Vec<Arm> {
+        let arm =
+            |name: &str| Arm { name: format!("rule-{name}"), options: format!("rule={name}") };
+        ["size", "load", "skip"].map(arm).into()
     }
 
     /// The engine's own decision.

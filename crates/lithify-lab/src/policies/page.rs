@@ -34,7 +34,7 @@ impl Costs {
         let (mut fixed, mut deciding) = (Vec::new(), Vec::new());
         for result in record.entries.results() {
             let cell = &result.cell;
-            let names = if cell.arm.decides() { &mut deciding } else { &mut fixed };
+            let names = if cell.arm.is_fixed() { &mut fixed } else { &mut deciding };
             if !names.contains(&cell.arm.name) {
                 names.push(cell.arm.name.clone());
             }

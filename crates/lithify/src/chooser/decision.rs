@@ -213,6 +213,17 @@ impl Chooser {
         self.knowledge.specimens(REFERENCE, &self.sizes)
     }
 
+    /// The ratio of a compression without a dictionary at a level, at the smallest measured size; `None`
+    /// without evidence.
+    pub fn ratio(&self, level: Level, compression: Compression) -> Option<f64> {
+        let wanted = Method { compression, has_dictionary: false };
+        let method = METHODS.iter().position(|method| *method == wanted)?;
+        let size = *self.sizes.anchors().first()?;
+        let is_known = self.knowledge.specimens(method, &self.sizes) >= EVIDENCE_SPECIMENS;
+        let known = self.knowledge.known(level, method, size, &self.sizes)?;
+        is_known.then_some(known.behaviour.ratio)
+    }
+
     /// What was chosen for each level.
     pub fn standings(&self) -> Vec<(Level, Choice)> {
         let of_level = |(level, standing): (&Level, &Standing)| Some((*level, standing.choice?));

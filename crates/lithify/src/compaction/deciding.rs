@@ -20,7 +20,9 @@ use crate::chooser::{
     Choice, Chooser, Conditions, Decision, LevelWatch, Measured, Method, Objective, Observed,
     Prices, Record, Sizes, Study,
 };
-use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
+use crate::codec::{
+    BlockFormat, Compression, Dictionary, DictionaryHash, FormatMismatch, StoredFormat,
+};
 use crate::fs::BytesRead;
 use crate::manifest::{FileMetadata, Version};
 use crate::table::Specimen;
@@ -199,6 +201,21 @@ impl Deciding {
         self.pressure.store(pressure.to_bits(), Relaxed);
     }
 
+    /// The pressure on writers as it was told last.
+    pub(crate) fn pressure(&self) -> f64 {
+        f64::from_bits(self.pressure.load(Relaxed))
+    }
+
+    /// The ratio of a compression at a level, at the smallest size that is measured, if it is known.
+    pub(crate) fn ratio(&self, level: Level, compression: Compression) -> Option<f64> {
+        lock(&self.state).chooser.ratio(level, compression)
+    }
+
+    /// Whether hardly a block shrinks enough to be stored compressed.
+    pub(crate) fn is_incompressible(&self) -> bool {
+        lock(&self.state).chooser.knowledge().is_incompressible()
+    }
+
     /// Background work has taken so much CPU time, and written so many raw bytes.
     pub(crate) fn note_work(&self, cpu_ns: u64, written_bytes: u64) {
         let mut state = lock(&self.state);
@@ -324,7 +341,7 @@ impl Deciding {
     }
 
     fn choose(&self, place: &TablePlace) -> Choice {
-        let cpu_factor = cpu_factor(f64::from_bits(self.pressure.load(Relaxed)));
+        let cpu_factor = cpu_factor(self.pressure());
         let start = self.start.resolve(place);
         lock(&self.state).choose(place.level, start, cpu_factor)
     }
@@ -419,12 +436,7 @@ impl State {
         Conditions { device_share, cpu_factor, ..observed }
     }
 
-    fn choose(
-        &mut self,
-        level: Level,
-        start: crate::codec::Compression,
-        cpu_factor: f64,
-    ) -> Choice {
+    fn choose(&mut self, level: Level, start: Compression, cpu_factor: f64) -> Choice {
         let conditions = self.conditions(level, cpu_factor);
         let decision = self.chooser.decide(level, &conditions, start);
         let (choice, specimens) = (decision.choice, decision.specimens.1);
@@ -499,7 +511,7 @@ impl FormatPolicy for Deciding {
     }
 
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
-        let cpu_factor = cpu_factor(f64::from_bits(self.pressure.load(Relaxed)));
+        let cpu_factor = cpu_factor(self.pressure());
         let mut state = lock(&self.state);
         let owes = state.owes(place, table, cpu_factor);
         let wanted = state.chooser.standing(place.level).filter(|_| owes)?;

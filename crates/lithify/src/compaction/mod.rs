@@ -14,6 +14,8 @@ mod format_policy;
 mod job;
 pub mod levels;
 mod merge;
+#[cfg(any(test, feature = "internals"))]
+mod others;
 mod output;
 pub mod picker;
 pub mod placement;
@@ -31,6 +33,8 @@ pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
 pub(crate) use merge::{Input, Merge, TableRun};
+#[cfg(any(test, feature = "internals"))]
+pub use others::{OfOthers, Rule};
 pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };

@@ -6,6 +6,7 @@ use clap::Args;
 use lithify_lab::kind::planned::{Planned, PlannedRun};
 use lithify_lab::kind::{Expanded, Kind};
 use lithify_lab::policies::kind::Policies;
+use lithify_lab::policies::measure::settings;
 use lithify_lab::policies::rows::DataSet;
 use lithify_lab::policies::{Arm, Matrix, Mix};
 
@@ -20,7 +21,8 @@ use crate::fault::Fault;
 #[command(after_help = "\
 Loads the rows of each data set under scattered keys and overwrites half of them, or looks rows up and
 scans, through the page cache or past it. Every fixed ladder of codecs is measured once and priced
-under four presets; `auto` is measured under each. Costs come from outside: CPU of the process, bytes
+under four presets, and so are three rules of other engines (docs/compression.md); `auto` is measured
+under each. Costs come from outside: CPU of the process, bytes
 that it wrote, reads of the device, bytes of the directory. The load stands for 24 hours, what follows
 for 706: the price of a month is scaled to the seconds of the run.
 
@@ -69,7 +71,7 @@ fn arm(text: &str) -> Result<Arm, String> {
     };
     let arm = Arm { name: name.trim().to_owned(), options: options.trim().to_owned() };
     let sample = "cpu=1,write=1,month=1,read=1";
-    let parsed = arm.options.replace("{prices}", sample).parse::<lithify::CfOptions>();
+    let parsed = settings(&arm.options.replace("{prices}", sample));
     parsed.map(|_| arm).map_err(|error| error.to_string())
 }
 
@@ -91,6 +93,7 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     let build = program.build().map_err(Fault::failure)?;
     let mut arms = Arm::ladders();
     arms.push(Arm::auto());
+    arms.extend(Arm::rules());
     arms.extend(arguments.arms.iter().cloned());
     let matrix = Matrix {
         data: arguments.data.clone(),

@@ -398,6 +398,20 @@ impl ColumnFamily {
         Ok(())
     }
 
+    /// Has the family follow a rule of another engine, until its options are changed or it is opened
+    /// again: for harnesses.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn follow(&self, rule: crate::compaction::Rule) {
+        let block_size_bytes = match self.family.options().block_size_bytes {
+            0 => 16 << 10,
+            size => size,
+        };
+        let formats = crate::compaction::OfOthers::new(rule, block_size_bytes);
+        self.family.set_formats(Arc::new(formats));
+        self.inner.watch_formats();
+    }
+
     /// Supplies dictionaries of which each table uses one or none by chance, however small it is:
     /// for harnesses.
     ///
