@@ -328,6 +328,7 @@ impl<'a> DataBlock<'a> {
     ///
     /// Only the two numbers that lead from key to key are read on the way; sizes of values are
     /// summed up once the entry is found.
+    #[inline]
     pub(super) fn seek<const BUILD: bool>(
         &self,
         key: &[u8],
