@@ -5,7 +5,9 @@
 //! promise of the decoder is broken, which is then a finding.
 
 use crate::base::{Clock, MemoryBudget, TableId};
+use crate::chooser::LevelWatch;
 use crate::codec::{CodecId, Compression, ContextPool, Decompressor};
+use crate::compaction::ReadHeat;
 use crate::db::GroupHead;
 use crate::fs::File;
 use crate::manifest::{CURRENT_SIZE_BYTES, Current, ManifestState, VersionEdit, Witness};
@@ -30,6 +32,7 @@ pub struct Entry {
 pub const ENTRIES: &[Entry] = &[
     Entry { name: "current", run: current },
     Entry { name: "witness", run: witness },
+    Entry { name: "heat", run: heat },
     Entry { name: "group", run: group },
     Entry { name: "edit", run: edit },
     Entry { name: "options", run: options },
@@ -88,6 +91,18 @@ fn current(bytes: &[u8]) -> Result<()> {
 fn witness(bytes: &[u8]) -> Result<()> {
     let (database_id, witness) = Witness::decode(bytes)?;
     assert!(bytes.starts_with(&witness.encode(database_id)));
+    Ok(())
+}
+
+/// The file `HEAT`.
+fn heat(bytes: &[u8]) -> Result<()> {
+    let (database_id, heat) = ReadHeat::decode(bytes)?;
+    let again = heat.encode(database_id);
+    assert_eq!(ReadHeat::decode(&again)?.1.encode(database_id), again);
+    for (level, numbers) in heat.families.values().flat_map(|family| &family.levels) {
+        let known = LevelWatch::from_numbers(*numbers, *level as u64);
+        let _ = known.map(|watch| watch.conditions(730.0));
+    }
     Ok(())
 }
 

@@ -27,7 +27,31 @@ use crate::experiment::DeviceSpeed;
 
 static PROVIDERS: RwLock<Vec<&'static dyn Provider>> = RwLock::new(Vec::new());
 
-const BUILT_IN: [&dyn Provider; 3] = [&Lithify, &Null, &Model];
+const BUILT_IN: [&dyn Provider; 7] = [
+    &Lithify { name: "lithify", about: "the engine of this project", decides: None },
+    &Lithify {
+        name: "lithify-auto",
+        about: "the same; it chooses codecs and block sizes",
+        decides: Some("auto"),
+    },
+    &Lithify {
+        name: "lithify-auto-throughput",
+        about: "the same; CPU is dear",
+        decides: Some("auto:throughput"),
+    },
+    &Lithify {
+        name: "lithify-auto-endurance",
+        about: "the same; writes are dear",
+        decides: Some("auto:endurance"),
+    },
+    &Lithify {
+        name: "lithify-auto-space",
+        about: "the same; space and reads are dear",
+        decides: Some("auto:space"),
+    },
+    &Null,
+    &Model,
+];
 
 /// Adds an engine to those that can be opened by name. A name that is taken already stays with
 /// the one who has it.
@@ -188,15 +212,35 @@ pub fn codec_libraries(
         .collect()
 }
 
-struct Lithify;
+/// The engine, with the codecs and the block size of the settings or with its own decision.
+struct Lithify {
+    name: &'static str,
+    about: &'static str,
+    /// The option `compression` of families that choose for themselves.
+    decides: Option<&'static str>,
+}
+
+impl Lithify {
+    fn options(
+        &self,
+        settings: &EngineSettings,
+    ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
+        let (options, family) = lithify_options(settings)?;
+        let Some(goal) = self.decides else { return Ok((options, family)) };
+        let compression = goal
+            .parse()
+            .map_err(|error| EngineError::fatal(format!("compression {goal}: {error}")))?;
+        Ok((options, lithify::CfOptions { compression, block_size_bytes: 0, ..family }))
+    }
+}
 
 impl Provider for Lithify {
     fn name(&self) -> &'static str {
-        "lithify"
+        self.name
     }
 
     fn about(&self) -> &'static str {
-        "the engine of this project"
+        self.about
     }
 
     fn version(&self) -> String {
@@ -209,7 +253,7 @@ impl Provider for Lithify {
 
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
         settings.expect_options(self.name(), &[SLOW_FILES])?;
-        lithify_options(settings).map(|_| ())
+        self.options(settings).map(|_| ())
     }
 
     fn open(
@@ -219,7 +263,7 @@ impl Provider for Lithify {
         spaces: &[SpaceSpec],
         _transactions: Transactions,
     ) -> EngineResult<Box<dyn Engine>> {
-        let (options, family) = lithify_options(settings)?;
+        let (options, family) = self.options(settings)?;
         let world = lithify_world(settings)?;
         Ok(Box::new(LithifyEngine::open_in(world, directory, spaces, options, family)?))
     }

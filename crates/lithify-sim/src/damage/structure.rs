@@ -39,6 +39,7 @@ macro_rules! kind {
 
 kind!(CURRENT, "CURRENT", "");
 kind!(WITNESS, "WITNESS", "it is a help for finding damage: without it, less is known");
+kind!(HEAT, "HEAT", "it is knowledge of reads: without it, they are not known");
 kind!(LOCK, "LOCK", "its content means nothing");
 kind!(LOG_HEADER, "log, header", "");
 kind!(LOG_RECORD, "log, record", "");
@@ -63,7 +64,7 @@ kind!(TABLE_FOOTER, "table, footer", "");
 kind!(ORPHAN, "file that nothing refers to", "a crash left it, and opening removes it unread");
 
 /// All of them, in the order of the report.
-pub static KINDS: [&Kind; 20] = [
+pub static KINDS: [&Kind; 21] = [
     &CURRENT,
     &MANIFEST_HEADER,
     &MANIFEST_RECORD,
@@ -82,6 +83,7 @@ pub static KINDS: [&Kind; 20] = [
     &TABLE_PROPERTIES,
     &TABLE_FOOTER,
     &WITNESS,
+    &HEAT,
     &LOCK,
     &ORPHAN,
 ];
@@ -121,6 +123,7 @@ impl Anatomy {
             Some(FileName::Wal(_)) => "log",
             Some(FileName::Manifest(_)) => "manifest",
             Some(FileName::Witness) => "WITNESS",
+            Some(FileName::Heat) => "HEAT",
             Some(FileName::Lock) => "LOCK",
             _ => "CURRENT",
         }
@@ -167,6 +170,7 @@ fn anatomy(sample: &Sample, name: String, referred: &[String]) -> Anatomy {
         Some(FileName::Manifest(_)) => manifest(&items(sample, &path), size),
         Some(FileName::Table(_)) => table(&items(sample, &path), size),
         Some(FileName::Witness) => whole(&WITNESS),
+        Some(FileName::Heat) => whole(&HEAT),
         Some(FileName::Lock) => whole(&LOCK),
         _ => whole(&CURRENT),
     };

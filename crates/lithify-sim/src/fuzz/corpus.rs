@@ -59,6 +59,7 @@ impl Corpus {
                         corpus.add("witness", bytes[..56].to_vec());
                         corpus.add("witness", bytes[512..].to_vec());
                     }
+                    Some(FileName::Heat) => corpus.add("heat", bytes.clone()),
                     _ => {}
                 }
                 corpus.add("dump", bytes);

@@ -40,7 +40,8 @@ pub struct LevelWatch {
     /// Raw bytes times hours in which they could be read.
     read_byte_hours: f64,
     consumed_bytes: f64,
-    consumed_us: u64,
+    /// Since something was consumed.
+    quiet_us: u64,
     /// Raw bytes times hours in which they could be consumed.
     life_byte_hours: f64,
 }
@@ -49,7 +50,8 @@ impl LevelWatch {
     /// Takes in what happened until now.
     pub fn observe(&mut self, now_us: u64, observed: &Observed) {
         let before_us = self.observed_us.replace(now_us).unwrap_or(now_us);
-        let seconds = now_us.saturating_sub(before_us) as f64 / 1e6;
+        let passed_us = now_us.saturating_sub(before_us);
+        let seconds = passed_us as f64 / 1e6;
         let (of_reads, of_life) =
             ((-seconds / READ_MEMORY_S).exp(), (-seconds / LIFE_MEMORY_S).exp());
         if observed.tables > 0.0 {
@@ -61,15 +63,60 @@ impl LevelWatch {
         self.read_byte_hours = self.read_byte_hours * of_reads + byte_hours;
         self.consumed_bytes = self.consumed_bytes * of_life + observed.consumed_bytes;
         self.life_byte_hours = self.life_byte_hours * of_life + byte_hours;
-        if observed.consumed_bytes > 0.0 {
-            self.consumed_us = now_us;
+        self.quiet_us = match observed.consumed_bytes > 0.0 {
+            true => 0,
+            false => self.quiet_us.saturating_add(passed_us),
+        };
+    }
+
+    /// So many numbers are all that it knows.
+    pub const NUMBERS: usize = 7;
+
+    /// All that it knows, to be kept; `None` before the first observation.
+    pub fn to_numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
+        self.observed_us?;
+        Some([
+            self.table_raw_bytes,
+            self.point_loads,
+            self.scanned_bytes,
+            self.read_byte_hours,
+            self.consumed_bytes,
+            self.life_byte_hours,
+            self.quiet_h(),
+        ])
+    }
+
+    /// Goes on from what was kept, at `now_us`: the time between counts as none. `None` for numbers that
+    /// cannot be.
+    pub fn from_numbers(numbers: [f64; LevelWatch::NUMBERS], now_us: u64) -> Option<Self> {
+        let can_be = |number: &f64| number.is_finite() && *number >= 0.0;
+        if !numbers.iter().all(can_be) {
+            return None;
         }
+        let [
+            table_raw_bytes,
+            point_loads,
+            scanned_bytes,
+            read_byte_hours,
+            consumed_bytes,
+            life_byte_hours,
+            quiet_h,
+        ] = numbers;
+        Some(LevelWatch {
+            observed_us: Some(now_us),
+            table_raw_bytes,
+            point_loads,
+            scanned_bytes,
+            read_byte_hours,
+            consumed_bytes,
+            quiet_us: (quiet_h * 3.6e9) as u64,
+            life_byte_hours,
+        })
     }
 
     /// Hours since a compaction consumed something.
     fn quiet_h(&self) -> f64 {
-        let now_us = self.observed_us.unwrap_or(0);
-        now_us.saturating_sub(self.consumed_us) as f64 / 3.6e9
+        self.quiet_us as f64 / 3.6e9
     }
 
     /// What to expect. Bytes of which none was consumed yet live until the horizon.
@@ -133,5 +180,11 @@ mod tests {
         assert!(watch.conditions(700.0).points_per_mib_h < 20.0);
         assert!(near(watch.conditions(700.0).lifetime_h, 1_200.0 / 3_600.0));
         assert_eq!(watch.conditions(0.01).lifetime_h, 0.01);
+        // After a restart it goes on where it was.
+        let numbers = watch.to_numbers().unwrap();
+        let again = LevelWatch::from_numbers(numbers, 5).unwrap();
+        assert_eq!(again.conditions(700.0), watch.conditions(700.0));
+        assert_eq!(LevelWatch::from_numbers([f64::NAN; LevelWatch::NUMBERS], 5), None);
+        assert_eq!(LevelWatch::from_numbers([-1.0; LevelWatch::NUMBERS], 5), None);
     }
 }

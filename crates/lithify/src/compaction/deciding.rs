@@ -14,6 +14,7 @@
 
 use super::format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
 use super::policy::CodecPolicy;
+use super::read_heat::FamilyHeat;
 use super::study::SPECIMEN_BYTES;
 use crate::base::{Level, lock};
 use crate::chooser::{
@@ -24,7 +25,7 @@ use crate::codec::{
     BlockFormat, Compression, Dictionary, DictionaryHash, FormatMismatch, StoredFormat,
 };
 use crate::fs::BytesRead;
-use crate::manifest::{FileMetadata, Version};
+use crate::manifest::{FileMetadata, LEVEL_COUNT_MAX, Version};
 use crate::table::Specimen;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -329,6 +330,33 @@ impl Deciding {
             of_level.consumed_bytes = std::mem::take(&mut state.consumed_bytes);
             state.watch.observe(now_us, &of_level);
         }
+    }
+
+    /// What was observed so far, to be kept for the next opening.
+    pub(crate) fn heat(&self) -> FamilyHeat {
+        let state = lock(&self.state);
+        let levels = state.levels.iter().enumerate();
+        let known =
+            levels.filter_map(|(level, of_level)| Some((level, of_level.watch.to_numbers()?)));
+        FamilyHeat { device_share: state.device_share, levels: known.collect() }
+    }
+
+    /// Goes on from what was observed before the database was closed, and decides anew. Numbers that
+    /// cannot be are left out.
+    pub(crate) fn warm(&self, heat: &FamilyHeat, places: &[TablePlace], now_us: u64) {
+        {
+            let mut state = lock(&self.state);
+            if (0.0..=1.0).contains(&heat.device_share) {
+                state.device_share = heat.device_share;
+            }
+            for (level, numbers) in heat.levels.iter().filter(|(level, _)| *level < LEVEL_COUNT_MAX)
+            {
+                if let Some(watch) = LevelWatch::from_numbers(*numbers, now_us) {
+                    state.level(*level).watch = watch;
+                }
+            }
+        }
+        self.review(places);
     }
 
     /// Decides for all levels that were decided for before. Whether anything has changed since this

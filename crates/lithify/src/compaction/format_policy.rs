@@ -26,6 +26,7 @@
 //! every table that would be written otherwise today owes one.
 
 use super::deciding::Deciding;
+use super::read_heat::ReadHeat;
 use crate::base::{ColumnFamilyId, Level};
 use crate::codec::{BlockFormat, Dictionary, DictionaryHash, FormatMismatch, StoredFormat};
 use crate::manifest::{FileMetadata, TableFile, Version};
@@ -135,4 +136,24 @@ pub(crate) fn recall_decisions(
     for (_, level, text, dictionary) in records {
         deciding.recall(&TablePlace { family: None, level, level_count }, &text, dictionary);
     }
+}
+
+/// Tells a policy that decides what was observed of its levels before the database was closed.
+/// Whether anything was.
+pub(crate) fn warm_up(
+    formats: &dyn FormatPolicy,
+    family: ColumnFamilyId,
+    version: &Version,
+    heat: &ReadHeat,
+    now_us: u64,
+) -> bool {
+    let (Some(deciding), Some(heat)) = (formats.deciding(), heat.families.get(&family)) else {
+        return false;
+    };
+    let level_count = version.level_count();
+    let in_use = (0..level_count).filter(|level| !version.level(*level).is_empty());
+    let places: Vec<TablePlace> =
+        in_use.map(|level| TablePlace { family: Some(family), level, level_count }).collect();
+    deciding.warm(heat, &places, now_us);
+    true
 }

@@ -20,6 +20,7 @@ mod output;
 pub mod picker;
 pub mod placement;
 mod policy;
+mod read_heat;
 mod rules;
 pub mod scheduler;
 mod study;
@@ -27,8 +28,8 @@ mod supplied;
 mod survivors;
 
 pub use deciding::{Deciding, Deliberation, Turn};
-pub(crate) use format_policy::recall_decisions;
 pub use format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
+pub(crate) use format_policy::{recall_decisions, warm_up};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };
@@ -39,6 +40,7 @@ pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };
 pub use policy::{CodecPolicy, CompressionPolicy, LevelFormats};
+pub(crate) use read_heat::{MAGIC as HEAT_MAGIC, ReadHeat};
 pub(crate) use supplied::SuppliedDictionaries;
 
 #[cfg(test)]

@@ -155,6 +155,15 @@ impl Explanation {
     }
 }
 
+impl Explanation {
+    /// What was expected of reads was recorded with tables, and what has become of it is not known.
+    pub(crate) fn forget_reads(&mut self) {
+        for expected in self.levels.iter_mut().filter_map(|level| level.expected.as_mut()) {
+            (expected.point_loads_per_mib_h, expected.scans_per_h) = (None, None);
+        }
+    }
+}
+
 impl Deliberation {
     fn of_level(&self, level: Level) -> Option<(&Decision, &[Turn])> {
         let found = self.levels.iter().find(|(at, ..)| *at == level)?;

@@ -2,6 +2,7 @@
 
 use super::item::Item;
 use super::{log, table};
+use crate::compaction::{HEAT_MAGIC, ReadHeat};
 use crate::fs::{File, FileSystem, OpenMode, read_exact_at};
 use crate::manifest::{
     CURRENT_MAGIC, CURRENT_SIZE_BYTES, Current, FileName, WITNESS_MAGIC, Witness,
@@ -15,6 +16,9 @@ use std::sync::Arc;
 
 /// Bytes of a lock file that are looked at.
 const LOCK_SIZE_MAX: u64 = 64;
+
+/// Larger than `HEAT` of thousands of families.
+const HEAT_SIZE_MAX: u64 = 64 << 20;
 
 /// What of a file is handed out. Whatever is left out is read and checked all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +97,7 @@ enum Kind {
     Log(LogKind),
     Current,
     Witness,
+    Heat,
     Lock,
 }
 
@@ -103,6 +108,7 @@ impl Kind {
             Kind::Log(kind) => kind.name(),
             Kind::Current => "CURRENT",
             Kind::Witness => "WITNESS",
+            Kind::Heat => "HEAT",
             Kind::Lock => "LOCK",
         }
     }
@@ -157,6 +163,7 @@ pub fn dump(
         Kind::Log(kind) => log::dump(files, &file, kind, &mut output)?,
         Kind::Current => dump_current(&file, &mut output)?,
         Kind::Witness => dump_witness(&file, &mut output)?,
+        Kind::Heat => dump_heat(&file, size_bytes, &mut output)?,
         Kind::Lock => dump_lock(&file, size_bytes, &mut output)?,
     }
     output.finish()
@@ -181,6 +188,9 @@ fn identify(file: &dyn File, size_bytes: u64) -> Result<Kind> {
     if start == *WITNESS_MAGIC {
         return Ok(Kind::Witness);
     }
+    if start == *HEAT_MAGIC {
+        return Ok(Kind::Heat);
+    }
     if end == *TABLE_MAGIC {
         return Ok(Kind::Table);
     }
@@ -190,6 +200,7 @@ fn identify(file: &dyn File, size_bytes: u64) -> Result<Kind> {
         Some(FileName::Manifest(_)) => Ok(Kind::Log(LogKind::Manifest)),
         Some(FileName::Current | FileName::CurrentTemporary) => Ok(Kind::Current),
         Some(FileName::Witness) => Ok(Kind::Witness),
+        Some(FileName::Heat) => Ok(Kind::Heat),
         Some(FileName::Lock) => Ok(Kind::Lock),
         None => {
             let what = "this is not a file of the engine: neither its magic nor its name is one";
@@ -226,6 +237,28 @@ fn dump_witness(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
             Err(_) => Item::line("witness", 0).at(offset).text("state", "not whole"),
         };
         output.put(item)?;
+    }
+    Ok(())
+}
+
+/// What is known of each level. A file that is not whole is no damage: a crash may have torn it.
+fn dump_heat(file: &Arc<dyn File>, size_bytes: u64, output: &mut Output<'_>) -> Result<()> {
+    let content = read_exact_at(&**file, 0, size_bytes.min(HEAT_SIZE_MAX) as usize)?;
+    let Ok((database_id, heat)) = ReadHeat::decode(&content) else {
+        return output.put(Item::line("heat", 0).at(0).text("state", "not whole"));
+    };
+    let database_id = format_args!("{database_id:032x}");
+    output.put(
+        Item::long("heat").at(0).bytes("magic", HEAT_MAGIC, true).text("database_id", database_id),
+    )?;
+    for (id, family) in &heat.families {
+        for (level, numbers) in &family.levels {
+            let item = Item::line("level", 1).number("family", u64::from(*id));
+            let item =
+                item.number("level", *level as u64).text("device_share", family.device_share);
+            let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+            output.put(item.text("numbers", numbers.join(" ")))?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::levels::{ATTEMPTS, check_directory};
 use super::table::context_pool;
-use crate::compaction::recall_decisions;
+use crate::compaction::{ReadHeat, recall_decisions, warm_up};
 use crate::db::Explanation;
 use crate::fs::{FileSystem, OpenMode};
 use crate::manifest::{FileName, LoadedManifest, TableFile};
@@ -13,9 +13,9 @@ use crate::{ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Explains every column family of a database, which may be open elsewhere. Reads since then are not
-/// known: decisions are as they were made for the newest tables. A table that cannot be read is left
-/// out.
+/// Explains every column family of a database, which may be open elsewhere. Reads are known up to ten
+/// seconds ago; if the file `HEAT` is missing or not whole, decisions are as they were made for the
+/// newest tables. A table that cannot be read is left out.
 ///
 /// # Errors
 /// As [`super::read_levels`].
@@ -42,8 +42,9 @@ fn explain(
     loaded: &LoadedManifest,
 ) -> Result<Vec<Explanation>> {
     let pool = context_pool();
+    let heat = ReadHeat::read(files, directory, loaded.database_id);
     let mut explanations = Vec::new();
-    for state in loaded.state.families.values() {
+    for (id, state) in &loaded.state.families {
         let options = CfOptions::of_family(state)
             .map_err(|error| error.in_file(FileName::Manifest(loaded.number).path(directory)))?;
         let formats = options.formats();
@@ -54,7 +55,12 @@ fn explain(
             Some((table.properties().decision.clone(), table.own_dictionary()))
         };
         recall_decisions(&*formats, &state.version, recorded);
-        explanations.push(Explanation::of(&state.name, &options, &state.version, &*formats, 0));
+        let is_warm = warm_up(&*formats, *id, &state.version, &heat, 0);
+        let mut explanation = Explanation::of(&state.name, &options, &state.version, &*formats, 0);
+        if !is_warm {
+            explanation.forget_reads();
+        }
+        explanations.push(explanation);
     }
     Ok(explanations)
 }

@@ -109,9 +109,11 @@ impl DirectoryListing {
             FileName::Wal(number) => number < oldest_log,
             FileName::Manifest(number) => number != manifest_number,
             // Opening for writing has replaced a temporary file by its own.
-            FileName::Current | FileName::CurrentTemporary | FileName::Witness | FileName::Lock => {
-                false
-            }
+            FileName::Current
+            | FileName::CurrentTemporary
+            | FileName::Witness
+            | FileName::Heat
+            | FileName::Lock => false,
         };
         self.names.iter().filter(is_orphan).copied().collect()
     }

@@ -23,6 +23,8 @@ pub enum FileName {
     CurrentTemporary,
     /// `WITNESS`: how far manifest and log were known to be durable.
     Witness,
+    /// `HEAT`: what policies that decide have observed of their levels.
+    Heat,
     /// `LOCK`: held by the process that has the database open.
     Lock,
 }
@@ -34,6 +36,7 @@ impl FileName {
             "CURRENT" => FileName::Current,
             "CURRENT.tmp" => FileName::CurrentTemporary,
             "WITNESS" => FileName::Witness,
+            "HEAT" => FileName::Heat,
             "LOCK" => FileName::Lock,
             _ => match (name.strip_prefix("MANIFEST-"), name.rsplit_once('.')) {
                 (Some(digits), _) => FileName::Manifest(parse_number(digits)?),
@@ -61,9 +64,11 @@ impl FileName {
             FileName::Table(number) | FileName::Wal(number) | FileName::Manifest(number) => {
                 Some(number)
             }
-            FileName::Current | FileName::CurrentTemporary | FileName::Witness | FileName::Lock => {
-                None
-            }
+            FileName::Current
+            | FileName::CurrentTemporary
+            | FileName::Witness
+            | FileName::Heat
+            | FileName::Lock => None,
         }
     }
 }
@@ -77,6 +82,7 @@ impl fmt::Display for FileName {
             FileName::Current => f.write_str("CURRENT"),
             FileName::CurrentTemporary => f.write_str("CURRENT.tmp"),
             FileName::Witness => f.write_str("WITNESS"),
+            FileName::Heat => f.write_str("HEAT"),
             FileName::Lock => f.write_str("LOCK"),
         }
     }
@@ -101,6 +107,7 @@ mod tests {
             "CURRENT",
             "CURRENT.tmp",
             "WITNESS",
+            "HEAT",
             "LOCK",
         ];
         for name in names {

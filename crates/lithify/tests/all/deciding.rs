@@ -144,3 +144,64 @@ fn a_decision_is_known_again_from_tables() {
     assert_eq!(after.chosen, before.chosen);
     assert!(!after.candidates.is_empty() && explanation.specimens > 0, "{explanation}");
 }
+
+/// What was observed of reads outlives the process, and a reader beside it sees it. Without the file, or
+/// with a damaged one, everything works and reads are unknown.
+#[test]
+fn reads_are_known_again_from_the_file_beside_the_tables() {
+    let parts = Parts::new(16);
+    let own = CfOptions { table_bytes: 1 << 20, ..options("auto") };
+    let loads = |explanation: &Explanation| {
+        bottom(explanation).expected.and_then(|expected| expected.point_loads_per_mib_h)
+    };
+    let explain = || {
+        let files = &*parts.world().files;
+        let path = std::path::Path::new(PATH);
+        lithify::inspect::read_explanations(files, path).unwrap().remove(0)
+    };
+    let before = {
+        let db = open(&parts);
+        let family = db.column_family("rows", own).unwrap();
+        load(&family, 20_000, 7, |random| random.bytes(300));
+        db.wait_for_compaction().unwrap();
+        let mut random = Random(8);
+        for _ in 0..12 {
+            for _ in 0..2_000 {
+                let number = random.next() % 20_000;
+                family.get(format!("key{number:08}").as_bytes()).unwrap();
+            }
+            parts.environment.advance_us(2_000_000);
+            db.wait_for_compaction().unwrap();
+        }
+        let before = family.explain();
+        let seen = loads(&explain()).unwrap();
+        assert!(seen > 0.2 * loads(&before).unwrap(), "{seen}");
+        before
+    };
+    let near = |explanation: &Explanation| {
+        let (now, then) = (loads(explanation).unwrap(), loads(&before).unwrap());
+        assert!((now / then - 1.0).abs() < 0.2 && then > 0.0, "{now} {then}");
+    };
+    near(&explain());
+    {
+        let db = open(&parts);
+        let family = db.existing_column_family("rows").unwrap().unwrap();
+        near(&family.explain());
+        assert_eq!(bottom(&family.explain()).chosen, bottom(&before).chosen);
+    }
+    let path = std::path::Path::new(PATH).join("HEAT");
+    for damage in [&b"LITHEAT"[..], b"LITHEAT\nall of this is damage"] {
+        let file = parts.world().files.open(&path, lithify::fs::OpenMode::ReadWrite).unwrap();
+        file.write_at(&[std::io::IoSlice::new(damage)], 0).unwrap();
+        if damage.len() < 8 {
+            file.truncate(7).unwrap();
+        }
+        assert_eq!(loads(&explain()), None);
+        assert!(explain().to_string().contains("unknown"), "{}", explain());
+        let db = open(&parts);
+        let family = db.existing_column_family("rows").unwrap().unwrap();
+        assert_eq!(family.get(b"key00000000").unwrap(), family.get(b"key00000000").unwrap());
+    }
+    parts.world().files.remove(&path).unwrap();
+    assert_eq!(loads(&explain()), None);
+}

@@ -1,10 +1,14 @@
 //! What policies that decide by measured costs are told, and what follows when they change their mind.
 
-use crate::compaction::TablePlace;
+use crate::base::{ColumnFamilyId, lock};
+use crate::compaction::{ReadHeat, TablePlace};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::manifest::Change;
 use std::sync::Arc;
+
+/// What is known of reads is written so often: an engine that is killed loses as much of it.
+const HEAT_PERIOD_US: u64 = 10_000_000;
 
 impl DbInner {
     /// Tells a family's policy what became of its levels until now. To be called before tables leave
@@ -49,6 +53,26 @@ impl DbInner {
             deciding.review(&places);
             self.record_debts(family);
         }
+        self.keep_read_heat(HEAT_PERIOD_US);
+    }
+
+    /// Writes what was observed of reads beside the tables, if that was so long ago.
+    pub(in crate::db) fn keep_read_heat(&self, period_us: u64) {
+        let now_us = self.world.environment.now_us();
+        let mut kept_us = lock(&self.jobs.heat_kept_us);
+        if now_us < kept_us.saturating_add(period_us) {
+            return;
+        }
+        let of_family = |(id, family): (&ColumnFamilyId, &Arc<Family>)| {
+            let heat = family.formats().deciding()?.heat();
+            (!heat.levels.is_empty()).then_some((*id, heat))
+        };
+        let heat =
+            ReadHeat { families: self.tree.families().iter().filter_map(of_family).collect() };
+        if !heat.families.is_empty() {
+            heat.write(&*self.world.files, &self.path, self.database_id);
+        }
+        *kept_us = now_us;
     }
 
     fn record_debts(self: &Arc<Self>, family: &Arc<Family>) {

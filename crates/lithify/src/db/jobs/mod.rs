@@ -33,6 +33,8 @@ pub(crate) struct Jobs {
     changed: Arc<dyn Event>,
     /// What slowed writers sleep at; notified only by a failure.
     slowed: Arc<dyn Event>,
+    /// When what was observed of reads was written to disk.
+    heat_kept_us: Mutex<u64>,
 }
 
 impl Jobs {
@@ -43,7 +45,8 @@ impl Jobs {
         changed: Arc<dyn Event>,
         slowed: Arc<dyn Event>,
     ) -> Self {
-        Jobs { scheduler, flow, state: Mutex::default(), changed, slowed }
+        let (state, heat_kept_us) = (Mutex::default(), Mutex::default());
+        Jobs { scheduler, flow, state, changed, slowed, heat_kept_us }
     }
 
     /// What is under way, and what was refused.

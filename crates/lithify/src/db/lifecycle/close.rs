@@ -45,6 +45,9 @@ impl DbInner {
             self.jobs.wait(self.lifecycle.left(), None, || self.lifecycle.is_empty());
         }
         self.jobs.shutdown();
+        if self.lifecycle.check_works().is_ok() && !self.lifecycle.is_read_only() {
+            self.keep_read_heat(0);
+        }
         let ended = self.end_log();
         self.lifecycle.end_close();
         if ended.is_ok() {

@@ -11,8 +11,8 @@ use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
-use crate::compaction::recall_decisions;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
+use crate::compaction::{ReadHeat, recall_decisions, warm_up};
 use crate::db::committing::Commits;
 use crate::db::committing::batch::{Entries, GroupHead};
 use crate::db::committing::wal_set::WalSet;
@@ -289,6 +289,8 @@ pub(crate) fn open_families(
             open.insert(table.metadata.number, Arc::clone(table.reader()?));
         }
     }
+    let heat = ReadHeat::read(&*inner.world.files, &inner.path, inner.database_id);
+    let now_us = inner.world.environment.now_us();
     let mut families = Families::new();
     let mut meter = WorkMeter::default();
     for (id, stored) in &state.families {
@@ -319,6 +321,7 @@ pub(crate) fn open_families(
             let reader = table.reader().ok()?;
             Some((reader.properties().decision.clone(), reader.own_dictionary()))
         });
+        warm_up(&*family.formats(), *id, &stored.version, &heat, now_us);
         families.insert(*id, family);
     }
     inner.tree.set_families(families);
