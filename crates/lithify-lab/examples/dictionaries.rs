@@ -1,13 +1,15 @@
 //! What a dictionary gains and takes: real rows in blocks of 2, 4 and 16 KiB, with and without.
 //!
 //! `cargo run --release -p lithify-lab --example dictionaries -- DATA ...`: names of data sets
-//! (`lithify bench data`) or files of lines.
+//! (`lithify bench data`), files of lines, or a table of LinkBench: `linkbench-node`, `linkbench-link`,
+//! `linkbench-link_secondary`, `linkbench-count`.
 //!
 //! Every fourth block is a sample if there is room for it among 256 KiB spread over all; the other
 //! blocks are measured, so nothing is compressed that was trained on. Times are of thread CPU, the
 //! best of three passes over the same blocks.
 
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +17,12 @@ use lithify::base::{MemoryBudget, MemoryUse};
 use lithify::codec::{Compressor, ContextPool, Decompressor, Dictionary, train};
 use lithify::fs::{FileSystem, MemoryEnvironment, MemoryFileSystem, OpenMode, World};
 use lithify::{CfOptions, Compression, TableWriter};
+use lithify_lab::adapter::graph::schema;
+use lithify_lab::adapter::{Engine, ScanRange, SpaceId};
 use lithify_lab::datasets::{TableData, TextData};
+use lithify_lab::engines::model::ModelEngine;
+use lithify_lab::linkbench::load::{self, LoadConfig};
+use lithify_lab::linkbench::{Control, Graph, GraphConfig, Profile};
 
 /// Bytes of rows that are read of a data set.
 const BYTES: usize = 24 << 20;
@@ -24,9 +31,33 @@ const SAMPLE_BYTES: usize = 256 << 10;
 /// Sizes of dictionaries.
 const SIZES: [usize; 3] = [8 << 10, 32 << 10, 96 << 10];
 
+/// Nodes of the graph: its tables have 10 to 24 MB.
+const GRAPH_NODES: u64 = 100_000;
+
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A table of a graph after its load, as the key-value adapters store it.
+fn rows_of_graph(table: &str) -> Result<Rows, Box<dyn Error>> {
+    let space = schema::SPACES.iter().position(|space| space.name == table);
+    let space = SpaceId(space.ok_or_else(|| format!("LinkBench has no table {table}"))? as u8);
+    let graph = Graph::new(Profile::lb2013(), GraphConfig::with_nodes(GRAPH_NODES))?;
+    let model = ModelEngine::new(&schema::SPACES);
+    let engine: &dyn Engine = &model;
+    let config = LoadConfig { loaders: 1, ..LoadConfig::default() };
+    load::run(&graph, &engine, &config, &Control::silent())?;
+    let (mut rows, mut bytes) = (Rows::new(), 0);
+    engine.session()?.scan(space, &ScanRange::prefix(b""), &mut |key, value| {
+        bytes += key.len() + value.len();
+        rows.push((key.to_vec(), value.to_vec()));
+        if bytes > BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(rows)
+}
+
 fn rows_of(name: &str) -> Result<Rows, Box<dyn Error>> {
+    if let Some(table) = name.strip_prefix("linkbench-") {
+        return rows_of_graph(table);
+    }
     let mut rows = Rows::new();
     if let Ok(data) = name.parse::<TableData>() {
         let table = data.open(200_000, 1).map_err(|error| error.to_string())?;

@@ -73,7 +73,7 @@ impl LevelWatch {
     pub const NUMBERS: usize = 7;
 
     /// All that it knows, to be kept; `None` before the first observation.
-    pub fn to_numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
+    pub fn numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
         self.observed_us?;
         Some([
             self.table_raw_bytes,
@@ -181,7 +181,7 @@ mod tests {
         assert!(near(watch.conditions(700.0).lifetime_h, 1_200.0 / 3_600.0));
         assert_eq!(watch.conditions(0.01).lifetime_h, 0.01);
         // After a restart it goes on where it was.
-        let numbers = watch.to_numbers().unwrap();
+        let numbers = watch.numbers().unwrap();
         let again = LevelWatch::from_numbers(numbers, 5).unwrap();
         assert_eq!(again.conditions(700.0), watch.conditions(700.0));
         assert_eq!(LevelWatch::from_numbers([f64::NAN; LevelWatch::NUMBERS], 5), None);

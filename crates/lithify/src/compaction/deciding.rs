@@ -336,8 +336,7 @@ impl Deciding {
     pub(crate) fn heat(&self) -> FamilyHeat {
         let state = lock(&self.state);
         let levels = state.levels.iter().enumerate();
-        let known =
-            levels.filter_map(|(level, of_level)| Some((level, of_level.watch.to_numbers()?)));
+        let known = levels.filter_map(|(level, of_level)| Some((level, of_level.watch.numbers()?)));
         FamilyHeat { device_share: state.device_share, levels: known.collect() }
     }
 
