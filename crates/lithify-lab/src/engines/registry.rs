@@ -491,7 +491,8 @@ mod tests {
         register(&Absent);
         register(&Absent);
         let names: Vec<&str> = providers().iter().map(|provider| provider.name()).collect();
-        assert_eq!(names[..3], ["lithify", "null", "model"]);
+        assert_eq!(names[..2], ["lithify", "lithify-auto"]);
+        assert_eq!(names[5..7], ["null", "model"]);
         assert_eq!(names.iter().filter(|name| **name == "absent").count(), 1);
         let error = find(&EngineName::new("other")).map(Provider::name).expect_err("is unknown");
         let known = names.join(", ");
