@@ -241,6 +241,9 @@ impl Maker {
         }
         db.close()?;
         let (history, unconfirmed) = self.last_session(end)?;
+        let heat = Path::new(PATH).join("HEAT");
+        let file = self.files.open(&heat, OpenMode::CreateNew)?;
+        file.write_at(&[IoSlice::new(&lithify::fuzzing::heat_file(0))], 0)?;
         self.leave_orphans(old_manifest)?;
         Ok(Sample { end, files: self.files, history, unconfirmed })
     }
