@@ -179,7 +179,9 @@ impl Task {
             |other: &String| subject.sample.content(other) == subject.sample.content(&anatomy.name);
         match change {
             _ if anatomy.is_orphan() => Some(MayLose::Nothing),
-            _ if matches!(anatomy.file_kind(), "LOCK" | "WITNESS") => Some(MayLose::Nothing),
+            _ if matches!(anatomy.file_kind(), "LOCK" | "WITNESS" | "HEAT") => {
+                Some(MayLose::Nothing)
+            }
             Change::Exchanged(other) | Change::CopyOf(other) if is_same(other) => {
                 Some(MayLose::Nothing)
             }

@@ -89,9 +89,10 @@ macro_rules! whole {
 }
 
 /// All targets.
-pub static TARGETS: [Target; 19] = [
+pub static TARGETS: [Target; 20] = [
     entry!("current", seal::current, false),
     entry!("witness", seal::witness, false),
+    entry!("heat", seal::heat, false),
     entry!("group", unsealed, false),
     entry!("edit", unsealed, false),
     entry!("options", unsealed, false),
@@ -226,6 +227,7 @@ fn seal_by_magic(bytes: &mut [u8]) {
         Some(b"LITHMAN\n") => seal::manifest(bytes),
         Some(b"LITHCUR\n") => seal::current(bytes),
         Some(b"LITHWIT\n") => seal::witness_file(bytes),
+        Some(b"LITHEAT\n") => seal::heat(bytes),
         _ if bytes.ends_with(b"lithtabl") => seal::table(bytes),
         _ => {}
     }
