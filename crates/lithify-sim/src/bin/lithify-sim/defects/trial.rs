@@ -16,7 +16,7 @@ const CASES_PER_ROUND: &[(&str, u64)] = &[
     ("crashes", 4),
     ("faults", 20),
     ("flips", 100),
-    ("files", 60),
+    ("files", 200),
     ("fuzz", 20),
     ("threads", 4),
     ("closes", 2),
