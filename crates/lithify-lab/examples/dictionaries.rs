@@ -31,7 +31,7 @@ const SAMPLE_BYTES: usize = 256 << 10;
 /// Sizes of dictionaries.
 const SIZES: [usize; 3] = [8 << 10, 32 << 10, 96 << 10];
 
-/// Nodes of the graph: its tables have 10 to 24 MB.
+/// Nodes of the graph: its smallest table, of counts, has 2 MB.
 const GRAPH_NODES: u64 = 100_000;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;

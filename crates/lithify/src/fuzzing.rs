@@ -94,13 +94,6 @@ fn witness(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A file `HEAT` of a database, with a level of a family.
-pub fn heat_file(database_id: u128) -> Vec<u8> {
-    let levels = vec![(6, [0.5; LevelWatch::NUMBERS])];
-    let family = crate::compaction::FamilyHeat { device_share: 0.0, levels };
-    ReadHeat { families: [(1, family)].into() }.encode(database_id)
-}
-
 /// The file `HEAT`.
 fn heat(bytes: &[u8]) -> Result<()> {
     let (database_id, heat) = ReadHeat::decode(bytes)?;

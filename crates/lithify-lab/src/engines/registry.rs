@@ -491,8 +491,16 @@ mod tests {
         register(&Absent);
         register(&Absent);
         let names: Vec<&str> = providers().iter().map(|provider| provider.name()).collect();
-        assert_eq!(names[..2], ["lithify", "lithify-auto"]);
-        assert_eq!(names[5..7], ["null", "model"]);
+        let built_in = [
+            "lithify",
+            "lithify-auto",
+            "lithify-auto-throughput",
+            "lithify-auto-endurance",
+            "lithify-auto-space",
+            "null",
+            "model",
+        ];
+        assert_eq!(names[..7], built_in);
         assert_eq!(names.iter().filter(|name| **name == "absent").count(), 1);
         let error = find(&EngineName::new("other")).map(Provider::name).expect_err("is unknown");
         let known = names.join(", ");

@@ -9,7 +9,7 @@
 //! own.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lithify::compaction::Rule;
 use lithify::stats::{JobFigure, LEVEL_SLOTS};
@@ -91,10 +91,10 @@ pub fn measure(
         family.follow(rule);
     }
     let run = Run { cell, rows: &rows, meter: Meter::new(directory), listener };
-    let load = run.phase("load", &db, &mut |point| run.load(&family, point))?;
+    let load = run.phase(("load", cell.hours[0]), &db, &mut |point| run.load(&family, point))?;
     let mut digest = Digest::default();
     let driver_us = run.driver_us();
-    let mut second = run.phase(cell.mix.name(), &db, &mut |point| match cell.mix {
+    let mut second = run.phase((cell.mix.name(), cell.hours[1]), &db, &mut |point| match cell.mix {
         Mix::Load => run.overwrite(&family, point),
         Mix::Cached | Mix::Device => run.read(&family, point, &mut digest),
     })?;
@@ -184,7 +184,7 @@ impl Run<'_> {
     /// Does all points of a phase, and waits for what the engine owes.
     fn phase(
         &self,
-        name: &str,
+        (name, hours): (&str, f64),
         db: &Db,
         point: &mut dyn FnMut(u64) -> Result<(), RunError>,
     ) -> Result<PhaseCost, RunError> {
@@ -195,6 +195,7 @@ impl Run<'_> {
         let start = Instant::now();
         for number in 0..POINTS {
             point(number)?;
+            self.keep_pace(hours, number + 1, start);
             let measuring = self.meter.read();
             stored_bytes.push(self.stored_bytes());
             own_us += cpu_us(&self.meter.usage(&measuring, &self.meter.read()));
@@ -223,6 +224,17 @@ impl Run<'_> {
             device_reads,
             stored_bytes: stored_bytes.iter().sum::<f64>() / stored_bytes.len() as f64,
         })
+    }
+
+    /// Waits until so many points of a phase are due, where a policy decides by the clock: what it expects
+    /// of a month it has seen in a part of it.
+    fn keep_pace(&self, hours: f64, points: u64, start: Instant) {
+        if self.cell.preset.is_none() {
+            return;
+        }
+        let share = hours / self.cell.hours.iter().sum::<f64>() * points as f64 / POINTS as f64;
+        let due = Duration::from_secs_f64(self.cell.expected_seconds * share);
+        std::thread::sleep(due.saturating_sub(start.elapsed()));
     }
 
     /// CPU of what the driver does itself for the lookups and scans: keys, and the digest of values.

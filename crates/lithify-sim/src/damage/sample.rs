@@ -58,13 +58,15 @@ pub struct Sample {
 pub const MIXED: &str = "mixed";
 
 /// Families with a table of one codec each.
-const CODECS: [(&str, &str); 6] = [
+const CODECS: [(&str, &str); 7] = [
     ("none", "none"),
     ("snappy", "snappy"),
     ("lz4", "lz4"),
     ("zlib", "zlib-6"),
     ("libdeflate", "libdeflate-6"),
     ("zstd", "zstd-1"),
+    // Its reads and lifetimes are kept in `HEAT`.
+    ("decided", "auto"),
 ];
 
 /// The options that a sample is written and opened with.
@@ -241,9 +243,6 @@ impl Maker {
         }
         db.close()?;
         let (history, unconfirmed) = self.last_session(end)?;
-        let heat = Path::new(PATH).join("HEAT");
-        let file = self.files.open(&heat, OpenMode::CreateNew)?;
-        file.write_at(&[IoSlice::new(&lithify::fuzzing::heat_file(0))], 0)?;
         self.leave_orphans(old_manifest)?;
         Ok(Sample { end, files: self.files, history, unconfirmed })
     }

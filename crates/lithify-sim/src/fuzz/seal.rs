@@ -63,11 +63,8 @@ pub fn witness_file(bytes: &mut [u8]) {
 /// The file `HEAT`, as far as its own count of records says.
 pub fn heat(bytes: &mut [u8]) {
     put(bytes, 0, b"LITHEAT\n");
-    let count =
-        bytes.get(24..28).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_le_bytes(*b));
-    let covered = 32_u64 + 72 * u64::from(count);
-    if covered + 4 <= bytes.len() as u64 {
-        seal_range(bytes, 0..covered as usize);
+    if let Some(count) = u32_at(bytes, 24) {
+        seal_range(bytes, 0..32 + 80 * count as usize);
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Conditions {
     pub index_entry_bytes: f64,
     /// Raw bytes of a table: each has a copy of its dictionary.
     pub table_raw_bytes: f64,
+    /// With smaller blocks, indexes would leave memory.
+    pub block_bytes_min: f64,
 }
 
 impl Default for Conditions {
@@ -73,6 +75,7 @@ impl Default for Conditions {
             cpu_factor: 1.0,
             index_entry_bytes: 40.0,
             table_raw_bytes: 16_777_216.0,
+            block_bytes_min: 0.0,
         }
     }
 }

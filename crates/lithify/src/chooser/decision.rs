@@ -361,12 +361,15 @@ impl Chooser {
         of_sizes.min_by(|a, b| a.terms.total().total_cmp(&b.terms.total()))
     }
 
-    /// Sizes are chosen by reads; without knowledge of them the first one stays.
+    /// Sizes are chosen by reads; without knowledge of them the first one stays. None is so small that
+    /// indexes would leave memory, unless the first one is.
     fn sizes_under(&self, conditions: &Conditions) -> Vec<usize> {
-        match conditions.reads_known {
-            true => self.sizes.all().to_vec(),
-            false => vec![self.sizes.start_bytes()],
+        let start_bytes = self.sizes.start_bytes();
+        if !conditions.reads_known {
+            return vec![start_bytes];
         }
+        let fits = |size: &usize| *size >= start_bytes || *size as f64 >= conditions.block_bytes_min;
+        self.sizes.all().iter().copied().filter(fits).collect()
     }
 
     fn candidate(
@@ -477,16 +480,18 @@ impl Chooser {
         let wanted =
             self.candidate(level, index_of(choice.method)?, choice.block_size_bytes, conditions)?;
         let size = had.block_size_bytes;
-        let known = match index_of(had.method) {
+        // What is known of the level compares what it has with what it wants. The table's own ratio has
+        // its index and filter, which would have to be made anew.
+        let known = |method| self.knowledge.known(level, method, size, &self.sizes);
+        let behaviour = match index_of(had.method) {
             Some(RAW) => Behaviour::RAW,
+            Some(method) => known(method).or_else(|| known(REFERENCE))?.behaviour,
             // An effort that is not among the methods decodes about as fast as the reference.
-            known => {
-                self.knowledge
-                    .known(level, known.unwrap_or(REFERENCE), size, &self.sizes)?
-                    .behaviour
+            None => {
+                let ratio = stored_ratio.clamp(0.0, 1.0);
+                Behaviour { ratio, ..known(REFERENCE)?.behaviour }
             }
         };
-        let behaviour = Behaviour { ratio: stored_ratio.clamp(0.0, 1.0), ..known };
         let now = price(&behaviour, size, conditions, &self.prices);
         let cpu = self.prices.cpu_second.value() * conditions.cpu_factor;
         let rewriting = wanted.terms.making() + now.merge + cpu * MERGE_NS;

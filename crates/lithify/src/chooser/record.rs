@@ -58,6 +58,7 @@ impl Record {
                     cpu_factor: fields.number_or("cpu_factor", usual.cpu_factor)?,
                     index_entry_bytes: fields.number_or("index", usual.index_entry_bytes)?,
                     table_raw_bytes: fields.number_or("table", usual.table_raw_bytes)?.max(1.0),
+                    block_bytes_min: fields.number_or("block_min", usual.block_bytes_min)?,
                 };
                 self.asked.push((fields.number("level")? as Level, conditions));
                 Ok(())
@@ -214,7 +215,8 @@ impl fmt::Display for Record {
                 )?;
             }
             write!(f, " cpu_factor={}", short(c.cpu_factor))?;
-            writeln!(f, " index={} table={}", short(c.index_entry_bytes), c.table_raw_bytes)?;
+            write!(f, " index={} table={}", short(c.index_entry_bytes), c.table_raw_bytes)?;
+            writeln!(f, " block_min={}", short(c.block_bytes_min))?;
         }
         Ok(())
     }

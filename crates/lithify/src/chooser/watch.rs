@@ -15,6 +15,14 @@ const LIFE_MEMORY_S: f64 = 3_600.0;
 /// that has ended says nothing of what comes.
 const QUIET_FACTOR: f64 = 2.0;
 
+/// Loads that are expected of a raw MiB until the horizon, a month, before anything was observed: half
+/// of what rented disks are sold with, three reads a second and GB. A level that nobody has read yet is
+/// hardly one that nobody will read.
+const PRIOR_POINTS_PER_MIB: f64 = 4_000.0;
+
+/// The part of the horizon after which half of that expectation is left.
+const PRIOR_PART: f64 = 0.1;
+
 /// What happened to a level since the last observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observed {
@@ -44,6 +52,8 @@ pub struct LevelWatch {
     quiet_us: u64,
     /// Raw bytes times hours in which they could be consumed.
     life_byte_hours: f64,
+    /// Hours in which it had bytes and was observed: they are not forgotten.
+    watched_h: f64,
 }
 
 impl LevelWatch {
@@ -63,6 +73,9 @@ impl LevelWatch {
         self.read_byte_hours = self.read_byte_hours * of_reads + byte_hours;
         self.consumed_bytes = self.consumed_bytes * of_life + observed.consumed_bytes;
         self.life_byte_hours = self.life_byte_hours * of_life + byte_hours;
+        if observed.raw_bytes > 0.0 {
+            self.watched_h += seconds / 3_600.0;
+        }
         self.quiet_us = match observed.consumed_bytes > 0.0 {
             true => 0,
             false => self.quiet_us.saturating_add(passed_us),
@@ -70,7 +83,7 @@ impl LevelWatch {
     }
 
     /// So many numbers are all that it knows.
-    pub const NUMBERS: usize = 7;
+    pub const NUMBERS: usize = 8;
 
     /// All that it knows, to be kept; `None` before the first observation.
     pub fn numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
@@ -83,6 +96,7 @@ impl LevelWatch {
             self.consumed_bytes,
             self.life_byte_hours,
             self.quiet_h(),
+            self.watched_h,
         ])
     }
 
@@ -101,6 +115,7 @@ impl LevelWatch {
             consumed_bytes,
             life_byte_hours,
             quiet_h,
+            watched_h,
         ] = numbers;
         Some(LevelWatch {
             observed_us: Some(now_us),
@@ -111,6 +126,7 @@ impl LevelWatch {
             consumed_bytes,
             quiet_us: (quiet_h * 3.6e9) as u64,
             life_byte_hours,
+            watched_h,
         })
     }
 
@@ -125,24 +141,37 @@ impl LevelWatch {
         if self.table_raw_bytes > 0.0 {
             usual.table_raw_bytes = self.table_raw_bytes;
         }
-        let lifetime_h = match self.consumed_bytes > 0.0 && self.life_byte_hours > 0.0 {
-            true => {
-                let so_far_h = self.life_byte_hours / self.consumed_bytes;
-                so_far_h.max(QUIET_FACTOR * self.quiet_h()).min(horizon_h)
-            }
-            false => horizon_h,
-        };
+        let lifetime_h = self.lifetime_h(horizon_h);
         if self.read_byte_hours <= 0.0 {
             return Conditions { lifetime_h, ..usual };
         }
         let mib = f64::from(1 << 20);
+        let seen_per_mib_h = self.point_loads / (self.read_byte_hours / mib);
         Conditions {
             lifetime_h,
-            points_per_mib_h: self.point_loads / (self.read_byte_hours / mib),
+            points_per_mib_h: seen_per_mib_h + self.unseen_per_mib_h(horizon_h),
             scans_per_h: self.scanned_bytes / self.read_byte_hours,
             reads_known: true,
             ..usual
         }
+    }
+
+    /// How long a byte is expected to live. Compactions consume it as they did so far, unless the load
+    /// ends before: then it stays. A load is taken to last as long again as it has lasted.
+    fn lifetime_h(&self, horizon_h: f64) -> f64 {
+        if self.consumed_bytes <= 0.0 || self.life_byte_hours <= 0.0 {
+            return horizon_h;
+        }
+        let so_far_h = self.life_byte_hours / self.consumed_bytes;
+        let load_ends = so_far_h / (so_far_h + self.watched_h);
+        let expected_h = so_far_h + load_ends * horizon_h;
+        expected_h.max(QUIET_FACTOR * self.quiet_h()).min(horizon_h)
+    }
+
+    /// Loads that are expected beside those that were seen, per hour and MiB.
+    fn unseen_per_mib_h(&self, horizon_h: f64) -> f64 {
+        let trusted_h = PRIOR_PART * horizon_h;
+        PRIOR_POINTS_PER_MIB / horizon_h * trusted_h / (trusted_h + self.watched_h)
     }
 }
 
@@ -169,16 +198,19 @@ mod tests {
         }
         let found = watch.conditions(700.0);
         let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.02;
-        // A hundredth of the level is consumed in a second.
-        assert!(near(found.lifetime_h, 100.0 / 3_600.0), "{found:?}");
+        // A hundredth of the level is consumed in a second: a byte lives 100 s, or stays if the load ends
+        // before. It has lasted 1,000 s.
+        assert!(near(found.lifetime_h, 100.0 / 3_600.0 + 700.0 / 11.0), "{found:?}");
         assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
         assert!(near(found.scans_per_h, 360.0), "{found:?}");
         assert_eq!(found.table_raw_bytes, 10.0 * MIB);
-        // The load ends: after ten minutes hardly a trace of reads is left.
+        // Reads end: after ten minutes hardly a trace of reads is left.
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
         watch.observe(1_600_000_000, &quiet);
         assert!(watch.conditions(700.0).points_per_mib_h < 20.0);
-        assert!(near(watch.conditions(700.0).lifetime_h, 1_200.0 / 3_600.0));
+        // A level that has been quiet for long is taken to stay so.
+        watch.observe(1_000_000_000 + 40 * 3_600_000_000, &quiet);
+        assert_eq!(watch.conditions(700.0).lifetime_h, 700.0);
         assert_eq!(watch.conditions(0.01).lifetime_h, 0.01);
         // After a restart it goes on where it was.
         let numbers = watch.numbers().unwrap();

@@ -99,6 +99,7 @@ struct State {
     observed_us: Option<u64>,
     bytes_read: Option<BytesRead>,
     device_share: f64,
+    block_bytes_min: f64,
     credit_ns: f64,
     sampled_ns: u64,
     written_bytes: u64,
@@ -180,6 +181,7 @@ impl Deciding {
                 observed_us: None,
                 bytes_read: None,
                 device_share: 0.0,
+                block_bytes_min: 0.0,
                 credit_ns: LOAN_NS,
                 sampled_ns: 0,
                 written_bytes: 0,
@@ -302,6 +304,12 @@ impl Deciding {
     /// Whether [`Deciding::observe`] is due.
     pub(crate) fn is_due(&self, now_us: u64) -> bool {
         lock(&self.state).observed_us.is_none_or(|at_us| now_us >= at_us + OBSERVATION_US)
+    }
+
+    /// All indexes are to fit into so many bytes, beside which a database has so many raw bytes.
+    pub(crate) fn note_memory(&self, index_bytes_max: f64, raw_bytes: f64) {
+        let mut state = lock(&self.state);
+        state.block_bytes_min = raw_bytes * Conditions::default().index_entry_bytes / index_bytes_max;
     }
 
     /// The database reads past the page cache: every load reaches the device.
@@ -460,7 +468,7 @@ impl State {
         let horizon_h = f64::from(self.chooser.prices().horizon_s) / 3_600.0;
         let device_share = self.device_share;
         let observed = self.level(level).watch.conditions(horizon_h);
-        Conditions { device_share, cpu_factor, ..observed }
+        Conditions { device_share, cpu_factor, block_bytes_min: self.block_bytes_min, ..observed }
     }
 
     fn choose(&mut self, level: Level, start: Compression, cpu_factor: f64) -> Choice {

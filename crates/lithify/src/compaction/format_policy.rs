@@ -54,6 +54,13 @@ impl TablePlace {
     pub fn distance_from_bottom(&self) -> usize {
         self.level_count.saturating_sub(1).saturating_sub(self.level)
     }
+
+    /// The levels of a family that have tables.
+    pub(crate) fn in_use(family: ColumnFamilyId, version: &Version) -> Vec<TablePlace> {
+        let level_count = version.level_count();
+        let levels = (0..level_count).filter(|level| !version.level(*level).is_empty());
+        levels.map(|level| TablePlace { family: Some(family), level, level_count }).collect()
+    }
 }
 
 /// What is known of the rows of a table: of the table itself if it exists, of all inputs of the job
@@ -150,10 +157,6 @@ pub(crate) fn warm_up(
     let (Some(deciding), Some(heat)) = (formats.deciding(), heat.families.get(&family)) else {
         return false;
     };
-    let level_count = version.level_count();
-    let in_use = (0..level_count).filter(|level| !version.level(*level).is_empty());
-    let places: Vec<TablePlace> =
-        in_use.map(|level| TablePlace { family: Some(family), level, level_count }).collect();
-    deciding.warm(heat, &places, now_us);
+    deciding.warm(heat, &TablePlace::in_use(family, version), now_us);
     true
 }

@@ -40,8 +40,6 @@ pub(crate) use output::{
     CloseProgress, NewTable, OutputPlan, TableSink, Workshop, metadata_of, remove_tables,
 };
 pub use policy::{CodecPolicy, CompressionPolicy, LevelFormats};
-#[cfg(any(test, feature = "internals"))]
-pub(crate) use read_heat::FamilyHeat;
 pub(crate) use read_heat::{MAGIC as HEAT_MAGIC, ReadHeat};
 pub(crate) use supplied::SuppliedDictionaries;
 

@@ -18,7 +18,7 @@ pub(crate) const MAGIC: &[u8; 8] = b"LITHEAT\n";
 
 /// The bytes of the file beside its records.
 const FRAME_BYTES: usize = 36;
-const RECORD_BYTES: usize = 72;
+const RECORD_BYTES: usize = 80;
 
 /// More records than a database of any use has: what says otherwise is damaged.
 const RECORDS_MAX: u32 = 1 << 20;
@@ -40,6 +40,9 @@ pub struct ReadHeat {
 }
 
 impl ReadHeat {
+    /// No more of a file is read.
+    pub const SIZE_BYTES_MAX: usize = FRAME_BYTES + RECORD_BYTES * RECORDS_MAX as usize;
+
     /// The bytes of the file.
     pub fn encode(&self, database_id: u128) -> Vec<u8> {
         let count: usize = self.families.values().map(|family| family.levels.len()).sum();
@@ -98,8 +101,7 @@ impl ReadHeat {
     pub fn read(files: &dyn FileSystem, directory: &Path, database_id: u128) -> ReadHeat {
         let read = || {
             let file = files.open(&FileName::Heat.path(directory), OpenMode::Read)?;
-            let size_max = FRAME_BYTES + RECORD_BYTES * RECORDS_MAX as usize;
-            let size = (file.length()? as usize).min(size_max);
+            let size = (file.length()? as usize).min(ReadHeat::SIZE_BYTES_MAX);
             ReadHeat::decode(&read_exact_at(&*file, 0, size)?)
         };
         match read() {

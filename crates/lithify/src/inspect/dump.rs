@@ -17,9 +17,6 @@ use std::sync::Arc;
 /// Bytes of a lock file that are looked at.
 const LOCK_SIZE_MAX: u64 = 64;
 
-/// Larger than `HEAT` of thousands of families.
-const HEAT_SIZE_MAX: u64 = 64 << 20;
-
 /// What of a file is handed out. Whatever is left out is read and checked all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
@@ -243,7 +240,7 @@ fn dump_witness(file: &Arc<dyn File>, output: &mut Output<'_>) -> Result<()> {
 
 /// What is known of each level. A file that is not whole is no damage: a crash may have torn it.
 fn dump_heat(file: &Arc<dyn File>, size_bytes: u64, output: &mut Output<'_>) -> Result<()> {
-    let content = read_exact_at(&**file, 0, size_bytes.min(HEAT_SIZE_MAX) as usize)?;
+    let content = read_exact_at(&**file, 0, (size_bytes as usize).min(ReadHeat::SIZE_BYTES_MAX))?;
     let Ok((database_id, heat)) = ReadHeat::decode(&content) else {
         return output.put(Item::line("heat", 0).at(0).text("state", "not whole"));
     };

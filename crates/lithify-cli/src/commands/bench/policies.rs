@@ -78,8 +78,9 @@ fn arm(text: &str) -> Result<Arm, String> {
 /// Hours that the load stands for, and what follows it: a month together.
 const HOURS: [f64; 2] = [24.0, 706.0];
 
-/// What a megabyte of rows takes, seconds: the price of a month is scaled by it.
-const SECONDS_PER_MB: f64 = 0.25;
+/// The month in seconds, for each megabyte of rows: the price of a month is scaled by it, and reads are
+/// spread over it.
+const SECONDS_PER_MB: f64 = 1.25;
 
 /// Runs it.
 pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {

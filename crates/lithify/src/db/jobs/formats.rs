@@ -10,6 +10,11 @@ use std::sync::Arc;
 /// What is known of reads is written so often: an engine that is killed loses as much of it.
 const HEAT_PERIOD_US: u64 = 10_000_000;
 
+/// Indexes are to take no more than this part of the memory budget: it is what tables keep of them and
+/// of filters. On 32 MB of rows with a budget of 4 MB, blocks of 2 KiB halve a lookup's CPU against
+/// 16 KiB, and blocks of 1 KiB, whose index takes a third of the budget, double it.
+const INDEX_PART: f64 = 0.25;
+
 impl DbInner {
     /// Tells a family's policy what became of its levels until now. To be called before tables leave
     /// the version: what was read of them counts.
@@ -38,19 +43,20 @@ impl DbInner {
             return;
         }
         let now_us = self.world.environment.now_us();
-        for family in self.tree.families().values() {
+        let families = self.tree.families();
+        let mut memory = None;
+        for family in families.values() {
             let formats = family.formats();
             let Some(deciding) = formats.deciding().filter(|deciding| deciding.is_due(now_us))
             else {
                 continue;
             };
             self.observe_levels(family);
+            let raw_bytes = *memory.get_or_insert_with(|| raw_bytes(families.values()));
+            deciding.note_memory(self.options.memory_budget_bytes as f64 * INDEX_PART, raw_bytes);
             deciding.note_pressure(self.jobs.flow.pressure());
             let version = Arc::clone(&family.view().version);
-            let in_use =
-                (0..version.level_count()).filter(|level| !version.level(*level).is_empty());
-            let places: Vec<TablePlace> = in_use.map(|level| family.place(level)).collect();
-            deciding.review(&places);
+            deciding.review(&TablePlace::in_use(family.id, &version));
             self.record_debts(family);
         }
         self.keep_read_heat(HEAT_PERIOD_US);
@@ -95,4 +101,13 @@ impl DbInner {
         let decides = |family: &Arc<Family>| family.formats().deciding().is_some();
         self.jobs.scheduler.set_ticking(self.tree.families().values().any(decides));
     }
+}
+
+/// Of all tables.
+fn raw_bytes<'a>(families: impl Iterator<Item = &'a Arc<Family>>) -> f64 {
+    let of_family = |family: &Arc<Family>| -> u64 {
+        let version = Arc::clone(&family.view().version);
+        version.tables().map(|(_, table)| table.metadata.raw_bytes).sum()
+    };
+    families.map(of_family).sum::<u64>() as f64
 }

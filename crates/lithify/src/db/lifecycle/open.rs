@@ -33,6 +33,7 @@ use crate::wal::{
     LogKind, LogRecord, Recovery, RecoveryOptions, SegmentFile, WalReader, recover_segments,
 };
 use crate::{Error, ErrorKind, Result};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -289,7 +290,9 @@ pub(crate) fn open_families(
             open.insert(table.metadata.number, Arc::clone(table.reader()?));
         }
     }
-    let heat = ReadHeat::read(&*inner.world.files, &inner.path, inner.database_id);
+    // Only a family that decides has use for it.
+    let heat =
+        LazyCell::new(|| ReadHeat::read(&*inner.world.files, &inner.path, inner.database_id));
     let now_us = inner.world.environment.now_us();
     let mut families = Families::new();
     let mut meter = WorkMeter::default();
@@ -321,7 +324,9 @@ pub(crate) fn open_families(
             let reader = table.reader().ok()?;
             Some((reader.properties().decision.clone(), reader.own_dictionary()))
         });
-        warm_up(&*family.formats(), *id, &stored.version, &heat, now_us);
+        if family.formats().deciding().is_some() {
+            warm_up(&*family.formats(), *id, &stored.version, &heat, now_us);
+        }
         families.insert(*id, family);
     }
     inner.tree.set_families(families);
