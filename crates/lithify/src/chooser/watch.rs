@@ -20,8 +20,9 @@ const QUIET_FACTOR: f64 = 2.0;
 /// hardly one that nobody will read.
 const PRIOR_POINTS_PER_MIB: f64 = 4_000.0;
 
-/// The part of the horizon after which half of that expectation is left.
-const PRIOR_PART: f64 = 0.1;
+/// The part of the horizon after which half of that expectation is left: a week of a month, for days of
+/// the week differ.
+const PRIOR_PART: f64 = 0.25;
 
 /// What happened to a level since the last observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

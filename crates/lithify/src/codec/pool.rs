@@ -113,16 +113,34 @@ impl ContextPool {
 
     /// A compressor for as long as the guard lives. Fails like [`Compressor::new`].
     pub fn compressor(self: &Arc<Self>, compression: Compression) -> Result<PooledCompressor> {
+        self.check_out(compression, true)
+    }
+
+    /// The same for once: a context that is made for it does not lie idle afterwards.
+    pub fn compressor_for_once(
+        self: &Arc<Self>,
+        compression: Compression,
+    ) -> Result<PooledCompressor> {
+        self.check_out(compression, false)
+    }
+
+    fn check_out(
+        self: &Arc<Self>,
+        compression: Compression,
+        keeps_new: bool,
+    ) -> Result<PooledCompressor> {
         let reused = {
             let mut idle = lock(&self.compressors);
             let found = idle.iter().rposition(|c| c.context.compression() == compression);
             found.map(|index| idle.remove(index))
         };
+        let goes_back = keeps_new || reused.is_some();
         let context = match reused {
             Some(context) => context,
             None => Charged::new(Compressor::new(compression)?, &self.budget),
         };
-        Ok(PooledCompressor(Checkout { pool: Arc::clone(self), context: Some(context) }))
+        let pool = Arc::clone(self);
+        Ok(PooledCompressor(Checkout { pool, context: Some(context), goes_back }))
     }
 
     /// The dictionary, charged as [`MemoryUse::Codec`] for as long as somebody holds it.
@@ -147,7 +165,8 @@ impl ContextPool {
         let context = reused.unwrap_or_else(|| {
             Charged::new(Decompressor::with_fast_zlib(self.fast_zlib), &self.budget)
         });
-        PooledDecompressor(Checkout { pool: Arc::clone(self), context: Some(context) })
+        let pool = Arc::clone(self);
+        PooledDecompressor(Checkout { pool, context: Some(context), goes_back: true })
     }
 
     /// Frees all idle contexts.
@@ -184,6 +203,7 @@ impl ContextPool {
 struct Checkout<T: Context> {
     pool: Arc<ContextPool>,
     context: Option<Charged<T>>,
+    goes_back: bool,
 }
 
 impl<T: Context> Checkout<T> {
@@ -203,7 +223,9 @@ impl<T: Context> Checkout<T> {
 
 impl<T: Context> Drop for Checkout<T> {
     fn drop(&mut self) {
-        if let Some(context) = self.context.take() {
+        if let Some(context) = self.context.take()
+            && self.goes_back
+        {
             self.pool.give_back(context);
         }
     }

@@ -411,6 +411,10 @@ fn pooled_contexts_are_reused_charged_and_given_back() {
         assert!(back == raw);
     }
     assert!(charged() > in_use_bytes);
+    let before = charged();
+    drop(pool.compressor_for_once(parse("zstd-9")).unwrap());
+    drop(pool.compressor_for_once(parse("zstd-3")).unwrap());
+    assert_eq!(charged(), before, "a context for once does not lie idle, and takes none away");
     pool.clear();
     assert_eq!(charged(), 0);
     assert!(pool.compressor(Compression { effort: 0, ..parse("zstd-3") }).is_err());
