@@ -368,7 +368,8 @@ impl Chooser {
         if !conditions.reads_known {
             return vec![start_bytes];
         }
-        let fits = |size: &usize| *size >= start_bytes || *size as f64 >= conditions.block_bytes_min;
+        let fits =
+            |size: &usize| *size >= start_bytes || *size as f64 >= conditions.block_bytes_min;
         self.sizes.all().iter().copied().filter(fits).collect()
     }
 

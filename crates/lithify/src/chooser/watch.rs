@@ -157,6 +157,12 @@ impl LevelWatch {
         }
     }
 
+    /// Whether fewer loads were seen than are expected unseen: what is decided by reads is a guess.
+    pub fn reads_are_a_guess(&self, horizon_h: f64) -> bool {
+        let mib_hours = self.read_byte_hours / f64::from(1 << 20);
+        self.point_loads < self.unseen_per_mib_h(horizon_h) * mib_hours
+    }
+
     /// How long a byte is expected to live. Compactions consume it as they did so far, unless the load
     /// ends before: then it stays. A load is taken to last as long again as it has lasted.
     fn lifetime_h(&self, horizon_h: f64) -> f64 {
@@ -205,10 +211,12 @@ mod tests {
         assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
         assert!(near(found.scans_per_h, 360.0), "{found:?}");
         assert_eq!(found.table_raw_bytes, 10.0 * MIB);
+        assert!(!watch.reads_are_a_guess(700.0) && watch.reads_are_a_guess(1.0));
         // Reads end: after ten minutes hardly a trace of reads is left.
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
         watch.observe(1_600_000_000, &quiet);
         assert!(watch.conditions(700.0).points_per_mib_h < 20.0);
+        assert!(watch.reads_are_a_guess(700.0));
         // A level that has been quiet for long is taken to stay so.
         watch.observe(1_000_000_000 + 40 * 3_600_000_000, &quiet);
         assert_eq!(watch.conditions(700.0).lifetime_h, 700.0);

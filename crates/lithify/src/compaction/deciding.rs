@@ -309,7 +309,8 @@ impl Deciding {
     /// All indexes are to fit into so many bytes, beside which a database has so many raw bytes.
     pub(crate) fn note_memory(&self, index_bytes_max: f64, raw_bytes: f64) {
         let mut state = lock(&self.state);
-        state.block_bytes_min = raw_bytes * Conditions::default().index_entry_bytes / index_bytes_max;
+        state.block_bytes_min =
+            raw_bytes * Conditions::default().index_entry_bytes / index_bytes_max;
     }
 
     /// The database reads past the page cache: every load reaches the device.
@@ -467,8 +468,15 @@ impl State {
     fn conditions(&mut self, level: Level, cpu_factor: f64) -> Conditions {
         let horizon_h = f64::from(self.chooser.prices().horizon_s) / 3_600.0;
         let device_share = self.device_share;
-        let observed = self.level(level).watch.conditions(horizon_h);
-        Conditions { device_share, cpu_factor, block_bytes_min: self.block_bytes_min, ..observed }
+        let watch = &self.level(level).watch;
+        let (observed, is_guess) =
+            (watch.conditions(horizon_h), watch.reads_are_a_guess(horizon_h));
+        // Reads that nobody has seen keep blocks from becoming large, and do not make them small.
+        let block_bytes_min = match is_guess {
+            true => self.block_bytes_min.max(self.chooser.sizes().start_bytes() as f64),
+            false => self.block_bytes_min,
+        };
+        Conditions { device_share, cpu_factor, block_bytes_min, ..observed }
     }
 
     fn choose(&mut self, level: Level, start: Compression, cpu_factor: f64) -> Choice {
