@@ -4,7 +4,7 @@
 use super::output::Workshop;
 use crate::Result;
 use crate::chooser::{DICTIONARY_BYTES, METHODS, Measured, Method, Trial};
-use crate::codec::{CodecId, Dictionary, train};
+use crate::codec::{CodecId, Compressor, Decompressor, Dictionary, train};
 use crate::fs::CodecCall;
 use crate::table::Specimen;
 use std::collections::VecDeque;
@@ -60,8 +60,8 @@ impl Study {
         }
         if let Some(method) = METHODS.get(trial.method) {
             let dictionary = self.dictionary.as_deref().filter(|_| method.has_dictionary);
-            let measured = measure(workshop, &self.cut.1, trial, *method, dictionary)?;
-            self.spent_ns += (measured.compress_ns + measured.decompress_ns) as u64;
+            let (measured, spent_ns) = measure(workshop, &self.cut.1, trial, *method, dictionary)?;
+            self.spent_ns += spent_ns;
             self.measured.push(measured);
         }
         Ok(true)
@@ -73,14 +73,48 @@ impl Study {
     }
 }
 
-/// Encodes all blocks, then decodes those that would be stored so.
+fn decode(
+    decompressor: &mut Decompressor,
+    codec: CodecId,
+    dictionary: Option<&Dictionary>,
+    (payload, raw_len): (&[u8], usize),
+    raw: &mut Vec<u8>,
+) -> Result<()> {
+    raw.clear();
+    match dictionary {
+        None => decompressor.decompress_into(codec, payload, raw_len, raw),
+        Some(dictionary) => decompressor.decompress_with(codec, dictionary, payload, raw_len, raw),
+    }
+}
+
+/// Room for encoded blocks. A job calls a codec thousands of times, with memory that it has used before:
+/// first calls, in a new context and into new memory, would count two or three times as much.
+fn warm(
+    compressor: &mut Compressor,
+    decompressor: &mut Decompressor,
+    dictionary: Option<&Dictionary>,
+    blocks: &[Vec<u8>],
+    raw: &mut Vec<u8>,
+) -> Result<Vec<Vec<u8>>> {
+    let mut payloads: Vec<Vec<u8>> = blocks.iter().map(|block| vec![0; block.len() + 64]).collect();
+    payloads.iter_mut().for_each(Vec::clear);
+    if let (Some(block), Some(payload)) = (blocks.first(), payloads.first_mut()) {
+        compressor.compress_with(dictionary, block, payload)?;
+        let codec = compressor.compression().codec;
+        decode(decompressor, codec, dictionary, (payload, block.len()), raw)?;
+        payload.clear();
+    }
+    Ok(payloads)
+}
+
+/// Encodes all blocks, then decodes those that would be stored so. Also says what CPU time all of it took.
 fn measure(
     workshop: &Workshop,
     blocks: &[Vec<u8>],
     trial: Trial,
     method: Method,
     dictionary: Option<&Dictionary>,
-) -> Result<Measured> {
+) -> Result<(Measured, u64)> {
     let environment = &*workshop.world.environment;
     let codec = method.compression.codec;
     let raw_bytes: u64 = blocks.iter().map(|block| block.len() as u64).sum();
@@ -98,7 +132,11 @@ fn measure(
     }
     // Most methods are measured and not used: their contexts would keep memory from the cache.
     let mut compressor = workshop.pool.compressor_for_once(method.compression)?;
-    let mut payloads: Vec<Vec<u8>> = vec![Vec::new(); blocks.len()];
+    let start_ns = environment.thread_cpu_ns();
+    let mut decompressor = workshop.pool.decompressor();
+    let mut raw = Vec::new();
+    let mut payloads = warm(&mut compressor, &mut decompressor, dictionary, blocks, &mut raw)?;
+    let warming_ns = environment.thread_cpu_ns().saturating_sub(start_ns);
     let mut outcome = Ok(());
     let compress_ns = environment.codec_cpu_ns(&call(true, raw_bytes), &mut || {
         outcome = blocks
@@ -116,28 +154,22 @@ fn measure(
     let saved: u64 =
         stored.iter().map(|(block, payload)| (block.len() - payload.len()) as u64).sum();
     let decoded_bytes: u64 = stored.iter().map(|(block, _)| block.len() as u64).sum();
-    let mut decompressor = workshop.pool.decompressor();
-    let (mut raw, mut outcome) = (Vec::new(), Ok(()));
+    let mut outcome = Ok(());
     let decompress_ns = environment.codec_cpu_ns(&call(false, decoded_bytes), &mut || {
         outcome = stored.iter().try_for_each(|(block, payload)| {
-            raw.clear();
-            match dictionary {
-                None => decompressor.decompress_into(codec, payload, block.len(), &mut raw),
-                Some(dictionary) => {
-                    decompressor.decompress_with(codec, dictionary, payload, block.len(), &mut raw)
-                }
-            }
+            decode(&mut decompressor, codec, dictionary, (payload, block.len()), &mut raw)
         });
     });
     outcome?;
-    Ok(Measured {
+    let measured = Measured {
         method: trial.method,
         block_size_bytes: trial.block_size_bytes,
         raw_bytes,
         stored_bytes: raw_bytes - saved,
         compress_ns: compress_ns as f64,
         decompress_ns: decompress_ns as f64,
-    })
+    };
+    Ok((measured, warming_ns + compress_ns + decompress_ns))
 }
 
 /// A dictionary made of samples, if they have something in common, and the CPU time that it took.
