@@ -6,8 +6,8 @@
 //! 3. What the mix says is done, and what the engine owes is waited for. That is the second one.
 //!
 //! The directory is measured at 64 points of each phase, which are spread over the time that the cell
-//! stands for: an hour takes as long in each phase, if the engine keeps up. One client; the engine has two threads of its
-//! own.
+//! stands for: an hour takes as long in each phase, if the engine keeps up. One client; the engine has
+//! two threads of its own.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -232,8 +232,7 @@ impl Run<'_> {
     }
 
     /// Waits until so many points of a phase are due. A policy that decides by the clock expects of a
-    /// month what it has seen in a part of it; the others wait too, for reads after a pause find colder
-    /// caches of the processor: lookups of 13 µs in a row took 25 µs.
+    /// month what it has seen in a part of it. The others wait too, so that all are measured alike.
     fn keep_pace(&self, hours: f64, points: u64, start: Instant) {
         let share = hours / self.cell.hours.iter().sum::<f64>() * points as f64 / POINTS as f64;
         let due = Duration::from_secs_f64(self.cell.expected_seconds * share);

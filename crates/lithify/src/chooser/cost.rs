@@ -59,7 +59,8 @@ pub struct Conditions {
     pub index_entry_bytes: f64,
     /// Raw bytes of a table: each has a copy of its dictionary.
     pub table_raw_bytes: f64,
-    /// With smaller blocks, indexes would leave memory.
+    /// Smaller blocks than this and than the first size are not chosen: indexes would leave memory, or
+    /// too few reads were seen.
     pub block_bytes_min: f64,
 }
 
