@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+mod advise;
 mod backup;
 mod bench;
 mod checkpoint;
@@ -19,9 +20,11 @@ use crate::fault::Fault;
 /// What the program can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    // A documentation comment here would take the place of the long text of the command.
+    #[command(about = "Measure your data, and print the compression settings for your database")]
+    Advise(advise::AdviseArguments),
     /// Run experiments and show their results
     Bench(Box<bench::BenchArguments>),
-    // A documentation comment here would take the place of the long text of the command.
     #[command(about = "Print what a file of the engine holds")]
     Dump(dump::DumpArguments),
     #[command(about = "Print what compression a database has, why, and what else it would cost")]
@@ -44,6 +47,7 @@ pub enum Command {
 /// Does it.
 pub fn run(command: Command) -> Result<(), Fault> {
     match command {
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Bench(command) => bench::run(*command),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

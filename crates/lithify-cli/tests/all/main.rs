@@ -1,5 +1,6 @@
 //! The command from outside, in one program: each file is a part of the command line.
 
+mod advise;
 mod bench_all;
 mod bench_compare;
 mod bench_db;

@@ -67,6 +67,7 @@ pub(crate) use properties::Value as PropertyValue;
 pub use reader::{HashedKey, ReadContext, TableReader, Verification};
 pub use scanner::{ScanPoll, TableScanner};
 pub(crate) use specimen::Specimen;
+pub use specimen::cut_rows;
 pub(crate) use stored_block::StoredBlock;
 pub use tombstone_map::TombstoneMap;
 pub use tombstones::{Fragment, FragmentedTombstones, TombstoneFragmenter};

@@ -3,9 +3,11 @@
 //! A [`Tap`] copies a few consecutive blocks before they are encoded; a [`Specimen`] cuts their rows
 //! anew at any size, as a table of that size would have them.
 
+use super::TableOptions;
 use super::data_block_builder::DataBlockBuilder;
 use super::parts::visit_entries;
-use crate::Result;
+use crate::base::{KEY_SIZE_MAX, Trailer, VALUE_SIZE_MAX, ValueKind};
+use crate::{Error, Result};
 
 /// What is taken aside of a table at hand.
 #[derive(Debug, Default)]
@@ -80,27 +82,74 @@ impl Specimen {
         block_size_bytes: usize,
         restart_interval: u16,
     ) -> Result<Vec<Vec<u8>>> {
-        let mut builder = DataBlockBuilder::new(restart_interval);
-        let mut cut = Vec::new();
+        let mut cutter = Cutter::new(block_size_bytes, restart_interval);
         for raw in &self.blocks {
             visit_entries(raw, &mut |key, trailer, value| {
-                let relation = builder.relation(key, trailer);
-                let size_with = builder.raw_size_with(relation, key, value);
-                if !builder.is_empty()
-                    && ends_before(builder.raw_size(), size_with, block_size_bytes)
-                {
-                    cut.push(builder.encode().0.to_vec());
-                    builder.clear();
-                }
-                builder.add(relation, key, trailer, value);
+                cutter.add(key, trailer, value);
                 Ok(())
             })?;
         }
-        if !builder.is_empty() {
-            cut.push(builder.encode().0.to_vec());
-        }
-        Ok(cut)
+        Ok(cutter.finish().into_iter().map(|(block, _)| block).collect())
     }
+}
+
+/// Entries in blocks of a size, as a table cuts them.
+struct Cutter {
+    builder: DataBlockBuilder,
+    block_size_bytes: usize,
+    entries: usize,
+    cut: Vec<(Vec<u8>, usize)>,
+}
+
+impl Cutter {
+    fn new(block_size_bytes: usize, restart_interval: u16) -> Self {
+        let builder = DataBlockBuilder::new(restart_interval);
+        Cutter { builder, block_size_bytes, entries: 0, cut: Vec::new() }
+    }
+
+    fn add(&mut self, key: &[u8], trailer: Trailer, value: &[u8]) {
+        let relation = self.builder.relation(key, trailer);
+        let size_with = self.builder.raw_size_with(relation, key, value);
+        if ends_before(self.builder.raw_size(), size_with, self.block_size_bytes) {
+            self.end_block();
+        }
+        self.builder.add(relation, key, trailer, value);
+        self.entries += 1;
+    }
+
+    fn end_block(&mut self) {
+        if !self.builder.is_empty() {
+            self.cut.push((self.builder.encode().0.to_vec(), std::mem::take(&mut self.entries)));
+            self.builder.clear();
+        }
+    }
+
+    fn finish(mut self) -> Vec<(Vec<u8>, usize)> {
+        self.end_block();
+        self.cut
+    }
+}
+
+/// Rows in ascending order as blocks before they are encoded, as the bottom level of a database with
+/// default options has them, and how many rows each block holds.
+///
+/// # Errors
+/// A key or value is longer than the engine takes.
+pub fn cut_rows<'a>(
+    rows: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    block_size_bytes: usize,
+) -> Result<Vec<(Vec<u8>, usize)>> {
+    let mut cutter = Cutter::new(block_size_bytes, TableOptions::default().restart_interval);
+    let bottom = Trailer::new(0, ValueKind::Put);
+    for (key, value) in rows {
+        if key.len() > KEY_SIZE_MAX || value.len() > VALUE_SIZE_MAX {
+            let most = format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX}");
+            let found = format_args!("{} and {}", key.len(), value.len());
+            return Err(Error::limit("bytes of a key and its value").expected(most, found));
+        }
+        cutter.add(key, bottom, value);
+    }
+    Ok(cutter.finish())
 }
 
 /// Whether a block of `size` bytes ends before an entry with which it would have `size_with`: where it

@@ -1,0 +1,247 @@
+//! Which format a file has, from its first bytes.
+
+use csv_core::Reader;
+use std::cell::RefCell;
+use std::path::Path;
+
+use super::delimited::{Delimited, Read, Record, read_record, reader};
+use super::format::{Found, RowFormat};
+use crate::error::{AdviseError, Result};
+
+/// Bytes of the head that decide.
+pub(super) const HEAD_BYTES: usize = 256 << 10;
+/// Records of the head that are compared.
+const COMPARED: usize = 200;
+/// What file systems compress at once.
+const PIECE_BYTES: usize = 128 << 10;
+/// Lines that are longer on average are no rows.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// A format that a user may name where the guess is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Fields with commas, semicolons or bars.
+    Csv,
+    /// Fields with tabs.
+    Tsv,
+    /// JSON objects, one a line.
+    Json,
+    /// Lines of text.
+    Lines,
+    /// Bytes without rows.
+    Bytes,
+}
+
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        Ok(match text {
+            "csv" => Format::Csv,
+            "tsv" => Format::Tsv,
+            "json" | "jsonl" => Format::Json,
+            "lines" => Format::Lines,
+            "bytes" => Format::Bytes,
+            _ => return Err("a format is csv, tsv, json, lines or bytes".to_owned()),
+        })
+    }
+}
+
+/// What was found out about a file.
+pub(super) struct Detected {
+    pub(super) format: RowFormat,
+    /// Where its rows begin: behind the byte order mark and the header.
+    pub(super) start: usize,
+    /// In words.
+    pub(super) about: String,
+    /// The names of the columns, or nothing.
+    pub(super) header: Vec<String>,
+}
+
+/// Finds out about a file. `key` has names of columns, their numbers from 1, or paths of fields.
+pub(super) fn detect(
+    path: &Path,
+    head: &[u8],
+    is_whole: bool,
+    named: Option<Format>,
+    key: &[String],
+) -> Result<Detected> {
+    refuse_containers(path, head)?;
+    let mark = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let body = &head[mark..];
+    let format = named.unwrap_or_else(|| guess(path, body, is_whole));
+    let mut detected = match format {
+        Format::Csv | Format::Tsv => table(path, body, is_whole, format, key)?,
+        Format::Json => json(path, body, is_whole, key)?,
+        Format::Lines => plain(RowFormat::Lines, "lines of text"),
+        Format::Bytes => plain(RowFormat::Bytes(PIECE_BYTES), "bytes without rows"),
+    };
+    if !key.is_empty() && matches!(format, Format::Lines | Format::Bytes) {
+        let about = &detected.about;
+        let what = format!("{}: {about} have no key to name", path.display());
+        return Err(AdviseError::usage(what));
+    }
+    detected.start += mark;
+    Ok(detected)
+}
+
+fn plain(format: RowFormat, about: &str) -> Detected {
+    Detected { format, start: 0, about: about.to_owned(), header: Vec::new() }
+}
+
+/// Files that hold other files, or rows in a form that this does not read.
+fn refuse_containers(path: &Path, head: &[u8]) -> Result<()> {
+    const KINDS: &[(&[u8], &str)] = &[
+        (b"\x1f\x8b", "is gzip: unpack it first (gunzip -k)"),
+        (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it first (zstd -dk)"),
+        (b"\x04\x22\x4d\x18", "is compressed with lz4: unpack it first (lz4 -dk)"),
+        (b"\xfd7zXZ\0", "is xz: unpack it first (unxz -k)"),
+        (b"BZh", "is bzip2: unpack it first (bunzip2 -k)"),
+        (b"PK\x03\x04", "is a zip archive: unpack it first"),
+        (b"\xff\xfe", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
+        (b"\xfe\xff", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
+        (b"PAR1", "is Parquet, which this version does not read: export it as CSV"),
+        (b"ARROW1", "is Arrow, which this version does not read: export it as CSV"),
+        (
+            b"SQLite format 3\0",
+            "is SQLite, which this version does not read: export a table as CSV",
+        ),
+    ];
+    match KINDS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        Some((_, what)) => Err(AdviseError::data(format_args!("{} {what}", path.display()))),
+        None => Ok(()),
+    }
+}
+
+fn guess(path: &Path, body: &[u8], is_whole: bool) -> Format {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "csv" => return Format::Csv,
+        "tsv" => return Format::Tsv,
+        "jsonl" | "ndjson" | "json" => return Format::Json,
+        _ => {}
+    }
+    let lines = body.iter().filter(|byte| **byte == b'\n').count();
+    let is_text = !body.contains(&0) && lines > 0 && body.len() / lines <= LINE_BYTES_MAX;
+    if !is_text {
+        return Format::Bytes;
+    }
+    if matches!(RowFormat::Json(Vec::new()).parse(body, is_whole), Found::Row(_)) {
+        return Format::Json;
+    }
+    match delimiter(body, is_whole) {
+        Some((b'\t', _)) => Format::Tsv,
+        Some(_) => Format::Csv,
+        None => Format::Lines,
+    }
+}
+
+/// The first records of the head.
+fn records(reader: &mut Reader, body: &[u8], is_whole: bool) -> Vec<Record> {
+    let (mut at, mut records) = (0, Vec::new());
+    while records.len() < COMPARED {
+        match read_record(reader, &body[at..], is_whole) {
+            Read::Record(record) => {
+                at += record.end;
+                records.push(record);
+            }
+            Read::End | Read::More => break,
+        }
+    }
+    records
+}
+
+/// The delimiter by which all first rows have as many fields, the most of them.
+fn delimiter(body: &[u8], is_whole: bool) -> Option<(u8, usize)> {
+    let fields = |delimiter: &u8| {
+        let records = records(&mut reader(*delimiter), body, is_whole);
+        let fields = records.first()?.len();
+        let is_even = fields >= 2 && records.iter().all(|record| record.len() == fields);
+        is_even.then_some((*delimiter, fields))
+    };
+    b",\t;|".iter().filter_map(fields).max_by_key(|(_, fields)| *fields)
+}
+
+fn table(
+    path: &Path,
+    body: &[u8],
+    is_whole: bool,
+    format: Format,
+    key: &[String],
+) -> Result<Detected> {
+    let delimiter = match format {
+        Format::Tsv => b'\t',
+        // Where rows differ, the place where they do is found when they are read.
+        _ => delimiter(body, is_whole).map_or(b',', |(delimiter, _)| delimiter),
+    };
+    let mut reader = reader(delimiter);
+    let records = records(&mut reader, body, is_whole);
+    let Some(first) = records.first() else {
+        return Err(AdviseError::data(format_args!("{}: no row at the start", path.display())));
+    };
+    let fields = first.len();
+    let texts: Vec<String> =
+        (0..fields).map(|at| String::from_utf8_lossy(first.field(at)).into_owned()).collect();
+    let names_a_column = key.iter().any(|name| texts.contains(name));
+    let has_header = names_a_column || is_header(&records);
+    let header = if has_header { texts } else { Vec::new() };
+    let column = |name: &String| column(path, &header, fields, name);
+    let columns = key.iter().map(column).collect::<Result<Vec<usize>>>()?;
+    let delimited = Delimited { reader: RefCell::new(reader), fields, key: columns };
+    let kind = if delimiter == b'\t' { "TSV" } else { "CSV" };
+    let headed = if has_header { ", with a header" } else { ", without a header" };
+    Ok(Detected {
+        start: if has_header { first.end } else { 0 },
+        format: RowFormat::Delimited(Box::new(delimited)),
+        about: format!("{kind} with {fields} columns{headed}"),
+        header,
+    })
+}
+
+/// Names are texts that differ; a row below has a number where they have none.
+fn is_header(records: &[Record]) -> bool {
+    let [first, second, ..] = records else { return false };
+    let is_number = |field: &[u8]| {
+        std::str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
+    };
+    let mut names: Vec<&[u8]> = (0..first.len()).map(|at| first.field(at)).collect();
+    let are_names = names.iter().all(|name| !name.is_empty() && !is_number(name));
+    names.sort_unstable();
+    let all_differ = names.windows(2).all(|pair| pair[0] != pair[1]);
+    are_names && all_differ && (0..second.len()).any(|at| is_number(second.field(at)))
+}
+
+fn column(path: &Path, header: &[String], fields: usize, name: &str) -> Result<usize> {
+    let by_name = header.iter().position(|column| column == name);
+    let by_number = || name.parse().ok().filter(|number| (1..=fields).contains(number));
+    by_name.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
+        let known = match header {
+            [] => format!("there is no header, so columns are 1 to {fields}"),
+            names => format!("there are: {}", names.join(", ")),
+        };
+        AdviseError::usage(format_args!("{}: no column '{name}'; {known}", path.display()))
+    })
+}
+
+fn json(path: &Path, body: &[u8], is_whole: bool, key: &[String]) -> Result<Detected> {
+    let text = body.trim_ascii_start();
+    if text.starts_with(b"[") {
+        let what = "is one JSON array: make lines of it first (jq -c '.[]')";
+        return Err(AdviseError::data(format_args!("{} {what}", path.display())));
+    }
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if first.trim_ascii() == b"{" {
+        let what = "has JSON over several lines: make one line of each object first (jq -c .)";
+        return Err(AdviseError::data(format_args!("{} {what}", path.display())));
+    }
+    let paths = key.iter().map(|path| path.split('.').map(str::to_owned).collect()).collect();
+    let format = RowFormat::Json(paths);
+    match format.parse(text, is_whole) {
+        // A field that is not there was named wrongly.
+        Found::Wrong(_, what) if !key.is_empty() => {
+            Err(AdviseError::usage(format_args!("{}:1: {what}", path.display())))
+        }
+        Found::Wrong(_, what) => Err(AdviseError::at_line(path, 1, what)),
+        _ => Ok(plain(format, "JSON objects, one a line")),
+    }
+}

@@ -1,0 +1,130 @@
+//! The advisor: from a user's own data to the compression settings of the database they run.
+//!
+//! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
+//! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
+//! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), and its renderings
+//! ([`screen`], [`json`]).
+//!
+//! Promises: data are only read, and nothing of them is kept or printed but figures and the names of
+//! columns. Every figure that is no certainty comes with its interval or is called an assumption. The
+//! cost equation is the engine's own: [`lithify::chooser::price`].
+//!
+//! How it works:
+//!
+//! 1. 64 evenly spaced places of the data are read, and the order of their rows is tested.
+//! 2. Where a database has them in another order, one pass over the data collects places of it.
+//! 3. Codecs are called on units of all places, a third of them held out.
+//! 4. Every setting gets a size, CPU times and a cost. The cheapest is the advice.
+//! 5. While there is time and an interval is too wide, twice as many places are looked at.
+//!
+//! ```no_run
+//! use lithify_advisor::{Request, Silent, advise, screen};
+//! let advice = advise(&Request::new("events.jsonl"), &Silent)?;
+//! println!("{}", screen::render(&advice, 100));
+//! # Ok::<(), lithify_advisor::AdviseError>(())
+//! ```
+
+pub mod answer;
+mod error;
+pub mod estimate;
+pub mod input;
+pub mod json;
+pub mod measure;
+pub mod rows;
+pub mod sample;
+pub mod screen;
+mod study;
+pub mod targets;
+pub mod units;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use lithify::{Objective, Prices};
+
+pub use answer::{Advice, Expectations};
+pub use error::{AdviseError, Result};
+pub use input::Format;
+pub use watch::{Silent, Watch};
+
+use input::{Files, Source};
+use study::Study;
+use targets::{TARGETS, Target};
+
+/// What advice is wanted for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// A file, or a directory of files.
+    pub path: PathBuf,
+    /// The format, where the guess is wrong.
+    pub format: Option<Format>,
+    /// Columns or fields of the key, in its order.
+    pub key: Vec<String>,
+    /// For whom; all that can hold such data if there is none.
+    pub targets: Vec<Target>,
+    /// How long it may take.
+    pub time: Duration,
+    /// What is wanted, as it is called: "balanced".
+    pub goal: String,
+    /// What resources are worth.
+    pub prices: Prices,
+    /// What is known of reads and of how long data live.
+    pub expectations: Expectations,
+}
+
+impl Request {
+    /// A request with what is usual.
+    pub fn new(path: impl Into<PathBuf>) -> Request {
+        Request {
+            path: path.into(),
+            format: None,
+            key: Vec::new(),
+            targets: Vec::new(),
+            time: Duration::from_secs(60),
+            goal: "balanced".to_owned(),
+            prices: Objective::Balanced.prices(),
+            expectations: Expectations::default(),
+        }
+    }
+}
+
+/// A target by its name.
+///
+/// # Errors
+/// There is none of that name; the error lists them.
+pub fn target(name: &str) -> Result<Target> {
+    TARGETS.iter().find(|target| target.name == name).copied().ok_or_else(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        AdviseError::usage(format_args!("no target '{name}'; there are: {}", names.join(", ")))
+    })
+}
+
+/// Measures the data and gives advice for every target.
+///
+/// # Errors
+/// The data cannot be read or are not what they seem, the request does not fit them, or `watch` ends
+/// it.
+pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
+    let began = Instant::now();
+    let mut source = Files::open(&request.path, request.format, &request.key)?;
+    let targets = fitting(&source.facts().clone(), request)?;
+    let mut study = Study::begin(&mut source, request, &targets, began, watch)?;
+    study.measure(watch)?;
+    study.improve(watch)?;
+    study.check_unchanged()?;
+    Ok(study.into_advice(request, began.elapsed()))
+}
+
+/// The targets that can hold the data.
+fn fitting(facts: &input::Facts, request: &Request) -> Result<Vec<Target>> {
+    let fits = |target: &Target| facts.has_rows || !target.needs_rows;
+    if let Some(target) = request.targets.iter().find(|target| !fits(target)) {
+        let (title, path) = (target.title, request.path.display());
+        let what =
+            format!("{title} stores rows, and {path} has none that are known here: --format");
+        return Err(AdviseError::usage(what));
+    }
+    let wanted = if request.targets.is_empty() { TARGETS } else { &request.targets };
+    Ok(wanted.iter().filter(|target| fits(target)).copied().collect())
+}

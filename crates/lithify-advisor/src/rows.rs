@@ -1,0 +1,144 @@
+//! Rows, side by side in one piece of memory.
+
+/// A row as the data have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// What the database sorts by; made of the row's number where no key is named.
+    pub key: &'a [u8],
+    /// The first bytes of the key that choose the partition, where a database hashes those alone.
+    pub partition_bytes: usize,
+    /// The row as it is in the input, without its line end.
+    pub value: &'a [u8],
+    /// What the row takes in the input, line end included.
+    pub data_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    key: u32,
+    partition: u32,
+    value: u32,
+    data: u32,
+}
+
+/// Neighbouring rows.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    bytes: Vec<u8>,
+    lengths: Vec<Lengths>,
+    data_bytes: u64,
+}
+
+impl Rows {
+    /// One more row, behind the others.
+    pub fn push(&mut self, row: Row<'_>) {
+        self.bytes.extend_from_slice(row.key);
+        self.bytes.extend_from_slice(row.value);
+        let short = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        self.lengths.push(Lengths {
+            key: short(row.key.len()),
+            partition: short(row.partition_bytes.min(row.key.len())),
+            value: short(row.value.len()),
+            data: u32::try_from(row.data_bytes).unwrap_or(u32::MAX),
+        });
+        self.data_bytes += row.data_bytes;
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// What they take in the input.
+    pub fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    /// What they hold in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.lengths.capacity() * size_of::<Lengths>()
+    }
+
+    /// The rows in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        let mut rest = self.bytes.as_slice();
+        self.lengths.iter().map(move |lengths| {
+            let (key, behind) = rest.split_at(lengths.key as usize);
+            let (value, behind) = behind.split_at(lengths.value as usize);
+            rest = behind;
+            let (partition_bytes, data_bytes) = (lengths.partition as usize, lengths.data.into());
+            Row { key, partition_bytes, value, data_bytes }
+        })
+    }
+
+    /// The same rows by their key, or by whatever `rank` makes of them.
+    pub fn sorted_by<K: Ord>(&self, rank: impl Fn(&Row<'_>) -> K) -> Rows {
+        let mut rows: Vec<(K, Row<'_>)> = self.iter().map(|row| (rank(&row), row)).collect();
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut sorted = Rows::default();
+        rows.into_iter().for_each(|(_, row)| sorted.push(row));
+        sorted
+    }
+
+    /// Pieces of about so many bytes each, without a rest of less than half of that.
+    pub fn split(&self, piece_bytes: u64) -> Vec<Rows> {
+        let mut pieces: Vec<Rows> = vec![Rows::default()];
+        let mut left = self.data_bytes;
+        for row in self.iter() {
+            if pieces.last().is_some_and(|piece| piece.data_bytes >= piece_bytes)
+                && left >= piece_bytes / 2
+            {
+                pieces.push(Rows::default());
+            }
+            left -= row.data_bytes;
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(row);
+            }
+        }
+        pieces.retain(|piece| !piece.is_empty());
+        pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(keys: &[&str]) -> Rows {
+        let mut rows = Rows::default();
+        for key in keys {
+            rows.push(Row {
+                key: key.as_bytes(),
+                partition_bytes: 1,
+                value: b"value",
+                data_bytes: 6,
+            });
+        }
+        rows
+    }
+
+    #[test]
+    fn rows_come_back_in_order_and_sorted() {
+        let rows = rows(&["b", "", "abc"]);
+        let keys = |rows: &Rows| rows.iter().map(|row| row.key.to_vec()).collect::<Vec<_>>();
+        assert_eq!(keys(&rows), [b"b".to_vec(), b"".to_vec(), b"abc".to_vec()]);
+        assert_eq!(keys(&rows.sorted_by(|row| row.key.to_vec())), [&b""[..], b"abc", b"b"]);
+        assert_eq!((rows.len(), rows.data_bytes()), (3, 18));
+        assert!(rows.iter().all(|row| row.value == b"value"));
+    }
+
+    #[test]
+    fn pieces_hold_every_row_once_and_none_is_small() {
+        let all = rows(&["a", "b", "c", "d", "e"]);
+        let pieces: Vec<usize> = all.split(12).iter().map(Rows::len).collect();
+        assert_eq!(pieces, [2, 2, 1]);
+        let pieces: Vec<usize> = all.split(24).iter().map(Rows::len).collect();
+        assert_eq!(pieces, [5], "a rest of a quarter stays with the piece before it");
+        assert!(Rows::default().split(10).is_empty());
+    }
+}

@@ -1,0 +1,332 @@
+//! Places: neighbouring rows from evenly spaced positions of the data, in the order in which a
+//! database would have them.
+//!
+//! Heads are off by up to 12 % and neighbours tell little of the rest, so places are spread over all of
+//! the data. Where the order of a database is not that of the input, one pass over the input collects
+//! the rows that follow evenly spaced keys.
+
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::error::{AdviseError, Result};
+use crate::input::Source;
+use crate::rows::{Row, Rows};
+use crate::watch::Watch;
+
+/// Rows of a place: enough for a unit of 128 KiB that may begin anywhere in its first row.
+pub const PLACE_BYTES: u64 = 144 << 10;
+
+/// Data that are not larger are read whole, and so is every order of them.
+const WHOLE_BYTES: u64 = 64 * PLACE_BYTES;
+
+/// Places of the first look.
+pub const PLACES_MIN: usize = 64;
+/// Places that an order has at most: 36 MiB.
+pub const PLACES_MAX: usize = 256;
+
+/// In which order a database has the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Order {
+    /// As they come.
+    Input,
+    /// By their key.
+    Key,
+    /// By a hash of the key's first part, then by key.
+    Hash,
+}
+
+/// How rows came to be in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collected {
+    /// They are in it.
+    AsTheyAre,
+    /// All rows were looked at.
+    ByFullPass,
+    /// Rows of the places were put in order; true neighbours are more alike.
+    OfSampledRows,
+}
+
+/// Places in one order.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The order.
+    pub order: Order,
+    /// The places, by their position.
+    pub places: Vec<Rows>,
+    /// How they were put in order.
+    pub collected: Collected,
+}
+
+impl Sample {
+    /// Bytes of the data in all places.
+    pub fn data_bytes(&self) -> u64 {
+        self.places.iter().map(Rows::data_bytes).sum()
+    }
+}
+
+/// The sample of the input's own order, and whether that is the order of the key.
+#[derive(Clone, Debug)]
+pub struct InputSample {
+    /// The places.
+    pub sample: Sample,
+    /// Rows in all, as far as the places tell.
+    pub rows: u64,
+    /// True if no row of the places is before one that it follows.
+    pub is_sorted: bool,
+    /// True if it has all of the data.
+    pub is_whole: bool,
+}
+
+/// Looks at evenly spaced places of the input.
+///
+/// # Errors
+/// Those of the source; what was looked at does not look like rows.
+pub fn of_input(source: &mut dyn Source, watch: &dyn Watch) -> Result<InputSample> {
+    let data_bytes = source.facts().data_bytes;
+    let is_whole = data_bytes <= WHOLE_BYTES;
+    let places = match is_whole {
+        true => {
+            let mut all = Rows::default();
+            source.scan(&mut |row, _| {
+                all.push(row);
+                ControlFlow::Continue(())
+            })?;
+            all.split(PLACE_BYTES)
+        }
+        false => spaced(source, PLACES_MIN, 0.5, watch)?,
+    };
+    let read: u64 = places.iter().map(Rows::data_bytes).sum();
+    let count: usize = places.iter().map(Rows::len).sum();
+    let row_bytes = read as f64 / count.max(1) as f64;
+    let is_sorted = is_sorted(&places);
+    let sample = Sample { order: Order::Input, places, collected: Collected::AsTheyAre };
+    let rows = (data_bytes as f64 / row_bytes).round() as u64;
+    Ok(InputSample {
+        sample,
+        rows: if is_whole { count as u64 } else { rows },
+        is_sorted,
+        is_whole,
+    })
+}
+
+/// Places between those that are there: twice as many, evenly spaced again.
+///
+/// # Errors
+/// Those of the source.
+pub fn double(source: &mut dyn Source, sample: &mut Sample, watch: &dyn Watch) -> Result<()> {
+    let between = spaced(source, sample.places.len(), 0.0, watch)?;
+    let old = std::mem::take(&mut sample.places);
+    sample.places = between.into_iter().zip(old).flat_map(|(new, old)| [new, old]).collect();
+    Ok(())
+}
+
+/// So many places; the first one is `offset` of a step behind the start.
+fn spaced(
+    source: &mut dyn Source,
+    count: usize,
+    offset: f64,
+    watch: &dyn Watch,
+) -> Result<Vec<Rows>> {
+    let mut places = Vec::with_capacity(count);
+    for at in 0..count {
+        let mut rows = source.place((at as f64 + offset) / count as f64, PLACE_BYTES)?;
+        if rows.data_bytes() < PLACE_BYTES / 2 {
+            // The last rows are few: they stand for the end with some that come before them.
+            rows = source
+                .place((at as f64 + offset) / count as f64 - 0.5 / count as f64, PLACE_BYTES)?;
+        }
+        places.push(rows);
+        watch.hear("reading places", at as u64 + 1, count as u64)?;
+    }
+    Ok(places)
+}
+
+fn is_sorted(places: &[Rows]) -> bool {
+    let mut before: Option<Vec<u8>> = None;
+    for rows in places {
+        let mut last: Option<&[u8]> = before.as_deref();
+        for row in rows.iter() {
+            if last.is_some_and(|last| last > row.key) {
+                return false;
+            }
+            last = Some(row.key);
+        }
+        before = last.map(<[u8]>::to_vec);
+    }
+    true
+}
+
+/// A key for sorting: itself, or behind the hash of its first part.
+fn rank(order: Order, row: &Row<'_>) -> Vec<u8> {
+    match order {
+        Order::Input | Order::Key => row.key.to_vec(),
+        Order::Hash => {
+            let mut rank = hash(&row.key[..row.partition_bytes]).to_be_bytes().to_vec();
+            rank.extend_from_slice(row.key);
+            rank
+        }
+    }
+}
+
+/// FNV-1a with a last mix: spreads evenly, which is all that is asked of it. Cassandra's Murmur3 puts
+/// other rows side by side, and as much by chance.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
+}
+
+/// The rows of the places put in another order. Exact if the places are all of the data; otherwise
+/// rows come to lie beside others than in the whole.
+pub fn resorted(input: &InputSample, order: Order) -> Sample {
+    let mut all = Rows::default();
+    for row in input.sample.places.iter().flat_map(Rows::iter) {
+        all.push(row);
+    }
+    let collected = match input.is_whole {
+        true => Collected::ByFullPass,
+        false => Collected::OfSampledRows,
+    };
+    let places = all.sorted_by(|row| rank(order, row)).split(PLACE_BYTES);
+    Sample { order, places, collected }
+}
+
+/// Rows that follow one position of an order, as few as fill a place.
+#[derive(Default)]
+struct Gathering {
+    /// The last in the order on top.
+    heap: BinaryHeap<Gathered>,
+    bytes: u64,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Gathered {
+    rank: Vec<u8>,
+    /// Rows of one rank stay apart and in their order.
+    number: u64,
+    key_bytes: usize,
+    partition_bytes: usize,
+    data_bytes: u64,
+    row: Vec<u8>,
+}
+
+impl Gathering {
+    fn is_full_before(&self, rank: &[u8]) -> bool {
+        let last = self.heap.peek().map(|last| last.rank.as_slice());
+        self.bytes >= PLACE_BYTES && last.is_some_and(|last| last <= rank)
+    }
+
+    fn take(&mut self, rank: Vec<u8>, number: u64, row: &Row<'_>) {
+        self.bytes += row.data_bytes;
+        self.heap.push(Gathered {
+            rank,
+            number,
+            key_bytes: row.key.len(),
+            partition_bytes: row.partition_bytes,
+            data_bytes: row.data_bytes,
+            row: [row.key, row.value].concat(),
+        });
+        while let Some(last) = self.heap.peek() {
+            if self.bytes - last.data_bytes < PLACE_BYTES {
+                break;
+            }
+            self.bytes -= last.data_bytes;
+            self.heap.pop();
+        }
+    }
+
+    fn into_rows(self) -> Rows {
+        let mut rows = Rows::default();
+        for gathered in self.heap.into_sorted_vec() {
+            let (key, value) = gathered.row.split_at(gathered.key_bytes);
+            let (partition_bytes, data_bytes) = (gathered.partition_bytes, gathered.data_bytes);
+            rows.push(Row { key, partition_bytes, value, data_bytes });
+        }
+        rows
+    }
+}
+
+/// Where the places of an order begin: at evenly spaced ones of the sampled rows.
+fn starts(input: &InputSample, order: Order, count: usize) -> Vec<Vec<u8>> {
+    let rows = input.sample.places.iter().flat_map(Rows::iter);
+    let mut ranks: Vec<Vec<u8>> = rows.map(|row| rank(order, &row)).collect();
+    ranks.sort_unstable();
+    let at = |number: usize| (2 * number + 1) * ranks.len() / (2 * count);
+    let mut starts: Vec<Vec<u8>> =
+        (0..count).filter_map(|number| ranks.get(at(number)).cloned()).collect();
+    starts.dedup();
+    starts
+}
+
+/// What a pass is timed by before it is said how long all of it takes.
+const TIMED: Duration = Duration::from_millis(500);
+
+/// Collects places of other orders in one pass over the input; `None` if that would take longer than
+/// is allowed.
+///
+/// # Errors
+/// Those of the source, and of `watch`, which may end the pass.
+pub fn by_pass(
+    source: &mut dyn Source,
+    input: &InputSample,
+    orders: &[Order],
+    allowed: Duration,
+    watch: &dyn Watch,
+) -> Result<Option<Vec<Sample>>> {
+    let (total, began) = (source.facts().data_bytes, Instant::now());
+    let is_too_long = |done: u64| {
+        let passed = began.elapsed();
+        let all_s = passed.as_secs_f64() * total as f64 / done.max(1) as f64;
+        passed > TIMED && all_s > allowed.as_secs_f64()
+    };
+    let (count, mut too_long) = (PLACES_MAX, false);
+    let mut gathered: Vec<(Order, Vec<Vec<u8>>, Vec<Gathering>)> = Vec::new();
+    for order in orders {
+        let starts = starts(input, *order, count);
+        let places = starts.iter().map(|_| Gathering::default()).collect();
+        gathered.push((*order, starts, places));
+    }
+    let (mut number, mut stopped, mut told): (u64, Option<AdviseError>, u64) = (0, None, 0);
+    source.scan(&mut |row, done| {
+        for (order, starts, places) in &mut gathered {
+            let rank = rank(*order, &row);
+            let at = starts.partition_point(|start| *start <= rank);
+            let Some(place) = at.checked_sub(1).and_then(|at| places.get_mut(at)) else { continue };
+            if !place.is_full_before(&rank) {
+                place.take(rank, number, &row);
+            }
+        }
+        number += 1;
+        if done - told >= 1 << 20 {
+            told = done;
+            too_long = is_too_long(done);
+            stopped = watch.hear("sorting by key", done / 1_000_000, total / 1_000_000).err();
+        }
+        if too_long || stopped.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    if let Some(error) = stopped {
+        return Err(error);
+    }
+    if too_long {
+        return Ok(None);
+    }
+    let finished = gathered.into_iter().map(|(order, _, places)| Sample {
+        order,
+        places: places
+            .into_iter()
+            .map(Gathering::into_rows)
+            .filter(|rows| !rows.is_empty())
+            .collect(),
+        collected: Collected::ByFullPass,
+    });
+    Ok(Some(finished.collect()))
+}

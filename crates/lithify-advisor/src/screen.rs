@@ -1,0 +1,288 @@
+//! One screen of at most 40 lines: the answer first, then what it costs otherwise, then what is not
+//! known.
+
+use std::fmt::Write;
+
+use lithify_report::figure::{bytes, duration, figure};
+
+use crate::answer::{Advice, DataFacts, Outcome, TargetAdvice, rewrites};
+use crate::estimate::Estimate;
+use crate::sample::Collected;
+use crate::study::write_amplification;
+
+/// With more targets each has two lines, and none has a table.
+const TABLES_MAX: usize = 2;
+/// Rows of a table of alternatives.
+const ALTERNATIVES: usize = 5;
+/// With two tables each is shorter.
+const ALTERNATIVES_OF_TWO: usize = 4;
+
+/// The screen, wrapped at so many columns where lines are prose. Snippets stay whole.
+pub fn render(advice: &Advice, columns: usize) -> String {
+    let mut text = String::new();
+    data(&mut text, &advice.data, advice, columns);
+    match advice.targets.len() <= TABLES_MAX {
+        true => {
+            advice.targets.iter().for_each(|target| with_table(&mut text, target, advice, columns))
+        }
+        false => overview(&mut text, advice),
+    }
+    if !advice.unknown.is_empty() {
+        text.push_str("\nNot known\n");
+        for line in &advice.unknown {
+            wrapped(&mut text, "- ", line, columns);
+        }
+    }
+    text
+}
+
+fn wrapped(text: &mut String, first: &str, words: &str, columns: usize) {
+    let indent = " ".repeat(first.chars().count());
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in words.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > columns {
+            let _ = writeln!(text, "{line}");
+            line = indent.clone();
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    let _ = writeln!(text, "{line}");
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
+    let input = &data.input;
+    let rows = match input.has_rows {
+        true => format!(", {} rows of {:.0} bytes", data.rows, data.basis.row_bytes),
+        false => String::new(),
+    };
+    let files = if input.files > 1 { format!(" in {} files", input.files) } else { String::new() };
+    let about = format!("{}: {}{files}{rows}.", input.format, bytes(input.data_bytes));
+    wrapped(text, "Data      ", &about, columns);
+    let order = match (input.key.as_str(), data.is_sorted) {
+        ("", _) => String::new(),
+        (key, true) => format!(" Sorted by {key}."),
+        (key, false) => format!(" Not sorted by {key}."),
+    };
+    let far = match data.far_repeats {
+        far if far >= 0.05 => {
+            format!(" Blocks of 64 KiB shrink {} further than those of 4.", percent(far))
+        }
+        _ => " Larger blocks gain little.".to_owned(),
+    };
+    let hard = match data.incompressible {
+        hard if hard >= 0.005 => format!(" {} of it does not shrink.", percent(hard)),
+        _ => String::new(),
+    };
+    let entropy = data.entropy_bits;
+    let is = format!("{entropy:.1} bits a byte by frequency alone.{hard}{far}{order}");
+    wrapped(text, "          ", &is, columns);
+    let share = data.sampled_bytes as f64 / input.data_bytes.max(1) as f64;
+    let sampled = match share > 0.999 {
+        true => "all of it".to_owned(),
+        false => format!("{} places, {} of it", data.places, share_text(share)),
+    };
+    let took = duration(advice.took.as_secs_f64());
+    let measured = format!("{sampled}, in {took}; a third was held out to test the predictions.");
+    wrapped(text, "Measured  ", &measured, columns);
+}
+
+fn share_text(share: f64) -> String {
+    format!("{} %", figure(share * 100.0))
+}
+
+fn ratio(estimate: &Estimate) -> String {
+    format!("{:.3} ±{:.1} %", estimate.value, estimate.relative() * 100.0)
+}
+
+/// Bytes of all data under an outcome.
+fn size(outcome: &Outcome, advice: &Advice) -> String {
+    bytes((outcome.ratio.value * advice.data.basis.data_bytes) as u64)
+}
+
+/// CPU seconds for a million rows: to write, on the way down a tree if there is one, and to read
+/// where every read loads a block.
+fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f64; 2] {
+    let times = rewrites(target.target.has_levels, &data.basis);
+    let per_row_ns =
+        data.basis.row_bytes * (outcome.encode_ns * times + outcome.decode_ns * (times - 1.0));
+    [per_row_ns / 1e3, outcome.unit_decode_us]
+}
+
+/// Money in a year for a TB (10^12 bytes) of such data, in whole units of the currency.
+fn yearly(outcome: &Outcome, advice: &Advice) -> f64 {
+    let lives = 12.0 / advice.expectations.lifetime_months();
+    outcome.cost() * 1e3 * lives / 1e6
+}
+
+fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns: usize) {
+    let best = target.best();
+    let _ = writeln!(text, "\n{} ({}): {}", target.target.title, advice.goal, best.setting.name());
+    for line in target.snippet(best, advice.data.basis) {
+        let _ = writeln!(text, "  {line}");
+    }
+    wrapped(text, "", &answer(target, advice), columns);
+    let _ = writeln!(
+        text,
+        "\n  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}",
+        "setting", "of raw", "size", "write CPU s", "read CPU s", "calls>1 ms", "cost a"
+    );
+    let _ = writeln!(
+        text,
+        "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}",
+        "", "", "", "/M rows", "/M cold", "", "TB-year"
+    );
+    let count = if advice.targets.len() == 1 { ALTERNATIVES } else { ALTERNATIVES_OF_TWO };
+    for (outcome, what) in shown(target, count) {
+        let [write, read] = cpu_seconds(outcome, target, &advice.data);
+        let _ = writeln!(
+            text,
+            "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}  {what}",
+            outcome.setting.name(),
+            ratio(&outcome.ratio),
+            size(outcome, advice),
+            figure(write),
+            figure(read),
+            percent(outcome.long_calls),
+            figure(yearly(outcome, advice)),
+        );
+    }
+    if let Some((amplification, formula)) = write_amplification(target, &advice.data.basis) {
+        let line = format!("Write amplification about {amplification:.1} = {formula}.");
+        wrapped(text, "  ", &line, columns);
+    }
+    wrapped(text, "  ", target.target.note, columns);
+    if advice.targets.len() == 1 {
+        for (language, lines) in target.other_forms(best, advice.data.basis) {
+            let _ = writeln!(text, "  In {language}:");
+            lines.iter().for_each(|line| {
+                let _ = writeln!(text, "    {line}");
+            });
+        }
+    }
+}
+
+/// The saving against what it comes with, and whether the held-out places agree.
+fn answer(target: &TargetAdvice, advice: &Advice) -> String {
+    let best = target.best();
+    let mut said = match target.default_outcome() {
+        Some(default) if default.setting == best.setting => {
+            "That is what it comes with.".to_owned()
+        }
+        Some(default) => {
+            let [write, read] = cpu_seconds(best, target, &advice.data);
+            let [write_before, read_before] = cpu_seconds(default, target, &advice.data);
+            let saved = (default.ratio.value - best.ratio.value) * advice.data.basis.data_bytes;
+            let sign = if saved < 0.0 { "-" } else { "" };
+            let money = yearly(default, advice) - yearly(best, advice);
+            format!(
+                "Saves {sign}{} of {} against {}, and {} a year for a TB. CPU seconds a million rows: \
+                 {} to write instead of {}, {} to read cold instead of {}.",
+                bytes(saved.abs() as u64),
+                size(default, advice),
+                default.setting.name(),
+                figure(money),
+                figure(write),
+                figure(write_before),
+                figure(read),
+                figure(read_before),
+            )
+        }
+        None => String::new(),
+    };
+    if let Some([predicted, found]) = &best.held_out {
+        let off = found.value / predicted.value.max(1e-9) - 1.0;
+        let allowed = predicted.half_width.hypot(found.half_width) / predicted.value.max(1e-9);
+        let holds = if off.abs() <= allowed { "within" } else { "outside of" };
+        let _ = write!(
+            said,
+            " Held out: {:+.1} %, {holds} the stated ±{:.1} %.",
+            off * 100.0,
+            allowed * 100.0
+        );
+    }
+    if target.collected == Collected::OfSampledRows {
+        said.push_str(" Rows were not in its order: sizes are upper bounds.");
+    }
+    said
+}
+
+/// The cheapest, what it comes with, the smallest, the fastest to read, and the next best.
+fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
+    let least = |figure: fn(&Outcome) -> f64| {
+        target.outcomes.iter().min_by(|a, b| figure(a).total_cmp(&figure(b)))
+    };
+    let compressed = target.outcomes.iter().filter(|one| one.encode_ns > 0.0);
+    let quickest = compressed.min_by(|a, b| a.unit_decode_us.total_cmp(&b.unit_decode_us));
+    let candidates = [
+        (Some(target.best()), "<- take this"),
+        (target.default_outcome(), "it comes with this"),
+        (least(|one| one.ratio.value), "smallest"),
+        (quickest, "quickest to read"),
+    ];
+    let mut shown: Vec<(&Outcome, &'static str)> = Vec::new();
+    for (outcome, what) in candidates {
+        let Some(outcome) = outcome else { continue };
+        if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
+            shown.push((outcome, what));
+        }
+    }
+    for outcome in &target.outcomes {
+        if shown.len() >= count {
+            break;
+        }
+        if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
+            shown.push((outcome, ""));
+        }
+    }
+    shown
+}
+
+fn overview(text: &mut String, advice: &Advice) {
+    let _ = writeln!(
+        text,
+        "\n{:<20} {:<20} {:>15} {:>9} {:>8}  instead of",
+        format!("For ({})", advice.goal),
+        "take",
+        "of raw",
+        "size",
+        "TB-year"
+    );
+    for target in &advice.targets {
+        let best = target.best();
+        let saving = target.default_outcome().map_or_else(String::new, |default| {
+            let change = best.cost() / default.cost() - 1.0;
+            match default.setting == best.setting {
+                true => "it comes with this".to_owned(),
+                false => {
+                    let size = size(default, advice);
+                    format!("{} {size}: {:+.0} %", default.setting.name(), change * 100.0)
+                }
+            }
+        });
+        let _ = writeln!(
+            text,
+            "{:<20} {:<20} {:>15} {:>9} {:>8}  {saving}",
+            target.target.name,
+            best.setting.name(),
+            ratio(&best.ratio),
+            size(best, advice),
+            figure(yearly(best, advice)),
+        );
+    }
+    text.push_str("\nTo paste\n");
+    for target in &advice.targets {
+        let lines = target.snippet(target.best(), advice.data.basis);
+        let _ = writeln!(text, "{:<18} {}", target.target.name, lines.join("; "));
+    }
+    text.push_str("\nOne target with its alternatives: --for NAME. TB-year: what a TB of such data costs in a year.\n");
+}

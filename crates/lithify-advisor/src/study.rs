@@ -1,0 +1,443 @@
+//! The course of a study: samples in the orders of all targets, calls of codecs within the time, more
+//! places where an interval is too wide.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use lithify::Compression;
+use lithify::codec::CodecId;
+
+use crate::Request;
+use crate::answer::{
+    self, Advice, Calls, CellKey, DataFacts, Outcome, TargetAdvice, cell_key, outcome, with_levels,
+};
+use crate::error::Result;
+use crate::input::Source;
+use crate::measure::{Bench, Call, Cell};
+use crate::rows::Rows;
+use crate::sample::{
+    Collected, InputSample, Order, PLACES_MAX, PLACES_MIN, Sample, by_pass, double, of_input,
+    resorted,
+};
+use crate::targets::{Basis, Target};
+use crate::units::{Shape, Unit, cut};
+use crate::watch::Watch;
+
+/// More places are looked at until the size of what matters is known to this part.
+const WANTED_WIDTH: f64 = 0.01;
+/// Settings that are dearer than the best by more than this are not measured again.
+const CONTENDER: f64 = 1.10;
+/// The part of the time that a pass over the data may take.
+const PASS_PART: u32 = 2;
+/// The part of the time after which no new round begins.
+const ROUND_PART: f64 = 0.5;
+
+/// The measured calls of one order.
+type Measured = BTreeMap<CellKey, Vec<Call>>;
+
+pub(crate) struct Study<'a> {
+    source: &'a mut dyn Source,
+    request: &'a Request,
+    targets: &'a [Target],
+    began: Instant,
+    input: InputSample,
+    /// Those that differ from the input's.
+    sorted: BTreeMap<Order, Sample>,
+    bench: Bench,
+    measured: BTreeMap<Order, Measured>,
+    /// How many places of each order the calls are from.
+    places: BTreeMap<Order, usize>,
+    basis: Basis,
+}
+
+impl<'a> Study<'a> {
+    /// Reads the places, in all orders that the targets have.
+    pub(crate) fn begin(
+        source: &'a mut dyn Source,
+        request: &'a Request,
+        targets: &'a [Target],
+        began: Instant,
+        watch: &dyn Watch,
+    ) -> Result<Study<'a>> {
+        let input = of_input(source, watch)?;
+        let rows = input.sample.places.iter().flat_map(Rows::iter);
+        let (count, keys) =
+            rows.fold((0, 0), |(count, keys), row| (count + 1, keys + row.key.len()));
+        let count = f64::from(count.max(1));
+        let basis = Basis {
+            key_bytes: keys as f64 / count,
+            row_bytes: input.sample.data_bytes() as f64 / count,
+            data_bytes: source.facts().data_bytes as f64,
+        };
+        let mut study = Study {
+            source,
+            request,
+            targets,
+            began,
+            input,
+            sorted: BTreeMap::new(),
+            bench: Bench::new(),
+            measured: BTreeMap::new(),
+            places: BTreeMap::new(),
+            basis,
+        };
+        study.sort(watch)?;
+        Ok(study)
+    }
+
+    /// Puts rows in the orders that are not the input's.
+    fn sort(&mut self, watch: &dyn Watch) -> Result<()> {
+        let has_key = !self.source.facts().key.is_empty();
+        let is_there = |order: Order| match order {
+            Order::Input => true,
+            // Without a name for the key, rows are numbered as they come.
+            Order::Key => !has_key || self.input.is_sorted,
+            Order::Hash => false,
+        };
+        let orders: BTreeSet<Order> = self.targets.iter().map(|target| target.order).collect();
+        let missing: Vec<Order> = orders.into_iter().filter(|order| !is_there(*order)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let passed = match self.input.is_whole {
+            true => None,
+            false => {
+                let allowed = self.request.time / PASS_PART;
+                by_pass(self.source, &self.input, &missing, allowed, watch)?
+            }
+        };
+        let samples = passed
+            .unwrap_or_else(|| missing.iter().map(|order| resorted(&self.input, *order)).collect());
+        self.sorted.extend(samples.into_iter().map(|sample| (sample.order, sample)));
+        Ok(())
+    }
+
+    fn sample(&self, order: Order) -> &Sample {
+        self.sorted.get(&order).unwrap_or(&self.input.sample)
+    }
+
+    /// The order that a target's rows are sampled in: the input's where it is the same.
+    fn sampled_order(&self, target: &Target) -> Order {
+        self.sample(target.order).order
+    }
+
+    /// What is left of the time.
+    fn left(&self) -> Duration {
+        self.request.time.saturating_sub(self.began.elapsed())
+    }
+
+    fn is_over(&self, watch: &dyn Watch) -> bool {
+        self.left().is_zero() || watch.is_hurried()
+    }
+
+    /// Measures every setting on the first places.
+    pub(crate) fn measure(&mut self, watch: &dyn Watch) -> Result<()> {
+        let mut cells: BTreeMap<Order, Vec<Cell>> = BTreeMap::new();
+        for target in self.targets {
+            let of_order = cells.entry(self.sampled_order(target)).or_default();
+            for cell in (target.settings)().into_iter().flat_map(|setting| setting.cells) {
+                if !of_order.contains(&cell) {
+                    of_order.push(cell);
+                }
+            }
+        }
+        if let Some(order) = cells.keys().next().copied() {
+            // What is said of the data themselves.
+            let facts = [4, 64].map(|kib| facts_cell(kib << 10));
+            let of_order = cells.entry(order).or_default();
+            of_order.extend(
+                facts.into_iter().filter(|cell| !of_order.contains(cell)).collect::<Vec<_>>(),
+            );
+        }
+        self.measure_cells(&cells, PLACES_MIN, watch)
+    }
+
+    /// Looks at more places for what matters, as long as there is time.
+    pub(crate) fn improve(&mut self, watch: &dyn Watch) -> Result<()> {
+        let mut places = PLACES_MIN;
+        while places < PLACES_MAX && !self.input.is_whole {
+            let spent = self.began.elapsed().as_secs_f64();
+            if spent > self.request.time.as_secs_f64() * ROUND_PART || self.is_over(watch) {
+                return Ok(());
+            }
+            let contenders = self.contenders();
+            if contenders.is_empty() {
+                return Ok(());
+            }
+            places *= 2;
+            if contenders.contains_key(&Order::Input) {
+                double(self.source, &mut self.input.sample, watch)?;
+            }
+            self.measure_cells(&contenders, places, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Cells whose sizes are not known well enough for how near they are to the best.
+    fn contenders(&self) -> BTreeMap<Order, Vec<Cell>> {
+        let mut contenders: BTreeMap<Order, Vec<Cell>> = BTreeMap::new();
+        for target in self.targets {
+            let Some(advice) = self.advice(target) else { continue };
+            let least = advice.best().cost();
+            let matters = |at: usize, one: &&Outcome| {
+                one.cost() <= least * CONTENDER || Some(at) == advice.default
+            };
+            let near: Vec<&Outcome> = (advice.outcomes.iter().enumerate())
+                .filter(|(at, one)| matters(*at, one))
+                .map(|(_, one)| one)
+                .collect();
+            if near.iter().all(|one| one.ratio.relative() <= WANTED_WIDTH) {
+                continue;
+            }
+            let cells = contenders.entry(self.sampled_order(target)).or_default();
+            for cell in near.iter().flat_map(|one| &one.setting.cells) {
+                if !cells.contains(cell) {
+                    cells.push(*cell);
+                }
+            }
+        }
+        contenders
+    }
+
+    /// Measures cells on so many places of each order; cheap codecs first, and as many as time allows.
+    fn measure_cells(
+        &mut self,
+        cells: &BTreeMap<Order, Vec<Cell>>,
+        places: usize,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let total: usize = cells.values().map(Vec::len).sum();
+        let mut done = 0;
+        let mut ranks: Vec<(u32, Order, Shape, usize)> = Vec::new();
+        for (order, cells) in cells {
+            ranks
+                .extend(cells.iter().map(|cell| (rank(cell), *order, cell.shape, cell.size_bytes)));
+        }
+        ranks.sort_unstable();
+        ranks.dedup();
+        for (rank_of, order, shape, size_bytes) in ranks {
+            // What has been measured is an answer; the rest is told.
+            if self.is_over(watch) && done > 0 {
+                break;
+            }
+            let is_of_group = |cell: &&Cell| {
+                (rank(cell), cell.shape, cell.size_bytes) == (rank_of, shape, size_bytes)
+            };
+            let group: Vec<Cell> = cells[&order].iter().filter(is_of_group).copied().collect();
+            let units = self.units(order, shape, size_bytes, places)?;
+            let numbered: Vec<(usize, &Unit)> =
+                units.iter().map(|(place, unit)| (*place, unit)).collect();
+            for cell in group {
+                let calls = self.bench.measure(&cell, &numbered)?.calls;
+                self.measured.entry(order).or_default().insert(cell_key(&cell), calls);
+                done += 1;
+                watch.hear("measuring codecs", done as u64, total as u64)?;
+            }
+            self.places.insert(order, places.min(self.sample(order).places.len()));
+        }
+        Ok(())
+    }
+
+    /// The units of evenly spaced places of an order, each with the number of its place.
+    fn units(
+        &self,
+        order: Order,
+        shape: Shape,
+        size_bytes: usize,
+        places: usize,
+    ) -> Result<Vec<(usize, Unit)>> {
+        let all = &self.sample(order).places;
+        let count = places.min(all.len());
+        let is_whole = self.input.is_whole;
+        let per_place = match size_bytes {
+            _ if is_whole => usize::MAX,
+            0..=16_384 => 4,
+            16_385..=65_536 => 2,
+            _ => 1,
+        };
+        let mut units = Vec::new();
+        for number in 0..count {
+            let rows = &all[number * all.len() / count];
+            let cut = cut(rows, shape, size_bytes, per_place)?;
+            units.extend(cut.into_iter().map(|unit| (number, unit)));
+        }
+        Ok(units)
+    }
+
+    /// What is advised for a target; `None` if nothing was measured for it.
+    fn advice(&self, target: &Target) -> Option<TargetAdvice> {
+        let request = self.request;
+        let order = self.sampled_order(target);
+        let by_cell = self.measured.get(&order)?;
+        let calls = Calls { by_cell, data_bytes: self.basis.data_bytes };
+        let settings = (target.settings)();
+        let count = settings.len();
+        let of = |setting| {
+            let (prices, expectations) = (&request.prices, &request.expectations);
+            outcome(target, setting, &calls, &self.basis, prices, expectations)
+        };
+        let default = settings.first().map(|setting| setting.name());
+        let mut outcomes: Vec<Outcome> = settings.iter().filter_map(of).collect();
+        if outcomes.is_empty() {
+            return None;
+        }
+        if target.has_levels {
+            with_levels(target, &mut outcomes, &self.basis, &request.prices, &request.expectations);
+        }
+        outcomes.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+        let unmeasured = count - outcomes.len();
+        let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
+        let collected = self.sample(target.order).collected;
+        let other_order = None;
+        Some(TargetAdvice {
+            target: *target,
+            outcomes,
+            default,
+            collected,
+            other_order,
+            unmeasured,
+        })
+    }
+
+    /// Whether the data are still what they were.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.source.check_unchanged()
+    }
+
+    /// Everything that is known.
+    pub(crate) fn into_advice(self, request: &Request, took: Duration) -> Advice {
+        let targets: Vec<TargetAdvice> =
+            self.targets.iter().filter_map(|target| self.advice(target)).collect();
+        let data = self.data_facts();
+        let unknown = unknown(request, &data, &targets);
+        Advice {
+            data,
+            targets,
+            goal: request.goal.clone(),
+            prices: request.prices,
+            expectations: request.expectations,
+            took,
+            unknown,
+        }
+    }
+
+    fn data_facts(&self) -> DataFacts {
+        let places = &self.input.sample.places;
+        let [near, far] = [4, 64].map(|kib| self.facts_ratio(kib << 10));
+        let far_repeats =
+            near.0.filter(|near| *near > 0.0).zip(far.0).map_or(0.0, |(n, f)| 1.0 - f / n);
+        DataFacts {
+            path: self.request.path.display().to_string(),
+            input: self.source.facts().clone(),
+            rows: self.input.rows,
+            basis: self.basis,
+            places: places.len(),
+            sampled_bytes: self.input.sample.data_bytes(),
+            is_sorted: self.input.is_sorted,
+            entropy_bits: entropy_bits(places),
+            incompressible: near.1,
+            far_repeats,
+        }
+    }
+
+    /// How pieces of the input's bytes shrink, and the share of them that hardly do.
+    fn facts_ratio(&self, size_bytes: usize) -> (Option<f64>, f64) {
+        let key = cell_key(&facts_cell(size_bytes));
+        let Some(calls) = self.measured.values().find_map(|cells| cells.get(&key)) else {
+            return (None, 0.0);
+        };
+        let sum = |figure: fn(&Call) -> u32| {
+            calls.iter().map(|call| f64::from(figure(call))).sum::<f64>()
+        };
+        let (raw, encoded) = (sum(|call| call.unit_bytes), sum(|call| call.encoded_bytes));
+        let is_hard = |call: &&Call| call.encoded_bytes > call.unit_bytes / 8 * 7;
+        let hard = calls.iter().filter(is_hard).count() as f64 / calls.len().max(1) as f64;
+        ((raw > 0.0).then(|| encoded / raw), hard)
+    }
+}
+
+/// What tells how far apart repeats are.
+fn facts_cell(size_bytes: usize) -> Cell {
+    let compression =
+        Compression { codec: CodecId::Zstd, effort: 3, encoder: lithify::Encoder::Reference };
+    Cell { shape: Shape::Bytes, size_bytes, compression, dictionary_bytes: 0 }
+}
+
+/// Which cells are measured first: what most people use, then by what they take.
+fn rank(cell: &Cell) -> u32 {
+    let Compression { codec, effort, .. } = cell.compression;
+    let dear = match (codec, effort) {
+        (CodecId::None | CodecId::Snappy | CodecId::Lz4, ..=1) => 0,
+        (CodecId::Zstd, ..=3) => 0,
+        (CodecId::Zlib, ..=6) | (CodecId::Zstd, ..=6) | (CodecId::Lz4, _) => 1,
+        (CodecId::Zstd, ..=12) => 2,
+        _ => 3,
+    };
+    dear + u32::from(cell.dictionary_bytes > 0)
+}
+
+/// Bits a byte by the frequency of each byte alone.
+fn entropy_bits(places: &[Rows]) -> f64 {
+    let mut counts = [0_u64; 256];
+    for byte in places.iter().flat_map(Rows::iter).flat_map(|row| row.value) {
+        counts[usize::from(*byte)] += 1;
+    }
+    let all = counts.iter().sum::<u64>() as f64;
+    let part = |count: &u64| *count as f64 / all;
+    let bits: f64 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| -part(count) * part(count).log2())
+        .sum();
+    bits.max(0.0)
+}
+
+/// What would change the answer, and how to say it.
+fn unknown(request: &Request, data: &DataFacts, targets: &[TargetAdvice]) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let expectations = &request.expectations;
+    if expectations.reads_per_row.is_none() {
+        let loads = expectations.loads_per_mib(&data.basis);
+        unknown.push(format!(
+            "How often rows are read: {loads:.0} block loads a MiB are assumed. --reads-per-row N"
+        ));
+    } else if expectations.hot.is_none() {
+        unknown.push("How many reads a cache answers: half is assumed. --hot SHARE".to_owned());
+    }
+    if expectations.months.is_none() {
+        unknown.push("How long rows live: a month is assumed. --months N".to_owned());
+    }
+    let wants_key = targets.iter().any(|advice| advice.target.order != Order::Input);
+    if data.input.has_rows && data.input.key.is_empty() && wants_key {
+        unknown.push(
+            "The key: rows are taken in the order of the input, numbered. --key COLUMN,…"
+                .to_owned(),
+        );
+    }
+    if targets.iter().any(|advice| advice.collected == Collected::OfSampledRows) {
+        unknown.push(
+            "True neighbours in the database's order: a pass over all data takes longer than --time \
+             allows. Sizes are upper bounds."
+                .to_owned(),
+        );
+    }
+    if data.input.data_bytes < 1 << 20 {
+        unknown.push("What more data would be like: these are less than 1 MiB.".to_owned());
+    }
+    let unmeasured: usize = targets.iter().map(|advice| advice.unmeasured).sum();
+    if unmeasured > 0 {
+        unknown.push(format!("{unmeasured} settings: no time was left for them. --time SECONDS"));
+    }
+    unknown
+}
+
+/// The write amplification of a target with its formula, where it is known.
+pub(crate) fn write_amplification(advice: &TargetAdvice, basis: &Basis) -> Option<(f64, String)> {
+    if !advice.target.has_levels {
+        return None;
+    }
+    let rewrites = answer::rewrites(true, basis);
+    let ratio = advice.best().ratio.value;
+    let formula = format!("1 (log) + {ratio:.2} x {rewrites:.1} rewrites");
+    Some((1.0 + ratio * rewrites, formula))
+}

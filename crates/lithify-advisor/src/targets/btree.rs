@@ -1,0 +1,220 @@
+//! Trees of pages: InnoDB in its two ways, WiredTiger, MongoDB.
+
+use lithify::Compression;
+use lithify::codec::CodecId;
+
+use super::{
+    Advised, Basis, LZ4, NONE, SNAPPY, Setting, Target, every, no_other_forms, rounded_up, zlib,
+    zstd,
+};
+use crate::measure::{Call, Cell};
+use crate::sample::Order;
+use crate::units::Shape;
+
+/// What file systems and devices are written in.
+const DISK_BLOCK_BYTES: f64 = 4096.0;
+
+/// Inner pages of a tree, and pages of the file that have no rows.
+const INNER_PAGES: f64 = 1.01;
+
+pub(super) const INNODB: Target = Target {
+    name: "innodb",
+    title: "InnoDB, pages with holes",
+    needs_rows: true,
+    order: Order::Key,
+    has_levels: false,
+    settings: innodb_settings,
+    stored_bytes: innodb_stored,
+    index_entry_bytes: |basis| basis.key_bytes + 9.0,
+    snippet: innodb_snippet,
+    other_forms: no_other_forms,
+    note: "Loaded in key order; random inserts leave pages 69 % full. Sizes are those of st_blocks: \
+           ls shows the file without its holes. MySQL: COMPRESSION='zlib' or 'lz4'.",
+    source: "MariaDB 10.11: fil0pagecompress.cc; taken by a server of that version",
+};
+
+fn innodb_settings() -> Vec<Setting> {
+    let codecs = [NONE, zlib(1), zlib(6), zlib(9), LZ4, SNAPPY];
+    every(Shape::InnoDb, (NONE, 16), &codecs, &[16])
+}
+
+/// A page in whole blocks of the file system, if that saves one.
+fn innodb_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
+    let page = setting.size_bytes as f64;
+    let stored = match setting.compression {
+        NONE => page,
+        _ => rounded_up(f64::from(call.encoded_bytes) + 40.0, DISK_BLOCK_BYTES).min(page),
+    };
+    stored * INNER_PAGES
+}
+
+fn innodb_snippet(advised: &Advised<'_>) -> Vec<String> {
+    let compression = advised.setting.compression;
+    match compression.codec {
+        CodecId::None => vec!["ROW_FORMAT=DYNAMIC".to_owned()],
+        CodecId::Zlib => {
+            let level = compression.effort;
+            vec![format!("ROW_FORMAT=DYNAMIC PAGE_COMPRESSED=1 PAGE_COMPRESSION_LEVEL={level}")]
+        }
+        codec => vec![
+            "ROW_FORMAT=DYNAMIC PAGE_COMPRESSED=1".to_owned(),
+            format!("and for the server: innodb_compression_algorithm={}", codec.name()),
+            format!("plugin_load_add=provider_{}", codec.name()),
+        ],
+    }
+}
+
+pub(super) const INNODB_COMPRESSED: Target = Target {
+    name: "innodb-compressed",
+    title: "InnoDB, ROW_FORMAT=COMPRESSED",
+    needs_rows: true,
+    order: Order::Key,
+    has_levels: false,
+    settings: innodb_compressed_settings,
+    stored_bytes: innodb_compressed_stored,
+    index_entry_bytes: |basis| basis.key_bytes + 9.0,
+    snippet: innodb_compressed_snippet,
+    other_forms: no_other_forms,
+    note: "A page that does not fit is split and tried again, which costs time as well: watch \
+           INFORMATION_SCHEMA.INNODB_CMP.",
+    source: "MariaDB 10.11: page0zip.cc; taken by a server of that version",
+};
+
+fn innodb_compressed_settings() -> Vec<Setting> {
+    let mut settings = vec![Setting::new(Shape::InnoDb, NONE, 16 << 10)];
+    for slot_kib in [8, 4, 2, 1] {
+        let setting = Setting::new(Shape::InnoDb, zlib(6), 16 << 10);
+        settings.push(Setting { slot_bytes: slot_kib << 10, ..setting });
+    }
+    settings
+}
+
+/// A page fits if its rows leave room for the log of changes and the directory, about an eighth. One
+/// that does not fit is split until its parts do.
+fn innodb_compressed_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
+    if setting.compression == NONE {
+        return setting.size_bytes as f64 * INNER_PAGES;
+    }
+    let slot = setting.slot_bytes as f64;
+    let needed = f64::from(call.encoded_bytes) * 1.14;
+    let pages = match needed <= slot {
+        true => 1.0,
+        // Halves of halves, each a little less compact than the whole.
+        false => 2.0_f64.powf((needed * 1.1 / slot).log2().ceil()).min(16.0),
+    };
+    // More pages than one for each uncompressed one are worth nothing: the next slot is as small.
+    (pages * slot).min(2.0 * setting.size_bytes as f64) * INNER_PAGES
+}
+
+fn innodb_compressed_snippet(advised: &Advised<'_>) -> Vec<String> {
+    vec![match advised.setting.slot_bytes {
+        0 => "ROW_FORMAT=DYNAMIC".to_owned(),
+        bytes => format!("ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE={}", bytes >> 10),
+    }]
+}
+
+pub(super) const WIREDTIGER: Target = Target {
+    name: "wiredtiger",
+    title: "WiredTiger",
+    needs_rows: true,
+    order: Order::Key,
+    has_levels: false,
+    settings: wiredtiger_settings,
+    stored_bytes: wiredtiger_stored,
+    index_entry_bytes: |basis| basis.key_bytes + 10.0,
+    snippet: wiredtiger_snippet,
+    other_forms: no_other_forms,
+    note: "The effort is of the connection: extensions=[…zstd…=(config=[compression_level=N])]. \
+           Loaded in key order; random inserts leave pages emptier.",
+    source: "WiredTiger 12: src/reconcile/rec_write.c, bt_handle.c",
+};
+
+/// Pages of 16 KiB and more are sizes after compression: the engine gathers up to four times as much.
+fn wiredtiger_every(
+    default: (Compression, usize),
+    codecs: &[Compression],
+    sizes_kib: &[usize],
+) -> Vec<Setting> {
+    let mut settings = every(Shape::WiredTiger, default, codecs, sizes_kib);
+    for setting in &mut settings {
+        if setting.compression == NONE {
+            continue;
+        }
+        let Setting { size_bytes, compression, .. } = *setting;
+        let sizes = [size_bytes, 2 * size_bytes, 4 * size_bytes];
+        let within = sizes.into_iter().filter(|size| *size <= CELL_BYTES_MAX);
+        let cell = |size_bytes| Cell {
+            shape: Shape::WiredTiger,
+            size_bytes,
+            compression,
+            dictionary_bytes: 0,
+        };
+        setting.cells = within.map(cell).collect();
+    }
+    settings
+}
+
+/// The largest unit that a place has room for. Larger ones shrink hardly better.
+const CELL_BYTES_MAX: usize = 128 << 10;
+
+fn wiredtiger_settings() -> Vec<Setting> {
+    let codecs = [NONE, SNAPPY, LZ4, zlib(6), zstd(1), zstd(3), zstd(6), zstd(9)];
+    wiredtiger_every((NONE, 32), &codecs, &[16, 32, 64])
+}
+
+/// A page of its size after compression, in whole units of allocation; less where four pages' worth
+/// of rows shrink to less. Kept raw only if it does not shrink at all.
+fn wiredtiger_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
+    let (raw, encoded) = (f64::from(call.unit_bytes), f64::from(call.encoded_bytes));
+    let page = setting.size_bytes as f64;
+    let encoded = (encoded + 64.0).min(raw);
+    let stored = match encoded > page {
+        // Cut smaller until it is a page: the share of the unit that a whole page takes.
+        true => encoded * page / (page - DISK_BLOCK_BYTES / 2.0),
+        false => rounded_up(encoded, DISK_BLOCK_BYTES),
+    };
+    // A split leaves pages nine tenths full on their way through memory.
+    stored * INNER_PAGES
+}
+
+fn wiredtiger_snippet(advised: &Advised<'_>) -> Vec<String> {
+    let setting = advised.setting;
+    let codec = setting.compression.codec.name();
+    vec![format!("block_compressor={codec},leaf_page_max={}KB", setting.size_bytes >> 10)]
+}
+
+pub(super) const MONGODB: Target = Target {
+    name: "mongodb",
+    title: "MongoDB",
+    needs_rows: true,
+    // By record numbers, which ascend as documents arrive.
+    order: Order::Input,
+    has_levels: false,
+    settings: mongodb_settings,
+    stored_bytes: wiredtiger_stored,
+    index_entry_bytes: |_| 18.0,
+    snippet: mongodb_snippet,
+    other_forms: no_other_forms,
+    note: "For new collections. The effort of zstd is the server's: \
+           storage.wiredTiger.engineConfig.zstdCompressionLevel, 6 without it. Rows are taken for \
+           documents as they are; BSON is somewhat longer than JSON.",
+    source: "mongo: wiredtiger_global_options.idl; not run here",
+};
+
+fn mongodb_settings() -> Vec<Setting> {
+    let codecs = [NONE, SNAPPY, zlib(6), zstd(1), zstd(3), zstd(6), zstd(9)];
+    wiredtiger_every((SNAPPY, 32), &codecs, &[32, 64])
+}
+
+fn mongodb_snippet(advised: &Advised<'_>) -> Vec<String> {
+    let Setting { compression, size_bytes, .. } = advised.setting;
+    let (codec, kib) = (compression.codec.name(), size_bytes >> 10);
+    let mut lines = vec![format!(
+        "db.createCollection(\"c\", {{storageEngine: {{wiredTiger: {{configString: \
+         \"block_compressor={codec},leaf_page_max={kib}KB\"}}}}}})"
+    )];
+    if compression.codec == CodecId::Zstd && compression.effort != 6 {
+        lines.push(format!("engineConfig: {{zstdCompressionLevel: {}}}", compression.effort));
+    }
+    lines
+}

@@ -1,0 +1,156 @@
+//! What is advised: sizes that come true, orders that matter, goals that are followed.
+
+use std::time::Duration;
+
+use lithify::{CfOptions, Db, Objective, Options};
+use lithify_advisor::answer::Outcome;
+use lithify_advisor::sample::Collected;
+use lithify_advisor::{Advice, Request, json, screen};
+
+use super::data::{advice, file, orders, request};
+
+fn outcome<'a>(advice: &'a Advice, target: usize, name: &str) -> &'a Outcome {
+    let outcomes = &advice.targets[target].outcomes;
+    outcomes.iter().find(|one| one.setting.name() == name).expect("was measured")
+}
+
+#[test]
+fn the_order_of_the_key_is_found_by_a_pass_and_makes_it_smaller() {
+    // 13 MB: more than is read whole.
+    let (_directory, path) = file("orders.csv", orders(160_000, false));
+    let unsorted = advice(&request(&path, &["rocksdb"], &[]));
+    let by_key = advice(&request(&path, &["rocksdb", "cassandra"], &["customer", "order"]));
+    assert_eq!(unsorted.targets[0].collected, Collected::AsTheyAre);
+    assert_eq!(by_key.targets[0].collected, Collected::ByFullPass);
+    assert!(!by_key.data.is_sorted);
+    let ratio = |advice: &Advice| outcome(advice, 0, "zstd-1 16k").ratio;
+    assert!(ratio(&by_key).value < 0.8 * ratio(&unsorted).value);
+
+    // The same rows sorted: no pass, the same answer.
+    let (_directory, path) = file("sorted.csv", orders(160_000, true));
+    let sorted = advice(&request(&path, &["rocksdb"], &["customer", "order"]));
+    assert!(sorted.data.is_sorted);
+    assert_eq!(sorted.targets[0].collected, Collected::AsTheyAre);
+    let (a, b) = (ratio(&sorted), ratio(&by_key));
+    assert!((a.value / b.value - 1.0).abs() < 0.02, "{a:?} {b:?}");
+    // Partitions are whole in the order of hashes too.
+    let hashed = outcome(&by_key, 1, "zstd-1 16k").ratio.value;
+    let unhashed = ratio(&unsorted).value;
+    assert!(hashed < 0.9 * unhashed, "{hashed} {unhashed}");
+}
+
+#[test]
+fn without_time_for_a_pass_it_says_so() {
+    let (_directory, path) = file("orders.csv", orders(160_000, false));
+    let request =
+        Request { time: Duration::ZERO, ..request(path, &["rocksdb"], &["customer", "order"]) };
+    let advice = advice(&request);
+    // However quick the pass is, what it may take is nothing, once it has been timed at all.
+    if advice.targets[0].collected == Collected::OfSampledRows {
+        let screen = screen::render(&advice, 100);
+        assert!(screen.contains("upper bounds"), "{screen}");
+    }
+    assert!(advice.targets[0].unmeasured > 0);
+    assert!(advice.unknown.iter().any(|line| line.contains("--time")), "{:?}", advice.unknown);
+}
+
+#[test]
+fn lithify_stores_what_was_predicted() {
+    let text = orders(60_000, true);
+    let (directory, path) = file("orders.csv", &text);
+    let advice = advice(&request(path, &["lithify"], &["customer", "order"]));
+    for (name, compression, block_size_bytes) in
+        [("lz4 4k", "lz4", 4096), ("zstd-1 16k", "zstd-1", 16_384), ("none 16k", "none", 16_384)]
+    {
+        let db = Db::open(directory.path().join(name), Options::default()).expect("opens");
+        let compression = compression.parse().expect("parses");
+        let options = CfOptions { compression, block_size_bytes, ..CfOptions::default() };
+        let rows = db.column_family("rows", options).expect("is made");
+        let mut ingest = rows.ingest().expect("begins");
+        let mut lines: Vec<(Vec<u8>, &str)> = records(&text);
+        lines.sort();
+        for (key, value) in lines {
+            ingest.put(&key, value.as_bytes()).expect("is taken");
+        }
+        ingest.commit().expect("ends");
+        db.close().expect("closes");
+        let stored: u64 = std::fs::read_dir(directory.path().join(name))
+            .expect("is there")
+            .map(|entry| entry.expect("is there"))
+            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "sst"))
+            .map(|entry| entry.metadata().expect("has a size").len())
+            .sum();
+        let predicted = outcome(&advice, 0, name).bottom.value * text.len() as f64;
+        let error = predicted / stored as f64 - 1.0;
+        // Without upper levels: all of it is at the bottom.
+        assert!(error.abs() < 0.03, "{name}: predicted {predicted:.0}, is {stored}");
+    }
+}
+
+/// The rows of the table with the keys that the advisor gives them.
+fn records(text: &str) -> Vec<(Vec<u8>, &str)> {
+    let body = text.split_once('\n').expect("has a header").1;
+    let mut rows = Vec::new();
+    for row in body.split("cash\"\n").filter(|row| !row.is_empty()) {
+        let end = row.as_ptr() as usize - body.as_ptr() as usize + row.len() + 5;
+        let start = row.as_ptr() as usize - body.as_ptr() as usize;
+        let row = &body[start..end];
+        let fields: Vec<&str> = row.split(',').collect();
+        let number = |at: usize| fields[at].parse::<u64>().expect("a number") ^ (1 << 63);
+        rows.push(([number(0).to_be_bytes(), number(2).to_be_bytes()].concat(), row));
+    }
+    rows
+}
+
+#[test]
+fn goals_are_followed() {
+    let (_directory, path) = file("orders.csv", orders(40_000, true));
+    let of = |objective: Objective| {
+        let prices = objective.prices();
+        advice(&Request { prices, ..request(&path, &["rocksdb"], &["customer", "order"]) })
+    };
+    let best = |advice: &Advice| {
+        let best = advice.targets[0].best();
+        (best.ratio.value, best.encode_ns + best.decode_ns)
+    };
+    let (space, throughput) = (of(Objective::Space), of(Objective::Throughput));
+    let ((small, slow), (large, quick)) = (best(&space), best(&throughput));
+    assert!(small < large && slow > quick, "{small} {large} {slow} {quick}");
+    for advice in [&space, &throughput] {
+        let costs: Vec<f64> = advice.targets[0].outcomes.iter().map(Outcome::cost).collect();
+        assert!(costs.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!(advice.targets[0].default.is_some());
+    }
+}
+
+#[test]
+fn a_screen_is_a_screen_and_json_is_json() {
+    let (_directory, path) = file("orders.csv", orders(20_000, true));
+    for targets in [&[][..], &["rocksdb"], &["innodb", "cassandra"]] {
+        let advice = advice(&request(&path, targets, &["customer"]));
+        let screen = screen::render(&advice, 100);
+        assert!(screen.lines().count() <= 40, "{} lines\n{screen}", screen.lines().count());
+        assert!(!screen.contains("street"), "no row is quoted: {screen}");
+        let document: serde_json::Value =
+            serde_json::from_str(&json::render(&advice).expect("renders")).expect("parses");
+        assert_eq!(document["schema"], "lithify-advice/1");
+        assert_eq!(document["data"]["rows"], 20_000);
+        assert!(!document.to_string().contains("street"));
+        let count = document["targets"].as_array().expect("a list").len();
+        assert_eq!(count, advice.targets.len());
+        assert!(targets.is_empty() || count == targets.len());
+    }
+}
+
+#[test]
+fn data_that_do_not_shrink_are_left_alone() {
+    let mut numbers = super::data::Numbers(7);
+    let bytes: Vec<u8> = (0..80_000).flat_map(|_| numbers.next().to_le_bytes()).collect();
+    let (_directory, path) = file("noise", bytes);
+    let advice = advice(&request(path, &["btrfs", "zfs"], &[]));
+    for target in &advice.targets {
+        assert!((target.best().ratio.value - 1.0).abs() < 1e-6, "{:?}", target.target);
+        assert_eq!(target.best().setting.compression.to_string(), "none", "{:?}", target.target);
+    }
+    assert!(advice.data.incompressible > 0.99 && advice.data.entropy_bits > 7.9);
+}

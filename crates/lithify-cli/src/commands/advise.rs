@@ -1,0 +1,241 @@
+//! `lithify advise`: measures a user's data and prints the settings for their database.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use lithify::{Objective, Prices};
+use lithify_advisor::{
+    AdviseError, Expectations, Format, Request, Watch, advise, json, screen, target,
+};
+use lithify_lab::run::progress::ProgressLine;
+use lithify_lab::run::progress::{Announcer, Terminal};
+
+use super::bench::process::watch_signals;
+use super::tool::JsonFile;
+use crate::fault::{Fault, print};
+
+/// `advise`
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Measure your own data, and print the compression settings for the database that you run.
+
+Reads evenly spaced places of the data, lays their rows out as each database would, and calls the
+codecs on them. Prints the cheapest setting with the text to paste, what it saves against the default,
+and what is not known. A third of the places is held out to test the predictions.
+
+Data are CSV, TSV, JSON objects in lines, lines of text, or a directory of such files; other files are
+bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is printed.
+
+Costs are money at the prices of a goal. The presets are assumptions: --price has your own.",
+    after_help = "\
+Examples:
+  lithify advise events.jsonl
+  lithify advise orders.csv --key customer,date --for rocksdb
+  lithify advise orders.csv --key id --for innodb,cassandra --goal space
+  lithify advise events.jsonl --reads-per-row 3 --hot 0.9 --json advice.json
+  lithify advise events.jsonl --price cpu=11,month=80000
+
+Targets: lithify, rocksdb, myrocks, innodb, innodb-compressed, wiredtiger, mongodb, cassandra, scylla,
+btrfs, zfs.
+
+Exit codes:
+  0    done; after Ctrl-C with what was known by then
+  1    the data cannot be read, or a row is not what the format asks for: the error names file and line
+  2    used wrongly: no such file, target, column or price
+  130  stopped by Ctrl-C before anything was known"
+)]
+pub struct AdviseArguments {
+    /// A file, or a directory of files
+    path: PathBuf,
+    /// Databases to advise for; all without it
+    #[arg(long = "for", value_name = "TARGET,…", value_delimiter = ',')]
+    targets: Vec<String>,
+    /// Columns or fields that the database sorts by, in their order; a number is a column from 1
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    key: Vec<String>,
+    /// What the file is, where the guess is wrong: csv, tsv, json, lines or bytes
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// What resources are worth to you
+    #[arg(long, value_enum, default_value_t = Goal::Balanced)]
+    goal: Goal,
+    /// Your prices, in millionths of any currency; the others stay the goal's
+    ///
+    /// cpu: a second. write: a GB written. month: a GB stored for a month. read: a million reads.
+    /// memory: a GB for a month.
+    #[arg(long, value_name = "NAME=N,…")]
+    price: Option<String>,
+    /// How often a row is read in its life
+    #[arg(long, value_name = "N", value_parser = number)]
+    reads_per_row: Option<f64>,
+    /// The share of reads that a cache answers, from 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    hot: Option<f64>,
+    /// How long a row lives until it is rewritten or deleted
+    #[arg(long, value_name = "N", value_parser = months)]
+    months: Option<f64>,
+    /// Seconds that it may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    time: u64,
+    /// Write everything that was measured into a file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Usual prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Goal {
+    /// CPU as a cloud rents it, a disk that you own
+    Balanced,
+    /// CPU is ten times as dear
+    Throughput,
+    /// Writes are ten times as dear
+    Endurance,
+    /// Storage as a cloud rents it
+    Space,
+}
+
+impl Goal {
+    fn prices(self) -> Prices {
+        let objective = match self {
+            Goal::Balanced => Objective::Balanced,
+            Goal::Throughput => Objective::Throughput,
+            Goal::Endurance => Objective::Endurance,
+            Goal::Space => Objective::Space,
+        };
+        objective.prices()
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    match number.is_finite() && number >= 0.0 {
+        true => Ok(number),
+        false => Err("a number from 0 is expected".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text).ok().filter(|share| *share <= 1.0).ok_or_else(|| "a share is 0 to 1".to_owned())
+}
+
+fn months(text: &str) -> Result<f64, String> {
+    let is_life = |months: &f64| (0.0001..=1200.0).contains(months);
+    number(text).ok().filter(is_life).ok_or_else(|| "a life is 0.0001 to 1200 months".to_owned())
+}
+
+/// The goal's prices, with those that the user names in place of them.
+fn prices(goal: Goal, named: Option<&str>) -> Result<Prices, Fault> {
+    let Some(named) = named else { return Ok(goal.prices()) };
+    let names: Vec<&str> = named.split(',').filter_map(|pair| pair.split('=').next()).collect();
+    let preset = goal.prices().to_string();
+    let kept = preset.split(',').filter(|pair| {
+        pair.split('=').next().is_none_or(|name| !names.iter().any(|named| named.trim() == name))
+    });
+    let all: Vec<&str> = kept.chain([named]).collect();
+    all.join(",").parse().map_err(Fault::of_engine)
+}
+
+/// Measures, and prints the answer.
+pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
+    let prices = prices(arguments.goal, arguments.price.as_deref())?;
+    let targets = arguments.targets.iter().map(|name| target(name)).collect::<Result<_, _>>();
+    let goal = match arguments.price {
+        Some(_) => "your prices".to_owned(),
+        None => arguments.goal.name(),
+    };
+    let request = Request {
+        format: arguments.format,
+        key: arguments.key.clone(),
+        targets: targets.map_err(fault)?,
+        time: Duration::from_secs(arguments.time),
+        goal,
+        prices,
+        expectations: Expectations {
+            reads_per_row: arguments.reads_per_row,
+            hot: arguments.hot,
+            months: arguments.months,
+        },
+        ..Request::new(&arguments.path)
+    };
+    let json_file = JsonFile::open(arguments.json.as_deref())?;
+    let listener = Listener::begin()?;
+    let advice = advise(&request, &listener).map_err(|error| listener.fault(error))?;
+    drop(listener);
+    print(&screen::render(&advice, columns()))?;
+    if let Some(file) = json_file {
+        file.write(&json::render(&advice).map_err(Fault::failure)?)?;
+    }
+    Ok(())
+}
+
+fn columns() -> usize {
+    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(60, 120)
+}
+
+fn fault(error: AdviseError) -> Fault {
+    match error.is_usage() {
+        true => Fault::usage(error),
+        false => Fault::failure(error),
+    }
+}
+
+/// Shows progress, and hears Ctrl-C.
+struct Listener {
+    terminal: RefCell<Terminal>,
+    stage: RefCell<(String, Instant)>,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Listener {
+    fn begin() -> Result<Listener, Fault> {
+        let interrupt = watch_signals()?;
+        let terminal = RefCell::new(Terminal::new(stderr().is_terminal()));
+        let stage = RefCell::new((String::new(), Instant::now()));
+        Ok(Listener { terminal, stage, interrupt })
+    }
+
+    fn fault(&self, error: AdviseError) -> Fault {
+        match self.interrupt.load(Ordering::Relaxed) {
+            true => Fault::interrupted(error),
+            false => fault(error),
+        }
+    }
+}
+
+impl Watch for Listener {
+    fn hear(&self, name: &str, done: u64, total: u64) -> Result<(), AdviseError> {
+        let mut stage = self.stage.borrow_mut();
+        if stage.0 != name {
+            *stage = (name.to_owned(), Instant::now());
+        }
+        let seconds = stage.1.elapsed().as_secs_f64().max(0.001);
+        let unit = if name == "sorting by key" { "MB" } else { "" };
+        self.terminal.borrow_mut().progress(&ProgressLine {
+            stage: name.to_owned(),
+            done,
+            total,
+            unit: unit.to_owned(),
+            rate: (done as f64 / seconds) as u64,
+        });
+        // While codecs are measured something is known already: that is printed.
+        match self.is_hurried() && name != "measuring codecs" {
+            true => Err(AdviseError::data("stopped before anything was known")),
+            false => Ok(()),
+        }
+    }
+
+    fn is_hurried(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}

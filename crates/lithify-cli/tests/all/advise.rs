@@ -1,0 +1,125 @@
+//! `lithify advise` as a program: the answer, exit codes, what an interrupt leaves.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn advise(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
+    command.current_dir(directory).arg("advise").args(arguments).output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A directory with a table of so many rows.
+fn place(rows: u64) -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    let row = |number: u64| {
+        let name = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{number},secret {name:016x},{}\n", number % 7)
+    };
+    let rows: String = (0..rows).map(row).collect();
+    std::fs::write(place.path().join("rocks.csv"), format!("id,name,kind\n{rows}"))
+        .expect("is written");
+    place
+}
+
+#[test]
+fn the_answer_is_a_screen_and_a_json_file() {
+    let place = place(5_000);
+    let arguments =
+        ["rocks.csv", "--key", "id", "--for", "rocksdb,cassandra", "--json", "advice.json"];
+    let output = advise(place.path(), &arguments);
+    let screen = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(screen.lines().count() <= 40, "{screen}");
+    for part in ["5000 rows", "RocksDB", "bottommost_compression=", "compression = {'", "Not known"]
+    {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let json = std::fs::read_to_string(place.path().join("advice.json")).expect("is there");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
+    assert_eq!(json["targets"][1]["name"], "cassandra");
+    for quoted in ["secret", "9e3779b9"] {
+        assert!(!screen.contains(quoted) && !json.to_string().contains(quoted), "{quoted}");
+    }
+}
+
+#[test]
+fn prices_and_uses_are_taken_and_said() {
+    let place = place(5_000);
+    let output = advise(
+        place.path(),
+        &["rocks.csv", "--for", "rocksdb", "--price", "month=1000000", "--reads-per-row", "0"],
+    );
+    let screen = text(&output.stdout);
+    assert!(screen.contains("your prices"), "{screen}");
+    assert!(!screen.contains("--reads-per-row") && screen.contains("--hot"), "{screen}");
+    let json = ["rocks.csv", "--for", "zfs", "--price", "month=1000000", "--json", "a.json"];
+    assert_eq!(advise(place.path(), &json).status.code(), Some(0));
+    let json = std::fs::read_to_string(place.path().join("a.json")).expect("is there");
+    assert!(json.contains("month=1000000"), "{json}");
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], code: i32, part: &str) {
+    let place = place(10);
+    std::fs::write(place.path().join("ragged.csv"), "1,2\n3,4\n5\n").expect("is written");
+    let before = names(place.path());
+    let output = advise(place.path(), arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: ") && last.contains(part), "{error}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(names(place.path()), before, "nothing half-written is left");
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("is there");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("is there").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn wrong_use_and_wrong_data_have_their_codes() {
+    refused(&["missing.csv"], 2, "missing.csv: No such file");
+    refused(
+        &["rocks.csv", "--for", "oracle", "--json", "a.json"],
+        2,
+        "there are: lithify, rocksdb",
+    );
+    refused(&["rocks.csv", "--key", "colour", "--json", "a.json"], 2, "there are: id, name, kind");
+    refused(&["rocks.csv", "--price", "gold=1"], 2, "gold");
+    refused(&["rocks.csv", "--hot", "2"], 2, "a share is 0 to 1");
+    refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 fields");
+}
+
+#[test]
+fn an_interrupt_prints_what_is_known() {
+    let place = place(120_000);
+    let child = Command::new(env!("CARGO_BIN_EXE_lithify"))
+        .current_dir(place.path())
+        .args(["advise", "rocks.csv", "--key", "id", "--time", "600"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    std::thread::sleep(Duration::from_millis(2_500));
+    // It may be done already on a fast machine; then there is nobody to tell.
+    let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGINT);
+    let output = child.wait_with_output().expect("ends");
+    let (screen, error) = (text(&output.stdout), text(&output.stderr));
+    match output.status.code() {
+        Some(0) => assert!(screen.contains("To paste"), "{screen}"),
+        code => assert_eq!((code, screen.as_str()), (Some(130), ""), "{error}"),
+    }
+}
