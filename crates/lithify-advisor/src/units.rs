@@ -14,6 +14,9 @@ pub enum Shape {
     /// RocksDB's data blocks (`table/block_based/block_builder.cc`, `flush_block_policy.cc`): shared
     /// prefixes, a restart every 16 rows, 8 bytes behind each key.
     RocksDb,
+    /// The same blocks with MyRocks' rows (`rdb_datadic.cc`): the number of the index before the key,
+    /// texts in groups of eight bytes with a ninth behind each.
+    MyRocks,
     /// InnoDB's pages (`page0page.h`, `rem0rec.h`) after a load in key order: 15/16 full.
     InnoDb,
     /// WiredTiger's leaf pages (`src/reconcile/rec_row.c`): cells of keys and values.
@@ -44,6 +47,7 @@ pub fn cut(rows: &Rows, shape: Shape, size_bytes: usize, count_max: usize) -> Re
     let mut units = match shape {
         Shape::Lithify => lithify_blocks(rows, size_bytes)?,
         Shape::RocksDb => whole_rows(rows, size_bytes, RocksDbBlock::default()),
+        Shape::MyRocks => whole_rows(&myrocks_rows(rows), size_bytes, RocksDbBlock::default()),
         Shape::InnoDb => whole_rows(rows, size_bytes, InnoDbPage::default()),
         Shape::WiredTiger => whole_rows(rows, size_bytes, WiredTigerPage::default()),
         Shape::Cassandra => stream(rows, size_bytes, &mut cassandra_row),
@@ -172,6 +176,31 @@ impl Layout for RocksDbBlock {
     }
 }
 
+/// Rows as MyRocks has them. A key of whole numbers has them side by side.
+fn myrocks_rows(rows: &Rows) -> Rows {
+    const GROUP: usize = 8;
+    let mut encoded = Rows::default();
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    for row in rows.iter() {
+        key.clear();
+        key.extend_from_slice(&[0, 0, 1, 4]);
+        let is_numbers = row.partition_bytes == GROUP && row.key.len().is_multiple_of(GROUP);
+        for group in row.key.chunks(GROUP) {
+            key.extend_from_slice(group);
+            if !is_numbers {
+                key.resize(key.len() + GROUP - group.len(), 0);
+                key.push(group.len() as u8 + 1);
+            }
+        }
+        value.clear();
+        value.extend_from_slice(&(row.value.len() as u32).to_le_bytes());
+        value.extend_from_slice(row.value);
+        let (partition_bytes, data_bytes) = (row.partition_bytes, row.data_bytes);
+        encoded.push(Row { key: &key, partition_bytes, value: &value, data_bytes });
+    }
+    encoded
+}
+
 /// Bytes of a page beside records: file header, page header, the two records at its ends, trailer.
 const INNODB_PAGE_BYTES: usize = 38 + 56 + 26 + 8;
 
@@ -194,20 +223,23 @@ impl Layout for InnoDbPage {
     }
 
     fn add(&mut self, row: &Row<'_>) {
-        // Lengths of the two fields, five bytes of record header, key, transaction, rollback pointer.
-        let length = row.value.len();
-        self.records.extend_from_slice(&[
-            (length >> 8) as u8 | 0x80,
-            length as u8,
-            row.key.len() as u8,
-        ]);
+        // Lengths of the two fields from the last on, of one byte below 128; then the record's header.
+        let before = self.records.len();
+        for length in [row.value.len(), row.key.len()] {
+            match length {
+                0..128 => self.records.push(length as u8),
+                _ => self.records.extend_from_slice(&(length as u16 | 0x8000).to_be_bytes()),
+            }
+        }
         let heap_number = (self.rows as u16 + 2) << 3;
-        let next = (row.key.len() + length + 21) as u16;
+        let lengths = self.records.len() - before;
+        let next = (row.key.len() + row.value.len() + 18 + lengths) as u16;
         self.records.push(0);
         self.records.extend_from_slice(&heap_number.to_be_bytes());
         self.records.extend_from_slice(&next.to_be_bytes());
         self.records.extend_from_slice(row.key);
-        self.records.extend_from_slice(&[0, 0, 0, 0, 0x12, 0x34, 0x80, 0, 0, 0, 0, 0, 0]);
+        // The transaction and the rollback pointer, which the purge sets back.
+        self.records.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0]);
         self.records.extend_from_slice(row.value);
         self.rows += 1;
         if self.rows.is_multiple_of(6) {
@@ -216,7 +248,7 @@ impl Layout for InnoDbPage {
     }
 
     fn ends_before(&self, size_with: usize, size_bytes: usize) -> bool {
-        size_with + 21 > size_bytes / 16 * 15
+        size_with + 20 > size_bytes / 16 * 15
     }
 
     fn finish(mut self, size_bytes: usize) -> Vec<u8> {
@@ -347,7 +379,8 @@ mod tests {
         rows
     }
 
-    const SHAPES: [Shape; 6] = [
+    const SHAPES: [Shape; 7] = [
+        Shape::MyRocks,
         Shape::Lithify,
         Shape::RocksDb,
         Shape::InnoDb,

@@ -229,7 +229,7 @@ pub(super) const MYROCKS: Target = Target {
 fn myrocks_settings() -> Vec<Setting> {
     let codecs: Vec<Compression> =
         CODECS.iter().copied().filter(|codec| *codec != zstd(-3)).collect();
-    every(Shape::RocksDb, (SNAPPY, 4), &codecs, SIZES_KIB)
+    every(Shape::MyRocks, (SNAPPY, 4), &codecs, SIZES_KIB)
 }
 
 fn myrocks_snippet(advised: &Advised<'_>) -> Vec<String> {

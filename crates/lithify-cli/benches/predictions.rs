@@ -1,0 +1,350 @@
+//! What the advisor predicts beside what engines then do with all of the data.
+//!
+//! ```sh
+//! cargo bench -p lithify-cli --bench predictions -- FILE[:KEY,…]… [--for ENGINE,…] [--cpu]
+//! ```
+//!
+//! For each file, engine and setting: all rows are loaded, the tree is settled, and what is stored is
+//! compared with the prediction of the bottom level: every level has the same codec here. RocksDB and
+//! MyRocks are loaded in random order: what is loaded in the order of the key keeps its sequence
+//! numbers, which compactions set to zero. Their filters, which the laboratory turns on, are added. With `--cpu` loads and cold gets of Lithify and RocksDB are compared as the difference
+//! from the same engine's arm without codec, the median of three pairs. Worst first.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use lithify_advisor::answer::Outcome;
+use lithify_advisor::input::{Files, Source};
+use lithify_advisor::{Advice, Request, Silent, advise, target};
+use lithify_lab::adapter::codec::{Codec, Ladder};
+use lithify_lab::adapter::provider::Transactions;
+use lithify_lab::adapter::settings::{DurabilityMode, EngineSettings};
+use lithify_lab::adapter::{Engine, EngineName, SpaceId, SpaceSpec, WriteBatch};
+use lithify_lab::engines::registry::find;
+use lithify_lab::meter::process::ProcessCpu;
+
+type Failure = Box<dyn std::error::Error>;
+
+const SPACE: [SpaceSpec; 1] =
+    [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+
+/// The engine of the laboratory for a target, and the settings that are tried.
+const TRIED: &[(&str, &str, &[&str])] = &[
+    (
+        "lithify",
+        "lithify",
+        &["none 16k", "lz4 4k", "zstd-1 16k", "zstd-6 32k", "lz4-9 16k", "zstd-3 64k"],
+    ),
+    (
+        "rocksdb",
+        "rocksdb",
+        &["none 16k", "lz4 4k", "snappy 8k", "zstd-3 16k", "zlib-6 16k", "zstd-12 64k"],
+    ),
+    ("myrocks", "myrocks", &["lz4 4k", "zstd-3 16k", "zlib-6 8k"]),
+    (
+        "wiredtiger",
+        "wiredtiger",
+        &["none 32k", "snappy 32k", "lz4 32k", "zstd-6 32k", "zlib-6 16k", "zstd-6 64k"],
+    ),
+    ("innodb", "innodb", &["none 16k", "zlib-1 16k", "zlib-6 16k", "lz4 16k", "snappy 16k"]),
+    ("innodb-compressed", "innodb", &["zlib-6 16k in 8k", "zlib-6 16k in 4k"]),
+];
+
+/// One comparison.
+struct Compared {
+    what: String,
+    predicted: f64,
+    found: f64,
+}
+
+impl Compared {
+    fn error(&self) -> f64 {
+        self.predicted / self.found - 1.0
+    }
+}
+
+struct Rows(Vec<(Vec<u8>, Vec<u8>)>);
+
+fn main() -> Result<(), Failure> {
+    lithify_lab_engines::register();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let wants_cpu = arguments.iter().any(|argument| argument == "--cpu");
+    let for_engines = arguments.iter().position(|argument| argument == "--for");
+    let engines = for_engines.and_then(|at| arguments.get(at + 1)).cloned();
+    let inputs = arguments.iter().enumerate().filter(|(at, argument)| {
+        !argument.starts_with("--") && for_engines.is_none_or(|name| name + 1 != *at)
+    });
+    let (mut sizes, mut cpu) = (Vec::new(), Vec::new());
+    for (_, input) in inputs {
+        let (path, key) = input.split_once(':').unwrap_or((input, ""));
+        let key: Vec<String> =
+            key.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let rows = read(path, &key)?;
+        for (name, engine, settings) in TRIED {
+            let is_wanted =
+                engines.as_deref().is_none_or(|names| names.split(',').any(|n| n == *name));
+            if !is_wanted || find(&EngineName::new(*engine))?.available().is_err() {
+                continue;
+            }
+            let request =
+                Request { key: key.clone(), targets: vec![target(name)?], ..Request::new(path) };
+            let advice = advise(&request, &Silent)?;
+            for setting in *settings {
+                let Some(outcome) = outcome(&advice, setting) else { continue };
+                let what = format!("{name:<18} {setting:<18} {}", label(path));
+                match size(engine, outcome, &rows) {
+                    Ok(stored) => {
+                        let filters =
+                            if is_shuffled(engine) { 1.25 * rows.0.len() as f64 } else { 0.0 };
+                        let predicted =
+                            outcome.bottom.value * advice.data.basis.data_bytes + filters;
+                        let compared = Compared { what, predicted, found: stored };
+                        println!("{}", line(&compared));
+                        sizes.push(compared);
+                    }
+                    Err(error) => println!("{what}: {error}"),
+                }
+                if wants_cpu && matches!(*name, "lithify" | "rocksdb") {
+                    cpu.extend(cpu_of(engine, outcome, &rows, &advice, path)?);
+                }
+            }
+        }
+    }
+    summary("Size", &mut sizes);
+    summary("CPU", &mut cpu);
+    Ok(())
+}
+
+fn label(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn line(compared: &Compared) -> String {
+    let (predicted, found) = (compared.predicted, compared.found);
+    format!(
+        "{:<60} {predicted:>14.0} {found:>14.0} {:>+7.1} %",
+        compared.what,
+        compared.error() * 100.0
+    )
+}
+
+fn summary(title: &str, compared: &mut [Compared]) {
+    if compared.is_empty() {
+        return;
+    }
+    compared.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
+    println!("\n{title}, worst first: predicted, found, error");
+    compared.iter().for_each(|one| println!("{}", line(one)));
+    let median = compared[compared.len() / 2].error().abs() * 100.0;
+    let over = compared.iter().filter(|one| one.error().abs() > 0.05).count();
+    println!("{} cells, median {median:.1} %, {over} over 5 %", compared.len());
+}
+
+fn read(path: &str, key: &[String]) -> Result<Rows, Failure> {
+    let mut rows = Vec::new();
+    Files::open(Path::new(path), None, key)?.scan(&mut |row, _| {
+        rows.push((row.key.to_vec(), row.value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    rows.sort();
+    // Rows with one key would replace each other.
+    let mut number = 0_u32;
+    for at in 1..rows.len() {
+        let is_same =
+            rows[at].0.starts_with(&rows[at - 1].0[..rows[at].0.len().min(rows[at - 1].0.len())])
+                && rows[at].0.len() <= rows[at - 1].0.len();
+        number = if is_same { number + 1 } else { 0 };
+        if is_same {
+            rows[at].0.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+    rows.sort();
+    Ok(Rows(rows))
+}
+
+fn outcome<'a>(advice: &'a Advice, setting: &str) -> Option<&'a Outcome> {
+    let outcomes = &advice.targets.first()?.outcomes;
+    outcomes.iter().find(|outcome| outcome.setting.name() == setting)
+}
+
+fn settings(engine: &str, outcome: &Outcome) -> Result<EngineSettings, Failure> {
+    let setting = &outcome.setting;
+    let codec: Codec = setting.compression.to_string().parse()?;
+    let settings = EngineSettings {
+        memory_budget_bytes: 64 << 20,
+        block_cache_bytes: 8 << 20,
+        memtable_bytes: 8 << 20,
+        table_bytes: 16 << 20,
+        base_level_bytes: 64 << 20,
+        fanout: 10,
+        background_threads: 2,
+        block_bytes: setting.size_bytes as u64,
+        durability: DurabilityMode::Buffered,
+        ..EngineSettings::small()
+    };
+    let mut settings = settings.with_ladder(Ladder { small: codec, middle: codec, bottom: codec });
+    if engine == "innodb" && setting.slot_bytes > 0 {
+        let kib = (setting.slot_bytes >> 10).to_string();
+        settings.options.insert("key_block_kib".to_owned(), kib);
+    }
+    Ok(settings)
+}
+
+fn is_shuffled(engine: &str) -> bool {
+    matches!(engine, "rocksdb" | "myrocks")
+}
+
+/// Numbers that are the same in every run (xorshift64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// Loads all rows, and settles the tree.
+fn load(
+    engine: &str,
+    settings: &EngineSettings,
+    rows: &Rows,
+    directory: &Path,
+) -> Result<Box<dyn Engine>, Failure> {
+    let provider = find(&EngineName::new(engine))?;
+    let opened = provider.open(directory, settings, &SPACE, Transactions::Unneeded)?;
+    let mut order: Vec<usize> = (0..rows.0.len()).collect();
+    if is_shuffled(engine) {
+        let mut random = Random(7);
+        for at in (1..order.len()).rev() {
+            order.swap(at, random.below(at + 1));
+        }
+    }
+    {
+        let mut session = opened.session()?;
+        for some in order.chunks(500) {
+            let mut batch = WriteBatch::new();
+            some.iter().for_each(|at| batch.put(SpaceId(0), &rows.0[*at].0, &rows.0[*at].1));
+            session.write_batch(&batch)?;
+        }
+    }
+    opened.settle_tree()?;
+    Ok(opened)
+}
+
+/// Bytes that the rows take: files of rows, without logs and what an empty database has.
+fn size(engine: &str, outcome: &Outcome, rows: &Rows) -> Result<f64, Failure> {
+    let settings = settings(engine, outcome)?;
+    let bytes = |rows: &Rows| -> Result<u64, Failure> {
+        let directory = tempfile::tempdir()?;
+        load(engine, &settings, rows, directory.path())?.close()?;
+        Ok(data_files(directory.path()))
+    };
+    let empty = Rows(rows.0[..1].to_vec());
+    let fixed = bytes(&empty)?;
+    Ok(bytes(rows)?.saturating_sub(fixed) as f64)
+}
+
+/// Allocated bytes of table files and tablespaces of the rows, whatever the engine calls them.
+fn data_files(directory: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    let of = |entry: std::fs::DirEntry| {
+        let path = entry.path();
+        let Ok(metadata) = entry.metadata() else { return 0 };
+        if metadata.is_dir() {
+            return data_files(&path);
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_data = name.ends_with(".sst")
+            || name.starts_with("keys_") && name.ends_with(".ibd")
+            || name.ends_with(".wt") && !name.starts_with("WiredTiger");
+        // Holes count as nothing.
+        let allocated = metadata.blocks() * 512;
+        if is_data { allocated.min(metadata.len()) } else { 0 }
+    };
+    entries.flatten().map(of).sum()
+}
+
+/// CPU of a load and of cold gets, as differences from the arm without codec.
+fn cpu_of(
+    engine: &str,
+    outcome: &Outcome,
+    rows: &Rows,
+    advice: &Advice,
+    path: &str,
+) -> Result<Vec<Compared>, Failure> {
+    if outcome.encode_ns == 0.0 {
+        return Ok(Vec::new());
+    }
+    let with = settings(engine, outcome)?;
+    let none = Codec::NONE;
+    let without = with.clone().with_ladder(Ladder { small: none, middle: none, bottom: none });
+    let (mut loads, mut gets, mut rewrites) = (Vec::new(), Vec::new(), 1.0);
+    for _ in 0..3 {
+        let (a, b) = (measure(engine, &with, rows)?, measure(engine, &without, rows)?);
+        loads.push(a.load_us - b.load_us);
+        gets.push(a.get_us - b.get_us);
+        rewrites = a.rewrites;
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let data = advice.data.basis.data_bytes;
+    let load = (outcome.encode_ns * rewrites + outcome.decode_ns * (rewrites - 1.0)) * data / 1e3;
+    let name = outcome.setting.name();
+    let what = |kind: &str| format!("{engine:<10} {kind:<5} {name:<14} {}", label(path));
+    Ok(vec![
+        Compared { what: what("load"), predicted: load, found: median(&mut loads) },
+        Compared {
+            what: what("gets"),
+            predicted: outcome.unit_decode_us * GETS as f64,
+            found: median(&mut gets),
+        },
+    ])
+}
+
+const GETS: usize = 20_000;
+
+struct Spent {
+    load_us: f64,
+    get_us: f64,
+    rewrites: f64,
+}
+
+fn measure(engine: &str, settings: &EngineSettings, rows: &Rows) -> Result<Spent, Failure> {
+    let directory = tempfile::tempdir()?;
+    let before = ProcessCpu::of_self();
+    let opened = load(engine, settings, rows, directory.path())?;
+    let loaded = ProcessCpu::of_self();
+    let statistics = opened.statistics()?;
+    let written: u64 = statistics.levels.iter().map(|level| level.compaction_write_bytes).sum();
+    let live: u64 = statistics.levels.iter().map(|level| level.stored_bytes).sum();
+    opened.close()?;
+    // Opened anew with almost no cache, so that every get decodes a block.
+    let small =
+        EngineSettings { block_cache_bytes: 0, memory_budget_bytes: 32 << 20, ..settings.clone() };
+    let provider = find(&EngineName::new(engine))?;
+    let opened = provider.open(directory.path(), &small, &SPACE, Transactions::Unneeded)?;
+    let (start, end) = {
+        let mut session = opened.session()?;
+        let (mut value, mut random) = (Vec::new(), Random(9));
+        let start = ProcessCpu::of_self();
+        for _ in 0..GETS {
+            let (key, expected) = &rows.0[random.below(rows.0.len())];
+            if !session.get(SpaceId(0), key, &mut value)? || value != *expected {
+                return Err("a row is not what was loaded".into());
+            }
+        }
+        (start, ProcessCpu::of_self())
+    };
+    opened.close()?;
+    Ok(Spent {
+        load_us: loaded.since(&before).total_us() as f64,
+        get_us: end.since(&start).total_us() as f64,
+        rewrites: written as f64 / live.max(1) as f64,
+    })
+}
