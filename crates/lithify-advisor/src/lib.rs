@@ -3,7 +3,7 @@
 //! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
 //! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
 //! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), and its renderings
-//! ([`screen`], [`json`]).
+//! ([`screen`], [`page`], [`json`]).
 //!
 //! Promises: data are only read, and nothing of them is kept or printed but figures and the names of
 //! columns. Every figure that is no certainty comes with its interval or is called an assumption. The
@@ -30,6 +30,7 @@ pub mod estimate;
 pub mod input;
 pub mod json;
 pub mod measure;
+pub mod page;
 pub mod rows;
 pub mod sample;
 pub mod screen;

@@ -14,16 +14,18 @@ use crate::input::Source;
 use crate::rows::{Row, Rows};
 use crate::watch::Watch;
 
-/// Rows of a place: enough for a unit of 128 KiB that may begin anywhere in its first row.
-pub const PLACE_BYTES: u64 = 144 << 10;
+/// Rows of a place: enough for a unit of 256 KiB.
+pub const PLACE_BYTES: u64 = 272 << 10;
 
 /// Data that are not larger are read whole, and so is every order of them.
 const WHOLE_BYTES: u64 = 64 * PLACE_BYTES;
 
 /// Places of the first look.
 pub const PLACES_MIN: usize = 64;
-/// Places that an order has at most: 36 MiB.
+/// Places of the input at most: 68 MiB.
 pub const PLACES_MAX: usize = 256;
+/// Places of an order that a pass collects: 34 MiB.
+const PASS_PLACES: usize = 128;
 
 /// In which order a database has the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -284,7 +286,7 @@ pub fn by_pass(
         let all_s = passed.as_secs_f64() * total as f64 / done.max(1) as f64;
         passed > TIMED && all_s > allowed.as_secs_f64()
     };
-    let (count, mut too_long) = (PLACES_MAX, false);
+    let (count, mut too_long) = (PASS_PLACES, false);
     let mut gathered: Vec<(Order, Vec<Vec<u8>>, Vec<Gathering>)> = Vec::new();
     for order in orders {
         let starts = starts(input, *order, count);

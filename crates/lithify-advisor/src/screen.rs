@@ -105,13 +105,13 @@ fn ratio(estimate: &Estimate) -> String {
 }
 
 /// Bytes of all data under an outcome.
-fn size(outcome: &Outcome, advice: &Advice) -> String {
+pub(crate) fn size(outcome: &Outcome, advice: &Advice) -> String {
     bytes((outcome.ratio.value * advice.data.basis.data_bytes) as u64)
 }
 
 /// CPU seconds for a million rows: to write, on the way down a tree if there is one, and to read
 /// where every read loads a block.
-fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f64; 2] {
+pub(crate) fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f64; 2] {
     let times = rewrites(target.target.has_levels, &data.basis);
     let per_row_ns =
         data.basis.row_bytes * (outcome.encode_ns * times + outcome.decode_ns * (times - 1.0));
@@ -119,7 +119,7 @@ fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f
 }
 
 /// Money in a year for a TB (10^12 bytes) of such data, in whole units of the currency.
-fn yearly(outcome: &Outcome, advice: &Advice) -> f64 {
+pub(crate) fn yearly(outcome: &Outcome, advice: &Advice) -> f64 {
     let lives = 12.0 / advice.expectations.lifetime_months();
     outcome.cost() * 1e3 * lives / 1e6
 }
@@ -156,6 +156,9 @@ fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns
             figure(yearly(outcome, advice)),
         );
     }
+    if advice.targets.len() == 1 {
+        frontier(text, target, &advice.data, columns);
+    }
     if let Some((amplification, formula)) = write_amplification(target, &advice.data.basis) {
         let line = format!("Write amplification about {amplification:.1} = {formula}.");
         wrapped(text, "  ", &line, columns);
@@ -163,16 +166,60 @@ fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns
     wrapped(text, "  ", target.target.note, columns);
     if advice.targets.len() == 1 {
         for (language, lines) in target.other_forms(best, advice.data.basis) {
-            let _ = writeln!(text, "  In {language}:");
-            lines.iter().for_each(|line| {
-                let _ = writeln!(text, "    {line}");
-            });
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+            wrapped(text, &format!("  In {language}: "), &lines.join(" "), columns);
         }
     }
 }
 
+/// Lines of the frontier's plot.
+const PLOT_LINES: usize = 5;
+
+/// The frontier, smallest on the left: a mark for each setting, named where there is room.
+fn frontier(text: &mut String, target: &TargetAdvice, data: &DataFacts, columns: usize) {
+    let cpu = |outcome: &Outcome| {
+        let [write, read] = cpu_seconds(outcome, target, data);
+        (write + read).max(1e-3).ln()
+    };
+    let best = target.best();
+    let mut marks: Vec<&Outcome> =
+        target.frontier().into_iter().filter(|one| one.encode_ns > 0.0).collect();
+    if best.encode_ns > 0.0 && marks.iter().all(|one| one.setting != best.setting) {
+        marks.push(best);
+        marks.sort_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
+    }
+    let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
+    let (low, high) = (first.ratio.value, last.ratio.value);
+    let most = marks.iter().map(|one| cpu(one)).fold(f64::NEG_INFINITY, f64::max);
+    let least = marks.iter().map(|one| cpu(one)).fold(f64::INFINITY, f64::min);
+    if marks.len() < 3 || high <= low || most <= least {
+        return;
+    }
+    let width = columns.saturating_sub(26).max(30);
+    let mut lines = vec![String::new(); PLOT_LINES];
+    for one in marks {
+        let across = (one.ratio.value - low) / (high - low) * (width - 1) as f64;
+        let down = (most - cpu(one)) / (most - least) * (PLOT_LINES - 1) as f64;
+        let line = &mut lines[down.round() as usize];
+        let (across, used) = (across.round() as usize, line.chars().count());
+        if across < used {
+            continue;
+        }
+        line.push_str(&" ".repeat(across - used));
+        let mark = if one.setting == best.setting { '◆' } else { '●' };
+        let _ = write!(line, "{mark} {} ", one.setting.name());
+    }
+    let _ =
+        writeln!(text, "\n  CPU of writes and cold reads, log scale; ◆ the advice, ● the frontier");
+    for line in lines {
+        let _ = writeln!(text, "  │{}", line.trim_end());
+    }
+    let (low, high) = (format!("{low:.3}"), format!("{high:.3} of raw"));
+    let _ = writeln!(text, "  └{low} {}> {high}", "─".repeat(width.saturating_sub(low.len() + 2)));
+}
+
 /// The saving against what it comes with, and whether the held-out places agree.
-fn answer(target: &TargetAdvice, advice: &Advice) -> String {
+pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     let best = target.best();
     let mut said = match target.default_outcome() {
         Some(default) if default.setting == best.setting => {

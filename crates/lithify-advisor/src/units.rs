@@ -213,7 +213,13 @@ struct InnoDbPage {
 
 impl Default for InnoDbPage {
     fn default() -> Self {
-        InnoDbPage { records: vec![0; INNODB_PAGE_BYTES - 8], slots: Vec::new(), rows: 0 }
+        let mut records = vec![0; INNODB_PAGE_BYTES - 8];
+        // Counts and places, the index, and the two records at the ends.
+        records[38..56]
+            .copy_from_slice(&[0, 65, 59, 94, 129, 4, 0, 0, 0, 0, 59, 50, 0, 2, 1, 1, 1, 2]);
+        records[71] = 23;
+        records[94..].copy_from_slice(b"\x01\x00\x02\x00\x1cinfimum\0\x07\0\x0b\0\0supremum");
+        InnoDbPage { records, slots: Vec::new(), rows: 0 }
     }
 }
 
@@ -234,15 +240,19 @@ impl Layout for InnoDbPage {
         let heap_number = (self.rows as u16 + 2) << 3;
         let lengths = self.records.len() - before;
         let next = (row.key.len() + row.value.len() + 18 + lengths) as u16;
-        self.records.push(0);
+        // Every fourth record owns the others of its slot.
+        self.records.push(if self.rows % 4 == 3 { 4 } else { 0 });
         self.records.extend_from_slice(&heap_number.to_be_bytes());
         self.records.extend_from_slice(&next.to_be_bytes());
         self.records.extend_from_slice(row.key);
-        // The transaction and the rollback pointer, which the purge sets back.
-        self.records.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0]);
+        // Transaction and rollback pointer as pages of 10.11 have them: the pointer's offset goes on by
+        // one undo record a row.
+        let undo = (self.rows * (row.key.len() + 8)) as u16;
+        self.records.extend_from_slice(&[0, 0, 0, 0, 0x07, 0xf7, 0xf6, 0, 0, 0x01, 0x3a]);
+        self.records.extend_from_slice(&undo.to_be_bytes());
         self.records.extend_from_slice(row.value);
         self.rows += 1;
-        if self.rows.is_multiple_of(6) {
+        if self.rows.is_multiple_of(4) {
             self.slots.extend_from_slice(&(self.records.len() as u16).to_be_bytes());
         }
     }

@@ -36,6 +36,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-lab-embedded/src/lmdb.rs",
     "crates/lithify-lab-engines/src/rocksdb/database.rs",
     "crates/lithify-lab-engines/src/rocksdb/functions.rs",
+    "crates/lithify-lab-engines/src/rocksdb/judge.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",
     "crates/lithify-lab-engines/src/rocksdb/options.rs",
     "crates/lithify-lab-engines/src/rocksdb/reads.rs",

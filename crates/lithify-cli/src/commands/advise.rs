@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use lithify::{Objective, Prices};
 use lithify_advisor::{
-    AdviseError, Expectations, Format, Request, Watch, advise, json, screen, target,
+    AdviseError, Expectations, Format, Request, Watch, advise, json, page, screen, target,
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
 use super::bench::process::watch_signals;
-use super::tool::JsonFile;
+use super::tool::ResultFile;
 use crate::fault::{Fault, print};
 
 /// `advise`
@@ -39,6 +39,7 @@ Examples:
   lithify advise orders.csv --key customer,date --for rocksdb
   lithify advise orders.csv --key id --for innodb,cassandra --goal space
   lithify advise events.jsonl --reads-per-row 3 --hot 0.9 --json advice.json
+  lithify advise events.jsonl --html advice.html
   lithify advise events.jsonl --price cpu=11,month=80000
 
 Targets: lithify, rocksdb, myrocks, innodb, innodb-compressed, wiredtiger, mongodb, cassandra, scylla,
@@ -86,6 +87,9 @@ pub struct AdviseArguments {
     /// Write everything that was measured into a file, as one JSON object
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a page with plots and every setting into a file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Usual prices.
@@ -168,13 +172,17 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         },
         ..Request::new(&arguments.path)
     };
-    let json_file = JsonFile::open(arguments.json.as_deref())?;
+    let json_file = ResultFile::open(arguments.json.as_deref())?;
+    let html_file = ResultFile::open(arguments.html.as_deref())?;
     let listener = Listener::begin()?;
     let advice = advise(&request, &listener).map_err(|error| listener.fault(error))?;
     drop(listener);
     print(&screen::render(&advice, columns()))?;
     if let Some(file) = json_file {
         file.write(&json::render(&advice).map_err(Fault::failure)?)?;
+    }
+    if let Some(file) = html_file {
+        file.write(&page::render(&advice))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::repair::{self, RepairOptions};
 
-use super::tool::{JsonFile, Watch, listed};
+use super::tool::{ResultFile, Watch, listed};
 use crate::fault::{Fault, print};
 
 /// `repair`
@@ -49,7 +49,7 @@ pub struct RepairArguments {
 pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
     let options =
         RepairOptions { beyond_damage: arguments.beyond_damage, ..RepairOptions::default() };
-    let json = JsonFile::open(arguments.json.as_deref())?;
+    let json = ResultFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("repair")?;
     let report =
         repair::repair(&arguments.directory, &arguments.target, &options, &mut |progress| {

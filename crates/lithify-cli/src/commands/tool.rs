@@ -1,4 +1,4 @@
-//! What the tools on whole databases share: progress on standard error, Ctrl-C, a JSON file.
+//! What the tools on whole databases share: progress on standard error, Ctrl-C, files for results.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -50,37 +50,37 @@ impl Watch {
     }
 }
 
-/// The file for the machine-readable result of `--json FILE`.
-pub struct JsonFile {
+/// The file for a result: `--json FILE`, `--html FILE`.
+pub struct ResultFile {
     path: PathBuf,
     file: File,
     /// It was made for this result: it goes when there is none.
     is_made: bool,
 }
 
-impl JsonFile {
+impl ResultFile {
     /// Opens the file before the work, that hours of it are not lost for a wrong path; what is in it
     /// stays until there is a result.
-    pub fn open(path: Option<&Path>) -> Result<Option<JsonFile>, Fault> {
+    pub fn open(path: Option<&Path>) -> Result<Option<ResultFile>, Fault> {
         let Some(path) = path else { return Ok(None) };
         let is_made = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         match file {
-            Ok(file) => Ok(Some(JsonFile { path: path.to_owned(), file, is_made })),
+            Ok(file) => Ok(Some(ResultFile { path: path.to_owned(), file, is_made })),
             Err(error) => Err(Fault::usage(format!("{}: {error}", path.display()))),
         }
     }
 
     /// Writes the result in place of what was there.
-    pub fn write(mut self, json: &str) -> Result<(), Fault> {
+    pub fn write(mut self, result: &str) -> Result<(), Fault> {
         self.is_made = false;
-        let text = format!("{json}\n");
+        let text = format!("{result}\n");
         let written = self.file.set_len(0).and_then(|()| self.file.write_all(text.as_bytes()));
         written.map_err(|error| Fault::failure(format!("{}: {error}", self.path.display())))
     }
 }
 
-impl Drop for JsonFile {
+impl Drop for ResultFile {
     fn drop(&mut self) {
         if self.is_made {
             // An empty file is no result; that it may stay changes nothing else.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::verify::{self, VerifyOptions};
 
-use super::tool::{JsonFile, Watch, listed};
+use super::tool::{ResultFile, Watch, listed};
 use crate::fault::{Fault, print};
 
 /// `verify`
@@ -52,7 +52,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
         families: arguments.families.clone(),
         rate_bytes_per_s: arguments.rate.unwrap_or(0) * 1_000_000,
     };
-    let json = JsonFile::open(arguments.json.as_deref())?;
+    let json = ResultFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("verify")?;
     let report = verify::verify(&arguments.directory, &options, &mut |progress| {
         watch.hear(progress.done_bytes, progress.total_bytes)

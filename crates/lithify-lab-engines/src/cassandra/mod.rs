@@ -81,6 +81,30 @@ pub fn try_installation(
     Ok(version)
 }
 
+/// The program that asks Cassandra's own parser of compression options.
+const JUDGE: &str = include_str!("Judge.java");
+
+/// What Cassandra makes of a map of compression options, such as
+/// `{'class': 'ZstdCompressor', 'chunk_length_in_kb': '16'}`: the map that it would keep. No node is
+/// started; `directory` is for the program.
+///
+/// # Errors
+/// Cassandra or Java are not here, or the map is not taken.
+pub fn understood(map: &str, directory: &Path) -> EngineResult<String> {
+    let failed = |what: String| EngineError::fatal(format!("Cassandra: {what}"));
+    let program = directory.join("Judge.java");
+    std::fs::write(&program, JUDGE).map_err(|error| failed(error.to_string()))?;
+    let jars = home()?.join("jars").join("*");
+    let mut command = std::process::Command::new("java");
+    command.arg("-cp").arg(jars).arg(&program).arg(map);
+    let output = command.output().map_err(|error| failed(format!("java: {error}")))?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(said(&output.stdout)),
+        false => Err(failed(said(&output.stderr))),
+    }
+}
+
 /// Where the files of a node are kept.
 fn home() -> EngineResult<PathBuf> {
     setup::recipe(NAME)?.kept(VERSION, KEPT)

@@ -45,8 +45,31 @@ use lithify_lab::engines::external_lock::ExternalLock;
 use engine::MariaEngine;
 use graph::MariaGraph;
 use options::{Kind, Setup};
-use server::Installation;
+use server::{Installation, Server};
 use tables::MariaTable;
+
+/// What a private server in `directory` makes of options: the rows of `query`, after `statements`.
+///
+/// # Errors
+/// No server is installed, it does not start with the options, or refuses a statement.
+pub fn understood(
+    directory: &Path,
+    options: &[String],
+    statements: &[String],
+    query: &str,
+) -> EngineResult<Vec<Vec<String>>> {
+    let server = Server::start(&Installation::find()?, directory, &[], options)?;
+    let asked = || {
+        let mut connection = server.connect()?;
+        for statement in statements {
+            connection.run(statement)?;
+        }
+        connection.query(query)
+    };
+    let rows = asked();
+    server.stop()?;
+    rows
+}
 
 /// A storage engine of MariaDB that can be opened by name.
 pub struct MariaDb {

@@ -46,6 +46,7 @@ functions! {
         flushoptions_create() -> *mut FlushOptions;
         flushoptions_destroy(*mut FlushOptions);
         free(*mut c_void);
+        get_options_from_string(*const Options, *const c_char, *mut Options, ErrorText);
         get_pinned_cf(*mut Db, *const ReadOptions, *mut FamilyHandle, *const c_char, usize,
             ErrorText) -> *mut Pinned;
         iter_destroy(*mut Iter);
@@ -64,6 +65,7 @@ functions! {
         livefiles_level(*const LiveFiles, c_int) -> c_int;
         livefiles_name(*const LiveFiles, c_int) -> *const c_char;
         livefiles_size(*const LiveFiles, c_int) -> usize;
+        open(*const Options, *const c_char, ErrorText) -> *mut Db;
         open_column_families(*const Options, *const c_char, c_int, *const *const c_char,
             *const *const Options, *mut *mut FamilyHandle, ErrorText) -> *mut Db;
         options_create() -> *mut Options;

@@ -10,13 +10,15 @@
 //! | `tuning` | sizes and threads, matched or as an expert sets them |
 //! | `table_file`, `statistics` | what files and texts of the library say |
 //! | `session`, `engine` | the adapter |
+//! | `judge` | what the library makes of a text of options |
 //!
-//! Promises: unsafe code is in the files of the first four rows only. What is matched with Lithify and what
+//! Promises: unsafe code is in the files of the first four rows and in `judge`. What is matched with Lithify and what
 //! is not stands in `docs/engines.md`.
 
 mod database;
 mod engine;
 mod functions;
+mod judge;
 mod objects;
 mod options;
 pub(crate) mod policy;
@@ -173,8 +175,18 @@ pub fn try_library(
     Ok(name.trim_start_matches("RocksDB ").to_owned())
 }
 
-/// The version that the newest options file of a database names.
-fn version_in(directory: &Path) -> EngineResult<String> {
+/// What the version that is compared with makes of a text of options, such as
+/// `compression=kZSTD;block_based_table_factory={block_size=16384;};`: the options file of an empty
+/// database that it makes with them in `directory`.
+///
+/// # Errors
+/// The library is not here, or does not take the text.
+pub fn understood(text: &str, directory: &Path) -> EngineResult<String> {
+    judge::understood(functions(&PROVIDERS[0].library()?)?, text, directory)
+}
+
+/// The newest options file of a database.
+fn options_file(directory: &Path) -> EngineResult<String> {
     let failed = |what: String| EngineError::fatal(format!("{}: {what}", directory.display()));
     let entries = std::fs::read_dir(directory).map_err(|error| failed(error.to_string()))?;
     let is_options = |path: &PathBuf| {
@@ -182,7 +194,13 @@ fn version_in(directory: &Path) -> EngineResult<String> {
     };
     let newest = entries.flatten().map(|entry| entry.path()).filter(is_options).max();
     let newest = newest.ok_or_else(|| failed("no options file of RocksDB".to_owned()))?;
-    let text = std::fs::read_to_string(&newest).map_err(|error| failed(error.to_string()))?;
+    std::fs::read_to_string(&newest).map_err(|error| failed(error.to_string()))
+}
+
+/// The version that the newest options file of a database names.
+fn version_in(directory: &Path) -> EngineResult<String> {
+    let failed = |what: String| EngineError::fatal(format!("{}: {what}", directory.display()));
+    let text = options_file(directory)?;
     let version = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="));
     version.map(str::to_owned).ok_or_else(|| failed("no version of RocksDB".to_owned()))
 }

@@ -97,6 +97,21 @@ pub fn try_library(
     Ok(connection::library_version(functions))
 }
 
+/// What the library makes of a table's configuration, such as
+/// `block_compressor=zstd,leaf_page_max=32KB`: what it keeps of a table that it makes with it in
+/// `directory`.
+///
+/// # Errors
+/// The library is not here, or does not take the text.
+pub fn understood(text: &str, directory: &Path) -> EngineResult<String> {
+    let table = format!("key_format=u,value_format=u,{text}");
+    let database =
+        connection::Database::open(functions()?, directory, "create", &["advised"], &table)?;
+    let kept = database.file_config("advised.wt")?;
+    database.close()?;
+    Ok(kept)
+}
+
 impl Provider for WiredTiger {
     fn name(&self) -> &'static str {
         self.name

@@ -1,0 +1,180 @@
+//! Advice as one HTML page: the answer, what to paste, all settings with the frontier of each target.
+
+use lithify_report::charts::frontier::{Cost, of_arms};
+use lithify_report::figure::{bytes, duration};
+use lithify_report::{
+    Answer, Block, Bounds, Cell, Column, Detail, Effect, Finding, Outcome as Mark, Report, Section,
+    Spread, Table, page,
+};
+
+use crate::answer::{Advice, Outcome, TargetAdvice};
+use crate::screen::{answer, cpu_seconds, size, yearly};
+
+/// The page as a file that needs nothing else.
+pub fn render(advice: &Advice) -> String {
+    page::render(&report(advice))
+}
+
+fn report(advice: &Advice) -> Report {
+    let data = &advice.data;
+    let found = advice.targets.iter().map(|target| {
+        let text = format!("{}. {}", target.best().setting.name(), answer(target, advice));
+        Finding::new(Mark::Note, target.target.title, text)
+    });
+    let mut sections = vec![facts(advice)];
+    sections.extend(advice.targets.iter().map(|target| section(target, advice)));
+    Report {
+        title: format!("Compression settings for {}", data.path),
+        context: format!(
+            "{}: {}, goal {}, {} places measured in {}",
+            data.input.format,
+            bytes(data.input.data_bytes),
+            advice.goal,
+            data.places,
+            duration(advice.took.as_secs_f64()),
+        ),
+        question: "Which codec, effort and block size should these data have?".to_owned(),
+        answer: Answer {
+            found: found.collect(),
+            unknown: advice.unknown.clone(),
+            next: Vec::new(),
+        },
+        headline: Some(headline(advice)),
+        sections,
+        footer:
+            "Sizes are shares of the input's bytes, with their 95 % interval. CPU is that of one \
+                 thread on the machine that measured."
+                .to_owned(),
+        ..Report::default()
+    }
+}
+
+fn ratio(outcome: &Outcome) -> Cell {
+    let (value, half) = (outcome.ratio.value, outcome.ratio.half_width);
+    let bounds = Bounds::Interval(value - half, value + half);
+    Effect { value, is_difference: false, bounds }.into()
+}
+
+fn headline(advice: &Advice) -> Table {
+    let columns = [
+        Column::new("for"),
+        Column::new("take"),
+        Column::new("of raw").lower(),
+        Column::new("size").lower(),
+        Column::new("cost").unit("TB-year").lower(),
+        Column::new("instead of"),
+        Column::new("its size").lower(),
+    ];
+    let mut table = Table::new("The cheapest setting of each, beside what it comes with", columns);
+    for target in &advice.targets {
+        let (best, default) = (target.best(), target.default_outcome());
+        table.push([
+            target.target.title.into(),
+            best.setting.name().into(),
+            ratio(best),
+            size(best, advice).into(),
+            yearly(best, advice).into(),
+            default.map_or_else(|| Cell::from("-"), |default| default.setting.name().into()),
+            default.map_or_else(|| Cell::from("-"), |default| size(default, advice).into()),
+        ]);
+    }
+    table
+}
+
+fn facts(advice: &Advice) -> Section {
+    let data = &advice.data;
+    let mut facts = vec![
+        ("format".to_owned(), data.input.format.clone()),
+        ("bytes".to_owned(), bytes(data.input.data_bytes)),
+        ("sampled".to_owned(), bytes(data.sampled_bytes)),
+        ("entropy by frequency alone".to_owned(), format!("{:.2} bits a byte", data.entropy_bits)),
+        ("4 KiB pieces that do not shrink".to_owned(), share(data.incompressible)),
+        ("64 KiB shrink further than 4 by".to_owned(), share(data.far_repeats)),
+    ];
+    if data.input.has_rows {
+        facts.push(("rows".to_owned(), data.rows.to_string()));
+        facts.push(("bytes of a row".to_owned(), format!("{:.0}", data.basis.row_bytes)));
+    }
+    if !data.input.key.is_empty() {
+        let order = if data.is_sorted { "sorted by it" } else { "not sorted by it" };
+        facts.push(("key".to_owned(), format!("{} ({order})", data.input.key)));
+    }
+    facts.push(("prices, millionths".to_owned(), advice.prices.to_string()));
+    Section { detail: Detail::Always, ..Section::new("The data, and what was assumed") }
+        .with(Block::Facts(facts))
+}
+
+fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn section(target: &TargetAdvice, advice: &Advice) -> Section {
+    let basis = advice.data.basis;
+    let mut section = Section::new(target.target.title);
+    section = section.with(Block::Heading("To paste".to_owned()));
+    section = section.with(Block::List(target.snippet(target.best(), basis)));
+    for (language, lines) in target.other_forms(target.best(), basis) {
+        section = section.with(Block::Heading(format!("In {language}")));
+        section = section.with(Block::List(lines));
+    }
+    section = section.with(Block::Text(target.target.note.to_owned()));
+    section = section.with_all(frontier(target, advice));
+    section = section.with(settings(target, advice));
+    section.with(Block::Text(format!("Rules: {}.", target.target.source)))
+}
+
+/// Size against CPU of a million writes and as many cold reads; a series for each codec, joined over
+/// its sizes.
+fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Plot> {
+    let codec = |outcome: &Outcome| outcome.setting.compression.to_string();
+    let mut series: Vec<String> = Vec::new();
+    for outcome in &target.outcomes {
+        if !series.contains(&codec(outcome)) {
+            series.push(codec(outcome));
+        }
+    }
+    let mut outcomes: Vec<&Outcome> = target.outcomes.iter().collect();
+    outcomes.sort_by_key(|outcome| outcome.setting.size_bytes);
+    let cost = |outcome: &&Outcome| {
+        let [write, read] = cpu_seconds(outcome, target, &advice.data);
+        let (value, half) = (outcome.ratio.value, outcome.ratio.half_width);
+        Some(Cost {
+            series: series.iter().position(|name| *name == codec(outcome))?,
+            label: outcome.setting.name(),
+            size: Spread::of(vec![value - half, value, value + half])?,
+            cpu: Spread::of(vec![write + read])?,
+        })
+    };
+    let costs: Vec<Cost> = outcomes.iter().filter_map(cost).collect();
+    let names = ["stored share of the data", "CPU seconds, a million writes and cold reads"];
+    of_arms("Size against CPU", names, &series, &costs, true)
+}
+
+fn settings(target: &TargetAdvice, advice: &Advice) -> Table {
+    let columns = [
+        Column::new("setting"),
+        Column::new("of raw").lower(),
+        Column::new("held out").unit("% off"),
+        Column::new("write CPU").unit("s a million rows").lower(),
+        Column::new("cold read CPU").unit("s a million").lower(),
+        Column::new("calls over 1 ms").unit("%").lower(),
+        Column::new("cost").unit("TB-year").lower(),
+    ];
+    let mut table = Table::folded("Every setting that was measured, cheapest first", columns);
+    for outcome in &target.outcomes {
+        let [write, read] = cpu_seconds(outcome, target, &advice.data);
+        let off = outcome
+            .held_out
+            .map(|[predicted, found]| (found.value / predicted.value.max(1e-9) - 1.0) * 100.0);
+        table.push([
+            outcome.setting.name().into(),
+            ratio(outcome),
+            off.map_or_else(|| Cell::from("-"), |off| format!("{off:+.1}").into()),
+            write.into(),
+            read.into(),
+            format!("{:.0}", outcome.long_calls * 100.0).into(),
+            yearly(outcome, advice).into(),
+        ]);
+    }
+    table
+}
