@@ -14,6 +14,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::Command;
 
 use lithify_advisor::answer::Outcome;
 use lithify_advisor::input::{Files, Source};
@@ -50,6 +51,12 @@ const TRIED: &[(&str, &str, &[&str])] = &[
     ),
     ("innodb", "innodb", &["none 16k", "zlib-1 16k", "zlib-6 16k", "lz4 16k", "snappy 16k"]),
     ("innodb-compressed", "innodb", &["zlib-6 16k in 8k", "zlib-6 16k in 4k"]),
+    (
+        "cassandra",
+        "cassandra",
+        &["none 16k", "lz4 4k", "lz4 16k", "snappy 16k", "zlib-6 16k", "zstd-3 16k", "zstd-3 64k"],
+    ),
+    ("btrfs", "btrfs", &["zlib-3 128k", "zstd-1 128k", "zstd-3 128k", "zstd-9 128k"]),
 ];
 
 /// One comparison.
@@ -85,7 +92,11 @@ fn main() -> Result<(), Failure> {
         for (name, engine, settings) in TRIED {
             let is_wanted =
                 engines.as_deref().is_none_or(|names| names.split(',').any(|n| n == *name));
-            if !is_wanted || find(&EngineName::new(*engine))?.available().is_err() {
+            let is_here = match *engine {
+                "btrfs" => is_btrfs_here(),
+                engine => find(&EngineName::new(engine))?.available().is_ok(),
+            };
+            if !is_wanted || !is_here {
                 continue;
             }
             let request =
@@ -94,7 +105,12 @@ fn main() -> Result<(), Failure> {
             for setting in *settings {
                 let Some(outcome) = outcome(&advice, setting) else { continue };
                 let what = format!("{name:<18} {setting:<18} {}", label(path));
-                match size(engine, outcome, &rows) {
+                let stored = match *engine {
+                    "btrfs" => size_on_btrfs(outcome, path),
+                    "cassandra" => size_in_cassandra(outcome, &rows),
+                    engine => size(engine, outcome, &rows),
+                };
+                match stored {
                     Ok(stored) => {
                         let filters =
                             if is_shuffled(engine) { 1.25 * rows.0.len() as f64 } else { 0.0 };
@@ -262,6 +278,65 @@ fn size(engine: &str, outcome: &Outcome, rows: &Rows) -> Result<f64, Failure> {
     Ok(bytes(rows)?.saturating_sub(fixed) as f64 / part)
 }
 
+fn is_btrfs_here() -> bool {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    has("mkfs.btrfs") && has("compsize")
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, Failure> {
+    let output = Command::new(program).args(arguments).output()?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(said(&output.stdout)),
+        false => Err(format!("{program}: {}", said(&output.stderr)).into()),
+    }
+}
+
+/// Bytes of a copy of the file on a file system of its own, as compsize counts them.
+fn size_on_btrfs(outcome: &Outcome, path: &str) -> Result<f64, Failure> {
+    let directory = tempfile::tempdir()?;
+    let (image, place) = (directory.path().join("image"), directory.path().join("place"));
+    let bytes = std::fs::metadata(path)?.len();
+    std::fs::File::create(&image)?.set_len((2 * bytes).max(300 << 20))?;
+    std::fs::create_dir(&place)?;
+    let (image, place) = (image.display().to_string(), place.display().to_string());
+    run("mkfs.btrfs", &["-q", &image])?;
+    let option = outcome.setting.compression.to_string().replace('-', ":");
+    run("mount", &["-o", &format!("loop,compress={option}"), &image, &place])?;
+    let copied = || {
+        run("cp", &[path, &place])?;
+        run("sync", &["-f", &place])?;
+        run("compsize", &["-b", &place])
+    };
+    let said = copied();
+    run("umount", &[&place])?;
+    let said = said?;
+    let total =
+        said.lines().find(|line| line.starts_with("TOTAL")).ok_or("compsize has no total")?;
+    Ok(total.split_whitespace().nth(2).ok_or("compsize has no size")?.parse()?)
+}
+
+/// Bytes of data files; every row is a partition, so that the order is that of hashes. Offsets of
+/// chunks are in another file, which is left out on both sides.
+fn size_in_cassandra(outcome: &Outcome, rows: &Rows) -> Result<f64, Failure> {
+    let directory = tempfile::tempdir()?;
+    let settings = EngineSettings { memtable_bytes: 256 << 20, ..settings("cassandra", outcome)? };
+    let provider = find(&EngineName::new("cassandra"))?;
+    let database = provider.open_text(directory.path(), &settings)?;
+    {
+        let mut session = database.session()?;
+        for (number, (_, value)) in rows.0.iter().enumerate() {
+            session.insert((number as u32, 0, value))?;
+        }
+        session.finish()?;
+    }
+    database.flush()?;
+    database.rest()?;
+    let stored = data_files(directory.path());
+    database.close()?;
+    Ok(stored as f64)
+}
+
 fn row_bytes(row: &(Vec<u8>, Vec<u8>)) -> usize {
     row.0.len() + row.1.len()
 }
@@ -277,7 +352,9 @@ fn data_files(directory: &Path) -> u64 {
             return data_files(&path);
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_of_rows = path.to_string_lossy().contains("/lab/");
         let is_data = name.ends_with(".sst")
+            || name.ends_with("-Data.db") && is_of_rows
             || name.starts_with("keys_") && name.ends_with(".ibd")
             || name.ends_with(".wt") && !name.starts_with("WiredTiger");
         // Holes count as nothing.

@@ -187,3 +187,34 @@ fn cassandra_takes_every_text() {
     }
     assert!(cassandra::understood("{'sstable_compression': 'X'}", directory.path()).is_err());
 }
+
+#[test]
+fn btrfs_takes_every_text() {
+    let run = |program: &str, arguments: &[&str]| {
+        let output = std::process::Command::new(program).args(arguments).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let image = directory.path().join("image").display().to_string();
+    let place = directory.path().join("place").display().to_string();
+    std::fs::create_dir(&place).expect("is made");
+    std::fs::File::create(&image).and_then(|file| file.set_len(300 << 20)).expect("is made");
+    let can_mount = run("mkfs.btrfs", &["-q", &image])
+        && run("mount", &["-o", "loop", &image, &place])
+        && run("umount", &[&place]);
+    if !can_mount {
+        println!("skipped for btrfs: it takes mkfs.btrfs and the right to mount");
+        return;
+    }
+    for (setting, lines) in texts("btrfs") {
+        let Some(option) = lines[0].strip_prefix("mount -o ") else {
+            assert_eq!(setting.compression.to_string(), "none", "{}", lines[0]);
+            continue;
+        };
+        let is_mounted = run("mount", &["-o", &format!("loop,{option}"), &image, &place]);
+        let mounts = std::fs::read_to_string("/proc/mounts").expect("is there");
+        let line = mounts.lines().find(|line| line.contains(&place)).unwrap_or_default().to_owned();
+        assert!(!is_mounted || run("umount", &[&place]));
+        assert!(is_mounted && line.contains(&format!("{option},")), "{option}: {line}");
+    }
+}
