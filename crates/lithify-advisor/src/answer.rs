@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lithify::chooser::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, price};
+use lithify::chooser::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, overhead_ratio, price};
 use lithify::{Compression, Prices};
 
 use crate::estimate::Estimate;
@@ -91,6 +91,8 @@ pub struct Outcome {
     pub unit_data_bytes: f64,
     /// The share of calls that encode for longer than a millisecond.
     pub long_calls: f64,
+    /// Whether a call takes longer than the prices allow (`call_us`), where that holds something up.
+    pub is_too_long: bool,
     /// What a GB of data costs in its life, in millionths of the currency.
     pub terms: Terms,
 }
@@ -99,6 +101,12 @@ impl Outcome {
     /// What it costs.
     pub fn cost(&self) -> f64 {
         self.terms.total()
+    }
+
+    /// What is advised first: cheap, and no call too long.
+    pub(crate) fn rank(&self, other: &Outcome) -> std::cmp::Ordering {
+        let by_cost = self.cost().total_cmp(&other.cost());
+        self.is_too_long.cmp(&other.is_too_long).then(by_cost)
     }
 }
 
@@ -268,8 +276,13 @@ pub(crate) fn outcome(
     });
     let timed: Vec<&Call> = cell_calls.iter().filter(|call| call.time.is_some()).collect();
     let timed_bytes: f64 = timed.iter().map(|call| call.data_bytes).sum();
+    // A unit that is kept as it is was encoded for nothing, and is not decoded.
+    let is_kept_raw =
+        |call: &Call| stored(call) >= stored(&Call { encoded_bytes: call.unit_bytes, ..*call });
     let time = |at: usize| {
-        timed.iter().filter_map(|call| call.time).map(|time| time[at] as f64).sum::<f64>()
+        let counts = |call: &&&Call| at == 0 || !is_kept_raw(call);
+        let times = timed.iter().filter(counts).filter_map(|call| call.time);
+        times.map(|time| time[at] as f64).sum::<f64>()
     };
     let [encode_ns, decode_ns] = match setting.compression == Compression::NONE {
         true => [0.0, 0.0],
@@ -278,11 +291,12 @@ pub(crate) fn outcome(
     let is_long = |call: &&&Call| call.time.is_some_and(|time| time[0] > LONG_CALL_NS);
     let long_calls = timed.iter().filter(is_long).count() as f64 / timed.len().max(1) as f64;
     let unit_data_bytes = data_bytes / cell_calls.len() as f64;
-    let behaviour =
-        Behaviour { ratio: ratio.value, compress_ns: encode_ns, decompress_ns: decode_ns };
     let conditions = expectations.conditions(target, basis, 1.0);
-    let terms = price(&behaviour, unit_data_bytes as usize, &conditions, prices);
+    let costs = [encode_ns, decode_ns];
+    let terms = terms_of(ratio.value, costs, unit_data_bytes as usize, &conditions, prices);
+    let call_us = encode_ns * unit_data_bytes / 1e3;
     Some(Outcome {
+        is_too_long: target.has_short_calls && call_us > f64::from(prices.call_us_max),
         setting: setting.clone(),
         upper: [setting.compression; 2],
         ratio,
@@ -295,6 +309,23 @@ pub(crate) fn outcome(
         long_calls,
         terms,
     })
+}
+
+/// The engine's cost equation for what is stored in all: that adds what blocks have beside their
+/// payload, which is in the share already.
+fn terms_of(
+    stored_share: f64,
+    [encode_ns, decode_ns]: [f64; 2],
+    unit_data_bytes: usize,
+    conditions: &Conditions,
+    prices: &Prices,
+) -> Terms {
+    let behaviour = Behaviour {
+        ratio: stored_share - overhead_ratio(unit_data_bytes, conditions),
+        compress_ns: encode_ns,
+        decompress_ns: decode_ns,
+    };
+    price(&behaviour, unit_data_bytes, conditions, prices)
 }
 
 /// The codecs of the levels above the bottom: the cheapest of the same block size for bytes that live
@@ -314,12 +345,8 @@ pub(crate) fn with_levels(
         for (at, part) in LIFETIME_PARTS.iter().enumerate() {
             let conditions = expectations.conditions(target, basis, *part);
             let cost = |one: &&Outcome| {
-                let behaviour = Behaviour {
-                    ratio: one.ratio.value,
-                    compress_ns: one.encode_ns,
-                    decompress_ns: one.decode_ns,
-                };
-                price(&behaviour, one.unit_data_bytes as usize, &conditions, prices).total()
+                let (costs, size) = ([one.encode_ns, one.decode_ns], one.unit_data_bytes as usize);
+                terms_of(one.bottom.value, costs, size, &conditions, prices).total()
             };
             let same = plain.iter().filter(|one| one.setting.size_bytes == size);
             let Some(cheapest) = same.min_by(|a, b| cost(a).total_cmp(&cost(b))) else { continue };
@@ -340,5 +367,109 @@ pub fn rewrites(has_levels: bool, basis: &Basis) -> f64 {
             let levels = (basis.data_bytes / 268_435_456.0).max(1.0).log10().ceil() + 1.0;
             1.0 + 5.5 * levels
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lithify::Objective;
+    use lithify::chooser::{Chooser, METHODS, Measured, Sizes};
+
+    use super::*;
+    use crate::target;
+
+    /// How a codec behaves on made-up data: the share that is stored, nanoseconds a byte each way.
+    fn behaviour(compression: Compression, shrinks: f64) -> Option<[f64; 3]> {
+        let [gain, encode, decode] = match compression.to_string().as_str() {
+            "none" => [0.0, 0.0, 0.0],
+            "snappy" => [0.60, 2.3, 0.9],
+            "lz4" => [0.62, 2.2, 0.4],
+            "lz4-9" => [0.72, 14.0, 0.4],
+            "zstd--3" => [0.75, 3.5, 0.9],
+            "zstd-1" => [0.90, 4.6, 1.6],
+            "zstd-3" => [0.92, 5.9, 1.7],
+            "zstd-6" => [0.96, 14.0, 1.6],
+            "zstd-12" => [1.0, 60.0, 1.6],
+            _ => return None,
+        };
+        Some([1.0 - gain * shrinks, encode, decode])
+    }
+
+    /// What a bench would have measured of the settings of a size.
+    fn calls(settings: &[Setting], shrinks: f64) -> BTreeMap<CellKey, Vec<Call>> {
+        let calls = |setting: &Setting| {
+            let [share, encode, decode] = behaviour(setting.compression, shrinks)?;
+            let bytes = setting.size_bytes as f64;
+            let call = |place| Call {
+                place,
+                unit_bytes: setting.size_bytes as u32,
+                encoded_bytes: (share * bytes) as u32,
+                data_bytes: bytes,
+                rows: 0.0,
+                time: Some([(encode * bytes) as u64, (decode * bytes) as u64]),
+            };
+            Some((cell_key(&setting.cells[0]), (0..9).map(call).collect()))
+        };
+        settings.iter().filter(|one| one.dictionary_bytes == 0).filter_map(calls).collect()
+    }
+
+    #[test]
+    fn advisor_and_chooser_agree_on_the_same_measurements() {
+        let lithify = target("lithify").expect("is there");
+        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9 };
+        let expectations = Expectations::default();
+        let mut chosen = Vec::new();
+        for (objective, _) in Objective::NAMED {
+            for shrinks in [0.05, 0.4, 0.8] {
+                for size_bytes in [4 << 10, 16 << 10, 64 << 10] {
+                    let prices = objective.prices();
+                    let settings: Vec<Setting> = (lithify.settings)()
+                        .into_iter()
+                        .filter(|one| one.size_bytes == size_bytes && one.dictionary_bytes == 0)
+                        .collect();
+                    let by_cell = calls(&settings, shrinks);
+                    let all = Calls { by_cell: &by_cell, data_bytes: 1e9 };
+                    let of = |setting: &Setting| {
+                        outcome(&lithify, setting, &all, &basis, &prices, &expectations)
+                    };
+                    let best = (settings.iter().filter_map(of))
+                        .min_by(Outcome::rank)
+                        .expect("something was measured");
+                    let advised = best.setting.compression;
+
+                    let mut chooser = Chooser::new(prices, Sizes::Fixed(size_bytes));
+                    let specimen: Vec<Measured> = (METHODS.iter().enumerate())
+                        .filter(|(_, method)| !method.has_dictionary)
+                        .filter_map(|(method, of)| {
+                            let [share, encode, decode] = behaviour(of.compression, shrinks)?;
+                            let raw = 32_768.0;
+                            // As the engine's own study: blocks over 7/8 stay raw.
+                            let is_raw = share > 7.0 / 8.0;
+                            let share = if is_raw { 1.0 } else { share };
+                            let decode = if is_raw { 0.0 } else { decode };
+                            Some(Measured {
+                                method,
+                                block_size_bytes: size_bytes,
+                                raw_bytes: raw as u64,
+                                stored_bytes: (share * raw) as u64,
+                                compress_ns: encode * raw,
+                                decompress_ns: decode * raw,
+                            })
+                        })
+                        .collect();
+                    for _ in 0..50 {
+                        chooser.learn(6, &specimen);
+                    }
+                    let conditions = expectations.conditions(&lithify, &basis, 1.0);
+                    let decision = chooser.decide(6, &conditions, Compression::LZ4);
+                    let what = format!("{objective} {shrinks} {size_bytes}");
+                    assert_eq!(decision.choice.method.compression, advised, "{what}");
+                    chosen.push(advised.to_string());
+                }
+            }
+        }
+        chosen.sort();
+        chosen.dedup();
+        assert!(chosen.len() >= 4, "the cases differ: {chosen:?}");
     }
 }

@@ -49,17 +49,18 @@ pub use error::{AdviseError, Result};
 pub use input::Format;
 pub use watch::{Silent, Watch};
 
-use input::{Files, Source};
 use study::Study;
 use targets::{TARGETS, Target};
 
 /// What advice is wanted for.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// A file, or a directory of files.
+    /// A file, a directory of files, or a Lithify database.
     pub path: PathBuf,
     /// The format, where the guess is wrong.
     pub format: Option<Format>,
+    /// The column family of a database; the largest without a name.
+    pub table: Option<String>,
     /// Columns or fields of the key, in its order.
     pub key: Vec<String>,
     /// For whom; all that can hold such data if there is none.
@@ -80,6 +81,7 @@ impl Request {
         Request {
             path: path.into(),
             format: None,
+            table: None,
             key: Vec::new(),
             targets: Vec::new(),
             time: Duration::from_secs(60),
@@ -108,9 +110,10 @@ pub fn target(name: &str) -> Result<Target> {
 /// it.
 pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
     let began = Instant::now();
-    let mut source = Files::open(&request.path, request.format, &request.key)?;
+    let table = request.table.as_deref();
+    let mut source = input::open(&request.path, request.format, &request.key, table)?;
     let targets = fitting(&source.facts().clone(), request)?;
-    let mut study = Study::begin(&mut source, request, &targets, began, watch)?;
+    let mut study = Study::begin(&mut *source, request, &targets, began, watch)?;
     study.measure(watch)?;
     study.improve(watch)?;
     study.check_unchanged()?;

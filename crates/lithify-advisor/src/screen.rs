@@ -12,20 +12,46 @@ use crate::study::write_amplification;
 
 /// With more targets each has two lines, and none has a table.
 const TABLES_MAX: usize = 2;
-/// Rows of a table of alternatives.
-const ALTERNATIVES: usize = 5;
-/// With two tables each is shorter.
-const ALTERNATIVES_OF_TWO: usize = 4;
+/// Lines of a screen.
+const LINES_MAX: usize = 40;
+
+/// What a table and a plot may take.
+#[derive(Clone, Copy)]
+struct Room {
+    alternatives: usize,
+    plot_lines: usize,
+}
+
+/// Tried in this order until all is on one screen.
+const ROOMS: [Room; 4] = [
+    Room { alternatives: 5, plot_lines: 5 },
+    Room { alternatives: 4, plot_lines: 4 },
+    Room { alternatives: 3, plot_lines: 0 },
+    Room { alternatives: 2, plot_lines: 0 },
+];
 
 /// The screen, wrapped at so many columns where lines are prose. Snippets stay whole.
 pub fn render(advice: &Advice, columns: usize) -> String {
+    let screens = ROOMS.iter().map(|room| render_in(*room, advice, columns));
+    let mut smallest = String::new();
+    for screen in screens {
+        smallest = screen;
+        if smallest.lines().count() <= LINES_MAX {
+            break;
+        }
+    }
+    smallest
+}
+
+fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     let mut text = String::new();
     data(&mut text, &advice.data, advice, columns);
-    match advice.targets.len() <= TABLES_MAX {
-        true => {
-            advice.targets.iter().for_each(|target| with_table(&mut text, target, advice, columns))
+    if advice.targets.len() <= TABLES_MAX {
+        for target in &advice.targets {
+            with_table(&mut text, target, advice, room, columns);
         }
-        false => overview(&mut text, advice),
+    } else {
+        overview(&mut text, advice);
     }
     if !advice.unknown.is_empty() {
         text.push_str("\nNot known\n");
@@ -124,7 +150,13 @@ pub(crate) fn yearly(outcome: &Outcome, advice: &Advice) -> f64 {
     outcome.cost() * 1e3 * lives / 1e6
 }
 
-fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns: usize) {
+fn with_table(
+    text: &mut String,
+    target: &TargetAdvice,
+    advice: &Advice,
+    room: Room,
+    columns: usize,
+) {
     let best = target.best();
     let _ = writeln!(text, "\n{} ({}): {}", target.target.title, advice.goal, best.setting.name());
     for line in target.snippet(best, advice.data.basis) {
@@ -141,8 +173,7 @@ fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns
         "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}",
         "", "", "", "/M rows", "/M cold", "", "TB-year"
     );
-    let count = if advice.targets.len() == 1 { ALTERNATIVES } else { ALTERNATIVES_OF_TWO };
-    for (outcome, what) in shown(target, count) {
+    for (outcome, what) in shown(target, room.alternatives) {
         let [write, read] = cpu_seconds(outcome, target, &advice.data);
         let _ = writeln!(
             text,
@@ -156,8 +187,8 @@ fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns
             figure(yearly(outcome, advice)),
         );
     }
-    if advice.targets.len() == 1 {
-        frontier(text, target, &advice.data, columns);
+    if advice.targets.len() == 1 && room.plot_lines > 0 {
+        frontier(text, target, &advice.data, room.plot_lines, columns);
     }
     if let Some((amplification, formula)) = write_amplification(target, &advice.data.basis) {
         let line = format!("Write amplification about {amplification:.1} = {formula}.");
@@ -172,11 +203,14 @@ fn with_table(text: &mut String, target: &TargetAdvice, advice: &Advice, columns
     }
 }
 
-/// Lines of the frontier's plot.
-const PLOT_LINES: usize = 5;
-
 /// The frontier, smallest on the left: a mark for each setting, named where there is room.
-fn frontier(text: &mut String, target: &TargetAdvice, data: &DataFacts, columns: usize) {
+fn frontier(
+    text: &mut String,
+    target: &TargetAdvice,
+    data: &DataFacts,
+    plot_lines: usize,
+    columns: usize,
+) {
     let cpu = |outcome: &Outcome| {
         let [write, read] = cpu_seconds(outcome, target, data);
         (write + read).max(1e-3).ln()
@@ -196,10 +230,10 @@ fn frontier(text: &mut String, target: &TargetAdvice, data: &DataFacts, columns:
         return;
     }
     let width = columns.saturating_sub(26).max(30);
-    let mut lines = vec![String::new(); PLOT_LINES];
+    let mut lines = vec![String::new(); plot_lines];
     for one in marks {
         let across = (one.ratio.value - low) / (high - low) * (width - 1) as f64;
-        let down = (most - cpu(one)) / (most - least) * (PLOT_LINES - 1) as f64;
+        let down = (most - cpu(one)) / (most - least) * (plot_lines - 1) as f64;
         let line = &mut lines[down.round() as usize];
         let (across, used) = (across.round() as usize, line.chars().count());
         if across < used {
@@ -291,6 +325,7 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
             shown.push((outcome, ""));
         }
     }
+    shown.truncate(count.max(2));
     shown
 }
 

@@ -284,7 +284,7 @@ impl<'a> Study<'a> {
         if target.has_levels {
             with_levels(target, &mut outcomes, &self.basis, &request.prices, &request.expectations);
         }
-        outcomes.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+        outcomes.sort_by(Outcome::rank);
         let unmeasured = count - outcomes.len();
         let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
         let collected = self.sample(target.order).collected;
@@ -323,6 +323,8 @@ impl<'a> Study<'a> {
 
     fn data_facts(&self) -> DataFacts {
         let places = &self.input.sample.places;
+        let samples = self.places.keys().map(|order| self.sample(*order));
+        let sampled_bytes = samples.map(Sample::data_bytes).max().unwrap_or(0);
         let [near, far] = [4, 64].map(|kib| self.facts_ratio(kib << 10));
         let far_repeats =
             near.0.filter(|near| *near > 0.0).zip(far.0).map_or(0.0, |(n, f)| 1.0 - f / n);
@@ -331,8 +333,8 @@ impl<'a> Study<'a> {
             input: self.source.facts().clone(),
             rows: self.input.rows,
             basis: self.basis,
-            places: places.len(),
-            sampled_bytes: self.input.sample.data_bytes(),
+            places: self.places.values().copied().max().unwrap_or(0),
+            sampled_bytes,
             is_sorted: self.input.is_sorted,
             entropy_bits: entropy_bits(places),
             incompressible: near.1,

@@ -1,7 +1,11 @@
 //! How rows lie in bytes.
 
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::delimited::Delimited;
 use super::key;
@@ -116,8 +120,6 @@ fn json_row(bytes: &[u8], parsed: Parsed, paths: &[Vec<String>]) -> Found {
     Found::Row(Parsed { key, partition_bytes, ..parsed })
 }
 
-type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
-
 /// The key of an object and the length of its first part. Without paths the object is not parsed.
 fn json_key(text: &[u8], paths: &[Vec<String>]) -> Result<(Vec<u8>, usize), String> {
     let (mut key, mut partition_bytes) = (Vec::new(), 0);
@@ -144,17 +146,75 @@ fn json_key(text: &[u8], paths: &[Vec<String>]) -> Result<(Vec<u8>, usize), Stri
 fn json_value<'a>(text: &'a str, path: &[String]) -> Result<&'a str, String> {
     let mut value = text;
     for (depth, name) in path.iter().enumerate() {
-        let object: Object<'a> = serde_json::from_str(value)
+        let mut deserializer = serde_json::Deserializer::from_str(value);
+        let found = Field(name)
+            .deserialize(&mut deserializer)
+            .and_then(|found| deserializer.end().map(|()| found))
             .map_err(|error| format!("no JSON object in one line: {error}"))?;
-        let found = object.get(name.as_str()).copied();
-        let Some(found) = found else {
-            let names: Vec<&str> = object.keys().map(|name| name.as_ref()).take(12).collect();
-            let (asked, known) = (path[..=depth].join("."), names.join(", "));
-            return Err(format!("no field '{asked}' here; there are: {known}"));
-        };
-        value = found.get();
+        value = found.map(RawValue::get).ok_or_else(|| missing(value, &path[..=depth]))?;
     }
     Ok(value)
+}
+
+/// What is said where a field is not there.
+fn missing(object: &str, path: &[String]) -> String {
+    type Object<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+    let object: Object<'_> = serde_json::from_str(object).unwrap_or_default();
+    let names: Vec<&str> = object.keys().map(AsRef::as_ref).take(12).collect();
+    format!("no field '{}' here; there are: {}", path.join("."), names.join(", "))
+}
+
+/// Finds a field of an object, the last one of its name. Others are passed over, which spares a map.
+struct Field<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for Field<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Field<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_wanted) = fields.next_key_seed(Name(self.0))? {
+            match is_wanted {
+                true => found = Some(fields.next_value()?),
+                false => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a name of a field is the one, without a copy of it.
+struct Name<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
 }
 
 #[cfg(test)]

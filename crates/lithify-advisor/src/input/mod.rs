@@ -1,7 +1,8 @@
 //! What advice is wanted for: rows from files, read where they are needed.
 //!
 //! Owns: what a format of rows is ([`format`]), finding out which one a file has ([`detect`]), files
-//! one behind the other as one piece of data ([`files`]), and keys ([`key`]). Knows nothing of
+//! one behind the other as one piece of data ([`files`]), Lithify's databases ([`lithify`]), and keys
+//! ([`key`]). Knows nothing of
 //! databases.
 //!
 //! A [`Source`] gives rows from any place of the data, and all of them in their order. It is only
@@ -12,14 +13,42 @@ mod detect;
 mod files;
 mod format;
 mod key;
+mod lithify;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
 
 pub use detect::Format;
 pub use files::Files;
+pub use lithify::Database;
+
+/// What is behind a path: a database, a file, or a directory of files. `table` names a column family.
+///
+/// # Errors
+/// Those of [`Files::open`] and [`Database::open`]; files have no tables.
+pub fn open(
+    path: &Path,
+    format: Option<Format>,
+    key: &[String],
+    table: Option<&str>,
+) -> Result<Box<dyn Source>> {
+    if format.is_none() && lithify::is_database(path) {
+        return match key {
+            [] => Ok(Box::new(Database::open(path, table)?)),
+            _ => Err(AdviseError::usage("a Lithify database has its keys: leave --key out")),
+        };
+    }
+    match table {
+        None => Ok(Box::new(Files::open(path, format, key)?)),
+        Some(_) => {
+            let what = format!("{} has no tables to choose from", path.display());
+            Err(AdviseError::usage(what))
+        }
+    }
+}
 
 /// What is known of the data before anything is measured.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -95,6 +95,8 @@ pub struct Target {
     pub order: Order,
     /// Whether upper levels have codecs of their own.
     pub has_levels: bool,
+    /// Whether a long call of a codec holds up more than its own thread.
+    pub has_short_calls: bool,
     /// The settings; the first one is what it comes with.
     pub settings: fn() -> Vec<Setting>,
     /// Bytes on disk for a unit, with what belongs to it: index, checksum, rounding.

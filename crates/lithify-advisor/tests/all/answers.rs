@@ -117,6 +117,10 @@ fn goals_are_followed() {
     let ((small, slow), (large, quick)) = (best(&space), best(&throughput));
     assert!(small < large && slow > quick, "{small} {large} {slow} {quick}");
     for advice in [&space, &throughput] {
+        assert!(
+            advice.targets[0].outcomes.iter().all(|one| !one.is_too_long),
+            "RocksDB has threads"
+        );
         let costs: Vec<f64> = advice.targets[0].outcomes.iter().map(Outcome::cost).collect();
         assert!(costs.windows(2).all(|pair| pair[0] <= pair[1]));
         assert!(advice.targets[0].default.is_some());
@@ -153,4 +157,39 @@ fn data_that_do_not_shrink_are_left_alone() {
         assert_eq!(target.best().setting.compression.to_string(), "none", "{:?}", target.target);
     }
     assert!(advice.data.incompressible > 0.99 && advice.data.entropy_bits > 7.9);
+}
+
+#[test]
+fn a_database_of_lithify_is_data_with_its_keys() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("rocks.db");
+    let db = Db::open(&path, Options::default()).expect("opens");
+    let small = db.column_family("small", CfOptions::default()).expect("is made");
+    small.put(b"one", b"row").expect("is put");
+    let rows = db.column_family("rows", CfOptions::default()).expect("is made");
+    let text = orders(300_000, true);
+    let mut ingest = rows.ingest().expect("begins");
+    for (number, line) in text.lines().skip(1).filter(|line| line.len() > 20).enumerate() {
+        ingest.put(format!("{number:08}").as_bytes(), line.as_bytes()).expect("is taken");
+    }
+    ingest.commit().expect("ends");
+    // It is read beside its writer.
+    let of_rows = advice(&request(&path, &["lithify", "rocksdb"], &[]));
+    assert_eq!(of_rows.data.input.format, "Lithify database, column family rows");
+    assert!(of_rows.data.is_sorted);
+    let rows_off = of_rows.data.rows as f64 / 300_000.0 - 1.0;
+    assert!(rows_off.abs() < 0.03, "{}", of_rows.data.rows);
+    let of_small =
+        advice(&Request { table: Some("small".to_owned()), ..request(&path, &["lithify"], &[]) });
+    assert_eq!(of_small.data.rows, 1);
+    db.close().expect("closes");
+    let unknown = Request { table: Some("none".to_owned()), ..request(&path, &["lithify"], &[]) };
+    let error = super::data::refusal(&unknown);
+    assert!(error.is_usage() && error.to_string().contains("there are: "), "{error}");
+    let error = super::data::refusal(&request(&path, &["lithify"], &["id"]));
+    assert!(error.is_usage() && error.to_string().contains("leave --key out"), "{error}");
+    let (_other, file) = file("a.csv", "id,name\n1,slate\n");
+    let error =
+        super::data::refusal(&Request { table: Some("t".to_owned()), ..request(file, &[], &[]) });
+    assert!(error.to_string().contains("no tables"), "{error}");
 }

@@ -29,8 +29,8 @@ Reads evenly spaced places of the data, lays their rows out as each database wou
 codecs on them. Prints the cheapest setting with the text to paste, what it saves against the default,
 and what is not known. A third of the places is held out to test the predictions.
 
-Data are CSV, TSV, JSON objects in lines, lines of text, or a directory of such files; other files are
-bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is printed.
+Data are CSV, TSV, JSON objects in lines, lines of text, a directory of such files, or a Lithify
+database. Other files are bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is printed.
 
 Costs are money at the prices of a goal. The presets are assumptions: --price has your own.",
     after_help = "\
@@ -52,7 +52,7 @@ Exit codes:
   130  stopped by Ctrl-C before anything was known"
 )]
 pub struct AdviseArguments {
-    /// A file, or a directory of files
+    /// A file, a directory of files, or a Lithify database
     path: PathBuf,
     /// Databases to advise for; all without it
     #[arg(long = "for", value_name = "TARGET,…", value_delimiter = ',')]
@@ -60,6 +60,9 @@ pub struct AdviseArguments {
     /// Columns or fields that the database sorts by, in their order; a number is a column from 1
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     key: Vec<String>,
+    /// The column family of a Lithify database; the largest without it
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
     /// What the file is, where the guess is wrong: csv, tsv, json, lines or bytes
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -160,6 +163,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     };
     let request = Request {
         format: arguments.format,
+        table: arguments.table.clone(),
         key: arguments.key.clone(),
         targets: targets.map_err(fault)?,
         time: Duration::from_secs(arguments.time),

@@ -137,6 +137,12 @@ impl Terms {
 /// each MiB. Without it a level that nobody has read yet would get the largest blocks.
 const POINTS_PER_MIB_MIN: f64 = 4.0;
 
+/// Stored bytes that a raw byte has beside the payload of its block: a part of the block's trailer and of
+/// its entry in the index.
+pub fn overhead_ratio(block_size_bytes: usize, conditions: &Conditions) -> f64 {
+    (TRAILER_BYTES + conditions.index_entry_bytes) / block_size_bytes.max(1) as f64
+}
+
 /// The cost of a behaviour at a size of blocks, under conditions and prices.
 pub fn price(
     behaviour: &Behaviour,
@@ -145,7 +151,7 @@ pub fn price(
     prices: &Prices,
 ) -> Terms {
     let size = block_size_bytes.max(1) as f64;
-    let ratio = behaviour.ratio + (TRAILER_BYTES + conditions.index_entry_bytes) / size;
+    let ratio = behaviour.ratio + overhead_ratio(block_size_bytes, conditions);
     // A nanosecond per byte is a second per GB.
     let cpu = prices.cpu_second.value() * conditions.cpu_factor;
     let life_h = conditions.lifetime_h;
