@@ -121,8 +121,6 @@ pub struct TargetAdvice {
     pub default: Option<usize>,
     /// How its rows were put in order.
     pub collected: Collected,
-    /// The same at the other order, where the true one could not be had: its ratio.
-    pub other_order: Option<f64>,
     /// Settings that time did not allow.
     pub unmeasured: usize,
 }
@@ -248,14 +246,12 @@ fn calls_of<'a>(setting: &Setting, calls: &'a Calls<'_>) -> Option<&'a [Call]> {
     found.or_else(|| setting.cells.first().and_then(measured)).map(Vec::as_slice)
 }
 
-/// What a setting comes to; `None` if nothing of it was measured.
+/// What was measured of a setting, without prices; `None` if nothing was.
 pub(crate) fn outcome(
     target: &Target,
     setting: &Setting,
     calls: &Calls<'_>,
     basis: &Basis,
-    prices: &Prices,
-    expectations: &Expectations,
 ) -> Option<Outcome> {
     let cell_calls = calls_of(setting, calls)?;
     let stored = |call: &Call| (target.stored_bytes)(setting, call, basis);
@@ -291,12 +287,8 @@ pub(crate) fn outcome(
     let is_long = |call: &&&Call| call.time.is_some_and(|time| time[0] > LONG_CALL_NS);
     let long_calls = timed.iter().filter(is_long).count() as f64 / timed.len().max(1) as f64;
     let unit_data_bytes = data_bytes / cell_calls.len() as f64;
-    let conditions = expectations.conditions(target, basis, 1.0);
-    let costs = [encode_ns, decode_ns];
-    let terms = terms_of(ratio.value, costs, unit_data_bytes as usize, &conditions, prices);
-    let call_us = encode_ns * unit_data_bytes / 1e3;
     Some(Outcome {
-        is_too_long: target.has_short_calls && call_us > f64::from(prices.call_us_max),
+        is_too_long: false,
         setting: setting.clone(),
         upper: [setting.compression; 2],
         ratio,
@@ -307,7 +299,7 @@ pub(crate) fn outcome(
         unit_decode_us: decode_ns * unit_data_bytes / 1e3,
         unit_data_bytes,
         long_calls,
-        terms,
+        terms: Terms::default(),
     })
 }
 
@@ -330,7 +322,7 @@ fn terms_of(
 
 /// The codecs of the levels above the bottom: the cheapest of the same block size for bytes that live
 /// a tenth and a hundredth as long, and the ratio of all levels together.
-pub(crate) fn with_levels(
+fn with_levels(
     target: &Target,
     outcomes: &mut [Outcome],
     basis: &Basis,
@@ -356,6 +348,35 @@ pub(crate) fn with_levels(
         let widening = ratio / outcome.bottom.value.max(1e-9);
         outcome.ratio = Estimate { value: ratio, half_width: outcome.bottom.half_width * widening };
     }
+}
+
+/// What is advised of outcomes at prices: each gets its terms, its upper levels, its rank. `None` without
+/// any.
+pub(crate) fn reprice(
+    target: &Target,
+    mut outcomes: Vec<Outcome>,
+    unmeasured: usize,
+    collected: Collected,
+    basis: &Basis,
+    prices: &Prices,
+    expectations: &Expectations,
+) -> Option<TargetAdvice> {
+    let conditions = expectations.conditions(target, basis, 1.0);
+    for outcome in &mut outcomes {
+        let costs = [outcome.encode_ns, outcome.decode_ns];
+        let size = outcome.unit_data_bytes as usize;
+        outcome.terms = terms_of(outcome.bottom.value, costs, size, &conditions, prices);
+        let call_us = outcome.encode_ns * outcome.unit_data_bytes / 1e3;
+        outcome.is_too_long = target.has_short_calls && call_us > f64::from(prices.call_us_max);
+    }
+    if target.has_levels {
+        with_levels(target, &mut outcomes, basis, prices, expectations);
+    }
+    outcomes.sort_by(Outcome::rank);
+    let default = (target.settings)().first().map(Setting::name);
+    let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
+    let is_any = !outcomes.is_empty();
+    is_any.then_some(TargetAdvice { target: *target, outcomes, default, collected, unmeasured })
 }
 
 /// How often a byte is encoded on its way to the bottom of a tree of levels that grow tenfold: once
@@ -429,12 +450,13 @@ mod tests {
                         .collect();
                     let by_cell = calls(&settings, shrinks);
                     let all = Calls { by_cell: &by_cell, data_bytes: 1e9 };
-                    let of = |setting: &Setting| {
-                        outcome(&lithify, setting, &all, &basis, &prices, &expectations)
-                    };
-                    let best = (settings.iter().filter_map(of))
-                        .min_by(Outcome::rank)
-                        .expect("something was measured");
+                    let of = |setting: &Setting| outcome(&lithify, setting, &all, &basis);
+                    let outcomes = settings.iter().filter_map(of).collect();
+                    let collected = Collected::AsTheyAre;
+                    let advice =
+                        reprice(&lithify, outcomes, 0, collected, &basis, &prices, &expectations);
+                    let advice = advice.expect("something was measured");
+                    let best = advice.best();
                     let advised = best.setting.compression;
 
                     let mut chooser = Chooser::new(prices, Sizes::Fixed(size_bytes));

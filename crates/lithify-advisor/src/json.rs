@@ -7,7 +7,14 @@ use crate::sample::Collected;
 use crate::targets::OtherForms;
 
 /// What a reader tests before it reads.
-const SCHEMA: &str = "lithify-advice/1";
+pub(crate) const SCHEMA: &str = "lithify-advice/1";
+
+/// Words for how rows came to be in their order.
+pub(crate) const COLLECTED: [(Collected, &str); 3] = [
+    (Collected::AsTheyAre, "as in the input"),
+    (Collected::ByFullPass, "sorted from all rows"),
+    (Collected::OfSampledRows, "sorted from the sampled rows"),
+];
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -29,6 +36,7 @@ struct Data<'a> {
     bytes: u64,
     rows: Option<u64>,
     row_bytes: Option<f64>,
+    key_bytes: f64,
     key: &'a str,
     is_sorted_by_key: Option<bool>,
     places: usize,
@@ -100,6 +108,7 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
             bytes: data.input.data_bytes,
             rows: has_rows.then_some(data.rows),
             row_bytes: has_rows.then_some(data.basis.row_bytes),
+            key_bytes: data.basis.key_bytes,
             key: &data.input.key,
             is_sorted_by_key: has_key.then_some(data.is_sorted),
             places: data.places,
@@ -129,11 +138,10 @@ fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {
     Target {
         name: advice.target.name,
         title: advice.target.title,
-        order: match advice.collected {
-            Collected::AsTheyAre => "as in the input",
-            Collected::ByFullPass => "sorted from all rows",
-            Collected::OfSampledRows => "sorted from the sampled rows",
-        },
+        order: COLLECTED
+            .iter()
+            .find(|(one, _)| *one == advice.collected)
+            .map_or("", |(_, text)| text),
         snippet: advice.snippet(advice.best(), all.data.basis),
         other_forms: advice.other_forms(advice.best(), all.data.basis),
         note: advice.target.note,

@@ -2,8 +2,8 @@
 //!
 //! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
 //! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
-//! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), and its renderings
-//! ([`screen`], [`page`], [`json`]).
+//! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), its renderings
+//! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), and what came of it ([`check`]).
 //!
 //! Promises: data are only read, and nothing of them is kept or printed but figures and the names of
 //! columns. Every figure that is no certainty comes with its interval or is called an assumption. The
@@ -25,12 +25,14 @@
 //! ```
 
 pub mod answer;
+pub mod check;
 mod error;
 pub mod estimate;
 pub mod input;
 pub mod json;
 pub mod measure;
 pub mod page;
+pub mod profile;
 pub mod rows;
 pub mod sample;
 pub mod screen;
@@ -55,7 +57,7 @@ use targets::{TARGETS, Target};
 /// What advice is wanted for.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// A file, a directory of files, or a Lithify database.
+    /// A file, a directory of files, a Lithify database, or a profile.
     pub path: PathBuf,
     /// The format, where the guess is wrong.
     pub format: Option<Format>,
@@ -109,6 +111,9 @@ pub fn target(name: &str) -> Result<Target> {
 /// The data cannot be read or are not what they seem, the request does not fit them, or `watch` ends
 /// it.
 pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
+    if profile::is_profile(&request.path) {
+        return profile::read(request);
+    }
     let began = Instant::now();
     let table = request.table.as_deref();
     let mut source = input::open(&request.path, request.format, &request.key, table)?;

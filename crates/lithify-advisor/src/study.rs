@@ -9,7 +9,7 @@ use lithify::codec::CodecId;
 
 use crate::Request;
 use crate::answer::{
-    self, Advice, Calls, CellKey, DataFacts, Outcome, TargetAdvice, cell_key, outcome, with_levels,
+    self, Advice, Calls, CellKey, DataFacts, Outcome, TargetAdvice, cell_key, outcome, reprice,
 };
 use crate::error::Result;
 use crate::input::Source;
@@ -271,32 +271,12 @@ impl<'a> Study<'a> {
         let by_cell = self.measured.get(&order)?;
         let calls = Calls { by_cell, data_bytes: self.basis.data_bytes };
         let settings = (target.settings)();
-        let count = settings.len();
-        let of = |setting| {
-            let (prices, expectations) = (&request.prices, &request.expectations);
-            outcome(target, setting, &calls, &self.basis, prices, expectations)
-        };
-        let default = settings.first().map(|setting| setting.name());
-        let mut outcomes: Vec<Outcome> = settings.iter().filter_map(of).collect();
-        if outcomes.is_empty() {
-            return None;
-        }
-        if target.has_levels {
-            with_levels(target, &mut outcomes, &self.basis, &request.prices, &request.expectations);
-        }
-        outcomes.sort_by(Outcome::rank);
-        let unmeasured = count - outcomes.len();
-        let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
+        let of = |setting| outcome(target, setting, &calls, &self.basis);
+        let outcomes: Vec<Outcome> = settings.iter().filter_map(of).collect();
+        let unmeasured = settings.len() - outcomes.len();
         let collected = self.sample(target.order).collected;
-        let other_order = None;
-        Some(TargetAdvice {
-            target: *target,
-            outcomes,
-            default,
-            collected,
-            other_order,
-            unmeasured,
-        })
+        let (prices, expectations) = (&request.prices, &request.expectations);
+        reprice(target, outcomes, unmeasured, collected, &self.basis, prices, expectations)
     }
 
     /// Whether the data are still what they were.
@@ -395,7 +375,11 @@ fn entropy_bits(places: &[Rows]) -> f64 {
 }
 
 /// What would change the answer, and how to say it.
-fn unknown(request: &Request, data: &DataFacts, targets: &[TargetAdvice]) -> Vec<String> {
+pub(crate) fn unknown(
+    request: &Request,
+    data: &DataFacts,
+    targets: &[TargetAdvice],
+) -> Vec<String> {
     let mut unknown = Vec::new();
     let expectations = &request.expectations;
     if expectations.reads_per_row.is_none() {

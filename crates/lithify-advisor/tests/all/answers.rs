@@ -5,7 +5,7 @@ use std::time::Duration;
 use lithify::{CfOptions, Db, Objective, Options};
 use lithify_advisor::answer::Outcome;
 use lithify_advisor::sample::Collected;
-use lithify_advisor::{Advice, Request, json, screen};
+use lithify_advisor::{Advice, Request, check, json, screen};
 
 use super::data::{advice, file, orders, request};
 
@@ -192,4 +192,58 @@ fn a_database_of_lithify_is_data_with_its_keys() {
     let error =
         super::data::refusal(&Request { table: Some("t".to_owned()), ..request(file, &[], &[]) });
     assert!(error.to_string().contains("no tables"), "{error}");
+}
+
+#[test]
+fn a_profile_gives_the_same_advice_and_other_advice_at_other_prices() {
+    let (directory, path) = file("orders.csv", orders(20_000, true));
+    let measured = advice(&request(path, &["rocksdb", "cassandra"], &["customer", "order"]));
+    let profile = directory.path().join("orders.profile");
+    let text = json::render(&measured).expect("renders");
+    std::fs::write(&profile, &text).expect("is written");
+    let again = advice(&request(&profile, &[], &[]));
+    assert_eq!(again.data, measured.data);
+    for (a, b) in again.targets.iter().zip(&measured.targets) {
+        let names = |advice: &lithify_advisor::answer::TargetAdvice| -> Vec<String> {
+            advice.outcomes.iter().map(|one| one.setting.name()).collect()
+        };
+        assert_eq!((names(a), a.default), (names(b), b.default));
+        assert!((a.best().cost() / b.best().cost() - 1.0).abs() < 1e-9);
+        assert_eq!(a.best().upper, b.best().upper);
+    }
+    let prices = Objective::Space.prices();
+    let space = advice(&Request { prices, ..request(&profile, &["rocksdb"], &[]) });
+    assert!(space.targets[0].best().ratio.value < measured.targets[0].best().ratio.value);
+
+    let error = super::data::refusal(&request(&profile, &["zfs"], &[]));
+    assert!(error.is_usage() && error.to_string().contains("not measured for zfs"), "{error}");
+    for (from, to) in [("advice/1", "advice/9"), ("\"bytes\"", "\"byts\""), ("}]", "}")] {
+        std::fs::write(&profile, text.replacen(from, to, 1)).expect("is written");
+        let error = super::data::refusal(&request(&profile, &[], &[]));
+        assert!(error.to_string().contains("orders.profile: "), "{error}");
+    }
+}
+
+#[test]
+fn what_is_there_is_compared_with_the_prediction() {
+    let (directory, path) = file("orders.csv", orders(20_000, true));
+    let of = |targets: &[&str]| advice(&request(&path, targets, &["customer", "order"]));
+    let (one, two) = (of(&["cassandra"]), of(&["cassandra", "btrfs"]));
+    let table = directory.path().join("table");
+    std::fs::create_dir(&table).expect("is made");
+    let predicted = one.targets[0].best().ratio.value * one.data.basis.data_bytes;
+    std::fs::write(table.join("nb-1-big-Data.db"), vec![1; predicted.ceil() as usize])
+        .expect("is written");
+    std::fs::write(table.join("nb-1-big-Index.db"), vec![1; 5_000_000]).expect("is written");
+    let said = check::compare(&one, &table).expect("compares");
+    assert!(said.contains("in 1 file.") && said.contains("Off by +0.0 %"), "{said}");
+    let usage = |advice: &Advice, path: &std::path::Path| {
+        let error = check::compare(advice, path).expect_err("is refused");
+        assert!(error.is_usage(), "{error}");
+        error.to_string()
+    };
+    assert!(usage(&two, &table).contains("one target"));
+    assert!(usage(&of(&["btrfs"]), &table).contains("compsize"));
+    assert!(usage(&one, &path).contains("no file of Cassandra"));
+    assert!(usage(&one, &table.join("missing")).contains("No such file"));
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use lithify::{Objective, Prices};
 use lithify_advisor::{
-    AdviseError, Expectations, Format, Request, Watch, advise, json, page, screen, target,
+    AdviseError, Expectations, Format, Request, Watch, advise, check, json, page, screen, target,
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
@@ -40,6 +40,8 @@ Examples:
   lithify advise orders.csv --key id --for innodb,cassandra --goal space
   lithify advise events.jsonl --reads-per-row 3 --hot 0.9 --json advice.json
   lithify advise events.jsonl --html advice.html
+  lithify advise events.jsonl --save events.profile && lithify advise events.profile --goal space
+  lithify advise events.profile --for rocksdb --check /var/lib/events
   lithify advise events.jsonl --price cpu=11,month=80000
 
 Targets: lithify, rocksdb, myrocks, innodb, innodb-compressed, wiredtiger, mongodb, cassandra, scylla,
@@ -87,12 +89,16 @@ pub struct AdviseArguments {
     /// Seconds that it may take
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     time: u64,
-    /// Write everything that was measured into a file, as one JSON object
-    #[arg(long, value_name = "FILE")]
+    /// Write everything that was measured into a file, as one JSON object without any row. As PATH it is a
+    /// profile: it gives advice anew, at other prices, wherever it is
+    #[arg(long, visible_alias = "save", value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a page with plots and every setting into a file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Compare the files of a database, where the advice was taken, with the prediction; with one --for
+    #[arg(long, value_name = "DIRECTORY")]
+    check: Option<PathBuf>,
 }
 
 /// Usual prices.
@@ -181,7 +187,11 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     let listener = Listener::begin()?;
     let advice = advise(&request, &listener).map_err(|error| listener.fault(error))?;
     drop(listener);
-    print(&screen::render(&advice, columns()))?;
+    let shown = match &arguments.check {
+        Some(path) => check::compare(&advice, path).map_err(fault)?,
+        None => screen::render(&advice, columns()),
+    };
+    print(&shown)?;
     if let Some(file) = json_file {
         file.write(&json::render(&advice).map_err(Fault::failure)?)?;
     }

@@ -1,0 +1,88 @@
+//! What is there once advice was taken, beside what was predicted.
+
+use std::fmt::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use lithify_report::figure::bytes;
+
+use crate::answer::Advice;
+use crate::error::{AdviseError, Result};
+
+/// How the files of a target's rows are called: the end of their names, and a start that is not theirs.
+const FILES: &[(&str, &[&str], &str)] = &[
+    ("lithify", &[".sst"], "\0"),
+    ("rocksdb", &[".sst"], "\0"),
+    ("myrocks", &[".sst"], "\0"),
+    ("innodb", &[".ibd"], "\0"),
+    ("innodb-compressed", &[".ibd"], "\0"),
+    ("wiredtiger", &[".wt"], "WiredTiger"),
+    ("mongodb", &[".wt"], "WiredTiger"),
+    ("cassandra", &["-Data.db"], "\0"),
+    ("scylla", &["-Data.db"], "\0"),
+];
+
+/// Compares the files below a path with the prediction for the one target of an advice.
+///
+/// # Errors
+/// There are several targets, one whose files are not known, or no file of it.
+pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
+    let [target] = advice.targets.as_slice() else {
+        return Err(AdviseError::usage("--check takes one target: --for NAME"));
+    };
+    let title = target.target.title;
+    let Some((_, ends, other)) = FILES.iter().find(|(name, ..)| *name == target.target.name) else {
+        let what = format!(
+            "{title} shows no sizes after compression in its files: use compsize, or zfs get"
+        );
+        return Err(AdviseError::usage(what));
+    };
+    let (mut files, mut stored) = (0_u64, 0_u64);
+    sum(path, &mut |name, allocated| {
+        if ends.iter().any(|end| name.ends_with(end)) && !name.starts_with(other) {
+            files += 1;
+            stored += allocated;
+        }
+    })?;
+    if files == 0 {
+        let (path, ends) = (path.display(), ends.join(", "));
+        let what = format!("{path} has no file of {title} ({ends})");
+        return Err(AdviseError::usage(what));
+    }
+    let best = target.best();
+    let predicted = best.ratio.value * advice.data.basis.data_bytes;
+    let off = stored as f64 / predicted.max(1.0) - 1.0;
+    let mut said = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        said,
+        "{title}: {} are there in {files} file{}. Predicted for {}: {} ±{:.1} %. Off by {:+.1} %.",
+        bytes(stored),
+        if files == 1 { "" } else { "s" },
+        best.setting.name(),
+        bytes(predicted as u64),
+        best.ratio.relative() * 100.0,
+        off * 100.0,
+    );
+    said.push_str(
+        "The prediction is for these data alone and a settled tree: indexes of a table, other tables, \
+         obsolete rows and files that wait for a rewrite come on top.\n",
+    );
+    Ok(said)
+}
+
+/// Calls `each` with the name and the allocated bytes of every file below a path, or of the file.
+fn sum(path: &Path, each: &mut dyn FnMut(&str, u64)) -> Result<()> {
+    let of = |error: std::io::Error| AdviseError::of_file(path, &error);
+    let metadata = std::fs::metadata(path).map_err(of)?;
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(of)? {
+            sum(&entry.map_err(of)?.path(), each)?;
+        }
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Holes are no bytes; a file that was only made longer has some that are not used yet.
+    each(&name, (metadata.blocks() * 512).min(metadata.len()));
+    Ok(())
+}

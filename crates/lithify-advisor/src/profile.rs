@@ -1,0 +1,147 @@
+//! Advice that was saved: what was measured, without a row of the data. It can be priced anew anywhere.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::answer::{Advice, DataFacts, Outcome, TargetAdvice, reprice};
+use crate::error::{AdviseError, Result};
+use crate::estimate::Estimate;
+use crate::input::Facts;
+use crate::json::{COLLECTED, SCHEMA};
+use crate::study::unknown;
+use crate::targets::{Basis, Setting, Target};
+use crate::{Request, target};
+
+/// How a profile begins.
+const HEAD: &[u8] = b"{\"schema\":\"lithify-advice/";
+
+/// Whether a file is a profile.
+pub fn is_profile(path: &Path) -> bool {
+    let mut head = [0; HEAD.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == *HEAD
+}
+
+/// The advice of a profile at the prices and expectations of a request.
+///
+/// # Errors
+/// It cannot be read, is of another version, or has nothing for a target that is asked for.
+pub fn read(request: &Request) -> Result<Advice> {
+    let path = &request.path;
+    let text = std::fs::read_to_string(path).map_err(|error| AdviseError::of_file(path, &error))?;
+    let wrong = |what: &str| AdviseError::data(format_args!("{}: {what}", path.display()));
+    let document: Value =
+        serde_json::from_str(&text).map_err(|error| wrong(&format!("no profile: {error}")))?;
+    if document["schema"] != SCHEMA {
+        return Err(wrong(&format!("a profile of another version; {SCHEMA} is read")));
+    }
+    let data =
+        data_of(&document["data"]).ok_or_else(|| wrong("a figure of the data is missing"))?;
+    let mut targets = Vec::new();
+    for saved in document["targets"].as_array().into_iter().flatten() {
+        let target = target(saved["name"].as_str().unwrap_or_default())?;
+        let is_wanted = request.targets.is_empty()
+            || request.targets.iter().any(|wanted| wanted.name == target.name);
+        if is_wanted {
+            let advice = advice_of(&target, saved, &data.basis, request);
+            let what = || wrong(&format!("a figure of {} is missing", target.title));
+            targets.push(advice.ok_or_else(what)?);
+        }
+    }
+    let names: Vec<&str> = targets.iter().map(|advice| advice.target.name).collect();
+    if let Some(missing) = request.targets.iter().find(|wanted| !names.contains(&wanted.name)) {
+        let what = format!("{}: it was not measured for {}", path.display(), missing.name);
+        return Err(AdviseError::usage(what));
+    }
+    let unknown = unknown(request, &data, &targets);
+    Ok(Advice {
+        took: Duration::from_secs_f64(document["took_s"].as_f64().unwrap_or(0.0).clamp(0.0, 1e9)),
+        data,
+        targets,
+        goal: request.goal.clone(),
+        prices: request.prices,
+        expectations: request.expectations,
+        unknown,
+    })
+}
+
+fn number(object: &Value, name: &str) -> Option<f64> {
+    object[name].as_f64().filter(|number| number.is_finite() && *number >= 0.0)
+}
+
+fn data_of(saved: &Value) -> Option<DataFacts> {
+    let text = |name: &str| saved[name].as_str().map(str::to_owned);
+    let rows = saved["rows"].as_u64();
+    let bytes = saved["bytes"].as_u64()?;
+    Some(DataFacts {
+        path: text("path")?,
+        input: Facts {
+            format: text("format")?,
+            data_bytes: bytes,
+            files: saved["files"].as_u64()?,
+            has_rows: rows.is_some(),
+            key: text("key")?,
+        },
+        rows: rows.unwrap_or(0),
+        basis: Basis {
+            key_bytes: number(saved, "key_bytes")?,
+            row_bytes: number(saved, "row_bytes").unwrap_or(0.0),
+            data_bytes: bytes as f64,
+        },
+        places: saved["places"].as_u64()? as usize,
+        sampled_bytes: saved["sampled_bytes"].as_u64()?,
+        is_sorted: saved["is_sorted_by_key"].as_bool().unwrap_or(false),
+        entropy_bits: number(saved, "entropy_bits_per_byte")?,
+        incompressible: number(saved, "incompressible_share")?,
+        far_repeats: saved["far_repeats_share"].as_f64()?,
+    })
+}
+
+fn advice_of(
+    target: &Target,
+    saved: &Value,
+    basis: &Basis,
+    request: &Request,
+) -> Option<TargetAdvice> {
+    let settings = (target.settings)();
+    let of = |saved: &Value| -> Option<Outcome> {
+        let name = saved["name"].as_str()?;
+        // A setting that this version does not have any more is left out.
+        let setting = settings.iter().find(|setting| setting.name() == name)?;
+        outcome_of(setting, saved)
+    };
+    let all = saved["settings"].as_array()?;
+    let outcomes: Vec<Outcome> = all.iter().filter_map(of).collect();
+    let collected = COLLECTED.iter().find(|(_, text)| saved["order"] == *text)?.0;
+    let unmeasured = settings.len().saturating_sub(outcomes.len());
+    let (prices, expectations) = (&request.prices, &request.expectations);
+    reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)
+}
+
+fn outcome_of(setting: &Setting, saved: &Value) -> Option<Outcome> {
+    let half_width = number(saved, "stored_share_half_width")?;
+    let bottom = Estimate { value: number(saved, "bottom_stored_share")?, half_width };
+    let held_out = number(saved, "held_out_predicted_share")
+        .zip(number(saved, "held_out_found_share"))
+        .map(|(predicted, found)| {
+            let half_width = number(saved, "held_out_half_width").unwrap_or(0.0);
+            [Estimate { value: predicted, half_width }, Estimate { value: found, half_width: 0.0 }]
+        });
+    Some(Outcome {
+        setting: setting.clone(),
+        upper: [setting.compression; 2],
+        ratio: bottom,
+        bottom,
+        held_out,
+        encode_ns: number(saved, "encode_ns_per_byte")?,
+        decode_ns: number(saved, "decode_ns_per_byte")?,
+        unit_decode_us: number(saved, "unit_decode_us")?,
+        unit_data_bytes: number(saved, "unit_data_bytes")?,
+        long_calls: number(saved, "calls_over_1_ms_share")?,
+        is_too_long: false,
+        terms: lithify::chooser::Terms::default(),
+    })
+}
