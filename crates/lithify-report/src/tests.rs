@@ -331,6 +331,7 @@ fn hostile_texts_stay_texts() {
         Section::new(HOSTILE)
             .with(Block::Text(HOSTILE.to_owned()))
             .with(Block::Facts(vec![(HOSTILE.to_owned(), HOSTILE.to_owned())]))
+            .with(Block::Code(vec![HOSTILE.to_owned()]))
             .with(table.clone())
             .with(plot)
             .with(Block::Runs(vec![link])),
@@ -341,6 +342,22 @@ fn hostile_texts_stay_texts() {
     assert!(!page.contains("' &") && !page.contains('\u{1}') && page.contains('\u{fffd}'));
     let csv = csv::table(&table);
     assert_eq!(csv, format!("{0}\n{0}\n", format!("\"{}\"", HOSTILE.replace('"', "\"\""))));
+}
+
+#[test]
+fn lines_to_copy_stay_as_they_are() {
+    let code = Block::Code(vec!["block_size=65536;".to_owned(), "  level=9 < 10".to_owned()]);
+    let report = Report {
+        sections: vec![Section::new("To paste").always().with(code)],
+        ..Report::default()
+    };
+    let page = page::render(&report);
+    assert!(
+        page.contains("<pre><code>block_size=65536;\n  level=9 &lt; 10</code></pre>"),
+        "{page}"
+    );
+    let shown = text::render(&report, text::Options { width: 80, full: false, color: false });
+    assert!(shown.contains("  block_size=65536;"), "{shown}");
 }
 
 #[test]

@@ -139,6 +139,8 @@ pub enum Block {
     Text(String),
     /// Points.
     List(Vec<String>),
+    /// Lines to be copied, which no renderer changes on the page.
+    Code(Vec<String>),
     /// Names and values.
     Facts(Vec<(String, String)>),
     /// A table.

@@ -179,6 +179,7 @@ fn block(part: &Block, id: &str) -> Markup {
         Block::Heading(text) => html! { h3 { (Plain(text)) } },
         Block::Text(text) => html! { p { (Grouped(text)) } },
         Block::List(points) => html! { ul { @for point in points { li { (Grouped(point)) } } } },
+        Block::Code(lines) => html! { pre { code { (Plain(&lines.join("\n"))) } } },
         Block::Facts(facts) => html! {
             dl.facts {
                 @for (name, value) in facts { dt { (Plain(name)) } dd { (Grouped(value)) } }

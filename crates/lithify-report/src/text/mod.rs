@@ -166,6 +166,7 @@ impl Writer {
             }
             Block::Text(text) => self.paragraph(text),
             Block::List(points) => points.iter().for_each(|point| self.hanging("- ", point)),
+            Block::Code(lines) => lines.iter().for_each(|line| self.hanging("  ", line)),
             Block::Facts(facts) => self.facts(facts),
             Block::Table(table) => {
                 self.gap();
