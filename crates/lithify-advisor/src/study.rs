@@ -32,6 +32,9 @@ const PASS_PART: u32 = 2;
 /// The part of the time after which no new round begins.
 const ROUND_PART: f64 = 0.5;
 
+/// Data of which every unit is measured.
+const SMALL_BYTES: f64 = 4_194_304.0;
+
 /// The measured calls of one order.
 type Measured = BTreeMap<CellKey, Vec<Call>>;
 
@@ -48,6 +51,8 @@ pub(crate) struct Study<'a> {
     /// How many places of each order the calls are from.
     places: BTreeMap<Order, usize>,
     basis: Basis,
+    /// Whether every unit of every place is measured.
+    is_thorough: bool,
 }
 
 impl<'a> Study<'a> {
@@ -80,6 +85,7 @@ impl<'a> Study<'a> {
             measured: BTreeMap::new(),
             places: BTreeMap::new(),
             basis,
+            is_thorough: basis.data_bytes <= SMALL_BYTES,
         };
         study.sort(watch)?;
         Ok(study)
@@ -154,8 +160,13 @@ impl<'a> Study<'a> {
 
     /// Looks at more places for what matters, as long as there is time.
     pub(crate) fn improve(&mut self, watch: &dyn Watch) -> Result<()> {
+        if self.input.is_whole {
+            let contenders = if self.is_thorough { BTreeMap::new() } else { self.contenders() };
+            self.is_thorough = true;
+            return self.measure_cells(&contenders, PLACES_MIN, watch);
+        }
         let mut places = PLACES_MIN;
-        while places < PLACES_MAX && !self.input.is_whole {
+        while places < PLACES_MAX {
             let spent = self.began.elapsed().as_secs_f64();
             if spent > self.request.time.as_secs_f64() * ROUND_PART || self.is_over(watch) {
                 return Ok(());
@@ -217,7 +228,7 @@ impl<'a> Study<'a> {
         ranks.dedup();
         for (rank_of, order, shape, size_bytes) in ranks {
             // What has been measured is an answer; the rest is told.
-            if self.is_over(watch) && done > 0 {
+            if self.is_over(watch) && !self.measured.is_empty() {
                 break;
             }
             let is_of_group = |cell: &&Cell| {
@@ -228,6 +239,9 @@ impl<'a> Study<'a> {
             let numbered: Vec<(usize, &Unit)> =
                 units.iter().map(|(place, unit)| (*place, unit)).collect();
             for cell in group {
+                if self.is_over(watch) && !self.measured.is_empty() {
+                    break;
+                }
                 let calls = self.bench.measure(&cell, &numbered)?.calls;
                 self.measured.entry(order).or_default().insert(cell_key(&cell), calls);
                 done += 1;
@@ -248,9 +262,8 @@ impl<'a> Study<'a> {
     ) -> Result<Vec<(usize, Unit)>> {
         let all = &self.sample(order).places;
         let count = places.min(all.len());
-        let is_whole = self.input.is_whole;
         let per_place = match size_bytes {
-            _ if is_whole => usize::MAX,
+            _ if self.is_thorough => usize::MAX,
             0..=16_384 => 4,
             16_385..=65_536 => 2,
             _ => 1,
