@@ -1,9 +1,7 @@
 //! What advice is wanted for: rows from files, read where they are needed.
 //!
-//! Owns: what a format of rows is ([`format`]), finding out which one a file has ([`detect`]), files
-//! one behind the other as one piece of data ([`files`]), Lithify's databases ([`lithify`]), and keys
-//! ([`key`]). Knows nothing of
-//! databases.
+//! Owns: what a format of rows is, finding out which one a file has, files one behind the other as one
+//! piece of data ([`Files`]), Lithify's databases ([`Database`]), and keys. Knows nothing of targets.
 //!
 //! A [`Source`] gives rows from any place of the data, and all of them in their order. It is only
 //! read. Whatever is wrong is an error that names the file and the line.

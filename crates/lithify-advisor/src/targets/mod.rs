@@ -2,8 +2,8 @@
 //!
 //! A [`Target`] is a row of facts and functions: which order its rows have, its [`Setting`]s with the
 //! one first that it comes with, the bytes that a unit takes, and the text to paste. Files group
-//! relatives: [`lsm`] sorted tables in blocks, [`btree`] pages, [`chunks`] streams in chunks,
-//! [`files`] file systems. Each rule names where it comes from.
+//! relatives: `lsm` sorted tables in blocks, `btree` pages, `chunks` streams in chunks,
+//! `files` file systems. Each rule names where it comes from.
 
 mod btree;
 mod chunks;
