@@ -302,7 +302,15 @@ impl<'a> Study<'a> {
         let targets: Vec<TargetAdvice> =
             self.targets.iter().filter_map(|target| self.advice(target)).collect();
         let data = self.data_facts();
-        let unknown = unknown(request, &data, &targets);
+        let mut unknown = unknown(request, &data, &targets);
+        let is_missing =
+            |target: &&Target| targets.iter().all(|one| one.target.name != target.name);
+        let missing: Vec<&str> =
+            self.targets.iter().filter(is_missing).map(|target| target.name).collect();
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            unknown.push(format!("Anything for {names}: no time was left. --time SECONDS"));
+        }
         Advice {
             data,
             targets,
