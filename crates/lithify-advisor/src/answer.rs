@@ -15,6 +15,9 @@ use crate::targets::{Advised, Basis, OtherForms, Setting, Target};
 /// A call that takes longer stalls an event loop.
 const LONG_CALL_NS: u64 = 1_000_000;
 
+/// With fewer places a third of them says nothing of the others.
+pub(crate) const TESTED_PLACES: usize = 9;
+
 /// Shares of the bytes in a tree whose levels grow tenfold: the bottom, the level above, the rest.
 pub const LEVEL_SHARES: [f64; 3] = [0.9, 0.09, 0.01];
 /// Bytes of a level live so much shorter than those of the level below.
@@ -259,7 +262,9 @@ pub(crate) fn outcome(
     let data_bytes = sum(&|call| call.data_bytes);
     let share = data_bytes / calls.data_bytes;
     let ratio = Estimate::of_places(&by_place(cell_calls, stored), share);
-    let held_out = (setting.dictionary_bytes == 0).then(|| {
+    let places = by_place(cell_calls, stored).len();
+    let is_tested = setting.dictionary_bytes == 0 && places >= TESTED_PLACES;
+    let held_out = is_tested.then(|| {
         let part = |is_held_out: bool| {
             let part: Vec<Call> = cell_calls
                 .iter()
@@ -331,8 +336,10 @@ fn with_levels(
 ) {
     let plain: Vec<Outcome> =
         outcomes.iter().filter(|one| one.setting.dictionary_bytes == 0).cloned().collect();
+    let default = (target.settings)().first().map(Setting::name);
     for outcome in outcomes {
         let size = outcome.setting.size_bytes;
+        let is_default = Some(outcome.setting.name()) == default;
         let mut ratio = outcome.bottom.value * LEVEL_SHARES[0];
         for (at, part) in LIFETIME_PARTS.iter().enumerate() {
             let conditions = expectations.conditions(target, basis, *part);
@@ -340,8 +347,17 @@ fn with_levels(
                 let (costs, size) = ([one.encode_ns, one.decode_ns], one.unit_data_bytes as usize);
                 terms_of(one.bottom.value, costs, size, &conditions, prices).total()
             };
-            let same = plain.iter().filter(|one| one.setting.size_bytes == size);
-            let Some(cheapest) = same.min_by(|a, b| cost(a).total_cmp(&cost(b))) else { continue };
+            // What it comes with has the levels that it comes with.
+            let may_be = |one: &&Outcome| {
+                one.setting.size_bytes == size
+                    && (!is_default || one.setting.compression == target.default_upper[at])
+            };
+            let cheapest = plain.iter().filter(may_be).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            let Some(cheapest) = cheapest else {
+                // Not measured: its own codec stands for it.
+                ratio += outcome.bottom.value * LEVEL_SHARES[at + 1];
+                continue;
+            };
             outcome.upper[at] = cheapest.setting.compression;
             ratio += cheapest.bottom.value * LEVEL_SHARES[at + 1];
         }

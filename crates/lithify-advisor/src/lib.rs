@@ -122,7 +122,7 @@ pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
     study.measure(watch)?;
     study.improve(watch)?;
     study.check_unchanged()?;
-    Ok(study.into_advice(request, began.elapsed()))
+    Ok(study.into_advice(request, began.elapsed(), watch.is_hurried()))
 }
 
 /// The targets that can hold the data.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use lithify_report::figure::{bytes, duration, figure};
 
-use crate::answer::{Advice, DataFacts, Outcome, TargetAdvice, rewrites};
+use crate::answer::{Advice, DataFacts, Outcome, TESTED_PLACES, TargetAdvice, rewrites};
 use crate::estimate::Estimate;
 use crate::sample::Collected;
 use crate::study::write_amplification;
@@ -118,8 +118,28 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
         false => format!("{} places, {} of it", data.places, share_text(share)),
     };
     let took = duration(advice.took.as_secs_f64());
-    let measured = format!("{sampled}, in {took}; a third was held out to test the predictions.");
+    let tested = match data.places >= TESTED_PLACES {
+        true => "a third was held out to test the predictions",
+        false => "too little to hold anything out",
+    };
+    let measured = format!("{sampled}, in {took}; {tested}.");
     wrapped(text, "Measured  ", &measured, columns);
+    wrapped(text, "Prices    ", &prices(advice), columns);
+}
+
+/// The prices that costs are at, each with what it is of.
+fn prices(advice: &Advice) -> String {
+    let prices = &advice.prices;
+    format!(
+        "{}, in millionths: CPU second {}, GB written {}, GB-month {}, million reads {}, GB-month of \
+         memory {}.",
+        advice.goal,
+        prices.cpu_second,
+        prices.gb_written,
+        prices.gb_month,
+        prices.million_reads,
+        prices.memory_gb_month,
+    )
 }
 
 fn share_text(share: f64) -> String {
@@ -263,10 +283,11 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
             let [write, read] = cpu_seconds(best, target, &advice.data);
             let [write_before, read_before] = cpu_seconds(default, target, &advice.data);
             let saved = (default.ratio.value - best.ratio.value) * advice.data.basis.data_bytes;
-            let sign = if saved < 0.0 { "-" } else { "" };
+            let saves = if saved < 0.0 { "Takes" } else { "Saves" };
+            let of = if saved < 0.0 { "more than the" } else { "of" };
             let money = yearly(default, advice) - yearly(best, advice);
             format!(
-                "Saves {sign}{} of {} against {}, and {} a year for a TB. CPU seconds a million rows: \
+                "{saves} {} {of} {} of {}, and saves {} a year for a TB. CPU seconds a million rows: \
                  {} to write instead of {}, {} to read cold instead of {}.",
                 bytes(saved.abs() as u64),
                 size(default, advice),

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use lithify::Compression;
 use lithify::codec::CodecId;
+use lithify::{Compression, Objective};
 
 use crate::Request;
 use crate::answer::{
@@ -286,7 +286,9 @@ impl<'a> Study<'a> {
         let settings = (target.settings)();
         let of = |setting| outcome(target, setting, &calls, &self.basis);
         let outcomes: Vec<Outcome> = settings.iter().filter_map(of).collect();
-        let unmeasured = settings.len() - outcomes.len();
+        // Cells without calls were tried: a dictionary cannot be made of too little.
+        let was_tried = |cell: &Cell| calls.by_cell.contains_key(&cell_key(cell));
+        let unmeasured = settings.iter().filter(|one| !one.cells.iter().any(was_tried)).count();
         let collected = self.sample(target.order).collected;
         let (prices, expectations) = (&request.prices, &request.expectations);
         reprice(target, outcomes, unmeasured, collected, &self.basis, prices, expectations)
@@ -298,11 +300,14 @@ impl<'a> Study<'a> {
     }
 
     /// Everything that is known.
-    pub(crate) fn into_advice(self, request: &Request, took: Duration) -> Advice {
+    pub(crate) fn into_advice(self, request: &Request, took: Duration, is_stopped: bool) -> Advice {
         let targets: Vec<TargetAdvice> =
             self.targets.iter().filter_map(|target| self.advice(target)).collect();
         let data = self.data_facts();
         let mut unknown = unknown(request, &data, &targets);
+        if is_stopped {
+            unknown.insert(0, "What would have been measured yet: this was stopped.".to_owned());
+        }
         let is_missing =
             |target: &&Target| targets.iter().all(|one| one.target.name != target.name);
         let missing: Vec<&str> =
@@ -403,6 +408,9 @@ pub(crate) fn unknown(
 ) -> Vec<String> {
     let mut unknown = Vec::new();
     let expectations = &request.expectations;
+    if request.prices == Objective::Balanced.prices() {
+        unknown.push("Your prices: those above are assumptions. --price, --goal".to_owned());
+    }
     if expectations.reads_per_row.is_none() {
         let loads = expectations.loads_per_mib(&data.basis);
         unknown.push(format!(

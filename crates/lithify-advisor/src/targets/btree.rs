@@ -26,6 +26,7 @@ pub(super) const INNODB: Target = Target {
     needs_rows: true,
     order: Order::Key,
     has_levels: false,
+    default_upper: [NONE, NONE],
     has_short_calls: false,
     settings: innodb_settings,
     stored_bytes: innodb_stored,
@@ -43,9 +44,15 @@ fn innodb_settings() -> Vec<Setting> {
     every(Shape::InnoDb, (NONE, 16), &codecs, &[16])
 }
 
+/// Pages of a unit: a row that is longer than a page lies on pages of its own.
+fn page_bytes(setting: &Setting, call: &Call) -> f64 {
+    let page = setting.size_bytes as f64;
+    rounded_up(f64::from(call.unit_bytes), page)
+}
+
 /// A page in whole blocks of the file system, if that saves one.
 fn innodb_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
-    let page = setting.size_bytes as f64;
+    let page = page_bytes(setting, call);
     let stored = match setting.compression {
         NONE => page,
         _ => rounded_up(f64::from(call.encoded_bytes) + 40.0, DISK_BLOCK_BYTES).min(page),
@@ -75,6 +82,7 @@ pub(super) const INNODB_COMPRESSED: Target = Target {
     needs_rows: true,
     order: Order::Key,
     has_levels: false,
+    default_upper: [NONE, NONE],
     has_short_calls: false,
     settings: innodb_compressed_settings,
     stored_bytes: innodb_compressed_stored,
@@ -100,13 +108,13 @@ fn innodb_compressed_settings() -> Vec<Setting> {
 /// took 5.6 KiB.
 fn innodb_compressed_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
     if setting.compression == NONE {
-        return setting.size_bytes as f64 * INNER_PAGES;
+        return page_bytes(setting, call) * INNER_PAGES;
     }
     let slot = setting.slot_bytes as f64;
     let needed = f64::from(call.encoded_bytes) * 1.14;
     let slots = if needed <= slot { 1.0 } else { (needed * SPLIT_PAGES / slot).max(1.5) };
     // More than twice the page it began with is worth nothing: the next slot is smaller.
-    (slots * slot).min(2.0 * setting.size_bytes as f64) * INNER_PAGES
+    (slots * slot).min(2.0 * page_bytes(setting, call)) * INNER_PAGES
 }
 
 fn innodb_compressed_snippet(advised: &Advised<'_>) -> Vec<String> {
@@ -122,6 +130,7 @@ pub(super) const WIREDTIGER: Target = Target {
     needs_rows: true,
     order: Order::Key,
     has_levels: false,
+    default_upper: [NONE, NONE],
     has_short_calls: false,
     settings: wiredtiger_settings,
     stored_bytes: wiredtiger_stored,
@@ -194,6 +203,7 @@ pub(super) const MONGODB: Target = Target {
     // By record numbers, which ascend as documents arrive.
     order: Order::Input,
     has_levels: false,
+    default_upper: [NONE, NONE],
     has_short_calls: false,
     settings: mongodb_settings,
     stored_bytes: wiredtiger_stored,

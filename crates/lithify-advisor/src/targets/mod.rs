@@ -95,6 +95,8 @@ pub struct Target {
     pub order: Order,
     /// Whether upper levels have codecs of their own.
     pub has_levels: bool,
+    /// The codecs one above the bottom and further up that it comes with, where there are levels.
+    pub default_upper: [Compression; 2],
     /// Whether a long call of a codec holds up more than its own thread.
     pub has_short_calls: bool,
     /// The settings; the first one is what it comes with.

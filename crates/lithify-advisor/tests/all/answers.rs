@@ -5,7 +5,7 @@ use std::time::Duration;
 use lithify::{CfOptions, Db, Objective, Options};
 use lithify_advisor::answer::Outcome;
 use lithify_advisor::sample::Collected;
-use lithify_advisor::{Advice, Request, check, json, screen};
+use lithify_advisor::{Advice, Format, Request, check, json, screen};
 
 use super::data::{advice, file, orders, request};
 
@@ -246,4 +246,35 @@ fn what_is_there_is_compared_with_the_prediction() {
     assert!(usage(&of(&["btrfs"]), &table).contains("compsize"));
     assert!(usage(&one, &path).contains("no file of Cassandra"));
     assert!(usage(&one, &table.join("missing")).contains("No such file"));
+}
+
+#[test]
+fn rows_longer_than_a_page_are_not_cut_off() {
+    let mut numbers = super::data::Numbers(9);
+    let line =
+        |_| (0..2_500).map(|_| format!("{:016x}", numbers.next())).collect::<String>() + "\n";
+    let text: String = (0..60).map(line).collect();
+    let (_directory, path) = file("long.txt", text);
+    let request = Request {
+        format: Some(Format::Lines),
+        ..request(path, &["innodb", "innodb-compressed", "wiredtiger"], &[])
+    };
+    for target in &advice(&request).targets {
+        let none = target.outcomes.iter().find(|one| one.encode_ns == 0.0).expect("was measured");
+        assert!((1.0..1.6).contains(&none.ratio.value), "{:?} {:?}", target.target, none.ratio);
+    }
+}
+
+#[test]
+fn the_default_does_not_depend_on_the_goal() {
+    let (_directory, path) = file("orders.csv", orders(20_000, true));
+    let ratio = |objective: Objective| {
+        let prices = objective.prices();
+        let request = Request { prices, ..request(&path, &["rocksdb", "lithify"], &["customer"]) };
+        let advice = advice(&request);
+        let of =
+            |at: usize| advice.targets[at].default_outcome().expect("was measured").ratio.value;
+        [of(0), of(1)]
+    };
+    assert_eq!(ratio(Objective::Space), ratio(Objective::Throughput));
 }

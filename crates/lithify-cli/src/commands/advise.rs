@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -182,6 +182,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         },
         ..Request::new(&arguments.path)
     };
+    refuse_overwriting(arguments)?;
     let json_file = ResultFile::open(arguments.json.as_deref())?;
     let html_file = ResultFile::open(arguments.html.as_deref())?;
     let listener = Listener::begin()?;
@@ -199,6 +200,36 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         file.write(&page::render(&advice))?;
     }
     Ok(())
+}
+
+/// Results never take the place of the data, of files among them, or of each other.
+fn refuse_overwriting(arguments: &AdviseArguments) -> Result<(), Fault> {
+    let outputs: Vec<&PathBuf> = [&arguments.json, &arguments.html].into_iter().flatten().collect();
+    if let [json, html] = outputs.as_slice()
+        && whole_path(json) == whole_path(html)
+    {
+        return Err(Fault::usage(format!("--json and --html both name {}", json.display())));
+    }
+    let Ok(data) = arguments.path.canonicalize() else { return Ok(()) };
+    match outputs.into_iter().find(|output| whole_path(output).starts_with(&data)) {
+        None => Ok(()),
+        Some(output) => {
+            let what =
+                format!("{} is the data, or lies in them: name another file", output.display());
+            Err(Fault::usage(what))
+        }
+    }
+}
+
+/// The path without links, of a file that may not be there yet.
+fn whole_path(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new(".")).canonicalize();
+    let name = path.file_name().unwrap_or_default();
+    directory.map_or_else(|_| path.to_owned(), |directory| directory.join(name))
 }
 
 fn columns() -> usize {

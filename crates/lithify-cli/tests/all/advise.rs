@@ -100,6 +100,10 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&["rocks.csv", "--key", "colour", "--json", "a.json"], 2, "there are: id, name, kind");
     refused(&["rocks.csv", "--price", "gold=1"], 2, "gold");
     refused(&["rocks.csv", "--hot", "2"], 2, "a share is 0 to 1");
+    refused(&["rocks.csv", "--json", "rocks.csv"], 2, "rocks.csv is the data");
+    refused(&["rocks.csv", "--html", "./rocks.csv"], 2, "name another file");
+    refused(&[".", "--json", "new.json"], 2, "lies in them");
+    refused(&["rocks.csv", "--json", "a", "--html", "./a"], 2, "both name");
     refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 fields");
 }
 
