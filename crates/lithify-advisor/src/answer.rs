@@ -261,9 +261,9 @@ pub(crate) fn outcome(
     let sum = |figure: &dyn Fn(&Call) -> f64| cell_calls.iter().map(figure).sum::<f64>();
     let data_bytes = sum(&|call| call.data_bytes);
     let share = data_bytes / calls.data_bytes;
-    let ratio = Estimate::of_places(&by_place(cell_calls, stored), share);
-    let places = by_place(cell_calls, stored).len();
-    let is_tested = setting.dictionary_bytes == 0 && places >= TESTED_PLACES;
+    let places = by_place(cell_calls, stored);
+    let ratio = Estimate::of_places(&places, share);
+    let is_tested = setting.dictionary_bytes == 0 && places.len() >= TESTED_PLACES;
     let held_out = is_tested.then(|| {
         let part = |is_held_out: bool| {
             let part: Vec<Call> = cell_calls
@@ -400,10 +400,7 @@ pub(crate) fn reprice(
 pub fn rewrites(has_levels: bool, basis: &Basis) -> f64 {
     match has_levels {
         false => 1.0,
-        true => {
-            let levels = (basis.data_bytes / 268_435_456.0).max(1.0).log10().ceil() + 1.0;
-            1.0 + 5.5 * levels
-        }
+        true => 1.0 + 5.5 * (basis.tenfold_steps() + 1.0),
     }
 }
 

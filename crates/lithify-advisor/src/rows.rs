@@ -1,5 +1,7 @@
 //! Rows, side by side in one piece of memory.
 
+use std::ops::ControlFlow;
+
 /// A row as the data have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
@@ -42,6 +44,15 @@ impl Rows {
             data: u32::try_from(row.data_bytes).unwrap_or(u32::MAX),
         });
         self.data_bytes += row.data_bytes;
+    }
+
+    /// One more row; breaks once they take so many bytes in the input.
+    pub fn push_up_to(&mut self, row: Row<'_>, wanted_bytes: u64) -> ControlFlow<()> {
+        self.push(row);
+        match self.data_bytes >= wanted_bytes {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     /// How many there are.

@@ -245,13 +245,7 @@ impl Source for Files {
             _ => offset - self.parts[at].before,
         };
         let mut rows = Rows::default();
-        self.read_from(at, from, &mut |row, _| {
-            rows.push(row);
-            match rows.data_bytes() >= wanted_bytes {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
+        self.read_from(at, from, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
         Ok(rows)
     }
 

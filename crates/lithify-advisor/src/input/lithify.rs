@@ -173,13 +173,7 @@ impl Source for Database {
             None => (Vec::new(), 0),
         };
         let mut rows = Rows::default();
-        self.read(&key, skipped, &mut |row, _| {
-            rows.push(row);
-            match rows.data_bytes() >= wanted_bytes {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
+        self.read(&key, skipped, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
         Ok(rows)
     }
 

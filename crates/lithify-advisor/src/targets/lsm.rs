@@ -135,9 +135,7 @@ fn rocksdb_effort(compression: Compression) -> Option<i32> {
 
 /// Levels between L0 and the bottom, with 256 MiB in the first and ten times as much in each next.
 fn middle_levels(basis: &Basis) -> usize {
-    let first = 268_435_456.0;
-    let steps = (basis.data_bytes / first).max(1.0).log10().ceil();
-    (steps as usize).clamp(1, 5)
+    (basis.tenfold_steps() as usize).clamp(1, 5)
 }
 
 /// `compression_per_level`: L0, then levels from the first one that has data on.

@@ -68,6 +68,16 @@ pub struct Basis {
     pub data_bytes: f64,
 }
 
+/// What the first level below L0 holds, as RocksDB has it.
+const FIRST_LEVEL_BYTES: f64 = 268_435_456.0;
+
+impl Basis {
+    /// How many tenfold steps there are from the first level below L0 to all of the data.
+    pub(crate) fn tenfold_steps(&self) -> f64 {
+        (self.data_bytes / FIRST_LEVEL_BYTES).max(1.0).log10().ceil()
+    }
+}
+
 /// What is to be pasted.
 #[derive(Clone, Copy, Debug)]
 pub struct Advised<'a> {
