@@ -51,6 +51,7 @@ pub use error::{AdviseError, Result};
 pub use input::Format;
 pub use watch::{Silent, Watch};
 
+use input::Source;
 use study::Study;
 use targets::{TARGETS, Target};
 
@@ -65,7 +66,7 @@ pub struct Request {
     pub table: Option<String>,
     /// Columns or fields of the key, in its order.
     pub key: Vec<String>,
-    /// For whom; all that can hold such data if there is none.
+    /// For whom. Without any: the database that the data are in, else all that can hold such data.
     pub targets: Vec<Target>,
     /// How long it may take.
     pub time: Duration,
@@ -105,7 +106,7 @@ pub fn target(name: &str) -> Result<Target> {
     })
 }
 
-/// Measures the data and gives advice for every target.
+/// Opens the data, measures them and gives advice for every target.
 ///
 /// # Errors
 /// The data cannot be read or are not what they seem, the request does not fit them, or `watch` ends
@@ -114,11 +115,23 @@ pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
     if profile::is_profile(&request.path) {
         return profile::read(request);
     }
-    let began = Instant::now();
     let table = request.table.as_deref();
-    let mut source = input::open(&request.path, request.format, &request.key, table)?;
+    let mut source = input::open(&request.path, request.format, &request.key, table, watch)?;
+    advise_source(&mut *source, request, watch)
+}
+
+/// Measures data that somebody else has opened, and gives advice for every target.
+///
+/// # Errors
+/// Those of [`advise`].
+pub fn advise_source(
+    source: &mut dyn Source,
+    request: &Request,
+    watch: &dyn Watch,
+) -> Result<Advice> {
+    let began = Instant::now();
     let targets = fitting(&source.facts().clone(), request)?;
-    let mut study = Study::begin(&mut *source, request, &targets, began, watch)?;
+    let mut study = Study::begin(source, request, &targets, began, watch)?;
     study.measure(watch)?;
     study.improve(watch)?;
     study.check_unchanged()?;
@@ -127,13 +140,22 @@ pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
 
 /// The targets that can hold the data.
 fn fitting(facts: &input::Facts, request: &Request) -> Result<Vec<Target>> {
-    let fits = |target: &Target| facts.has_rows || !target.needs_rows;
-    if let Some(target) = request.targets.iter().find(|target| !fits(target)) {
-        let (title, path) = (target.title, request.path.display());
-        let what =
-            format!("{title} stores rows, and {path} has none that are known here: --format");
+    let fits = |target: &Target| if target.needs_rows { facts.has_rows } else { facts.has_bytes };
+    let is_choice = request.targets.len() < TARGETS.len();
+    if let Some(target) = request.targets.iter().find(|target| is_choice && !fits(target)) {
+        let (title, path) = (target.title, input::shown(&request.path));
+        let what = match target.needs_rows {
+            true => {
+                format!("{title} stores rows, and {path} has none that are known here: --format")
+            }
+            false => format!("{title} stores files, and {path} is read as rows: --format bytes"),
+        };
         return Err(AdviseError::usage(what));
     }
+    if request.targets.is_empty() && !facts.native.is_empty() {
+        return facts.native.iter().map(|name| target(name)).collect();
+    }
+    // All of them, without those that do not fit.
     let wanted = if request.targets.is_empty() { TARGETS } else { &request.targets };
     Ok(wanted.iter().filter(|target| fits(target)).copied().collect())
 }

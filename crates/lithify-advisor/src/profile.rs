@@ -83,6 +83,8 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
             data_bytes: bytes,
             files: saved["files"].as_u64()?,
             has_rows: rows.is_some(),
+            has_bytes: true,
+            native: &[],
             key: text("key")?,
         },
         rows: rows.unwrap_or(0),

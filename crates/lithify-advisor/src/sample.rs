@@ -96,7 +96,10 @@ pub fn of_input(source: &mut dyn Source, watch: &dyn Watch) -> Result<InputSampl
             })?;
             all.split(PLACE_BYTES)
         }
-        false => spaced(source, PLACES_MIN, 0.5, watch)?,
+        false => {
+            let count = PLACES_MIN.min(source.places_max().max(1));
+            spaced(source, count, 0.5, watch)?
+        }
     };
     let read: u64 = places.iter().map(Rows::data_bytes).sum();
     let count: usize = places.iter().map(Rows::len).sum();

@@ -176,6 +176,10 @@ impl<'a> Study<'a> {
                 return Ok(());
             }
             places *= 2;
+            let is_spent = places > self.source.places_max();
+            if contenders.contains_key(&Order::Input) && is_spent {
+                return Ok(());
+            }
             if contenders.contains_key(&Order::Input) {
                 double(self.source, &mut self.input.sample, watch)?;
             }
@@ -335,7 +339,7 @@ impl<'a> Study<'a> {
         let far_repeats =
             near.0.filter(|near| *near > 0.0).zip(far.0).map_or(0.0, |(n, f)| 1.0 - f / n);
         DataFacts {
-            path: self.request.path.display().to_string(),
+            path: crate::input::shown(&self.request.path),
             input: self.source.facts().clone(),
             rows: self.input.rows,
             basis: self.basis,

@@ -2,7 +2,8 @@
 //!
 //! Owns: the adapters ([`rocksdb`], [`wiredtiger`], [`leveldb`], [`mariadb`], [`cassandra`]), what
 //! they share to call libraries that are loaded while the program runs and to keep servers of their
-//! own, where engines are kept and how they get there ([`setup`]). A program that links this crate calls [`register`] once; from then on the lab
+//! own, where engines are kept and how they get there ([`setup`]), databases of others as data for advice
+//! ([`stores`]). A program that links this crate calls [`register`] once; from then on the lab
 //! finds the engines by name.
 //!
 //! Promises: nothing here is needed to build, test or run Lithify itself. An engine is loaded when
@@ -17,6 +18,7 @@ pub mod rocksdb;
 mod server_process;
 pub mod setup;
 mod sorted_blocks;
+pub mod stores;
 pub mod wiredtiger;
 
 /// Adds all engines of this crate to those that the lab opens by name.

@@ -66,7 +66,9 @@ pub(super) fn detect(
     named: Option<Format>,
     key: &[String],
 ) -> Result<Detected> {
-    refuse_containers(path, head)?;
+    if named != Some(Format::Bytes) {
+        refuse_containers(path, head)?;
+    }
     let mark = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let body = &head[mark..];
     let format = named.unwrap_or_else(|| guess(path, body, is_whole));
@@ -100,12 +102,11 @@ fn refuse_containers(path: &Path, head: &[u8]) -> Result<()> {
         (b"PK\x03\x04", "is a zip archive: unpack it first"),
         (b"\xff\xfe", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
         (b"\xfe\xff", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
-        (b"PAR1", "is Parquet, which this version does not read: export it as CSV"),
-        (b"ARROW1", "is Arrow, which this version does not read: export it as CSV"),
-        (
-            b"SQLite format 3\0",
-            "is SQLite, which this version does not read: export a table as CSV",
-        ),
+        (b"PAR1", "is Parquet, and others beside it are not: name the one or the others"),
+        (b"ARROW1", "is Arrow, and others beside it are not: name the one or the others"),
+        (b"SQLite format 3\0", "is SQLite: name it alone, and its table with --table"),
+        (b"FEA1", "is Feather 1: write it again as Feather 2 or Parquet"),
+        (b"Obj\x01", "is Avro: export it as JSON lines or Parquet"),
     ];
     match KINDS.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, what)) => Err(AdviseError::data(format_args!("{} {what}", path.display()))),

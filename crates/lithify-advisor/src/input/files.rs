@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::detect::{Detected, Format, HEAD_BYTES, detect};
 use super::format::{Found, Parsed, RowFormat};
+use super::stamp::Stamp;
 use super::{Facts, Source, key};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -20,9 +21,7 @@ const ROW_BYTES_MAX: usize = 64 << 20;
 /// One file.
 #[derive(Debug)]
 struct Part {
-    path: PathBuf,
-    size: u64,
-    modified: (i64, i64),
+    stamp: Stamp,
     /// Where its rows begin.
     start: u64,
     /// Where it begins in the data.
@@ -35,12 +34,6 @@ impl Part {
         File::open(path).map_err(|error| AdviseError::of_file(path, &error))
     }
 
-    fn stamp(path: &Path) -> Result<(u64, (i64, i64))> {
-        let of = |error: io::Error| AdviseError::of_file(path, &error);
-        let metadata = std::fs::metadata(path).map_err(of)?;
-        Ok((metadata.len(), (metadata.mtime(), metadata.mtime_nsec())))
-    }
-
     /// Reads behind what is in `window`, up to its capacity; true at the end of the file.
     fn read(&self, file: &File, window: &mut Vec<u8>, offset: u64, wanted: usize) -> Result<bool> {
         let filled = window.len();
@@ -51,7 +44,7 @@ impl Part {
                 Ok(0) => break,
                 Ok(count) => read += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(AdviseError::of_file(&self.path, &error)),
+                Err(error) => return Err(AdviseError::of_file(&self.stamp.path, &error)),
             }
         }
         window.truncate(filled + read);
@@ -62,7 +55,7 @@ impl Part {
     fn line(&self, offset: u64) -> u64 {
         let (mut at, mut line) = (0, 1);
         let mut window = Vec::new();
-        let Ok(file) = Part::open(&self.path) else { return line };
+        let Ok(file) = Part::open(&self.stamp.path) else { return line };
         while at < offset {
             window.clear();
             let wanted = WINDOW_BYTES.min((offset - at) as usize);
@@ -76,7 +69,7 @@ impl Part {
     }
 
     fn wrong(&self, offset: u64, what: impl std::fmt::Display) -> AdviseError {
-        AdviseError::at_line(&self.path, self.line(offset), what)
+        AdviseError::at_line(&self.stamp.path, self.line(offset), what)
     }
 }
 
@@ -101,15 +94,14 @@ impl Files {
         let mut before = 0;
         let paths = paths_of(path)?;
         for path in &paths {
-            let (size, modified) = Part::stamp(path)?;
-            let part = Part { path: path.clone(), size, modified, start: 0, before };
+            let part = Part { stamp: Stamp::of(path)?, start: 0, before };
             let mut head = Vec::new();
             let is_whole = part.read(&Part::open(path)?, &mut head, 0, HEAD_BYTES)?;
             if head.is_empty() {
                 continue;
             }
             let detected = detect(path, &head, is_whole, named, key)?;
-            before += size;
+            before += part.stamp.size;
             parts.push(Part { start: detected.start as u64, ..part });
             formats.push(detected);
         }
@@ -132,6 +124,8 @@ impl Files {
             data_bytes: before,
             files: parts.len() as u64,
             has_rows: detected.format.has_rows(),
+            has_bytes: true,
+            native: &[],
             key: key.join(", "),
         };
         let mut files = Files { parts, format: detected.format, facts, row_bytes: 1 };
@@ -152,7 +146,7 @@ impl Files {
         each: &mut dyn FnMut(Row<'_>, u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let part = &self.parts[at];
-        let file = Part::open(&part.path)?;
+        let file = Part::open(&part.stamp.path)?;
         let (mut window, mut offset, mut consumed) = (Vec::new(), from, 0);
         let mut number = (part.before + from) / self.row_bytes;
         let mut wanted = WINDOW_BYTES;
@@ -254,20 +248,13 @@ impl Source for Files {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        for part in &self.parts {
-            if Part::stamp(&part.path)? != (part.size, part.modified) {
-                let path = part.path.display();
-                let what = format!("{path} changed while it was read; copy it and try again");
-                return Err(AdviseError::data(what));
-            }
-        }
-        Ok(())
+        self.parts.iter().try_for_each(|part| part.stamp.check())
     }
 }
 
 /// The file itself, or the files below the directory in the order of their names. Links and other
 /// things are left out.
-fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
     let of = |error: io::Error| AdviseError::of_file(path, &error);
     let metadata = std::fs::metadata(path).map_err(of)?;
     if !metadata.is_dir() {

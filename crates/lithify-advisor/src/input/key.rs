@@ -4,8 +4,7 @@
 /// compared byte by byte.
 pub(super) fn append_part(key: &mut Vec<u8>, part: &[u8], is_last: bool) {
     match whole_number(part) {
-        // The sign bit turned over makes negative numbers sort first.
-        Some(number) => key.extend_from_slice(&((number as u64) ^ (1 << 63)).to_be_bytes()),
+        Some(number) => key.extend_from_slice(&sorting(number)),
         None => {
             key.extend_from_slice(part);
             if !is_last {
@@ -13,6 +12,11 @@ pub(super) fn append_part(key: &mut Vec<u8>, part: &[u8], is_last: bool) {
             }
         }
     }
+}
+
+/// A whole number as bytes that sort as it does: the sign bit is turned over.
+pub(super) fn sorting(number: i64) -> [u8; 8] {
+    ((number as u64) ^ (1 << 63)).to_be_bytes()
 }
 
 /// The number of a row, as the key of data without one.

@@ -9,6 +9,7 @@ use lithify::fs::World;
 use lithify::inspect::{FamilyLevels, LevelsOptions, read_levels};
 use lithify::{ColumnFamily, Db, Options};
 
+use super::size::user_bytes;
 use super::{Facts, Source};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -17,11 +18,6 @@ use crate::rows::{Row, Rows};
 const CURRENT: &str = "CURRENT";
 /// How it begins (`docs/format/manifest.md`).
 const CURRENT_MAGIC: &[u8; 8] = b"LITHCUR\n";
-
-/// Places whose rows tell how long rows are.
-const TRIED_PLACES: u64 = 16;
-/// What is read of each.
-const TRIED_BYTES: u64 = 16 << 10;
 
 /// A table by its first key, with the bytes of those before it.
 #[derive(Debug)]
@@ -77,6 +73,8 @@ impl Database {
             format: format!("Lithify database, column family {name}"),
             files: levels_of_family.tables.len() as u64,
             has_rows: true,
+            has_bytes: false,
+            native: &["lithify"],
             key: "its keys".to_owned(),
             data_bytes: 0,
         };
@@ -94,21 +92,8 @@ impl Database {
         let entries: u64 = (levels.tables.iter())
             .map(|table| table.metadata.entries.saturating_sub(table.metadata.tombstones))
             .sum();
-        let (mut rows, mut bytes) = (0, 0);
-        if entries == 0 {
-            // All of it is in the log.
-            self.scan(&mut |row, _| {
-                bytes += row.data_bytes;
-                ControlFlow::Continue(())
-            })?;
-            return Ok(bytes);
-        }
-        for number in 0..TRIED_PLACES {
-            let place = self.place(number as f64 / TRIED_PLACES as f64, TRIED_BYTES)?;
-            rows += place.len() as u64;
-            bytes += place.data_bytes();
-        }
-        Ok((bytes as f64 / rows.max(1) as f64 * entries as f64) as u64)
+        // Without tables all of it is in the log, which is read whole.
+        user_bytes(self, entries)
     }
 
     /// Rows from a key on, after so many bytes of them.

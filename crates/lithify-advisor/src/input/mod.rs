@@ -1,43 +1,67 @@
 //! What advice is wanted for: rows from files, read where they are needed.
 //!
 //! Owns: what a format of rows is, finding out which one a file has, files one behind the other as one
-//! piece of data ([`Files`]), Lithify's databases ([`Database`]), and keys. Knows nothing of targets.
+//! piece of data ([`Files`]), Lithify's databases ([`Database`]), tables of SQLite and of servers, files
+//! with columns, and keys. Knows nothing of targets.
 //!
 //! A [`Source`] gives rows from any place of the data, and all of them in their order. It is only
 //! read. Whatever is wrong is an error that names the file and the line.
 
+#[cfg(feature = "parquet")]
+mod columnar;
 mod delimited;
 mod detect;
 mod files;
 mod format;
 mod key;
 mod lithify;
+mod mariadb;
+mod record;
+mod size;
+mod spool;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod stamp;
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
+use crate::watch::Watch;
 
 pub use detect::Format;
 pub use files::Files;
 pub use lithify::Database;
+pub use size::user_bytes;
 
-/// What is behind a path: a database, a file, or a directory of files. `table` names a column family.
+/// What is behind a path: a database, a table of one, a file, or a directory of files. `table` names a
+/// table or column family.
 ///
 /// # Errors
-/// Those of [`Files::open`] and [`Database::open`]; files have no tables.
+/// Those of the source; files have no tables; this was built without the format.
 pub fn open(
     path: &Path,
     format: Option<Format>,
     key: &[String],
     table: Option<&str>,
+    watch: &dyn Watch,
 ) -> Result<Box<dyn Source>> {
+    if mariadb::is_address(path) {
+        return Ok(Box::new(mariadb::MariaDb::open(path, table, key, watch)?));
+    }
     if format.is_none() && lithify::is_database(path) {
         return match key {
             [] => Ok(Box::new(Database::open(path, table)?)),
             _ => Err(AdviseError::usage("a Lithify database has its keys: leave --key out")),
         };
+    }
+    if format.is_none()
+        && let Some(source) = open_typed(path, key, table, watch)?
+    {
+        return Ok(source);
     }
     match table {
         None => Ok(Box::new(Files::open(path, format, key)?)),
@@ -46,6 +70,107 @@ pub fn open(
             Err(AdviseError::usage(what))
         }
     }
+}
+
+/// What it is called in answers: an address without its password.
+pub fn shown(path: &Path) -> String {
+    match mariadb::is_address(path) {
+        true => mariadb::without_password(path),
+        false => path.display().to_string(),
+    }
+}
+
+/// Files whose columns have types; nothing if the first one is of another kind.
+fn open_typed(
+    path: &Path,
+    key: &[String],
+    table: Option<&str>,
+    watch: &dyn Watch,
+) -> Result<Option<Box<dyn Source>>> {
+    let paths = files::paths_of(path)?;
+    let Some(first) = paths.first() else { return Ok(None) };
+    let head = head(first)?;
+    if is_sqlite(&head) && paths.len() == 1 {
+        return open_sqlite(first, key, table, watch).map(Some);
+    }
+    if table.is_none() {
+        return open_columnar(&head, &paths, key);
+    }
+    Ok(None)
+}
+
+/// The first bytes of a file.
+fn head(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
+    let mut head = Vec::new();
+    file.take(16).read_to_end(&mut head).map_err(|error| AdviseError::of_file(path, &error))?;
+    Ok(head)
+}
+
+/// How every file of SQLite begins.
+fn is_sqlite(head: &[u8]) -> bool {
+    head == b"SQLite format 3\0"
+}
+
+#[cfg(feature = "sqlite")]
+fn open_sqlite(
+    path: &Path,
+    key: &[String],
+    table: Option<&str>,
+    watch: &dyn Watch,
+) -> Result<Box<dyn Source>> {
+    Ok(Box::new(sqlite::Sqlite::open(path, table, key, watch)?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn open_sqlite(
+    path: &Path,
+    _key: &[String],
+    _table: Option<&str>,
+    _watch: &dyn Watch,
+) -> Result<Box<dyn Source>> {
+    Err(left_out(path, "SQLite", "sqlite"))
+}
+
+#[cfg(feature = "parquet")]
+fn open_columnar(
+    head: &[u8],
+    paths: &[PathBuf],
+    key: &[String],
+) -> Result<Option<Box<dyn Source>>> {
+    let Some(kind) = columnar::Kind::of(head) else { return Ok(None) };
+    Ok(Some(Box::new(columnar::Columnar::open(kind, paths, key)?)))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn open_columnar(
+    head: &[u8],
+    paths: &[PathBuf],
+    _key: &[String],
+) -> Result<Option<Box<dyn Source>>> {
+    match head.starts_with(b"PAR1") || head.starts_with(b"ARROW1") {
+        true => Err(left_out(&paths[0], "Parquet and Arrow", "parquet")),
+        false => Ok(None),
+    }
+}
+
+/// A format that costs time to build is a feature.
+#[cfg(not(all(feature = "sqlite", feature = "parquet")))]
+fn left_out(path: &Path, name: &str, feature: &str) -> AdviseError {
+    let path = path.display();
+    AdviseError::data(format_args!(
+        "{path}: this was built without {name}; the feature '{feature}' has it"
+    ))
+}
+
+/// The number of a column by its name, or by its number from 1.
+fn column_of(path: &Path, names: &[&str], name: &str) -> Result<usize> {
+    let by_number = || name.parse().ok().filter(|number| (1..=names.len()).contains(number));
+    let found = names.iter().position(|column| *column == name);
+    found.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
+        let (path, names) = (path.display(), names.join(", "));
+        AdviseError::usage(format_args!("{path}: no column '{name}'; there are: {names}"))
+    })
 }
 
 /// What is known of the data before anything is measured.
@@ -59,8 +184,12 @@ pub struct Facts {
     pub files: u64,
     /// Whether it has rows, or is bytes without any structure that is known here.
     pub has_rows: bool,
+    /// Whether files are its bytes as they are: what a file system would store.
+    pub has_bytes: bool,
     /// The key that was named, or nothing.
     pub key: String,
+    /// The targets that the data are in already; advice is for these where none is named.
+    pub native: &'static [&'static str],
 }
 
 /// Data to be read.
@@ -74,6 +203,11 @@ pub trait Source {
     /// # Errors
     /// The file cannot be read, or a row there is not what the format asks for.
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows>;
+
+    /// How many places there are at most.
+    fn places_max(&self) -> usize {
+        usize::MAX
+    }
 
     /// All rows in their order with the bytes read so far, until `each` has had enough.
     ///

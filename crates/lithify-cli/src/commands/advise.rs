@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use lithify::{Objective, Prices};
+use lithify_advisor::targets::{TARGETS, Target};
 use lithify_advisor::{
-    AdviseError, Expectations, Format, Request, Watch, advise, check, json, page, screen, target,
+    Advice, AdviseError, Expectations, Format, Request, Watch, advise, advise_source, check, json,
+    page, screen, target,
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
+use lithify_lab_engines::stores;
 
 use super::bench::process::watch_signals;
 use super::tool::ResultFile;
@@ -29,8 +32,10 @@ Reads evenly spaced places of the data, lays their rows out as each database wou
 codecs on them. Prints the cheapest setting with the text to paste, what it saves against the default,
 and what is not known. A third of the places is held out to test the predictions.
 
-Data are CSV, TSV, JSON objects in lines, lines of text, a directory of such files, or a Lithify
-database. Other files are bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is printed.
+Data are CSV, TSV, JSON objects in lines, lines of text, Parquet, Arrow, an SQLite file, a directory
+of such files, a database of Lithify, RocksDB or LevelDB, or a table of a running MariaDB or MySQL.
+Other files are bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is
+printed.
 
 Costs are money at the prices of a goal. The presets are assumptions: --price has your own.",
     after_help = "\
@@ -38,6 +43,9 @@ Examples:
   lithify advise events.jsonl
   lithify advise orders.csv --key customer,date --for rocksdb
   lithify advise orders.csv --key id --for innodb,cassandra --goal space
+  lithify advise shop.sqlite --table orders --for mongodb,innodb
+  lithify advise mariadb://reader@db.example/shop/orders
+  lithify advise /var/lib/app/rocksdb --table events
   lithify advise events.jsonl --reads-per-row 3 --hot 0.9 --json advice.json
   lithify advise events.jsonl --html advice.html
   lithify advise events.jsonl --save events.profile && lithify advise events.profile --goal space
@@ -45,7 +53,10 @@ Examples:
   lithify advise events.jsonl --price cpu=11,month=80000
 
 Targets: lithify, rocksdb, myrocks, innodb, innodb-compressed, wiredtiger, mongodb, cassandra, scylla,
-btrfs, zfs.
+btrfs, zfs; `all` for every one. Without --for: the database that the data are in, else all.
+
+A server is asked through its own client, which has to be installed: `mariadb` or `mysql`. It finds the
+password as ever: in its option files, or in MYSQL_PWD.
 
 Exit codes:
   0    done; after Ctrl-C with what was known by then
@@ -54,15 +65,15 @@ Exit codes:
   130  stopped by Ctrl-C before anything was known"
 )]
 pub struct AdviseArguments {
-    /// A file, a directory of files, or a Lithify database
+    /// A file, a directory of files or of a database, or mariadb://[USER@][HOST[:PORT]]/DATABASE[/TABLE]
     path: PathBuf,
-    /// Databases to advise for; all without it
+    /// Databases to advise for
     #[arg(long = "for", value_name = "TARGET,…", value_delimiter = ',')]
     targets: Vec<String>,
     /// Columns or fields that the database sorts by, in their order; a number is a column from 1
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     key: Vec<String>,
-    /// The column family of a Lithify database; the largest without it
+    /// The table or column family of a database; the largest without it
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     /// What the file is, where the guess is wrong: csv, tsv, json, lines or bytes
@@ -162,7 +173,7 @@ fn prices(goal: Goal, named: Option<&str>) -> Result<Prices, Fault> {
 /// Measures, and prints the answer.
 pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     let prices = prices(arguments.goal, arguments.price.as_deref())?;
-    let targets = arguments.targets.iter().map(|name| target(name)).collect::<Result<_, _>>();
+    let targets = targets(&arguments.targets).map_err(fault)?;
     let goal = match arguments.price {
         Some(_) => "your prices".to_owned(),
         None => arguments.goal.name(),
@@ -171,7 +182,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         format: arguments.format,
         table: arguments.table.clone(),
         key: arguments.key.clone(),
-        targets: targets.map_err(fault)?,
+        targets,
         time: Duration::from_secs(arguments.time),
         goal,
         prices,
@@ -186,7 +197,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     let json_file = ResultFile::open(arguments.json.as_deref())?;
     let html_file = ResultFile::open(arguments.html.as_deref())?;
     let listener = Listener::begin()?;
-    let advice = advise(&request, &listener).map_err(|error| listener.fault(error))?;
+    let advice = measured(&request, &listener).map_err(|error| listener.fault(error))?;
     drop(listener);
     let shown = match &arguments.check {
         Some(path) => check::compare(&advice, path).map_err(fault)?,
@@ -200,6 +211,27 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         file.write(&page::render(&advice))?;
     }
     Ok(())
+}
+
+/// The targets of those names; `all` stands for every one.
+fn targets(names: &[String]) -> Result<Vec<Target>, AdviseError> {
+    match names {
+        [all] if all == "all" => Ok(TARGETS.to_vec()),
+        _ => names.iter().map(|name| target(name)).collect(),
+    }
+}
+
+/// Advice for what is behind the path: databases of other engines are opened by their own libraries.
+fn measured(request: &Request, listener: &Listener) -> Result<Advice, AdviseError> {
+    let (key, table) = (&request.key, request.table.as_deref());
+    let of_another = match request.format {
+        None => stores::open(&request.path, key, table),
+        Some(_) => None,
+    };
+    match of_another {
+        Some(store) => advise_source(&mut *store?, request, listener),
+        None => advise(request, listener),
+    }
 }
 
 /// Results never take the place of the data, of files among them, or of each other.

@@ -221,6 +221,25 @@ impl Database {
         }
     }
 
+    /// About how many stored bytes lie between two keys.
+    pub fn bytes_between(&self, from: &[u8], to: &[u8]) -> u64 {
+        let (start, end, mut size) = (from.as_ptr(), to.as_ptr(), 0);
+        let lengths = [from.len(), to.len()];
+        // SAFETY: the database is live; each array has the one entry that is said.
+        unsafe {
+            (self.functions.approximate_sizes)(
+                self.handle.get(),
+                1,
+                &raw const start,
+                &raw const lengths[0],
+                &raw const end,
+                &raw const lengths[1],
+                &raw mut size,
+            );
+        }
+        size
+    }
+
     /// A property as text; `None` when there is no such property.
     pub fn property(&self, name: &CStr) -> Option<String> {
         // SAFETY: database and name are live; the text is handed over to us.
@@ -324,6 +343,12 @@ impl Iterator<'_> {
             // SAFETY: the iterator is live.
             None => unsafe { (self.functions.iter_seek_to_last)(self.object.get()) },
         }
+    }
+
+    /// Goes to the last row.
+    pub fn seek_to_last(&mut self) {
+        // SAFETY: the iterator is live.
+        unsafe { (self.functions.iter_seek_to_last)(self.object.get()) }
     }
 
     /// The row it stands on.

@@ -22,6 +22,8 @@ pub type ErrorText = *mut *mut c_char;
 functions! {
     prefix "leveldb_";
     required {
+        approximate_sizes(*mut Db, c_int, *const *const u8, *const usize, *const *const u8,
+            *const usize, *mut u64);
         cache_create_lru(usize) -> *mut Cache;
         cache_destroy(*mut Cache);
         close(*mut Db);

@@ -26,6 +26,8 @@ use lithify_lab::adapter::{Capabilities, Engine, EngineResult, SpaceSpec};
 use lithify_lab::engines::external_lock::{self, ExternalLock};
 
 use crate::library::{self, LoadedOnce};
+pub(crate) use database::Database;
+use database::OpenOptions;
 use engine::LevelDbEngine;
 use functions::Functions;
 
@@ -48,6 +50,23 @@ fn installed() -> EngineResult<PathBuf> {
 fn functions() -> EngineResult<&'static Functions> {
     static LOADED: LoadedOnce<Functions> = LoadedOnce::new();
     LOADED.get(|| Functions::load(&installed()?))
+}
+
+/// Opens a database as it is. Memtables are large, so that little of its log is written to tables.
+///
+/// # Errors
+/// The library is not here, or refuses.
+pub(crate) fn open_as_it_is(directory: &Path) -> EngineResult<Database> {
+    let options = OpenOptions {
+        cache_bytes: 8 << 20,
+        memtable_bytes: 32 << 20,
+        table_bytes: 2 << 20,
+        block_bytes: 4 << 10,
+        filter_bits_per_key: 10,
+        snappy: true,
+        sync: false,
+    };
+    Database::open(functions()?, directory, &options)
 }
 
 impl Provider for LevelDb {

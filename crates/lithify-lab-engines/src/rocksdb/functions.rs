@@ -25,6 +25,8 @@ pub type ErrorText = *mut *mut c_char;
 functions! {
     prefix "rocksdb_";
     required {
+        approximate_sizes_cf(*mut Db, *mut FamilyHandle, c_int, *const *const c_char, *const usize,
+            *const *const c_char, *const usize, *mut u64, ErrorText);
         batched_multi_get_cf(*mut Db, *const ReadOptions, *mut FamilyHandle, usize,
             *const *const c_char, *const usize, *mut *mut Pinned, *mut *mut c_char, bool);
         block_based_options_create() -> *mut BlockOptions;
@@ -55,9 +57,13 @@ functions! {
         iter_next(*mut Iter);
         iter_prev(*mut Iter);
         iter_seek(*mut Iter, *const c_char, usize);
+        iter_seek_to_last(*mut Iter);
         iter_seek_for_prev(*mut Iter, *const c_char, usize);
         iter_valid(*const Iter) -> c_uchar;
         iter_value(*const Iter, *mut usize) -> *const c_char;
+        list_column_families(*const Options, *const c_char, *mut usize, ErrorText)
+            -> *mut *mut c_char;
+        list_column_families_destroy(*mut *mut c_char, usize);
         livefiles(*mut Db) -> *const LiveFiles;
         livefiles_column_family_name(*const LiveFiles, c_int) -> *const c_char;
         livefiles_count(*const LiveFiles) -> c_int;
@@ -66,6 +72,9 @@ functions! {
         livefiles_name(*const LiveFiles, c_int) -> *const c_char;
         livefiles_size(*const LiveFiles, c_int) -> usize;
         open(*const Options, *const c_char, ErrorText) -> *mut Db;
+        open_for_read_only_column_families(*const Options, *const c_char, c_int,
+            *const *const c_char, *const *const Options, *mut *mut FamilyHandle, c_uchar,
+            ErrorText) -> *mut Db;
         open_column_families(*const Options, *const c_char, c_int, *const *const c_char,
             *const *const Options, *mut *mut FamilyHandle, ErrorText) -> *mut Db;
         options_create() -> *mut Options;
@@ -80,11 +89,13 @@ functions! {
         options_set_compression_per_level(*mut Options, *const c_int, usize);
         options_set_create_if_missing(*mut Options, c_uchar);
         options_set_create_missing_column_families(*mut Options, c_uchar);
+        options_set_db_log_dir(*mut Options, *const c_char);
         options_set_enable_write_thread_adaptive_yield(*mut Options, c_uchar);
         options_set_level_compaction_dynamic_level_bytes(*mut Options, c_uchar);
         options_set_max_background_jobs(*mut Options, c_int);
         options_set_max_bytes_for_level_base(*mut Options, u64);
         options_set_max_bytes_for_level_multiplier(*mut Options, f64);
+        options_set_max_open_files(*mut Options, c_int);
         options_set_max_total_wal_size(*mut Options, u64);
         options_set_max_write_buffer_number(*mut Options, c_int);
         options_set_max_write_buffer_size_to_maintain(*mut Options, i64);
@@ -146,6 +157,8 @@ functions! {
         writeoptions_set_sync(*mut WriteOptions, c_uchar);
     }
     optional {
+        approximate_sizes_cf_with_flags(*mut Db, *mut FamilyHandle, c_int, *const *const c_char,
+            *const usize, *const *const c_char, *const usize, u8, *mut u64, ErrorText);
         block_based_options_set_data_block_hash_ratio(*mut BlockOptions, f64);
         block_based_options_set_data_block_index_type(*mut BlockOptions, c_int);
         block_based_options_set_unpartitioned_pinning_tier(*mut BlockOptions, c_int);

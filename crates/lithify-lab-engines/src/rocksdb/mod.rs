@@ -11,8 +11,9 @@
 //! | `table_file`, `statistics` | what files and texts of the library say |
 //! | `session`, `engine` | the adapter |
 //! | `judge` | what the library makes of a text of options |
+//! | `read_only` | a database of somebody else, which is only read |
 //!
-//! Promises: unsafe code is in the files of the first four rows and in `judge`. What is matched with Lithify and what
+//! Promises: unsafe code is in the files of the first four rows in `judge` and in `read_only`. What is matched with Lithify and what
 //! is not stands in `docs/engines.md`.
 
 mod database;
@@ -22,6 +23,7 @@ mod judge;
 mod objects;
 mod options;
 pub(crate) mod policy;
+pub(crate) mod read_only;
 mod reads;
 mod session;
 pub(crate) mod statistics;
@@ -183,6 +185,18 @@ pub fn try_library(
 /// The library is not here, or does not take the text.
 pub fn understood(text: &str, directory: &Path) -> EngineResult<String> {
     judge::understood(functions(&PROVIDERS[0].library()?)?, text, directory)
+}
+
+/// Opens a database that somebody else made, to read it and nothing else.
+///
+/// # Errors
+/// The library is not here, or refuses.
+pub(crate) fn open_read_only(
+    directory: &Path,
+    log_directory: &Path,
+) -> EngineResult<read_only::ReadOnly> {
+    let functions = functions(&PROVIDERS[0].library()?)?;
+    read_only::ReadOnly::open(functions, directory, log_directory)
 }
 
 /// The newest options file of a database.

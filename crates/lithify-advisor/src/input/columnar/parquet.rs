@@ -1,0 +1,37 @@
+//! Groups of rows of Parquet files.
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::{BATCH_ROWS, Batches, wrong};
+use crate::error::{AdviseError, Result};
+
+fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| wrong(path, error))
+}
+
+pub(super) fn inspect(path: &Path) -> Result<(SchemaRef, Vec<u64>)> {
+    let builder = open(path)?;
+    let rows = |group: &parquet::file::metadata::RowGroupMetaData| {
+        u64::try_from(group.num_rows()).unwrap_or(0)
+    };
+    let groups = builder.metadata().row_groups().iter().map(rows).collect();
+    Ok((builder.schema().clone(), groups))
+}
+
+pub(super) fn read(path: &Path, group: usize, from: u64, each: Batches<'_>) -> Result<()> {
+    let builder = open(path)?
+        .with_row_groups(vec![group])
+        .with_offset(usize::try_from(from).unwrap_or(usize::MAX))
+        .with_batch_size(BATCH_ROWS);
+    for batch in builder.build().map_err(|error| wrong(path, error))? {
+        if each(&batch.map_err(|error| wrong(path, error))?)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}

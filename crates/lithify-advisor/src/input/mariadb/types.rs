@@ -1,0 +1,177 @@
+//! Columns of a table: what they are, how they are asked for, what InnoDB stores of them.
+
+use std::ops::ControlFlow;
+
+use super::super::record::{Record, Value};
+use super::client::{Address, Fields, quoted_name, quoted_text};
+use crate::error::{AdviseError, Result};
+
+/// How a column is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A whole number of so many bytes.
+    Whole(usize),
+    /// A number that InnoDB keeps in another form, by what turns it into a whole one.
+    Turned(&'static str, usize),
+    /// Four or eight bytes.
+    Float(usize),
+    /// Digits, two of them a byte.
+    Decimal,
+    /// Anything else is as it is printed.
+    Text,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    kind: Kind,
+}
+
+impl Column {
+    fn new(name: &str, data_type: &str) -> Column {
+        let kind = match data_type {
+            "tinyint" => Kind::Whole(1),
+            "smallint" => Kind::Whole(2),
+            "mediumint" => Kind::Whole(3),
+            "int" | "integer" => Kind::Whole(4),
+            "bigint" => Kind::Whole(8),
+            "year" => Kind::Turned("+0", 1),
+            "enum" => Kind::Turned("+0", 1),
+            "set" | "bit" => Kind::Turned("+0", 8),
+            "date" => Kind::Turned("TO_DAYS", 3),
+            "time" => Kind::Turned("TIME_TO_SEC", 3),
+            "datetime" => Kind::Turned("TO_SECONDS", 5),
+            "timestamp" => Kind::Turned("UNIX_TIMESTAMP", 4),
+            "float" => Kind::Float(4),
+            "double" | "real" => Kind::Float(8),
+            "decimal" | "numeric" => Kind::Decimal,
+            _ => Kind::Text,
+        };
+        Column { name: name.to_owned(), kind }
+    }
+
+    /// Whether rows can be found by its numbers.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Whole(_))
+    }
+
+    /// What is asked for.
+    pub(super) fn expression(&self) -> String {
+        let name = quoted_name(&self.name);
+        match self.kind {
+            Kind::Turned("+0", _) => format!("{name}+0"),
+            Kind::Turned(function, _) => format!("FLOOR({function}({name}))"),
+            _ => name,
+        }
+    }
+
+    /// Adds its value to a row.
+    pub(super) fn push(&self, fields: &Fields, at: usize, record: &mut Record) {
+        let Some(bytes) = fields.get(at) else { return record.push(Value::Null) };
+        let text = fields.text(at);
+        match self.kind {
+            Kind::Whole(width) | Kind::Turned(_, width) => {
+                // Numbers without a sign may be larger than those with one.
+                let number = text.parse::<i64>().or_else(|_| text.parse::<u64>().map(|n| n as i64));
+                record.push(number.map_or(Value::Text(bytes), |n| Value::Whole(n, width)));
+            }
+            Kind::Float(4) => match text.parse::<f32>() {
+                Ok(number) => record.push(Value::Fixed(&number.to_le_bytes())),
+                Err(_) => record.push(Value::Text(bytes)),
+            },
+            Kind::Float(_) => match text.parse::<f64>() {
+                Ok(number) => record.push(Value::Fixed(&number.to_le_bytes())),
+                Err(_) => record.push(Value::Text(bytes)),
+            },
+            Kind::Decimal => record.push(Value::Fixed(&packed(bytes))),
+            Kind::Text => record.push(Value::Text(bytes)),
+        }
+    }
+}
+
+/// Digits, two of them a byte, and the sign in front.
+fn packed(text: &[u8]) -> Vec<u8> {
+    let digits: Vec<u8> =
+        text.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    let mut packed: Vec<u8> = digits
+        .rchunks(2)
+        .rev()
+        .map(|pair| pair.iter().fold(0, |n, digit| n * 16 + digit))
+        .collect();
+    if let Some(first) = packed.first_mut()
+        && !text.starts_with(b"-")
+    {
+        *first ^= 0x80;
+    }
+    packed
+}
+
+/// The columns of a table in their order.
+pub(super) fn columns(address: &Address, table: &str) -> Result<Vec<Column>> {
+    let query = format!(
+        "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND \
+         TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
+        quoted_text(&address.database),
+        quoted_text(table)
+    );
+    let mut columns = Vec::new();
+    address.query(&query, &mut |fields| {
+        columns.push(Column::new(fields.text(0), &fields.text(1).to_lowercase()));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    match columns.is_empty() {
+        true => Err(AdviseError::usage(format_args!("{address}: there is no table '{table}'"))),
+        false => Ok(columns),
+    }
+}
+
+/// The columns of the primary key in its order; none if there is no such key.
+pub(super) fn primary_key(
+    address: &Address,
+    table: &str,
+    columns: &[Column],
+) -> Result<Vec<usize>> {
+    let query = format!(
+        "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME \
+         = {} AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+        quoted_text(&address.database),
+        quoted_text(table)
+    );
+    let mut key = Vec::new();
+    address.query(&query, &mut |fields| {
+        key.extend(columns.iter().position(|column| column.name == fields.text(0)));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(key)
+}
+
+/// What the server thinks that the rows of a table take.
+pub(super) fn data_bytes(address: &Address, table: &str) -> Result<u64> {
+    let query = format!(
+        "SELECT DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quoted_text(&address.database),
+        quoted_text(table)
+    );
+    let mut bytes = 0;
+    address.query(&query, &mut |fields| {
+        bytes = fields.text(0).parse().unwrap_or(0);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_take_what_innodb_gives_them() {
+        let kind = |data_type: &str| Column::new("c", data_type).kind;
+        assert_eq!((kind("mediumint"), kind("json")), (Kind::Whole(3), Kind::Text));
+        assert_eq!(Column::new("c", "datetime").expression(), "FLOOR(TO_SECONDS(`c`))");
+        assert_eq!(Column::new("c", "enum").expression(), "`c`+0");
+        assert_eq!(packed(b"123.45"), [0x81, 0x23, 0x45]);
+        assert_eq!(packed(b"-12"), [0x12]);
+    }
+}
