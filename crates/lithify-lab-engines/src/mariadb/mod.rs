@@ -58,17 +58,36 @@ pub fn understood(
     statements: &[String],
     query: &str,
 ) -> EngineResult<Vec<Vec<String>>> {
+    on_private_server(directory, options, statements, |server, _| server.connect()?.query(query))?
+}
+
+/// What `asked` gets from the socket of a private server in `directory`, after `statements`.
+///
+/// # Errors
+/// As for [`understood`].
+pub fn beside_private_server<T>(
+    directory: &Path,
+    statements: &[String],
+    asked: impl FnOnce(&Path) -> T,
+) -> EngineResult<T> {
+    on_private_server(directory, &[], statements, |_, socket| asked(socket))
+}
+
+fn on_private_server<T>(
+    directory: &Path,
+    options: &[String],
+    statements: &[String],
+    asked: impl FnOnce(&Server, &Path) -> T,
+) -> EngineResult<T> {
     let server = Server::start(&Installation::find()?, directory, &[], options)?;
-    let asked = || {
+    let prepared = || {
         let mut connection = server.connect()?;
-        for statement in statements {
-            connection.run(statement)?;
-        }
-        connection.query(query)
+        statements.iter().try_for_each(|statement| connection.run(statement).map(|_| ()))
     };
-    let rows = asked();
+    let socket = directory.join("data").join(server::SOCKET);
+    let answer = prepared().map(|()| asked(&server, &socket));
     server.stop()?;
-    rows
+    answer
 }
 
 /// A storage engine of MariaDB that can be opened by name.

@@ -36,7 +36,7 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The socket in the data directory. Paths of sockets are short: it is found by the handle of the
 /// directory, and the server, which works in it, is told the name alone.
-const SOCKET: &str = "server.sock";
+pub(super) const SOCKET: &str = "server.sock";
 
 /// The directory of temporary files, beside that of the data.
 const TEMPORARY: &str = "temporary";

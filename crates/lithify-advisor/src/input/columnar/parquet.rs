@@ -4,14 +4,18 @@ use std::fs::File;
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 use super::{BATCH_ROWS, Batches, wrong};
 use crate::error::{AdviseError, Result};
 
+/// Types are those of Parquet: the ones of Arrow that some writers add can be unreadable, and say nothing
+/// more of the rows.
 fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| wrong(path, error))
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+        .map_err(|error| wrong(path, error))
 }
 
 pub(super) fn inspect(path: &Path) -> Result<(SchemaRef, Vec<u64>)> {

@@ -17,13 +17,14 @@ pub(super) fn scheme(text: &str) -> Option<(&'static str, &str)> {
     mariadb.or_else(|| text.strip_prefix("mysql://").map(|rest| ("MySQL", rest)))
 }
 
-/// `mariadb://user:password@host:port/database/table`; all but the database may be left out.
+/// `mariadb://user:password@host:port/database/table?socket=path`; all but the database may be left out.
 pub(super) struct Address {
     pub(super) kind: &'static str,
     user: Option<String>,
     password: Option<String>,
     host: Option<String>,
     port: Option<u16>,
+    socket: Option<String>,
     pub(super) database: String,
     pub(super) table: Option<String>,
 }
@@ -52,10 +53,15 @@ impl fmt::Debug for Address {
 impl Address {
     pub(super) fn parse(path: &Path) -> Result<Address> {
         let wrong = || {
-            let what = "an address is mariadb://[USER[:PASSWORD]@][HOST[:PORT]]/DATABASE[/TABLE]";
+            let what = "an address is mariadb://[USER[:PASSWORD]@][HOST[:PORT]]/DATABASE[/TABLE]\
+                        [?socket=PATH]";
             AdviseError::usage(what)
         };
         let (kind, rest) = path.to_str().and_then(scheme).ok_or_else(wrong)?;
+        let (rest, socket) = match rest.split_once('?') {
+            Some((rest, option)) => (rest, Some(option.strip_prefix("socket=").ok_or_else(wrong)?)),
+            None => (rest, None),
+        };
         let (server, names) = rest.split_once('/').ok_or_else(wrong)?;
         let (login, place) = server.rsplit_once('@').map_or((None, server), |(login, place)| {
             (
@@ -84,6 +90,7 @@ impl Address {
             password: login.and_then(|(_, word)| word).map(str::to_owned),
             host: text(host),
             port,
+            socket: socket.and_then(text),
             database: database.to_owned(),
             table: table.and_then(text),
         })
@@ -97,6 +104,7 @@ impl Address {
         command.args(self.user.iter().map(|user| option("user", user)));
         command.args(self.host.iter().map(|host| option("host", host)));
         command.args(self.port.iter().map(|port| option("port", &port.to_string())));
+        command.args(self.socket.iter().map(|socket| option("socket", socket)));
         // A name like an option's stays a name.
         command.arg(option("database", &self.database));
         // Arguments can be seen by everyone on the machine, the environment only by its user.
@@ -240,7 +248,15 @@ mod tests {
         assert_eq!(full.password.as_deref(), Some("p:w"));
         let short = parse("mariadb:///shop").expect("is one");
         assert_eq!((short.host.as_deref(), short.table.as_deref()), (None, None));
-        for wrong in ["mariadb://host", "mariadb:///", "mariadb://h:x/db", "mariadb:///a/b/c"] {
+        let local = parse("mariadb:///shop?socket=/run/a b").expect("is one");
+        assert_eq!(local.socket.as_deref(), Some("/run/a b"));
+        for wrong in [
+            "mariadb:///d?host=x",
+            "mariadb://host",
+            "mariadb:///",
+            "mariadb://h:x/db",
+            "mariadb:///a/b/c",
+        ] {
             assert!(parse(wrong).expect_err(wrong).is_usage(), "{wrong}");
         }
     }

@@ -15,8 +15,8 @@ enum Kind {
     Turned(&'static str, usize),
     /// Four or eight bytes.
     Float(usize),
-    /// Digits, two of them a byte.
-    Decimal,
+    /// So many digits in front of the point and behind it.
+    Decimal(usize, usize),
     /// Anything else is as it is printed.
     Text,
 }
@@ -29,7 +29,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    fn new(name: &str, data_type: &str) -> Column {
+    fn new(name: &str, data_type: &str, [digits, behind_point]: [usize; 2]) -> Column {
         let kind = match data_type {
             "tinyint" => Kind::Whole(1),
             "smallint" => Kind::Whole(2),
@@ -45,7 +45,9 @@ impl Column {
             "timestamp" => Kind::Turned("UNIX_TIMESTAMP", 4),
             "float" => Kind::Float(4),
             "double" | "real" => Kind::Float(8),
-            "decimal" | "numeric" => Kind::Decimal,
+            "decimal" | "numeric" => {
+                Kind::Decimal(digits.saturating_sub(behind_point), behind_point)
+            }
             _ => Kind::Text,
         };
         Column { name: name.to_owned(), kind }
@@ -84,40 +86,64 @@ impl Column {
                 Ok(number) => record.push(Value::Fixed(&number.to_le_bytes())),
                 Err(_) => record.push(Value::Text(bytes)),
             },
-            Kind::Decimal => record.push(Value::Fixed(&packed(bytes))),
+            Kind::Decimal(before, behind) => {
+                record.push(Value::Fixed(&decimal(text, before, behind)));
+            }
             Kind::Text => record.push(Value::Text(bytes)),
         }
     }
 }
 
-/// Digits, two of them a byte, and the sign in front.
-fn packed(text: &[u8]) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
-    let mut packed: Vec<u8> = digits
-        .rchunks(2)
-        .rev()
-        .map(|pair| pair.iter().fold(0, |n, digit| n * 16 + digit))
-        .collect();
-    if let Some(first) = packed.first_mut()
-        && !text.starts_with(b"-")
-    {
+/// Digits of a group, and the bytes of so many digits (`strings/decimal.c` of the server).
+const GROUP_DIGITS: usize = 9;
+const DIGIT_BYTES: [usize; GROUP_DIGITS + 1] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+
+/// A decimal number as InnoDB stores it: groups of nine digits from the point on in both directions; all
+/// bits turned over where it is negative, the first one where it is not.
+fn decimal(text: &str, before: usize, behind: usize) -> Vec<u8> {
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let (whole, part) = (format!("{whole:0>before$}"), format!("{part:0<behind$}"));
+    let whole = &whole[whole.len().saturating_sub(before)..];
+    let mut bytes = Vec::new();
+    let mut push = |digits: &str| {
+        let number = digits.parse::<u32>().unwrap_or(0).to_be_bytes();
+        bytes.extend_from_slice(&number[4 - DIGIT_BYTES[digits.len()]..]);
+    };
+    let (first, groups) = whole.split_at(whole.len() % GROUP_DIGITS);
+    push(first);
+    groups_of(groups).for_each(&mut push);
+    let (groups, last) = part.split_at(part.len() - part.len() % GROUP_DIGITS);
+    groups_of(groups).for_each(&mut push);
+    push(last);
+    if is_negative {
+        bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    if let Some(first) = bytes.first_mut() {
         *first ^= 0x80;
     }
-    packed
+    bytes
+}
+
+fn groups_of(digits: &str) -> impl Iterator<Item = &str> {
+    (0..digits.len() / GROUP_DIGITS).map(|at| &digits[at * GROUP_DIGITS..(at + 1) * GROUP_DIGITS])
 }
 
 /// The columns of a table in their order.
 pub(super) fn columns(address: &Address, table: &str) -> Result<Vec<Column>> {
     let query = format!(
-        "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND \
+        "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND \
          TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
         quoted_text(&address.database),
         quoted_text(table)
     );
     let mut columns = Vec::new();
     address.query(&query, &mut |fields| {
-        columns.push(Column::new(fields.text(0), &fields.text(1).to_lowercase()));
+        let digits = [2, 3].map(|at| fields.text(at).parse().unwrap_or(0));
+        columns.push(Column::new(fields.text(0), &fields.text(1).to_lowercase(), digits));
         Ok(ControlFlow::Continue(()))
     })?;
     match columns.is_empty() {
@@ -167,11 +193,14 @@ mod tests {
 
     #[test]
     fn types_take_what_innodb_gives_them() {
-        let kind = |data_type: &str| Column::new("c", data_type).kind;
+        let kind = |data_type: &str| Column::new("c", data_type, [10, 2]).kind;
         assert_eq!((kind("mediumint"), kind("json")), (Kind::Whole(3), Kind::Text));
-        assert_eq!(Column::new("c", "datetime").expression(), "FLOOR(TO_SECONDS(`c`))");
-        assert_eq!(Column::new("c", "enum").expression(), "`c`+0");
-        assert_eq!(packed(b"123.45"), [0x81, 0x23, 0x45]);
-        assert_eq!(packed(b"-12"), [0x12]);
+        assert_eq!(Column::new("c", "datetime", [0, 0]).expression(), "FLOOR(TO_SECONDS(`c`))");
+        assert_eq!(Column::new("c", "enum", [0, 0]).expression(), "`c`+0");
+        // The example in the server's own source: 1234567890.1234 as DECIMAL(14,4).
+        let expected = [0x81, 0x0d, 0xfb, 0x38, 0xd2, 0x04, 0xd2];
+        assert_eq!(decimal("1234567890.1234", 10, 4), expected);
+        assert_eq!(decimal("-1234567890.1234", 10, 4), expected.map(|byte: u8| !byte));
+        assert_eq!(decimal("0.5", 8, 2), [0x80, 0, 0, 0, 50]);
     }
 }
