@@ -28,6 +28,7 @@ pub mod answer;
 pub mod check;
 mod error;
 pub mod estimate;
+mod gather;
 pub mod input;
 pub mod json;
 pub mod measure;

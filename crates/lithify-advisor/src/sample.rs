@@ -5,13 +5,13 @@
 //! the data. Where the order of a database is not that of the input, one pass over the input collects
 //! the rows that follow evenly spaced keys.
 
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::error::{AdviseError, Result};
+use crate::gather::{Gathering, KeptRank, Rank};
 use crate::input::Source;
-use crate::rows::{Row, Rows};
+use crate::rows::Rows;
 use crate::watch::Watch;
 
 /// Rows of a place: enough for a unit of 256 KiB.
@@ -162,30 +162,6 @@ fn is_sorted(places: &[Rows]) -> bool {
     true
 }
 
-/// A key for sorting: itself, or behind the hash of its first part.
-fn rank(order: Order, row: &Row<'_>) -> Vec<u8> {
-    match order {
-        Order::Input | Order::Key => row.key.to_vec(),
-        Order::Hash => {
-            let mut rank = hash(&row.key[..row.partition_bytes]).to_be_bytes().to_vec();
-            rank.extend_from_slice(row.key);
-            rank
-        }
-    }
-}
-
-/// FNV-1a with a last mix: spreads evenly, which is all that is asked of it. Cassandra's Murmur3 puts
-/// other rows side by side, and as much by chance.
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in bytes {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    hash ^= hash >> 32;
-    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
-}
-
 /// The rows of the places put in another order. Exact if the places are all of the data; otherwise
 /// rows come to lie beside others than in the whole.
 pub fn resorted(input: &InputSample, order: Order) -> Sample {
@@ -197,73 +173,18 @@ pub fn resorted(input: &InputSample, order: Order) -> Sample {
         true => Collected::ByFullPass,
         false => Collected::OfSampledRows,
     };
-    let places = all.sorted_by(|row| rank(order, row)).split(PLACE_BYTES);
+    let places = all.sorted_by(|row| Rank::of(order, row).keep()).split(PLACE_BYTES);
     Sample { order, places, collected }
 }
 
-/// Rows that follow one position of an order, as few as fill a place.
-#[derive(Default)]
-struct Gathering {
-    /// The last in the order on top.
-    heap: BinaryHeap<Gathered>,
-    bytes: u64,
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Gathered {
-    rank: Vec<u8>,
-    /// Rows of one rank stay apart and in their order.
-    number: u64,
-    key_bytes: usize,
-    partition_bytes: usize,
-    data_bytes: u64,
-    row: Vec<u8>,
-}
-
-impl Gathering {
-    fn is_full_before(&self, rank: &[u8]) -> bool {
-        let last = self.heap.peek().map(|last| last.rank.as_slice());
-        self.bytes >= PLACE_BYTES && last.is_some_and(|last| last <= rank)
-    }
-
-    fn take(&mut self, rank: Vec<u8>, number: u64, row: &Row<'_>) {
-        self.bytes += row.data_bytes;
-        self.heap.push(Gathered {
-            rank,
-            number,
-            key_bytes: row.key.len(),
-            partition_bytes: row.partition_bytes,
-            data_bytes: row.data_bytes,
-            row: [row.key, row.value].concat(),
-        });
-        while let Some(last) = self.heap.peek() {
-            if self.bytes - last.data_bytes < PLACE_BYTES {
-                break;
-            }
-            self.bytes -= last.data_bytes;
-            self.heap.pop();
-        }
-    }
-
-    fn into_rows(self) -> Rows {
-        let mut rows = Rows::default();
-        for gathered in self.heap.into_sorted_vec() {
-            let (key, value) = gathered.row.split_at(gathered.key_bytes);
-            let (partition_bytes, data_bytes) = (gathered.partition_bytes, gathered.data_bytes);
-            rows.push(Row { key, partition_bytes, value, data_bytes });
-        }
-        rows
-    }
-}
-
 /// Where the places of an order begin: at evenly spaced ones of the sampled rows.
-fn starts(input: &InputSample, order: Order, count: usize) -> Vec<Vec<u8>> {
+fn starts(input: &InputSample, order: Order, count: usize) -> Vec<KeptRank> {
     let rows = input.sample.places.iter().flat_map(Rows::iter);
-    let mut ranks: Vec<Vec<u8>> = rows.map(|row| rank(order, &row)).collect();
+    let mut ranks: Vec<Rank<'_>> = rows.map(|row| Rank::of(order, &row)).collect();
     ranks.sort_unstable();
     let at = |number: usize| (2 * number + 1) * ranks.len() / (2 * count);
-    let mut starts: Vec<Vec<u8>> =
-        (0..count).filter_map(|number| ranks.get(at(number)).cloned()).collect();
+    let mut starts: Vec<KeptRank> =
+        (0..count).filter_map(|number| ranks.get(at(number)).map(|rank| rank.keep())).collect();
     starts.dedup();
     starts
 }
@@ -290,23 +211,21 @@ pub fn by_pass(
         passed > TIMED && all_s > allowed.as_secs_f64()
     };
     let (count, mut too_long) = (PASS_PLACES, false);
-    let mut gathered: Vec<(Order, Vec<Vec<u8>>, Vec<Gathering>)> = Vec::new();
+    let mut gathered: Vec<(Order, Vec<KeptRank>, Vec<Gathering>)> = Vec::new();
     for order in orders {
         let starts = starts(input, *order, count);
-        let places = starts.iter().map(|_| Gathering::default()).collect();
+        let places = starts.iter().map(|_| Gathering::new(*order)).collect();
         gathered.push((*order, starts, places));
     }
-    let (mut number, mut stopped, mut told): (u64, Option<AdviseError>, u64) = (0, None, 0);
+    let (mut stopped, mut told): (Option<AdviseError>, u64) = (None, 0);
     source.scan(&mut |row, done| {
         for (order, starts, places) in &mut gathered {
-            let rank = rank(*order, &row);
-            let at = starts.partition_point(|start| *start <= rank);
-            let Some(place) = at.checked_sub(1).and_then(|at| places.get_mut(at)) else { continue };
-            if !place.is_full_before(&rank) {
-                place.take(rank, number, &row);
+            let rank = Rank::of(*order, &row);
+            let at = starts.partition_point(|start| start.borrow() <= rank);
+            if let Some(place) = at.checked_sub(1).and_then(|at| places.get_mut(at)) {
+                place.take(rank, row);
             }
         }
-        number += 1;
         if done - told >= 1 << 20 {
             told = done;
             too_long = is_too_long(done);

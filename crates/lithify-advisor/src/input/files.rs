@@ -1,5 +1,6 @@
 //! Files with rows, one behind the other, read where they are needed and nowhere else.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -253,7 +254,7 @@ impl Source for Files {
 }
 
 /// The file itself, or the files below the directory in the order of their names. Links and other
-/// things are left out.
+/// things are left out, and what begins with a dot or a line: writers of tables leave notes of that kind.
 pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
     let of = |error: io::Error| AdviseError::of_file(path, &error);
     let metadata = std::fs::metadata(path).map_err(of)?;
@@ -267,7 +268,10 @@ pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
     let mut entries = entries.map_err(of)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     let mut paths = Vec::new();
-    for entry in entries {
+    let is_note = |name: &OsStr| {
+        name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
+    };
+    for entry in entries.into_iter().filter(|entry| !is_note(&entry.file_name())) {
         let kind = entry.file_type().map_err(of)?;
         if kind.is_dir() {
             paths.extend(paths_of(&entry.path())?);

@@ -19,6 +19,14 @@ pub(super) fn sorting(number: i64) -> [u8; 8] {
     ((number as u64) ^ (1 << 63)).to_be_bytes()
 }
 
+/// A number as bytes that sort as it does: negative ones have all their bits turned over.
+pub(super) fn sorting_float(number: f64) -> [u8; 8] {
+    let bits = number.to_bits();
+    let sign = 1_u64 << 63;
+    let sorting = if bits & sign == 0 { bits | sign } else { !bits };
+    sorting.to_be_bytes()
+}
+
 /// The number of a row, as the key of data without one.
 pub(super) fn of_number(number: u64) -> [u8; 8] {
     number.to_be_bytes()
@@ -56,6 +64,12 @@ mod tests {
         assert!(numbers.windows(2).all(|pair| key(&[pair[0]]) < key(&[pair[1]])), "{numbers:?}");
         assert!(key(&["a", "z"]) < key(&["ab", "a"]));
         assert!(key(&["a", "9"]) < key(&["a", "10"]));
+    }
+
+    #[test]
+    fn numbers_that_are_not_whole_sort_too() {
+        let numbers = [f64::NEG_INFINITY, -2.5, -0.1, 0.0, 0.1, 1e9, f64::INFINITY];
+        assert!(numbers.windows(2).all(|pair| sorting_float(pair[0]) < sorting_float(pair[1])));
     }
 
     #[test]

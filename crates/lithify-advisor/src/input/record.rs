@@ -11,6 +11,8 @@ pub(super) enum Value<'a> {
     Null,
     /// A whole number, and the bytes that its type takes: 1 to 8.
     Whole(i64, usize),
+    /// A number that is not whole, and whether it takes four bytes instead of eight.
+    Float(f64, bool),
     /// Something that always has the same length.
     Fixed(&'a [u8]),
     /// Something of any length.
@@ -58,6 +60,10 @@ impl Record {
                     self.key_bytes.extend_from_slice(&key::sorting(number));
                     true
                 }
+                Value::Float(number, _) => {
+                    self.key_bytes.extend_from_slice(&key::sorting_float(number));
+                    true
+                }
                 Value::Fixed(bytes) | Value::Text(bytes) => {
                     self.key_bytes.extend_from_slice(bytes);
                     false
@@ -78,6 +84,11 @@ impl Record {
                 let encoded = ((number as u64) ^ sign).to_be_bytes();
                 self.fields.extend_from_slice(&encoded[8 - bytes.clamp(1, 8)..]);
             }
+            // Little-endian, as most databases keep them.
+            Value::Float(number, true) => {
+                self.fields.extend_from_slice(&(number as f32).to_le_bytes());
+            }
+            Value::Float(number, false) => self.fields.extend_from_slice(&number.to_le_bytes()),
             Value::Fixed(bytes) => self.fields.extend_from_slice(bytes),
             Value::Text(bytes) => {
                 push_length(&mut self.lengths, bytes.len());

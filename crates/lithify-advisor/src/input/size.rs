@@ -63,13 +63,16 @@ const DENSITY_ROWS: u64 = 256;
 const FEW_NUMBERS: f64 = 65_536.0;
 
 /// Reads from a number on and tells those of the rows there.
-pub(super) type NumbersFrom<'a> =
-    &'a mut dyn FnMut(i64, &mut dyn FnMut(i64) -> ControlFlow<()>) -> Result<()>;
+pub(super) type NumbersFrom<'a, E> =
+    &'a mut dyn FnMut(i64, &mut dyn FnMut(i64) -> ControlFlow<()>) -> std::result::Result<(), E>;
 
 /// About how many rows have numbers of a range: by how dense they are at evenly spaced places. `None`
 /// if hardly any row is behind one of them: places by number would then miss most rows.
-pub(super) fn rows_of_range(range: Range, read: NumbersFrom<'_>) -> Result<Option<u64>> {
-    let mut count_from = |from: i64, limit: u64| -> Result<(u64, f64)> {
+pub(super) fn rows_of_range<E>(
+    range: Range,
+    read: NumbersFrom<'_, E>,
+) -> std::result::Result<Option<u64>, E> {
+    let mut count_from = |from: i64, limit: u64| -> std::result::Result<(u64, f64), E> {
         let (mut rows, mut last) = (0, from);
         read(from, &mut |number| {
             rows += 1;
@@ -107,7 +110,7 @@ mod tests {
                 while number <= last && each(number).is_continue() {
                     number += step;
                 }
-                Ok(())
+                Ok::<(), ()>(())
             }
         };
         let few = Range { first: 0, last: 900 };

@@ -147,20 +147,16 @@ impl Sqlite {
     /// Finds out where rows are and how many.
     fn locate(&mut self, watch: &dyn Watch) -> Result<()> {
         let Some(id) = self.query.row_id else { return self.keep(watch) };
-        let ends = format!("SELECT min({id}), max({id}) FROM {}", self.query.table);
-        let ends = self.connection.query_row(&ends, [], |row| {
-            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-        });
-        let Some((first, last)) = ends.map_err(|error| wrong(&self.stamp.path, &error))? else {
-            return Ok(());
-        };
-        let range = Range { first, last };
-        let rows =
-            rows_of_range(range, &mut |from, each| self.read(from, &mut |id, _, _| each(id)))?;
-        let Some(rows) = rows else { return self.keep(watch) };
-        self.positions = Positions::Numbers(range);
-        self.facts.data_bytes = user_bytes(self, rows)?;
-        Ok(())
+        let spread = spread(&self.connection, &self.query.table, id);
+        match spread.map_err(|error| wrong(&self.stamp.path, &error))? {
+            Spread::Empty => Ok(()),
+            Spread::Uneven => self.keep(watch),
+            Spread::Even(range, rows) => {
+                self.positions = Positions::Numbers(range);
+                self.facts.data_bytes = user_bytes(self, rows)?;
+                Ok(())
+            }
+        }
     }
 
     /// Reads all rows, and keeps some.
@@ -191,7 +187,7 @@ impl Sqlite {
                     ValueRef::Integer(number) => {
                         self.record.push(Value::Whole(number, fitting(number, *whole_bytes)));
                     }
-                    ValueRef::Real(real) => self.record.push(Value::Fixed(&real.to_le_bytes())),
+                    ValueRef::Real(real) => self.record.push(Value::Float(real, false)),
                     ValueRef::Text(text) | ValueRef::Blob(text) => {
                         self.record.push(Value::Text(text));
                     }
@@ -258,16 +254,49 @@ fn choose(connection: &Connection, path: &Path, name: Option<&str>) -> Result<(S
     Ok((names[largest.1].clone(), names.len() - 1))
 }
 
-/// About how many bytes a table has: the largest row id, times the length of some rows.
+/// How row ids are spread over their range.
+enum Spread {
+    Empty,
+    /// Most rows are in a small part of it.
+    Uneven,
+    /// The range, and about how many rows have a number of it.
+    Even(Range, u64),
+}
+
+fn spread(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Spread> {
+    let ends =
+        connection.query_row(&format!("SELECT min({id}), max({id}) FROM {table}"), [], |row| {
+            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
+        })?;
+    let Some((first, last)) = ends else { return Ok(Spread::Empty) };
+    let range = Range { first, last };
+    let from = format!("SELECT {id} FROM {table} WHERE {id} >= ?1 ORDER BY {id}");
+    let mut from = connection.prepare(&from)?;
+    let rows = rows_of_range::<rusqlite::Error>(range, &mut |start, each| {
+        let mut rows = from.query([start])?;
+        while let Some(row) = rows.next()? {
+            if each(row.get(0)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(rows.map_or(Spread::Uneven, |rows| Spread::Even(range, rows)))
+}
+
+/// About how many bytes a table has: its rows, times the length of some rows.
 fn about_bytes(connection: &Connection, table: &str) -> rusqlite::Result<f64> {
     let columns = columns(connection, table)?;
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let name = quoted(table);
-    let rows: f64 = match row_id(connection, table, &names) {
-        Some(id) => connection
-            .query_row(&format!("SELECT max({id}) FROM {name}"), [], |row| row.get(0))
-            .map(|last: Option<f64>| last.unwrap_or(0.0))?,
-        None => {
+    let spread = match row_id(connection, table, &names) {
+        Some(id) => spread(connection, &name, id)?,
+        None => Spread::Uneven,
+    };
+    let rows = match spread {
+        Spread::Empty => 0.0,
+        Spread::Even(_, rows) => rows as f64,
+        Spread::Uneven => {
             connection.query_row(&format!("SELECT count(*) FROM {name}"), [], |row| row.get(0))?
         }
     };

@@ -3,3 +3,5 @@
 mod answers;
 mod data;
 mod inputs;
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
+mod typed;

@@ -109,14 +109,22 @@ fn text<T: ByteArrayType>(array: &GenericByteArray<T>) -> Cell {
 fn number(array: &ArrayRef, width: usize) -> Cell {
     let data = array.to_data();
     let (offset, is_signed) = (data.offset(), is_signed(array.data_type()));
-    let is_whole = width <= 8 && !array.data_type().is_floating();
+    let is_floating = array.data_type().is_floating();
     let buffer = data.buffers().first().cloned();
     Box::new(move |row, give| {
         let start = (offset + row) * width;
         let bytes = buffer.as_ref().and_then(|buffer| buffer.get(start..start + width));
         let Some(bytes) = bytes else { return give(Value::Null) };
-        if !is_whole {
-            return give(Value::Fixed(bytes));
+        match (is_floating, bytes) {
+            (true, [a, b, c, d]) => {
+                return give(Value::Float(f32::from_le_bytes([*a, *b, *c, *d]).into(), true));
+            }
+            (true, [a, b, c, d, e, f, g, h]) => {
+                let number = f64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+                return give(Value::Float(number, false));
+            }
+            _ if is_floating || width > 8 => return give(Value::Fixed(bytes)),
+            _ => {}
         }
         let mut whole = [0; 8];
         whole[..width].copy_from_slice(bytes);
@@ -157,6 +165,8 @@ fn append(bytes: &mut Vec<u8>, value: Value<'_>) {
         Value::Whole(number, width) => {
             bytes.extend_from_slice(&number.to_be_bytes()[8 - width.clamp(1, 8)..]);
         }
+        Value::Float(number, true) => bytes.extend_from_slice(&(number as f32).to_le_bytes()),
+        Value::Float(number, false) => bytes.extend_from_slice(&number.to_le_bytes()),
         Value::Fixed(fixed) => bytes.extend_from_slice(fixed),
         Value::Text(text) => {
             push_length(bytes, text.len());

@@ -1,11 +1,12 @@
 //! Files with columns: Parquet and Arrow, one or many of them one behind the other.
 //!
 //! Owns: rows by their number, over the groups of all files. `cells` makes values of columns, `parquet`
-//! and `arrow` read groups. A row of columns is laid out as a database would (`record`): how Parquet
+//! and `arrow` read groups, `guard` makes errors of their panics on damaged files. A row of columns is laid out as a database would (`record`): how Parquet
 //! packs columns says nothing about rows.
 
 mod arrow;
 mod cells;
+mod guard;
 mod parquet;
 
 use std::ops::ControlFlow;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use guard::guarded;
 
 use super::record::Record;
 use super::size::user_bytes;
@@ -50,18 +52,24 @@ impl Kind {
 
     /// The columns, and the rows of each group.
     fn inspect(self, path: &Path) -> Result<(SchemaRef, Vec<u64>)> {
-        match self {
-            Kind::Parquet => parquet::inspect(path),
-            Kind::Arrow => arrow::inspect(path),
-        }
+        let inspect = match self {
+            Kind::Parquet => parquet::inspect,
+            Kind::Arrow => arrow::inspect,
+        };
+        guarded(|| inspect(path)).unwrap_or_else(|| Err(self.gave_up(path)))
     }
 
     /// Batches of a group from a row of it on.
     fn read(self, path: &Path, group: usize, from: u64, each: Batches<'_>) -> Result<()> {
-        match self {
-            Kind::Parquet => parquet::read(path, group, from, each),
-            Kind::Arrow => arrow::read(path, group, from, each),
-        }
+        let read = match self {
+            Kind::Parquet => parquet::read,
+            Kind::Arrow => arrow::read,
+        };
+        guarded(|| read(path, group, from, each)).unwrap_or_else(|| Err(self.gave_up(path)))
+    }
+
+    fn gave_up(self, path: &Path) -> AdviseError {
+        wrong(path, format_args!("it is damaged: {} could not be decoded", self.name()))
     }
 }
 

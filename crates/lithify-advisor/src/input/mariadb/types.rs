@@ -78,12 +78,8 @@ impl Column {
                 let number = text.parse::<i64>().or_else(|_| text.parse::<u64>().map(|n| n as i64));
                 record.push(number.map_or(Value::Text(bytes), |n| Value::Whole(n, width)));
             }
-            Kind::Float(4) => match text.parse::<f32>() {
-                Ok(number) => record.push(Value::Fixed(&number.to_le_bytes())),
-                Err(_) => record.push(Value::Text(bytes)),
-            },
-            Kind::Float(_) => match text.parse::<f64>() {
-                Ok(number) => record.push(Value::Fixed(&number.to_le_bytes())),
+            Kind::Float(width) => match text.parse() {
+                Ok(number) => record.push(Value::Float(number, width == 4)),
                 Err(_) => record.push(Value::Text(bytes)),
             },
             Kind::Decimal(before, behind) => {
