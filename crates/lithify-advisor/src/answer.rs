@@ -23,6 +23,9 @@ pub const LEVEL_SHARES: [f64; 3] = [0.9, 0.09, 0.01];
 /// Bytes of a level live so much shorter than those of the level below.
 const LIFETIME_PARTS: [f64; 2] = [10.0, 100.0];
 
+/// Costs up to this part of each other are within what two runs differ by.
+pub(crate) const EQUAL_COST: f64 = 1.01;
+
 /// What is known of how the data are used. Everything else is assumed and said.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expectations {
@@ -208,6 +211,8 @@ pub struct Advice {
     pub took: Duration,
     /// What is not known, each with how to tell.
     pub unknown: Vec<String>,
+    /// Rows of the data, where the request asks for them.
+    pub samples: Vec<String>,
 }
 
 /// The measured calls of cells in one order, and what share of the data their places hold.
@@ -368,7 +373,7 @@ fn with_levels(
 
 /// What is advised of outcomes at prices: each gets its terms, its upper levels, its rank. `None` without
 /// any.
-pub(crate) fn reprice(
+pub fn reprice(
     target: &Target,
     mut outcomes: Vec<Outcome>,
     unmeasured: usize,

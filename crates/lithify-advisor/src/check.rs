@@ -8,6 +8,7 @@ use lithify_report::figure::bytes;
 
 use crate::answer::Advice;
 use crate::error::{AdviseError, Result};
+use crate::targets::Target;
 
 /// How the files of a target's rows are called: the end of their names, and a start that is not theirs.
 const FILES: &[(&str, &[&str], &str)] = &[
@@ -22,16 +23,13 @@ const FILES: &[(&str, &[&str], &str)] = &[
     ("scylla", &["-Data.db"], "\0"),
 ];
 
-/// Compares the files below a path with the prediction for the one target of an advice.
+/// The files of a target below a directory: how many, and the bytes that they take.
 ///
 /// # Errors
-/// There are several targets, one whose files are not known, or no file of it.
-pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
-    let [target] = advice.targets.as_slice() else {
-        return Err(AdviseError::usage("--check takes one target: --for NAME"));
-    };
-    let title = target.target.title;
-    let Some((_, ends, other)) = FILES.iter().find(|(name, ..)| *name == target.target.name) else {
+/// Its files do not tell, or there is none.
+pub fn stored_bytes(target: &Target, path: &Path) -> Result<(u64, u64)> {
+    let title = target.title;
+    let Some((_, ends, other)) = FILES.iter().find(|(name, ..)| *name == target.name) else {
         let what = format!(
             "{title} shows no sizes after compression in its files: use compsize, or zfs get"
         );
@@ -49,6 +47,19 @@ pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
         let what = format!("{path} has no file of {title} ({ends})");
         return Err(AdviseError::usage(what));
     }
+    Ok((files, stored))
+}
+
+/// Compares the files below a path with the prediction for the one target of an advice.
+///
+/// # Errors
+/// There are several targets, one whose files are not known, or no file of it.
+pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
+    let [target] = advice.targets.as_slice() else {
+        return Err(AdviseError::usage("--check takes one target: --for NAME"));
+    };
+    let title = target.target.title;
+    let (files, stored) = stored_bytes(&target.target, path)?;
     let best = target.best();
     let predicted = best.ratio.value * advice.data.basis.data_bytes;
     let off = stored as f64 / predicted.max(1.0) - 1.0;
@@ -64,6 +75,9 @@ pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
         best.ratio.relative() * 100.0,
         off * 100.0,
     );
+    if off < -0.2 {
+        said.push_str("So much less suggests other data, or only a part of them.\n");
+    }
     said.push_str(
         "The prediction is for these data alone and a settled tree: indexes of a table, other tables, \
          obsolete rows and files that wait for a rewrite come on top.\n",
@@ -77,7 +91,11 @@ fn sum(path: &Path, each: &mut dyn FnMut(&str, u64)) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(of)?;
     if metadata.is_dir() {
         for entry in std::fs::read_dir(path).map_err(of)? {
-            sum(&entry.map_err(of)?.path(), each)?;
+            let entry = entry.map_err(of)?.path();
+            // A link to nothing has no bytes, and a running database removes files.
+            if entry.exists() {
+                sum(&entry, each)?;
+            }
         }
         return Ok(());
     }

@@ -3,10 +3,11 @@
 //! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
 //! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
 //! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), its renderings
-//! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), and what came of it ([`check`]).
+//! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), what came of it ([`check`]), and
+//! whether it still holds ([`compare`]).
 //!
 //! Promises: data are only read, and nothing of them is kept or printed but figures and the names of
-//! columns. Every figure that is no certainty comes with its interval or is called an assumption. The
+//! columns, unless rows are asked for. Every figure that is no certainty comes with its interval or is called an assumption. The
 //! cost equation is the engine's own: [`lithify::chooser::price`].
 //!
 //! How it works:
@@ -26,6 +27,7 @@
 
 pub mod answer;
 pub mod check;
+pub mod compare;
 mod error;
 pub mod estimate;
 mod gather;
@@ -50,7 +52,7 @@ use lithify::{Objective, Prices};
 pub use answer::{Advice, Expectations};
 pub use error::{AdviseError, Result};
 pub use input::Format;
-pub use watch::{Silent, Watch};
+pub use watch::{Early, Silent, Watch};
 
 use input::Source;
 use study::Study;
@@ -77,6 +79,8 @@ pub struct Request {
     pub prices: Prices,
     /// What is known of reads and of how long data live.
     pub expectations: Expectations,
+    /// Whether the answer quotes some rows.
+    pub shows_samples: bool,
 }
 
 impl Request {
@@ -92,6 +96,7 @@ impl Request {
             goal: "balanced".to_owned(),
             prices: Objective::Balanced.prices(),
             expectations: Expectations::default(),
+            shows_samples: false,
         }
     }
 }

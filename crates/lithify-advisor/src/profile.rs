@@ -65,6 +65,7 @@ pub fn read(request: &Request) -> Result<Advice> {
         prices: request.prices,
         expectations: request.expectations,
         unknown,
+        samples: Vec::new(),
     })
 }
 

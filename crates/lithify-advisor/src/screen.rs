@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use lithify_report::figure::{bytes, duration, figure};
 
-use crate::answer::{Advice, DataFacts, Outcome, TESTED_PLACES, TargetAdvice, rewrites};
+use crate::answer::{
+    Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice, rewrites,
+};
 use crate::estimate::Estimate;
 use crate::sample::Collected;
 use crate::study::write_amplification;
@@ -53,6 +55,10 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     } else {
         overview(&mut text, advice);
     }
+    if !advice.samples.is_empty() {
+        text.push_str("\nSome rows\n");
+        advice.samples.iter().for_each(|row| text.push_str(&format!("  {row}\n")));
+    }
     if !advice.unknown.is_empty() {
         text.push_str("\nNot known\n");
         for line in &advice.unknown {
@@ -88,7 +94,11 @@ fn percent(share: f64) -> String {
 fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let input = &data.input;
     let rows = match input.has_rows {
-        true => format!(", {} rows of {:.0} bytes", data.rows, data.basis.row_bytes),
+        true => {
+            let is_counted = data.sampled_bytes >= input.data_bytes;
+            let about = if is_counted { "" } else { "about " };
+            format!(", {about}{} rows of {:.0} bytes", data.rows, data.basis.row_bytes)
+        }
         false => String::new(),
     };
     let files = if input.files > 1 { format!(" in {} files", input.files) } else { String::new() };
@@ -115,7 +125,10 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let share = data.sampled_bytes as f64 / input.data_bytes.max(1) as f64;
     let sampled = match share > 0.999 {
         true => "all of it".to_owned(),
-        false => format!("{} places, {} of it", data.places, share_text(share)),
+        false => {
+            let plural = if data.places == 1 { "" } else { "s" };
+            format!("{} place{plural}, {} of it", data.places, share_text(share))
+        }
     };
     let took = duration(advice.took.as_secs_f64());
     let tested = match data.places >= TESTED_PLACES {
@@ -318,6 +331,15 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     said
 }
 
+/// What is said of the default in a table.
+fn default_words(target: &TargetAdvice) -> &'static str {
+    let cost = target.default_outcome().map_or(f64::INFINITY, Outcome::cost);
+    match cost <= target.best().cost() * EQUAL_COST {
+        true => "it comes with this, as cheap",
+        false => "it comes with this",
+    }
+}
+
 /// The cheapest, what it comes with, the smallest, the fastest to read, and the next best.
 fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
     let least = |figure: fn(&Outcome) -> f64| {
@@ -327,7 +349,7 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
     let quickest = compressed.min_by(|a, b| a.unit_decode_us.total_cmp(&b.unit_decode_us));
     let candidates = [
         (Some(target.best()), "<- take this"),
-        (target.default_outcome(), "it comes with this"),
+        (target.default_outcome(), default_words(target)),
         (least(|one| one.ratio.value), "smallest"),
         (quickest, "quickest to read"),
     ];
@@ -343,7 +365,8 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
             break;
         }
         if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
-            shown.push((outcome, ""));
+            let is_as_cheap = outcome.cost() <= target.best().cost() * EQUAL_COST;
+            shown.push((outcome, if is_as_cheap { "as cheap" } else { "" }));
         }
     }
     shown.truncate(count.max(2));
@@ -368,7 +391,7 @@ fn overview(text: &mut String, advice: &Advice) {
                 true => "it comes with this".to_owned(),
                 false => {
                     let size = size(default, advice);
-                    format!("{} {size}: {:+.0} %", default.setting.name(), change * 100.0)
+                    format!("{} {size}, cost {:+.0} %", default.setting.name(), change * 100.0)
                 }
             }
         });

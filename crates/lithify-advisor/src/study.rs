@@ -21,7 +21,7 @@ use crate::sample::{
 };
 use crate::targets::{Basis, Target};
 use crate::units::{Shape, Unit, cut};
-use crate::watch::Watch;
+use crate::watch::{Early, Watch};
 
 /// More places are looked at until the size of what matters is known to this part.
 const WANTED_WIDTH: f64 = 0.01;
@@ -31,6 +31,11 @@ const CONTENDER: f64 = 1.10;
 const PASS_PART: u32 = 2;
 /// The part of the time after which no new round begins.
 const ROUND_PART: f64 = 0.5;
+
+/// Rows that are quoted where that is asked for.
+const SAMPLES: usize = 3;
+/// So much of each.
+const SAMPLE_BYTES: usize = 160;
 
 /// Data of which every unit is measured.
 const SMALL_BYTES: f64 = 4_194_304.0;
@@ -230,7 +235,11 @@ impl<'a> Study<'a> {
         }
         ranks.sort_unstable();
         ranks.dedup();
+        let mut before = ranks.first().map(|first| first.0);
         for (rank_of, order, shape, size_bytes) in ranks {
+            if before.replace(rank_of) != Some(rank_of) {
+                self.tell_early(watch);
+            }
             // What has been measured is an answer; the rest is told.
             if self.is_over(watch) && !self.measured.is_empty() {
                 break;
@@ -253,7 +262,31 @@ impl<'a> Study<'a> {
             }
             self.places.insert(order, places.min(self.sample(order).places.len()));
         }
+        self.tell_early(watch);
         Ok(())
+    }
+
+    /// What would be answered now.
+    fn tell_early(&self, watch: &dyn Watch) {
+        let early = |advice: TargetAdvice| {
+            let (target, best) = (advice.target.name, advice.best());
+            Early { target, setting: best.setting.name(), ratio: best.ratio }
+        };
+        let targets = self.targets.iter().filter_map(|target| self.advice(target));
+        watch.hear_early(&targets.map(early).collect::<Vec<_>>());
+    }
+
+    /// Some rows, as they are where that can be printed.
+    fn samples(&self) -> Vec<String> {
+        let places = &self.input.sample.places;
+        let row = |number: usize| {
+            let place = places.get((2 * number + 1) * places.len() / (2 * SAMPLES))?;
+            let row = place.iter().nth(place.len() / 2)?;
+            let shown = &row.value[..row.value.len().min(SAMPLE_BYTES)];
+            let rest = if shown.len() < row.value.len() { "…" } else { "" };
+            Some(format!("{}{rest}", String::from_utf8_lossy(shown).escape_debug()))
+        };
+        (0..SAMPLES).filter_map(row).collect()
     }
 
     /// The units of evenly spaced places of an order, each with the number of its place.
@@ -320,7 +353,9 @@ impl<'a> Study<'a> {
             let names = missing.join(", ");
             unknown.push(format!("Anything for {names}: no time was left. --time SECONDS"));
         }
+        let samples = if request.shows_samples { self.samples() } else { Vec::new() };
         Advice {
+            samples,
             data,
             targets,
             goal: request.goal.clone(),

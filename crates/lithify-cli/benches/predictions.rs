@@ -1,7 +1,7 @@
 //! What the advisor predicts beside what engines then do with all of the data.
 //!
 //! ```sh
-//! cargo bench -p lithify-cli --bench predictions -- FILE[:KEY,…]… [--for ENGINE,…] [--cpu]
+//! cargo bench -p lithify-cli --bench predictions -- FILE[:KEY,…]… [--for ENGINE,…] [--cpu] [--choice]
 //! ```
 //!
 //! For each file, engine and setting: all rows are loaded, the tree is settled, and what is stored is
@@ -11,14 +11,18 @@
 //! InnoDB keeps up to 8 MiB free in a file; where these are not holes, what is found is the growth by the
 //! second half of the rows. With `--cpu` loads and cold gets of Lithify and RocksDB are compared as the difference
 //! from the same engine's arm without codec, the median of three pairs. Worst first.
+//!
+//! With `--choice` the same measurements of Lithify and RocksDB are priced at every goal: what the advised
+//! setting costs, over the cheapest of all that were measured.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
-use lithify_advisor::answer::Outcome;
-use lithify_advisor::input::{Files, Source};
-use lithify_advisor::{Advice, Request, Silent, advise, target};
+use lithify::{Objective, Prices};
+use lithify_advisor::answer::{Outcome, TargetAdvice, reprice};
+use lithify_advisor::estimate::Estimate;
+use lithify_advisor::{Advice, Request, Silent, advise, input, target};
 use lithify_lab::adapter::codec::{Codec, Ladder};
 use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::{DurabilityMode, EngineSettings};
@@ -77,13 +81,14 @@ struct Rows(Vec<(Vec<u8>, Vec<u8>)>);
 fn main() -> Result<(), Failure> {
     lithify_lab_engines::register();
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let wants_cpu = arguments.iter().any(|argument| argument == "--cpu");
+    let is_given = |name: &str| arguments.iter().any(|argument| argument == name);
+    let (wants_cpu, wants_choice) = (is_given("--cpu"), is_given("--choice"));
     let for_engines = arguments.iter().position(|argument| argument == "--for");
     let engines = for_engines.and_then(|at| arguments.get(at + 1)).cloned();
     let inputs = arguments.iter().enumerate().filter(|(at, argument)| {
         !argument.starts_with("--") && for_engines.is_none_or(|name| name + 1 != *at)
     });
-    let (mut sizes, mut cpu) = (Vec::new(), Vec::new());
+    let (mut sizes, mut cpu, mut choices) = (Vec::new(), Vec::new(), Vec::new());
     for (_, input) in inputs {
         let (path, key) = input.split_once(':').unwrap_or((input, ""));
         let key: Vec<String> =
@@ -101,7 +106,20 @@ fn main() -> Result<(), Failure> {
             }
             let request =
                 Request { key: key.clone(), targets: vec![target(name)?], ..Request::new(path) };
-            let advice = advise(&request, &Silent)?;
+            let advice = match advise(&request, &Silent) {
+                Ok(advice) => advice,
+                Err(error) => {
+                    println!("{name:<18} {}: {error}", label(path));
+                    continue;
+                }
+            };
+            let is_timed = matches!(*name, "lithify" | "rocksdb");
+            if wants_choice {
+                if is_timed {
+                    choices.extend(choices_of(engine, settings, &rows, &advice, path)?);
+                }
+                continue;
+            }
             for setting in *settings {
                 let Some(outcome) = outcome(&advice, setting) else { continue };
                 let what = format!("{name:<18} {setting:<18} {}", label(path));
@@ -122,7 +140,7 @@ fn main() -> Result<(), Failure> {
                     }
                     Err(error) => println!("{what}: {error}"),
                 }
-                if wants_cpu && matches!(*name, "lithify" | "rocksdb") {
+                if wants_cpu && is_timed {
                     cpu.extend(cpu_of(engine, outcome, &rows, &advice, path)?);
                 }
             }
@@ -130,6 +148,7 @@ fn main() -> Result<(), Failure> {
     }
     summary("Size", &mut sizes);
     summary("CPU", &mut cpu);
+    summary("Cost of the advice, and of the best", &mut choices);
     Ok(())
 }
 
@@ -160,7 +179,7 @@ fn summary(title: &str, compared: &mut [Compared]) {
 
 fn read(path: &str, key: &[String]) -> Result<Rows, Failure> {
     let mut rows = Vec::new();
-    Files::open(Path::new(path), None, key)?.scan(&mut |row, _| {
+    input::open(Path::new(path), None, key, None, &Silent)?.scan(&mut |row, _| {
         rows.push((row.key.to_vec(), row.value.to_vec()));
         ControlFlow::Continue(())
     })?;
@@ -364,6 +383,34 @@ fn data_files(directory: &Path) -> u64 {
     entries.flatten().map(of).sum()
 }
 
+/// Differences from the arm without codec, medians of three pairs.
+struct Differences {
+    load_us: f64,
+    gets_us: f64,
+    rewrites: f64,
+    stored_bytes: f64,
+}
+
+fn differences(engine: &str, outcome: &Outcome, rows: &Rows) -> Result<Differences, Failure> {
+    let with = settings(engine, outcome)?;
+    let none = Codec::NONE;
+    let without = with.clone().with_ladder(Ladder { small: none, middle: none, bottom: none });
+    let (mut loads, mut gets, mut last) = (Vec::new(), Vec::new(), None);
+    for _ in 0..3 {
+        let (a, b) = (measure(engine, &with, rows)?, measure(engine, &without, rows)?);
+        loads.push(a.load_us - b.load_us);
+        gets.push(a.get_us - b.get_us);
+        last = Some(a);
+    }
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let last = last.ok_or("nothing was measured")?;
+    let (rewrites, stored_bytes) = (last.rewrites, last.stored_bytes);
+    Ok(Differences { load_us: median(loads), gets_us: median(gets), rewrites, stored_bytes })
+}
+
 /// CPU of a load and of cold gets, as differences from the arm without codec.
 fn cpu_of(
     engine: &str,
@@ -375,32 +422,107 @@ fn cpu_of(
     if outcome.encode_ns == 0.0 {
         return Ok(Vec::new());
     }
-    let with = settings(engine, outcome)?;
-    let none = Codec::NONE;
-    let without = with.clone().with_ladder(Ladder { small: none, middle: none, bottom: none });
-    let (mut loads, mut gets, mut rewrites) = (Vec::new(), Vec::new(), 1.0);
-    for _ in 0..3 {
-        let (a, b) = (measure(engine, &with, rows)?, measure(engine, &without, rows)?);
-        loads.push(a.load_us - b.load_us);
-        gets.push(a.get_us - b.get_us);
-        rewrites = a.rewrites;
-    }
-    let median = |values: &mut Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
+    let Differences { load_us, gets_us, rewrites, .. } = differences(engine, outcome, rows)?;
     let data = advice.data.basis.data_bytes;
     let load = (outcome.encode_ns * rewrites + outcome.decode_ns * (rewrites - 1.0)) * data / 1e3;
     let name = outcome.setting.name();
     let what = |kind: &str| format!("{engine:<10} {kind:<5} {name:<14} {}", label(path));
     Ok(vec![
-        Compared { what: what("load"), predicted: load, found: median(&mut loads) },
+        Compared { what: what("load"), predicted: load, found: load_us },
         Compared {
             what: what("gets"),
             predicted: outcome.unit_decode_us * GETS as f64,
-            found: median(&mut gets),
+            found: gets_us,
         },
     ])
+}
+
+const GOALS: [(&str, Objective); 4] = [
+    ("balanced", Objective::Balanced),
+    ("throughput", Objective::Throughput),
+    ("endurance", Objective::Endurance),
+    ("space", Objective::Space),
+];
+
+/// The advice of each goal beside the cheapest setting, both at what was measured.
+fn choices_of(
+    engine: &str,
+    settings: &[&str],
+    rows: &Rows,
+    advice: &Advice,
+    path: &str,
+) -> Result<Vec<Compared>, Failure> {
+    let predicted = advice.targets.first().ok_or("nothing is advised")?;
+    let at = |prices: &Prices, outcomes: Vec<Outcome>| -> Result<TargetAdvice, Failure> {
+        let (basis, expectations) = (&advice.data.basis, &advice.expectations);
+        let collected = predicted.collected;
+        let priced =
+            reprice(&predicted.target, outcomes, 0, collected, basis, prices, expectations);
+        priced.ok_or_else(|| "nothing is advised".into())
+    };
+    // Dictionaries are no setting of the laboratory.
+    let plain: Vec<Outcome> = (predicted.outcomes.iter())
+        .filter(|outcome| outcome.setting.dictionary_bytes == 0)
+        .cloned()
+        .collect();
+    let mut names: Vec<String> = settings.iter().map(|name| (*name).to_owned()).collect();
+    let mut advised = Vec::new();
+    for (goal, objective) in GOALS {
+        let prices = objective.prices();
+        let best = at(&prices, plain.clone())?.best().setting.name();
+        if !names.contains(&best) {
+            names.push(best.clone());
+        }
+        advised.push((goal, prices, best));
+    }
+    let mut measured = Vec::new();
+    for outcome in plain.iter().filter(|outcome| names.contains(&outcome.setting.name())) {
+        measured.push(as_measured(engine, outcome, rows, advice)?);
+    }
+    let mut choices = Vec::new();
+    for (goal, prices, best) in advised {
+        let priced = at(&prices, measured.clone())?;
+        let is_advised = |outcome: &&Outcome| outcome.setting.name() == best;
+        let taken = priced.outcomes.iter().find(is_advised).ok_or("the advice was not measured")?;
+        let cheapest = priced.best().setting.name();
+        let compared = Compared {
+            what: format!("{engine:<8} {goal:<10} {best} for {cheapest} {}", label(path)),
+            predicted: taken.cost(),
+            found: priced.best().cost(),
+        };
+        println!("{}", line(&compared));
+        choices.push(compared);
+    }
+    Ok(choices)
+}
+
+/// The outcome with what the engine stored and took in place of what was predicted.
+fn as_measured(
+    engine: &str,
+    outcome: &Outcome,
+    rows: &Rows,
+    advice: &Advice,
+) -> Result<Outcome, Failure> {
+    let data = advice.data.basis.data_bytes;
+    let found = differences(engine, outcome, rows)?;
+    let filters = if is_shuffled(engine) { 1.25 * rows.0.len() as f64 } else { 0.0 };
+    let value = (found.stored_bytes - filters) / data;
+    let per_get = found.gets_us / GETS as f64;
+    let decode_ns = (per_get * 1e3 / outcome.unit_data_bytes).max(0.0);
+    let load_ns = found.load_us * 1e3 / data;
+    let encode_ns = ((load_ns - decode_ns * (found.rewrites - 1.0)) / found.rewrites).max(0.0);
+    let [encode_ns, decode_ns] =
+        if outcome.encode_ns == 0.0 { [0.0, 0.0] } else { [encode_ns, decode_ns] };
+    println!(
+        "{engine:<8} {:<14} stored {value:.4} (predicted {:.4}), encode {encode_ns:.2} ({:.2}), decode \
+         {decode_ns:.2} ({:.2}) ns a byte",
+        outcome.setting.name(),
+        outcome.bottom.value,
+        outcome.encode_ns,
+        outcome.decode_ns
+    );
+    let bottom = Estimate { value, half_width: 0.0 };
+    Ok(Outcome { bottom, ratio: bottom, encode_ns, decode_ns, ..outcome.clone() })
 }
 
 const GETS: usize = 20_000;
@@ -409,6 +531,7 @@ struct Spent {
     load_us: f64,
     get_us: f64,
     rewrites: f64,
+    stored_bytes: f64,
 }
 
 fn measure(engine: &str, settings: &EngineSettings, rows: &Rows) -> Result<Spent, Failure> {
@@ -420,6 +543,7 @@ fn measure(engine: &str, settings: &EngineSettings, rows: &Rows) -> Result<Spent
     let written: u64 = statistics.levels.iter().map(|level| level.compaction_write_bytes).sum();
     let live: u64 = statistics.levels.iter().map(|level| level.stored_bytes).sum();
     opened.close()?;
+    let stored_bytes = data_files(directory.path()) as f64;
     // Opened anew with almost no cache, so that every get decodes a block.
     let small = EngineSettings {
         block_cache_bytes: 1 << 20,
@@ -446,5 +570,6 @@ fn measure(engine: &str, settings: &EngineSettings, rows: &Rows) -> Result<Spent
         load_us: loaded.since(&before).total_us() as f64,
         get_us: end.since(&start).total_us() as f64,
         rewrites: written as f64 / live.max(1) as f64,
+        stored_bytes,
     })
 }

@@ -261,7 +261,10 @@ pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
     if !metadata.is_dir() {
         return match metadata.is_file() {
             true => Ok(vec![path.to_owned()]),
-            false => Err(AdviseError::usage(format_args!("{} is no file", path.display()))),
+            false => {
+                let what = "is no file: places of a pipe cannot be read; write it to a file first";
+                Err(AdviseError::usage(format_args!("{} {what}", path.display())))
+            }
         };
     }
     let entries = std::fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);

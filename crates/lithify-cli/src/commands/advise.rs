@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use lithify::{Objective, Prices};
 use lithify_advisor::targets::{TARGETS, Target};
 use lithify_advisor::{
-    Advice, AdviseError, Expectations, Format, Request, Watch, advise, advise_source, check, json,
-    page, screen, target,
+    Advice, AdviseError, Early, Expectations, Format, Request, Watch, advise, advise_source, check,
+    compare, json, page, screen, target,
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
@@ -50,6 +50,7 @@ Examples:
   lithify advise events.jsonl --html advice.html
   lithify advise events.jsonl --save events.profile && lithify advise events.profile --goal space
   lithify advise events.profile --for rocksdb --check /var/lib/events
+  lithify advise --compare monday.profile tuesday.jsonl
   lithify advise events.jsonl --price cpu=11,month=80000
 
 Targets: lithify, rocksdb, myrocks, innodb, innodb-compressed, wiredtiger, mongodb, cassandra, scylla,
@@ -89,7 +90,7 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "NAME=N,…")]
     price: Option<String>,
     /// How often a row is read in its life
-    #[arg(long, value_name = "N", value_parser = number)]
+    #[arg(long, value_name = "N", value_parser = reads)]
     reads_per_row: Option<f64>,
     /// The share of reads that a cache answers, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -107,6 +108,12 @@ pub struct AdviseArguments {
     /// Write a page with plots and every setting into a file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Tell whether the advice for these data, or this profile of them, still holds for PATH
+    #[arg(long, value_name = "BEFORE", conflicts_with = "check")]
+    compare: Option<PathBuf>,
+    /// Quote three rows of the data in the answer
+    #[arg(long)]
+    show_samples: bool,
     /// Compare the files of a database, where the advice was taken, with the prediction; with one --for
     #[arg(long, value_name = "DIRECTORY")]
     check: Option<PathBuf>,
@@ -149,6 +156,11 @@ fn number(text: &str) -> Result<f64, String> {
     }
 }
 
+fn reads(text: &str) -> Result<f64, String> {
+    let is_number = |reads: &f64| *reads <= 1e12;
+    number(text).ok().filter(is_number).ok_or_else(|| "reads are 0 to 1e12 a row".to_owned())
+}
+
 fn share(text: &str) -> Result<f64, String> {
     number(text).ok().filter(|share| *share <= 1.0).ok_or_else(|| "a share is 0 to 1".to_owned())
 }
@@ -167,7 +179,14 @@ fn prices(goal: Goal, named: Option<&str>) -> Result<Prices, Fault> {
         pair.split('=').next().is_none_or(|name| !names.iter().any(|named| named.trim() == name))
     });
     let all: Vec<&str> = kept.chain([named]).collect();
-    all.join(",").parse().map_err(Fault::of_engine)
+    let prices: Prices = all.join(",").parse().map_err(Fault::of_engine)?;
+    let asked = [prices.cpu_second, prices.gb_written, prices.gb_month];
+    match asked.iter().all(|price| price.value() == 0.0) {
+        true => Err(Fault::usage(
+            "--price: with CPU, writes and storage free all settings cost the same".to_owned(),
+        )),
+        false => Ok(prices),
+    }
 }
 
 /// Measures, and prints the answer.
@@ -191,17 +210,25 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
             hot: arguments.hot,
             months: arguments.months,
         },
+        shows_samples: arguments.show_samples,
         ..Request::new(&arguments.path)
     };
+    check(arguments, &request)?;
     refuse_overwriting(arguments)?;
     let json_file = ResultFile::open(arguments.json.as_deref())?;
     let html_file = ResultFile::open(arguments.html.as_deref())?;
     let listener = Listener::begin()?;
-    let advice = measured(&request, &listener).map_err(|error| listener.fault(error))?;
+    let of =
+        |request: &Request| measured(request, &listener).map_err(|error| listener.fault(error));
+    let before = arguments.compare.as_ref();
+    let before = before.map(|path| of(&Request { path: path.clone(), ..request.clone() }));
+    let before = before.transpose()?;
+    let advice = of(&request)?;
     drop(listener);
-    let shown = match &arguments.check {
-        Some(path) => check::compare(&advice, path).map_err(fault)?,
-        None => screen::render(&advice, columns()),
+    let shown = match (&arguments.check, &before) {
+        (Some(path), _) => check::compare(&advice, path).map_err(fault)?,
+        (None, Some(before)) => compare::render(before, &advice).map_err(fault)?,
+        (None, None) => screen::render(&advice, columns()),
     };
     print(&shown)?;
     if let Some(file) = json_file {
@@ -209,6 +236,21 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     }
     if let Some(file) = html_file {
         file.write(&page::render(&advice))?;
+    }
+    Ok(())
+}
+
+/// What can be said before anything is measured.
+fn check(arguments: &AdviseArguments, request: &Request) -> Result<(), Fault> {
+    let key = &request.key;
+    if let Some(twice) = (1..key.len()).find(|at| key[..*at].contains(&key[*at])) {
+        return Err(Fault::usage(format!("--key names {} twice", key[twice])));
+    }
+    if let Some(path) = &arguments.check {
+        let [target] = request.targets.as_slice() else {
+            return Err(Fault::usage("--check takes one target: --for NAME".to_owned()));
+        };
+        check::stored_bytes(target, path).map_err(fault)?;
     }
     Ok(())
 }
@@ -275,8 +317,14 @@ fn fault(error: AdviseError) -> Fault {
     }
 }
 
+/// Targets that an early answer names.
+const EARLY_TARGETS: usize = 4;
+
 /// Shows progress, and hears Ctrl-C.
 struct Listener {
+    began: Instant,
+    /// The last early answer, which is told again only where it is another one.
+    early: RefCell<String>,
     terminal: RefCell<Terminal>,
     stage: RefCell<(String, Instant)>,
     interrupt: Arc<AtomicBool>,
@@ -287,7 +335,8 @@ impl Listener {
         let interrupt = watch_signals()?;
         let terminal = RefCell::new(Terminal::new(stderr().is_terminal()));
         let stage = RefCell::new((String::new(), Instant::now()));
-        Ok(Listener { terminal, stage, interrupt })
+        let (began, early) = (Instant::now(), RefCell::default());
+        Ok(Listener { began, early, terminal, stage, interrupt })
     }
 
     fn fault(&self, error: AdviseError) -> Fault {
@@ -305,7 +354,7 @@ impl Watch for Listener {
             *stage = (name.to_owned(), Instant::now());
         }
         let seconds = stage.1.elapsed().as_secs_f64().max(0.001);
-        let unit = if name == "sorting by key" { "MB" } else { "" };
+        let unit = if matches!(name, "sorting by key" | "reading rows") { "MB" } else { "" };
         self.terminal.borrow_mut().progress(&ProgressLine {
             stage: name.to_owned(),
             done,
@@ -317,6 +366,25 @@ impl Watch for Listener {
         match self.is_hurried() && name != "measuring codecs" {
             true => Err(AdviseError::data("stopped before anything was known")),
             false => Ok(()),
+        }
+    }
+
+    fn hear_early(&self, answer: &[Early]) {
+        if answer.is_empty() || self.is_hurried() {
+            return;
+        }
+        let of = |early: &Early| {
+            let (share, width) = (early.ratio.value, early.ratio.relative() * 100.0);
+            format!("{} {} ({share:.2} of raw ±{width:.0} %)", early.target, early.setting)
+        };
+        let mut said: Vec<String> = answer.iter().take(EARLY_TARGETS).map(of).collect();
+        if answer.len() > EARLY_TARGETS {
+            said.push(format!("and {} more", answer.len() - EARLY_TARGETS));
+        }
+        let said = said.join(", ");
+        if self.early.replace(said.clone()) != said {
+            let seconds = self.began.elapsed().as_secs_f64();
+            self.terminal.borrow_mut().say(&format!("so far, after {seconds:.1} s: {said}"));
         }
     }
 
