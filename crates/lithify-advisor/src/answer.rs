@@ -127,6 +127,9 @@ pub struct TargetAdvice {
     pub default: Option<usize>,
     /// How its rows were put in order.
     pub collected: Collected,
+    /// What the cheapest stores of rows in the order of the input, where the database's own order is only
+    /// that of the sampled rows.
+    pub unsorted: Option<Estimate>,
     /// Settings that time did not allow.
     pub unmeasured: usize,
 }
@@ -397,7 +400,14 @@ pub fn reprice(
     let default = (target.settings)().first().map(Setting::name);
     let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
     let is_any = !outcomes.is_empty();
-    is_any.then_some(TargetAdvice { target: *target, outcomes, default, collected, unmeasured })
+    is_any.then_some(TargetAdvice {
+        target: *target,
+        outcomes,
+        default,
+        collected,
+        unsorted: None,
+        unmeasured,
+    })
 }
 
 /// How often a byte is encoded on its way to the bottom of a tree of levels that grow tenfold: once

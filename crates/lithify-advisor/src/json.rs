@@ -58,6 +58,7 @@ struct Target {
     name: &'static str,
     title: &'static str,
     order: &'static str,
+    unsorted_stored_share: Option<f64>,
     snippet: Vec<String>,
     other_forms: OtherForms,
     note: &'static str,
@@ -142,6 +143,7 @@ fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {
             .iter()
             .find(|(one, _)| *one == advice.collected)
             .map_or("", |(_, text)| text),
+        unsorted_stored_share: advice.unsorted.map(|unsorted| unsorted.value),
         snippet: advice.snippet(advice.best(), all.data.basis),
         other_forms: advice.other_forms(advice.best(), all.data.basis),
         note: advice.target.note,

@@ -12,6 +12,7 @@ use crate::answer::{
     self, Advice, Calls, CellKey, DataFacts, Outcome, TargetAdvice, cell_key, outcome, reprice,
 };
 use crate::error::Result;
+use crate::estimate::Estimate;
 use crate::input::Source;
 use crate::measure::{Bench, Call, Cell};
 use crate::rows::Rows;
@@ -31,6 +32,9 @@ const CONTENDER: f64 = 1.10;
 const PASS_PART: u32 = 2;
 /// The part of the time after which no new round begins.
 const ROUND_PART: f64 = 0.5;
+
+/// What a range takes beyond the time, where time was too short for a certain answer.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Rows that are quoted where that is asked for.
 const SAMPLES: usize = 3;
@@ -58,6 +62,8 @@ pub(crate) struct Study<'a> {
     basis: Basis,
     /// Whether every unit of every place is measured.
     is_thorough: bool,
+    /// What may be taken beyond the time.
+    grace: Duration,
 }
 
 impl<'a> Study<'a> {
@@ -91,6 +97,7 @@ impl<'a> Study<'a> {
             places: BTreeMap::new(),
             basis,
             is_thorough: basis.data_bytes <= SMALL_BYTES,
+            grace: Duration::ZERO,
         };
         study.sort(watch)?;
         Ok(study)
@@ -134,7 +141,7 @@ impl<'a> Study<'a> {
 
     /// What is left of the time.
     fn left(&self) -> Duration {
-        self.request.time.saturating_sub(self.began.elapsed())
+        (self.request.time + self.grace).saturating_sub(self.began.elapsed())
     }
 
     fn is_over(&self, watch: &dyn Watch) -> bool {
@@ -160,7 +167,30 @@ impl<'a> Study<'a> {
                 facts.into_iter().filter(|cell| !of_order.contains(cell)).collect::<Vec<_>>(),
             );
         }
-        self.measure_cells(&cells, PLACES_MIN, watch)
+        self.measure_cells(&cells, PLACES_MIN, watch)?;
+        self.measure_unsorted(watch)
+    }
+
+    /// Measures in the order of the input what is advised for an order that only sampled rows are in.
+    fn measure_unsorted(&mut self, watch: &dyn Watch) -> Result<()> {
+        let mut cells: Vec<Cell> = Vec::new();
+        let is_unknown =
+            |target: &&Target| self.sample(target.order).collected == Collected::OfSampledRows;
+        for target in self.targets.iter().filter(is_unknown) {
+            let best = self.advice(target).map(|advice| advice.best().setting.cells.clone());
+            for cell in best.into_iter().flatten().filter(|cell| cell.dictionary_bytes == 0) {
+                if !cells.contains(&cell) {
+                    cells.push(cell);
+                }
+            }
+        }
+        if cells.is_empty() {
+            return Ok(());
+        }
+        self.grace = self.began.elapsed().saturating_sub(self.request.time) + GRACE;
+        self.measure_cells(&BTreeMap::from([(Order::Input, cells)]), PLACES_MIN, watch)?;
+        self.grace = Duration::ZERO;
+        Ok(())
     }
 
     /// Looks at more places for what matters, as long as there is time.
@@ -328,7 +358,20 @@ impl<'a> Study<'a> {
         let unmeasured = settings.iter().filter(|one| !one.cells.iter().any(was_tried)).count();
         let collected = self.sample(target.order).collected;
         let (prices, expectations) = (&request.prices, &request.expectations);
-        reprice(target, outcomes, unmeasured, collected, &self.basis, prices, expectations)
+        let basis = &self.basis;
+        let advice = reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)?;
+        let unsorted = match collected {
+            Collected::OfSampledRows => self.unsorted(target, &advice),
+            _ => None,
+        };
+        Some(TargetAdvice { unsorted, ..advice })
+    }
+
+    /// What the cheapest stores of rows as they come.
+    fn unsorted(&self, target: &Target, advice: &TargetAdvice) -> Option<Estimate> {
+        let by_cell = self.measured.get(&Order::Input)?;
+        let calls = Calls { by_cell, data_bytes: self.basis.data_bytes };
+        outcome(target, &advice.best().setting, &calls, &self.basis).map(|one| one.bottom)
     }
 
     /// Whether the data are still what they were.
@@ -468,12 +511,17 @@ pub(crate) fn unknown(
                 .to_owned(),
         );
     }
-    if targets.iter().any(|advice| advice.collected == Collected::OfSampledRows) {
-        unknown.push(
+    let of_sample = targets.iter().filter(|advice| advice.collected == Collected::OfSampledRows);
+    if of_sample.clone().next().is_some() {
+        let range = of_sample.filter_map(|advice| {
+            let (name, sorted) = (advice.target.name, advice.best().bottom.value);
+            Some(format!("{name} {sorted:.3} sorted, {:.3} as they come", advice.unsorted?.value))
+        });
+        let range = range.take(2).collect::<Vec<_>>().join("; ");
+        unknown.push(format!(
             "True neighbours in the database's order: a pass over all data takes longer than --time \
-             allows. Sizes are upper bounds."
-                .to_owned(),
-        );
+             allows. Sizes are upper bounds, of the sampled rows. {range}"
+        ));
     }
     if data.input.data_bytes < 1 << 20 {
         unknown.push("What more data would be like: these are less than 1 MiB.".to_owned());

@@ -1,13 +1,18 @@
 //! What is advised: sizes that come true, orders that matter, goals that are followed.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lithify::{CfOptions, Db, Objective, Options};
 use lithify_advisor::answer::Outcome;
+use lithify_advisor::input::{self, Facts, Source};
+use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::sample::Collected;
-use lithify_advisor::{Advice, Format, Request, check, json, screen};
+use lithify_advisor::{
+    Advice, Format, Request, Silent, advise_source, check, compare, json, screen,
+};
 
-use super::data::{advice, file, orders, request};
+use super::data::{Numbers, advice, file, orders, request};
 
 fn outcome<'a>(advice: &'a Advice, target: usize, name: &str) -> &'a Outcome {
     let outcomes = &advice.targets[target].outcomes;
@@ -39,19 +44,88 @@ fn the_order_of_the_key_is_found_by_a_pass_and_makes_it_smaller() {
     assert!(hashed < 0.9 * unhashed, "{hashed} {unhashed}");
 }
 
-#[test]
-fn without_time_for_a_pass_it_says_so() {
-    let (_directory, path) = file("orders.csv", orders(160_000, false));
-    let request =
-        Request { time: Duration::ZERO, ..request(path, &["rocksdb"], &["customer", "order"]) };
-    let advice = advice(&request);
-    // However quick the pass is, what it may take is nothing, once it has been timed at all.
-    if advice.targets[0].collected == Collected::OfSampledRows {
-        let screen = screen::render(&advice, 100);
-        assert!(screen.contains("upper bounds"), "{screen}");
+/// A source of which a pass takes long.
+struct Slow(Box<dyn Source>);
+
+impl Source for Slow {
+    fn facts(&self) -> &Facts {
+        self.0.facts()
     }
+
+    fn place(&mut self, share: f64, wanted_bytes: u64) -> lithify_advisor::Result<Rows> {
+        self.0.place(share, wanted_bytes)
+    }
+
+    fn scan(
+        &mut self,
+        each: &mut dyn FnMut(Row<'_>, u64) -> ControlFlow<()>,
+    ) -> lithify_advisor::Result<()> {
+        let mut rows = 0_u64;
+        self.0.scan(&mut |row, done| {
+            rows += 1;
+            if rows.is_multiple_of(1_000) {
+                std::thread::sleep(Duration::from_millis(60));
+            }
+            each(row, done)
+        })
+    }
+
+    fn check_unchanged(&self) -> lithify_advisor::Result<()> {
+        self.0.check_unchanged()
+    }
+}
+
+#[test]
+fn without_time_for_a_pass_both_orders_are_answered() {
+    // 28 MB: more than is read whole.
+    let (_directory, path) = file("orders.csv", orders(400_000, false));
+    let key = ["customer".to_owned(), "order".to_owned()];
+    let source = input::open(&path, None, &key, None, &Silent).expect("opens");
+    let request = Request {
+        time: Duration::from_secs(6),
+        shows_samples: true,
+        ..request(path, &["rocksdb"], &["customer", "order"])
+    };
+    let advice = advise_source(&mut Slow(source), &request, &Silent).expect("advice");
+    let target = &advice.targets[0];
+    assert_eq!(target.collected, Collected::OfSampledRows);
+    let unsorted = target.unsorted.expect("is measured").value;
+    assert!(unsorted > target.best().bottom.value, "{unsorted}");
+    let screen = screen::render(&advice, 100);
+    assert!(screen.contains("upper bounds") && screen.contains("as they come"), "{screen}");
+    assert!(screen.contains("Some rows") && screen.contains("street"), "{screen}");
+    assert!(!json::render(&advice).expect("renders").contains("street"));
+}
+
+#[test]
+fn without_time_it_says_what_is_missing() {
+    let (_directory, path) = file("orders.csv", orders(60_000, true));
+    let advice = advice(&Request { time: Duration::ZERO, ..request(path, &["rocksdb"], &[]) });
     assert!(advice.targets[0].unmeasured > 0);
     assert!(advice.unknown.iter().any(|line| line.contains("--time")), "{:?}", advice.unknown);
+}
+
+#[test]
+fn what_was_advised_before_is_kept_or_not() {
+    let (_directory, path) = file("orders.csv", orders(40_000, true));
+    let (_directory, noise) = file("noise.csv", {
+        let mut numbers = Numbers(3);
+        let row = |id: usize| format!("{id},{:016x}\n", numbers.next());
+        format!("id,noise\n{}", (0..60_000).map(row).collect::<String>())
+    });
+    let before = advice(&request(&path, &["rocksdb", "innodb"], &[]));
+    let same = compare::render(&before, &before).expect("have all in common");
+    assert!(same.starts_with("What was advised before is still good."), "{same}");
+    assert_eq!(same.matches("keep it").count(), 2, "{same}");
+    let now = advice(&Request {
+        prices: Objective::Throughput.prices(),
+        ..request(&noise, &["rocksdb"], &[])
+    });
+    let other = compare::render(&before, &now).expect("have one in common");
+    let is_told = other.contains("should change.") && other.contains("% cheaper");
+    assert!(is_told || other.contains("keep it"), "{other}");
+    let none = advice(&request(&noise, &["zfs"], &[]));
+    assert!(compare::render(&before, &none).expect_err("have nothing").is_usage());
 }
 
 #[test]
