@@ -36,12 +36,11 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     about(&mut text, "now", now);
     let _ = writeln!(
         text,
-        "\n{:<18} {:<20} {:>14} {:>10}  {}",
+        "\n{:<18} {:<20} {:>14} {:>10}  what to do",
         format!("For ({})", now.goal),
         "advised before",
         "of raw before",
-        "now",
-        "what to do"
+        "now"
     );
     for (before, now) in pairs {
         line(&mut text, before, now);

@@ -32,8 +32,8 @@ Reads evenly spaced places of the data, lays their rows out as each database wou
 codecs on them. Prints the cheapest setting with the text to paste, what it saves against the default,
 and what is not known. A third of the places is held out to test the predictions.
 
-Data are CSV, TSV, JSON objects in lines, lines of text, Parquet, Arrow, an SQLite file, a directory
-of such files, a database of Lithify, RocksDB or LevelDB, or a table of a running MariaDB or MySQL.
+Files are CSV, TSV, JSON objects in lines, lines of text, Parquet, Arrow or SQLite, alone or in a
+directory. Databases are those of Lithify, RocksDB and LevelDB, and tables of a running MariaDB or MySQL.
 Other files are bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is
 printed.
 
