@@ -16,6 +16,9 @@ use super::functions::{self as raw, Functions};
 use super::objects::{checked, take_text};
 use crate::library::{Owned, bytes};
 
+/// Is given key and value of rows, until it has had enough.
+pub type EachRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
 /// Count what is in memtables too.
 const WITH_MEMTABLES: u8 = 0b11;
 /// Files that are kept open; the others are opened when they are read.
@@ -140,12 +143,7 @@ impl ReadOnly {
     ///
     /// # Errors
     /// The library's: damage, or a merge operator that it does not have.
-    pub fn read(
-        &self,
-        family: usize,
-        from: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> EngineResult<()> {
+    pub fn read(&self, family: usize, from: &[u8], each: EachRow<'_>) -> EngineResult<()> {
         let iterator = self.iterator(family)?;
         // SAFETY: the iterator is live; the key is read during the call.
         unsafe { (self.functions.iter_seek)(iterator.get(), from.as_ptr().cast(), from.len()) };

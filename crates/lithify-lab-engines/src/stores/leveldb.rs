@@ -8,7 +8,7 @@ use std::path::Path;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
 
-use super::Sorted;
+use super::{EachRow, Sorted};
 use crate::leveldb::{Database, open_as_it_is};
 
 /// Rows that tell how long rows are stored.
@@ -67,11 +67,7 @@ impl OpenLevelDb {
 }
 
 impl Sorted for OpenLevelDb {
-    fn read(
-        &self,
-        from: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> EngineResult<()> {
+    fn read(&self, from: &[u8], each: EachRow<'_>) -> EngineResult<()> {
         let mut rows = self.database.iterator()?;
         rows.seek(from);
         while let Some((key, value)) = rows.row() {

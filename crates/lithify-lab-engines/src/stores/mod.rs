@@ -17,6 +17,8 @@ use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::{AdviseError, Result};
 use lithify_lab::adapter::EngineResult;
 
+use crate::rocksdb::read_only::EachRow;
+
 /// The database in a directory, if it is one of RocksDB or LevelDB; `table` names a column family.
 ///
 /// # Errors
@@ -83,11 +85,7 @@ impl Kind {
 /// Rows by key, with a measure of where they are.
 trait Sorted {
     /// Rows from a key on.
-    fn read(
-        &self,
-        from: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> EngineResult<()>;
+    fn read(&self, from: &[u8], each: EachRow<'_>) -> EngineResult<()>;
 
     /// The last key.
     fn last_key(&self) -> EngineResult<Vec<u8>>;

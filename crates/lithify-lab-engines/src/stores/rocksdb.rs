@@ -1,12 +1,11 @@
 //! A column family of RocksDB.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use lithify_advisor::{AdviseError, Result};
 use lithify_lab::adapter::{EngineError, EngineResult};
 
-use super::Sorted;
+use super::{EachRow, Sorted};
 use crate::rocksdb::read_only::{Family, ReadOnly};
 
 /// A database and one of its families.
@@ -47,11 +46,7 @@ impl OpenRocksDb {
 }
 
 impl Sorted for OpenRocksDb {
-    fn read(
-        &self,
-        from: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> EngineResult<()> {
+    fn read(&self, from: &[u8], each: EachRow<'_>) -> EngineResult<()> {
         self.database.read(self.family, from, each)
     }
 
