@@ -178,7 +178,7 @@ impl Sqlite {
         let of = |error: rusqlite::Error| wrong(&self.stamp.path, &error);
         let mut statement = self.connection.prepare_cached(&self.query.text()).map_err(of)?;
         let mut rows = statement.query([from]).map_err(of)?;
-        let (mut number, mut done) = (0, 0);
+        let mut done = 0;
         while let Some(row) = rows.next().map_err(of)? {
             self.record.clear();
             for (at, whole_bytes) in self.query.whole_bytes.iter().enumerate() {
@@ -194,8 +194,8 @@ impl Sqlite {
                 }
             }
             let id = row.get::<_, i64>(0).map_err(of)?;
-            let record = self.record.row(number);
-            number += 1;
+            // Without a key rows are found by their ids.
+            let record = self.record.row(id as u64);
             done += record.data_bytes;
             if each(id, record, done).is_break() {
                 break;

@@ -105,6 +105,35 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&[".", "--json", "new.json"], 2, "lies in them");
     refused(&["rocks.csv", "--json", "a", "--html", "./a"], 2, "both name");
     refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 fields");
+    refused(&["rocks.csv", "--key", "id,id"], 2, "--key names id twice");
+    refused(&["rocks.csv", "--price", "cpu=0,write=0,month=0"], 2, "all settings cost the same");
+    refused(&["rocks.csv", "--reads-per-row", "1e300"], 2, "reads are 0 to 1e12");
+    refused(&["rocks.csv", "--check", "."], 2, "--check takes one target");
+    refused(&["rocks.csv", "--for", "rocksdb", "--check", "."], 2, "has no file of RocksDB");
+    refused(&["rocks.csv", "--table", "rocks"], 2, "no tables to choose from");
+    refused(&["mysql://somewhere"], 2, "an address is mariadb://");
+    refused(&["--compare", "missing.csv", "rocks.csv"], 2, "missing.csv: No such file");
+}
+
+#[test]
+fn two_days_are_compared_and_rows_quoted_on_request() {
+    let place = place(5_000);
+    let output = advise(place.path(), &["rocks.csv", "--for", "rocksdb", "--save", "monday.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let early = text(&output.stderr);
+    assert!(early.contains("so far, after ") && early.contains("rocksdb "), "{early}");
+    let compared =
+        advise(place.path(), &["--compare", "monday.json", "rocks.csv", "--for", "rocksdb"]);
+    let screen = text(&compared.stdout);
+    assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+    assert!(
+        screen.contains("before   monday.json") || screen.contains("before   rocks.csv"),
+        "{screen}"
+    );
+    assert!(screen.contains("keep it") || screen.contains("% cheaper"), "{screen}");
+
+    let quoted = advise(place.path(), &["rocks.csv", "--for", "rocksdb", "--show-samples"]);
+    assert_eq!(text(&quoted.stdout).matches("secret ").count(), 3, "{}", text(&quoted.stdout));
 }
 
 #[test]
