@@ -119,6 +119,14 @@ pub fn target(name: &str) -> Result<Target> {
 /// it.
 pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
     if profile::is_profile(&request.path) {
+        let is_of_data = request.format.is_some()
+            || request.table.is_some()
+            || !request.key.is_empty()
+            || request.shows_samples;
+        if is_of_data {
+            let what = "is a profile: --key, --table, --format and --show-samples are of data";
+            return Err(AdviseError::usage(format_args!("{} {what}", request.path.display())));
+        }
         return profile::read(request);
     }
     let table = request.table.as_deref();

@@ -147,17 +147,20 @@ fn spaced(
     Ok(places)
 }
 
+/// Whether rows ascend in each place, and places by their first rows. Places may overlap.
 fn is_sorted(places: &[Rows]) -> bool {
-    let mut before: Option<Vec<u8>> = None;
+    let mut first_before: Option<Vec<u8>> = None;
     for rows in places {
-        let mut last: Option<&[u8]> = before.as_deref();
+        let mut last: Option<&[u8]> = first_before.as_deref();
+        let mut first = None;
         for row in rows.iter() {
             if last.is_some_and(|last| last > row.key) {
                 return false;
             }
+            first = first.or(Some(row.key));
             last = Some(row.key);
         }
-        before = last.map(<[u8]>::to_vec);
+        first_before = first.map(<[u8]>::to_vec).or(first_before);
     }
     true
 }

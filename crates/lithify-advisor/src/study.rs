@@ -309,14 +309,15 @@ impl<'a> Study<'a> {
     /// Some rows, as they are where that can be printed.
     fn samples(&self) -> Vec<String> {
         let places = &self.input.sample.places;
+        let count: usize = places.iter().map(Rows::len).sum();
+        let all = || places.iter().flat_map(Rows::iter);
         let row = |number: usize| {
-            let place = places.get((2 * number + 1) * places.len() / (2 * SAMPLES))?;
-            let row = place.iter().nth(place.len() / 2)?;
+            let row = all().nth((2 * number + 1) * count / (2 * SAMPLES))?;
             let shown = &row.value[..row.value.len().min(SAMPLE_BYTES)];
             let rest = if shown.len() < row.value.len() { "…" } else { "" };
             Some(format!("{}{rest}", String::from_utf8_lossy(shown).escape_debug()))
         };
-        (0..SAMPLES).filter_map(row).collect()
+        (0..SAMPLES.min(count)).filter_map(row).collect()
     }
 
     /// The units of evenly spaced places of an order, each with the number of its place.

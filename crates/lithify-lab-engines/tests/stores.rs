@@ -142,6 +142,8 @@ fn a_table_of_mariadb_is_read_by_its_key() {
          FROM shop.numbers",
         "CREATE TABLE shop.names (a varchar(20), b int, note varchar(99), PRIMARY KEY (a, b)) \
          ENGINE=InnoDB",
+        "CREATE TABLE shop.odd (id bigint unsigned PRIMARY KEY, t varchar(9)) ENGINE=InnoDB",
+        "INSERT INTO shop.odd VALUES (18446744073709551615, NULL), (1, 'NULL')",
         "INSERT INTO shop.names SELECT concat('user', lpad(id, 12, '0')), id, note FROM shop.orders",
     ]
     .map(str::to_owned)
@@ -180,6 +182,17 @@ fn a_table_of_mariadb_is_read_by_its_key() {
         let mut names = open("shop", &[], Some("names")).expect("opens");
         assert_eq!(names.facts().key, "a, b");
         check_rows(&mut *names, |key| number_in(&key[..16]));
+        // A text that reads NULL is a text, and numbers without a sign sort beyond those with one.
+        let mut odd = open("shop/odd", &[], None).expect("opens");
+        let mut rows = Vec::new();
+        let scanned = odd.scan(&mut |row, _| {
+            rows.push((row.key.to_vec(), row.value.to_vec()));
+            ControlFlow::Continue(())
+        });
+        scanned.expect("is read");
+        assert_eq!(rows[0], (1_u64.to_be_bytes().to_vec(), b"\0\x04NULL".to_vec()));
+        assert_eq!(rows[1], (u64::MAX.to_be_bytes().to_vec(), vec![0b10]));
+
         let refused = |names: &str, key: &[&str]| open(names, key, None).err().expect("is refused");
         assert!(refused("shop/colours", &[]).to_string().contains("no table 'colours'"));
         assert!(refused("shop/orders", &["size"]).to_string().contains("there are: note, id,"));

@@ -66,8 +66,14 @@ pub(super) fn detect(
     named: Option<Format>,
     key: &[String],
 ) -> Result<Detected> {
-    if named != Some(Format::Bytes) {
-        refuse_containers(path, head)?;
+    let is_typed = [&b"PAR1"[..], b"ARROW1", b"SQLite format 3\0"];
+    match named {
+        Some(Format::Bytes) => {}
+        Some(_) if is_typed.iter().any(|magic| head.starts_with(magic)) => {
+            let what = "tells its format itself: leave --format out";
+            return Err(AdviseError::usage(format_args!("{} {what}", path.display())));
+        }
+        _ => refuse_containers(path, head)?,
     }
     let mark = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let body = &head[mark..];

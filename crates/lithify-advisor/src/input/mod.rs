@@ -49,8 +49,15 @@ pub fn open(
     table: Option<&str>,
     watch: &dyn Watch,
 ) -> Result<Box<dyn Source>> {
+    if mariadb::is_address(path) && format.is_some() {
+        return Err(AdviseError::usage("a table of a server has its format: leave --format out"));
+    }
     if mariadb::is_address(path) {
         return Ok(Box::new(mariadb::MariaDb::open(path, table, key, watch)?));
+    }
+    if path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
+        let what = "servers are asked by mariadb://… or mysql://… alone";
+        return Err(AdviseError::usage(format_args!("{}: {what}", path.display())));
     }
     if format.is_none() && lithify::is_database(path) {
         return match key {

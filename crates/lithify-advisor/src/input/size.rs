@@ -59,6 +59,8 @@ impl Range {
 
 /// Rows whose numbers tell how dense they are.
 const DENSITY_ROWS: u64 = 256;
+/// Rows that are denser in one place than in another by more than this are not spread evenly.
+const DENSITIES_RATIO: f64 = 3.0;
 /// Up to so many numbers all rows are counted.
 const FEW_NUMBERS: f64 = 65_536.0;
 
@@ -67,7 +69,7 @@ pub(super) type NumbersFrom<'a, E> =
     &'a mut dyn FnMut(i64, &mut dyn FnMut(i64) -> ControlFlow<()>) -> std::result::Result<(), E>;
 
 /// About how many rows have numbers of a range: by how dense they are at evenly spaced places. `None`
-/// if hardly any row is behind one of them: places by number would then miss most rows.
+/// if they are not spread evenly: places by number would then miss most rows, or meet some twice.
 pub(super) fn rows_of_range<E>(
     range: Range,
     read: NumbersFrom<'_, E>,
@@ -86,14 +88,21 @@ pub(super) fn rows_of_range<E>(
     if range.span() <= FEW_NUMBERS {
         return Ok(Some(count_from(range.first, u64::MAX)?.0));
     }
-    let mut density = 0.0;
+    let (mut density, mut least, mut most) = (0.0, f64::INFINITY, 0.0_f64);
     for place in 0..TRIED_PLACES {
-        let share = (place as f64 + 0.5) / TRIED_PLACES as f64;
-        let (rows, numbers) = count_from(range.at(share), DENSITY_ROWS)?;
-        if rows < DENSITY_ROWS {
+        let from = |place: u64| range.at((place as f64 + 0.5) / TRIED_PLACES as f64);
+        let (rows, numbers) = count_from(from(place), DENSITY_ROWS)?;
+        // A gap leads to rows that are behind the next place too.
+        let reaches_next = from(place) as f64 + numbers > from(place + 1) as f64;
+        if rows < DENSITY_ROWS || reaches_next {
             return Ok(None);
         }
-        density += rows as f64 / numbers / TRIED_PLACES as f64;
+        let here = rows as f64 / numbers;
+        (least, most) = (least.min(here), most.max(here));
+        density += here / TRIED_PLACES as f64;
+    }
+    if most > least * DENSITIES_RATIO {
+        return Ok(None);
     }
     Ok(Some((density * range.span()).round() as u64))
 }
@@ -121,6 +130,20 @@ mod tests {
         assert!((1_990_000..2_010_000).contains(&rows), "{rows}");
         let far = Range { first: 0, last: 1 << 50 };
         assert_eq!(rows_of_range(far, &mut every(3, 900)), Ok(None), "all rows are at one end");
+        let halves = |from: i64, each: &mut dyn FnMut(i64) -> ControlFlow<()>| {
+            let numbers = (0..100_000).chain(1 << 50..(1 << 50) + 100_000);
+            let _ = numbers.filter(|number| *number >= from).try_for_each(each);
+            Ok::<(), ()>(())
+        };
+        let range = Range { first: 0, last: (1 << 50) + 99_999 };
+        assert_eq!(rows_of_range(range, &mut { halves }), Ok(None), "places are in the gap");
+        let squares = |from: i64, each: &mut dyn FnMut(i64) -> ControlFlow<()>| {
+            let numbers = (0..20_000_i64).map(|number| number * number);
+            let _ = numbers.filter(|number| *number >= from).try_for_each(each);
+            Ok::<(), ()>(())
+        };
+        let range = Range { first: 0, last: 19_999 * 19_999 };
+        assert_eq!(rows_of_range(range, &mut { squares }), Ok(None), "rows get sparser");
         let all = Range { first: i64::MIN, last: i64::MAX };
         assert_eq!((all.at(0.0), all.at(1.0)), (i64::MIN, i64::MAX));
     }

@@ -232,7 +232,12 @@ fn choose(connection: &Connection, path: &Path, name: Option<&str>) -> Result<(S
     let names = statement.query_map([], |row| row.get::<_, String>(0)).map_err(of)?;
     let names: Vec<String> = names.collect::<std::result::Result<_, _>>().map_err(of)?;
     if names.is_empty() {
-        return Err(AdviseError::data(format_args!("{} has no table", path.display())));
+        let (path, unseen) = (path.display(), unseen(path));
+        let what = match unseen.is_empty() {
+            true => format!("{path} has no table"),
+            false => format!("{path} has no table{unseen}: PRAGMA wal_checkpoint brings it in"),
+        };
+        return Err(AdviseError::data(what));
     }
     if let Some(name) = name {
         return match names.iter().any(|known| known == name) {

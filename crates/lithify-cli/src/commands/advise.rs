@@ -12,7 +12,7 @@ use lithify::{Objective, Prices};
 use lithify_advisor::targets::{TARGETS, Target};
 use lithify_advisor::{
     Advice, AdviseError, Early, Expectations, Format, Request, Watch, advise, advise_source, check,
-    compare, json, page, screen, target,
+    compare, json, page, profile, screen, target,
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
@@ -218,12 +218,21 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     let json_file = ResultFile::open(arguments.json.as_deref())?;
     let html_file = ResultFile::open(arguments.html.as_deref())?;
     let listener = Listener::begin()?;
-    let of =
-        |request: &Request| measured(request, &listener).map_err(|error| listener.fault(error));
-    let before = arguments.compare.as_ref();
-    let before = before.map(|path| of(&Request { path: path.clone(), ..request.clone() }));
-    let before = before.transpose()?;
-    let advice = of(&request)?;
+    let of = |path: &PathBuf| {
+        let request = Request { path: path.clone(), ..request.clone() };
+        // Beside the data that a profile is compared with, what is said of data is not of the profile.
+        let request = match arguments.compare.is_some() && profile::is_profile(path) {
+            true => Request { format: None, table: None, key: Vec::new(), ..request },
+            false => request,
+        };
+        measured(&request, &listener).map_err(|error| listener.fault(error))
+    };
+    let before = arguments.compare.as_ref().map(of).transpose()?;
+    let advice = of(&request.path)?;
+    if before.is_some() && listener.is_hurried() {
+        let what = "stopped: what is not measured of both cannot be compared";
+        return Err(listener.fault(AdviseError::data(what)));
+    }
     drop(listener);
     let shown = match (&arguments.check, &before) {
         (Some(path), _) => check::compare(&advice, path).map_err(fault)?,
@@ -258,7 +267,7 @@ fn check(arguments: &AdviseArguments, request: &Request) -> Result<(), Fault> {
 /// The targets of those names; `all` stands for every one.
 fn targets(names: &[String]) -> Result<Vec<Target>, AdviseError> {
     match names {
-        [all] if all == "all" => Ok(TARGETS.to_vec()),
+        _ if names.iter().any(|name| name == "all") => Ok(TARGETS.to_vec()),
         _ => names.iter().map(|name| target(name)).collect(),
     }
 }

@@ -123,7 +123,16 @@ fn number(array: &ArrayRef, width: usize) -> Cell {
                 let number = f64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
                 return give(Value::Float(number, false));
             }
-            _ if is_floating || width > 8 => return give(Value::Fixed(bytes)),
+            (true, _) => return give(Value::Fixed(bytes)),
+            // Large decimal numbers as they sort: big-endian, the sign bit turned over.
+            (false, _) if width > 8 => {
+                let mut sorting: Vec<u8> = bytes.iter().rev().copied().collect();
+                sorting[0] ^= 0x80;
+                return give(Value::Fixed(&sorting));
+            }
+            (false, [a, b, c, d, e, f, g, h]) if !is_signed => {
+                return give(Value::Fixed(&[*h, *g, *f, *e, *d, *c, *b, *a]));
+            }
             _ => {}
         }
         let mut whole = [0; 8];

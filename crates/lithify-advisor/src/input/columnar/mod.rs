@@ -124,8 +124,10 @@ impl Columnar {
             files.push(Stamp::of(path)?);
         }
         let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
-        let Some(schema) = columns.filter(|_| rows > 0) else {
-            return Err(AdviseError::data(format_args!("{} has no row", path.display())));
+        let is_any = |schema: &SchemaRef| rows > 0 && !schema.fields().is_empty();
+        let Some(schema) = columns.filter(is_any) else {
+            let path = path.display();
+            return Err(AdviseError::data(format_args!("{path} has no row, or no column")));
         };
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let key_columns =

@@ -147,7 +147,8 @@ impl Address {
                 let first = complaint.lines().find(|line| line.contains("ERROR"));
                 let what =
                     first.or(complaint.lines().last()).unwrap_or("the client gave no reason");
-                return Err(AdviseError::data(format_args!("{self}: {what}")));
+                let hint = hint(what);
+                return Err(AdviseError::data(format_args!("{self}: {what}{hint}")));
             }
             return Ok(());
         }
@@ -155,6 +156,19 @@ impl Address {
         let _ = child.kill();
         let _ = child.wait();
         said.map(|_| ())
+    }
+}
+
+/// What to do about an error of the client.
+fn hint(complaint: &str) -> &'static str {
+    match complaint {
+        _ if complaint.contains("ERROR 1045") => {
+            "; the client takes a password from its option files or MYSQL_PWD"
+        }
+        _ if complaint.contains("ERROR 2002") || complaint.contains("ERROR 2003") => {
+            "; name HOST:PORT, or ?socket=PATH"
+        }
+        _ => "",
     }
 }
 

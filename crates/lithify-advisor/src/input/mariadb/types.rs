@@ -11,6 +11,8 @@ use crate::error::{AdviseError, Result};
 enum Kind {
     /// A whole number of so many bytes.
     Whole(usize),
+    /// A whole number of eight bytes without a sign.
+    Unsigned,
     /// A number that InnoDB keeps in another form, by what turns it into a whole one.
     Turned(&'static str, usize),
     /// Four or eight bytes.
@@ -31,6 +33,7 @@ pub(super) struct Column {
 impl Column {
     fn new(name: &str, data_type: &str, [digits, behind_point]: [usize; 2]) -> Column {
         let kind = match data_type {
+            "bigint unsigned" => Kind::Unsigned,
             "tinyint" => Kind::Whole(1),
             "smallint" => Kind::Whole(2),
             "mediumint" => Kind::Whole(3),
@@ -64,6 +67,8 @@ impl Column {
         match self.kind {
             Kind::Turned("+0", _) => format!("{name}+0"),
             Kind::Turned(function, _) => format!("FLOOR({function}({name}))"),
+            // A text that reads NULL is printed as a null is: what is in front tells them apart.
+            Kind::Text => format!("CONCAT('=', {name})"),
             _ => name,
         }
     }
@@ -85,7 +90,11 @@ impl Column {
             Kind::Decimal(before, behind) => {
                 record.push(Value::Fixed(&decimal(text, before, behind)));
             }
-            Kind::Text => record.push(Value::Text(bytes)),
+            Kind::Unsigned => match text.parse::<u64>() {
+                Ok(number) => record.push(Value::Fixed(&number.to_be_bytes())),
+                Err(_) => record.push(Value::Text(bytes)),
+            },
+            Kind::Text => record.push(Value::Text(bytes.strip_prefix(b"=").unwrap_or(bytes))),
         }
     }
 }
@@ -131,7 +140,7 @@ fn groups_of(digits: &str) -> impl Iterator<Item = &str> {
 /// The columns of a table in their order.
 pub(super) fn columns(address: &Address, table: &str) -> Result<Vec<Column>> {
     let query = format!(
-        "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND \
+        "SELECT COLUMN_NAME, IF(COLUMN_TYPE LIKE 'bigint%unsigned%', 'bigint unsigned', DATA_TYPE), NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND \
          TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
         quoted_text(&address.database),
         quoted_text(table)
