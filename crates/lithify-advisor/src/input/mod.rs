@@ -16,6 +16,7 @@ mod format;
 mod key;
 mod lithify;
 mod mariadb;
+mod positions;
 mod record;
 mod size;
 mod spool;

@@ -9,6 +9,7 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
+use super::positions::{Place, Positions};
 use super::record::{Record, Value};
 use super::size::{Range, rows_of_range, user_bytes};
 use super::spool::Spool;
@@ -40,11 +41,6 @@ pub(super) struct Sqlite {
     /// The row ids that there are, or rows that were kept of a table without them.
     positions: Positions,
     facts: Facts,
-}
-
-enum Positions {
-    Numbers(Range),
-    Kept(Spool),
 }
 
 /// How rows are asked for.
@@ -134,7 +130,7 @@ impl Sqlite {
             key: key_name,
             data_bytes: 0,
         };
-        let positions = Positions::Kept(Spool::default());
+        let positions = Positions::none();
         let record = Record::new(key_columns);
         let mut sqlite = Sqlite { connection, stamp, query, record, positions, facts };
         sqlite.locate(watch)?;
@@ -359,16 +355,13 @@ impl Source for Sqlite {
     }
 
     fn places_max(&self) -> usize {
-        match &self.positions {
-            Positions::Numbers(_) => usize::MAX,
-            Positions::Kept(spool) => spool.len(),
-        }
+        self.positions.places_max()
     }
 
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
-        let from = match &self.positions {
-            Positions::Kept(spool) => return Ok(spool.place(share, wanted_bytes)),
-            Positions::Numbers(range) => range.at(share),
+        let from = match self.positions.place(share, wanted_bytes) {
+            Place::Kept(rows) => return Ok(rows),
+            Place::From(number) => number,
         };
         let mut rows = Rows::default();
         self.read(from, &mut |_, row, _| rows.push_up_to(row, wanted_bytes))?;

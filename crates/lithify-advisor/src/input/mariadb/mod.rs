@@ -11,6 +11,7 @@ mod types;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::positions::{Place, Positions};
 use super::record::Record;
 use super::size::{Range, rows_of_range, user_bytes};
 use super::spool::Spool;
@@ -44,12 +45,6 @@ pub(super) struct MariaDb {
     record: Record,
     positions: Positions,
     facts: Facts,
-}
-
-enum Positions {
-    /// Numbers of the key, which is one column.
-    Numbers(Range),
-    Kept(Spool),
 }
 
 impl MariaDb {
@@ -88,7 +83,7 @@ impl MariaDb {
             data_bytes: 0,
         };
         let record = Record::new(key_columns);
-        let positions = Positions::Kept(Spool::default());
+        let positions = Positions::none();
         let mut source = MariaDb { address, table, columns, primary_key, record, positions, facts };
         source.locate(watch)?;
         match source.facts.data_bytes {
@@ -218,16 +213,13 @@ impl Source for MariaDb {
     }
 
     fn places_max(&self) -> usize {
-        match &self.positions {
-            Positions::Numbers(_) => usize::MAX,
-            Positions::Kept(spool) => spool.len(),
-        }
+        self.positions.places_max()
     }
 
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
-        let from = match &self.positions {
-            Positions::Kept(spool) => return Ok(spool.place(share, wanted_bytes)),
-            Positions::Numbers(range) => range.at(share),
+        let from = match self.positions.place(share, wanted_bytes) {
+            Place::Kept(rows) => return Ok(rows),
+            Place::From(number) => number,
         };
         let mut rows = Rows::default();
         self.read(Some(from), &mut |_, row, _| rows.push_up_to(row, wanted_bytes))?;
