@@ -8,21 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use lithify_lab::adapter::EngineName;
 use lithify_lab::adapter::codec::Codec;
 use lithify_lab::adapter::cross_count::CrossCounts;
 use lithify_lab::adapter::graph::GraphEngine;
 use lithify_lab::adapter::graph::schema::SPACES;
+use lithify_lab::adapter::provider::Transactions;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
 use lithify_lab::adapter::table::Access;
 use lithify_lab::adapter::table::schema::{Answer, Query, Row, Value};
 use lithify_lab::adapter::table::{TableEngine, Update};
+use lithify_lab::adapter::{EngineName, SpaceId, SpaceSpec, WriteBatch};
 use lithify_lab::conformance::{Subject, check_engine, kill};
 use lithify_lab::datasets::{PageCounts, Table, TableData, Wide, answer};
 use lithify_lab::engines::model::ModelEngine;
 use lithify_lab::engines::registry;
-use lithify_lab::engines::registry::{open_graph, open_table};
+use lithify_lab::engines::registry::{open_graph, open_spaces, open_table};
 use lithify_lab::experiment::{BUILT_IN, Experiment, TableExperiment};
 use lithify_lab::linkbench::control::{Progress, RequestProgress};
 use lithify_lab::linkbench::load::{self, LoadConfig, LoadOutcome, SecondaryIndex};
@@ -273,6 +274,34 @@ fn ordered_keys_in_innodb_conform() {
 #[test]
 fn ordered_keys_in_myrocks_conform() {
     conforms("myrocks");
+}
+
+#[test]
+fn settling_leaves_level_0_of_myrocks_empty() {
+    let rows = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+    let Some(engine) = present("myrocks") else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = settings(Codec::zstd(1), &[]);
+    let opened = open_spaces(&engine, directory.path(), &settings, &rows, Transactions::Unneeded);
+    let opened = opened.expect("opens");
+    let files_of_level0 = || -> u64 {
+        let levels = opened.statistics().expect("says").levels;
+        levels.iter().filter(|level| level.level == 0).map(|level| level.files).sum()
+    };
+    let mut session = opened.session().expect("a session");
+    for run in 0..2u8 {
+        let mut batch = WriteBatch::new();
+        (0..200u8).for_each(|row| batch.put(SpaceId(0), &[row, run], &[run; 100]));
+        session.write_batch(&batch).expect("writes");
+        opened.flush().expect("flushes");
+    }
+    drop(session);
+    assert!(files_of_level0() > 0, "nothing to settle");
+    for _ in 0..2 {
+        let done = opened.settle_tree().expect("settles");
+        assert_eq!(files_of_level0(), 0, "{done}");
+    }
+    opened.close().expect("closes");
 }
 
 /// Is run in processes of its own.

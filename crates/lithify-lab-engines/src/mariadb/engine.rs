@@ -305,6 +305,27 @@ impl MariaEngine {
         }
     }
 
+    /// Takes all of level 0 to the base level: with a trigger of one run MyRocks's own picker does, with
+    /// the codec of the level that it writes to.
+    fn empty_level0(&self) -> EngineResult<()> {
+        let families = self.query(
+            "SELECT CF_NAME, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS \
+             WHERE OPTION_TYPE = 'LEVEL0_FILE_NUM_COMPACTION_TRIGGER'",
+        )?;
+        let set = |trigger: &dyn Fn(&[String]) -> String| {
+            let option = |row: &Vec<String>| {
+                format!("{}={{level0_file_num_compaction_trigger={}}};", row[0], trigger(row))
+            };
+            let options: String =
+                families.iter().filter(|row| row.len() == 2).map(option).collect();
+            self.run(&format!("SET GLOBAL rocksdb_update_cf_options = '{options}'"))
+        };
+        set(&|_| "1".to_owned())?;
+        let emptied = self.wait_for_myrocks();
+        set(&|row| row[1].clone())?;
+        emptied
+    }
+
     /// The codecs that data really have, each with the number of tables or of table files; none of
     /// an engine without codecs.
     ///
@@ -427,6 +448,18 @@ impl Engine for MariaEngine {
             Kind::MyRocks => self.wait_for_myrocks(),
             Kind::MyIsam | Kind::Aria => Ok(()),
         }
+    }
+
+    fn settle_tree(&self) -> EngineResult<String> {
+        self.flush()?;
+        self.wait_for_compaction()?;
+        if self.setup.kind != Kind::MyRocks {
+            return Ok("flushed, background work waited for".to_owned());
+        }
+        self.empty_level0()?;
+        Ok("flushed, level 0 compacted into the base level (level0_file_num_compaction_trigger = 1 \
+            for as long as that took), compactions waited for"
+            .to_owned())
     }
 
     fn statistics(&self) -> EngineResult<EngineStatistics> {
