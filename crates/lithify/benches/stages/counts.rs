@@ -17,7 +17,7 @@ use lithify::codec::{Compressor, Decompressor};
 use lithify::fs::World;
 use lithify::memtable::MemTable;
 use lithify::stats::Ledger;
-use lithify::{ColumnFamily, Compression, Db, Error, Options, Result};
+use lithify::{ColumnFamily, Compression, Cursor, Db, Error, Options, Result};
 use std::hint::black_box;
 use std::io::IoSlice;
 use std::path::Path;
@@ -38,6 +38,9 @@ type Stage = fn() -> Result<usize>;
 /// Reads by keys; it gives the number of rows found.
 type Read = fn(&ColumnFamily, &[[u8; KEY_SIZE]]) -> Result<usize>;
 
+/// A move of a cursor; false at the end.
+type Step = fn(&mut Cursor) -> Result<bool>;
+
 const STAGES: &[(&str, Stage)] = &[
     ("memtable-insert", memtable_insert),
     ("wal-record-in-group", wal_record),
@@ -50,6 +53,8 @@ const STAGES: &[(&str, Stage)] = &[
     ("get-two-level-index", || reads(gets, GETS, SMALL_BLOCK_SIZE)),
     ("scan-of-10", || reads(scans, GETS / 10, BLOCK_SIZE)),
     ("scan-of-10-back", || reads(scans_back, GETS / 10, BLOCK_SIZE)),
+    ("scan-row", || scan(Cursor::next)),
+    ("scan-row-back", || scan(Cursor::prev)),
     ("block-encode-zstd-1", || codec("zstd-1", true)),
     ("block-decode-zstd-1", || codec("zstd-1", false)),
     ("ledger-of:cached-get", || ledger(book_get, 1)),
@@ -158,7 +163,8 @@ fn compaction(codec: &str) -> Result<usize> {
     Ok(rows.len())
 }
 
-fn reads(read: Read, count: usize, block_size: usize) -> Result<usize> {
+/// A tree that has come to rest, in memory and in the cache.
+fn settled(block_size: usize) -> Result<(Db, ColumnFamily)> {
     let options = Options {
         background_threads: 0,
         memory_budget_bytes: 64 << 20,
@@ -167,12 +173,31 @@ fn reads(read: Read, count: usize, block_size: usize) -> Result<usize> {
     };
     let db = Db::open_in(Path::new(PLACE), options, World::memory(1))?;
     let family = settle(&db, ROWS, block_size)?;
+    Ok((db, family))
+}
+
+fn reads(read: Read, count: usize, block_size: usize) -> Result<usize> {
+    let (_db, family) = settled(block_size)?;
     let mut random = Random::new(11);
     let keys: Vec<[u8; KEY_SIZE]> = (0..count).map(|_| key(random.below(ROWS))).collect();
     // Once before, so that what the first read of a block does is over.
     read(&family, &keys)?;
     instructions_counted_here(|| read(&family, &keys))?;
     Ok(keys.len())
+}
+
+/// All rows of a tree that is one run, from one end to the other.
+fn scan(step: Step) -> Result<usize> {
+    let (_db, family) = settled(BLOCK_SIZE)?;
+    let mut cursor = family.cursor(..)?;
+    instructions_counted_here(|| {
+        let mut found = 0;
+        while step(&mut cursor)? {
+            black_box((cursor.key(), cursor.value()));
+            found += 1;
+        }
+        Ok(found)
+    })
 }
 
 /// What the ledger costs of another stage: its calls, made alone.
