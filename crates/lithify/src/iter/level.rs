@@ -20,21 +20,31 @@ impl LevelCursor {
         LevelCursor { version, level, index: 0, table: None }
     }
 
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.table.as_ref().is_some_and(TableCursor::valid)
     }
 
     /// The key under the cursor; empty when not valid.
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         self.table.as_ref().map_or(&[], TableCursor::key)
     }
 
+    #[inline]
     pub(crate) fn trailer(&self) -> Trailer {
         self.table.as_ref().map_or(Trailer(0), TableCursor::trailer)
     }
 
+    #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.table.as_ref().map_or(&[], TableCursor::value)
+    }
+
+    /// The cursor over the table that this one is in.
+    #[inline]
+    pub(crate) fn table(&mut self) -> Option<&mut TableCursor> {
+        self.table.as_mut()
     }
 
     /// Opens table `index` unless it is the open one; false if there is none.

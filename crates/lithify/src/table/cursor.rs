@@ -5,11 +5,11 @@
 //! block and therefore takes the context of the read.
 
 use super::data_block::{DataBlock, DataBlockLayout, Place};
-use super::index::IndexRecord;
+use super::index::{FLAG_ALL_PUTS, IndexRecord};
 use super::index_walk::{Edge, IndexWalk};
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
-use crate::base::{Slice, Trailer};
+use crate::base::{SequenceNumber, Slice, Trailer};
 use crate::{Error, Result};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -27,6 +27,9 @@ pub struct TableCursor {
     key: Vec<u8>,
     trailer: Trailer,
     is_valid: bool,
+    /// Whoever reads at this sequence number or a later one sees all entries of the block, and all
+    /// are puts; none does where one is not.
+    puts_seen_from: SequenceNumber,
     ahead: ReadAhead,
 }
 
@@ -42,6 +45,7 @@ impl TableCursor {
             key: Vec::new(),
             trailer: Trailer(0),
             is_valid: false,
+            puts_seen_from: SequenceNumber::MAX,
             ahead: ReadAhead::default(),
         }
     }
@@ -141,6 +145,42 @@ impl TableCursor {
         }
     }
 
+    /// Whether the cursor is in a block of which a reader at `snapshot` sees all entries, and all of
+    /// them are puts.
+    #[inline]
+    pub(crate) fn is_among_puts(&self, snapshot: SequenceNumber) -> bool {
+        self.puts_seen_from <= snapshot
+    }
+
+    /// Moves to the next entry of the block that the cursor is in, and tells whether it is an older
+    /// one of the same key; `None` behind the last one, where the cursor then stays. Leaves
+    /// [`TableCursor::trailer`] as it is: see [`TableCursor::renew_trailer`].
+    #[inline]
+    pub(crate) fn next_in_block(&mut self) -> Result<Option<bool>> {
+        let place = self.place;
+        let next = match self.data() {
+            Some((data, built)) => data.next_version(&place, built),
+            None => Ok(None),
+        };
+        match next {
+            Ok(Some((place, is_same_key))) => {
+                self.place = place;
+                Ok(Some(is_same_key))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                self.is_valid = false;
+                Err(self.place_error(error))
+            }
+        }
+    }
+
+    /// Reads sequence number and kind of the entry, after [`TableCursor::next_in_block`].
+    pub(crate) fn renew_trailer(&mut self) -> Result<()> {
+        self.is_valid = false;
+        self.arrive(self.place)
+    }
+
     /// Moves to the entry before; before the first one the cursor is at no entry.
     pub fn prev(&mut self, context: &mut ReadContext<'_>) -> Result<()> {
         if !self.is_valid {
@@ -230,8 +270,8 @@ impl TableCursor {
     /// The block at hand and the buffer for its keys.
     #[inline]
     fn data(&mut self) -> Option<(DataBlock<'_>, &mut Vec<u8>)> {
-        let layout = self.layout?;
-        Some((DataBlock::known(&self.frame, layout), &mut self.key))
+        let layout = self.layout.as_ref()?;
+        Some((DataBlock::new(&self.frame, layout), &mut self.key))
     }
 
     /// Makes a block the one at hand.
@@ -242,8 +282,11 @@ impl TableCursor {
         self.layout = None;
         self.offset = record.handle.offset;
         self.frame = self.table.data_block_ahead(record, &mut self.ahead, context)?;
-        let layout = DataBlock::parse(&self.frame).map(|data| data.layout());
-        self.layout = Some(self.in_block(layout)?);
+        self.layout = Some(self.in_block(DataBlockLayout::parse(&self.frame))?);
+        self.puts_seen_from = match record.flags & FLAG_ALL_PUTS {
+            0 => SequenceNumber::MAX,
+            _ => self.table.assigned_sequence().unwrap_or(record.largest_sequence),
+        };
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! is the least that holds the block's largest: rows of one shape cost a byte each. Numbers are
 //! found by an entry's index, bytes by walking from a restart.
 //!
-//! [`DataBlock::parse`] costs a few comparisons and validates where the sections lie; every entry
+//! [`DataBlockLayout::parse`] costs a few comparisons and validates where the sections lie; every entry
 //! is bounds-checked when it is decoded. A search compares each byte of the wanted key once: it
 //! carries along how much of the key matched the entry before, and an entry that shares more or
 //! less than that with its predecessor is ordered without looking at its bytes.
@@ -44,6 +44,9 @@ impl Column {
     /// follow the columns, so eight bytes can be read at the last number too.
     #[inline]
     fn get(&self, bytes: &[u8], index: u32) -> Result<u64> {
+        if self.width == 0 {
+            return Ok(0);
+        }
         let at = self.offset as usize + index as usize * self.width as usize;
         match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             Some(chunk) => Ok(u64::from_le_bytes(*chunk) & self.mask),
@@ -70,11 +73,12 @@ pub(super) struct DataBlockLayout {
     sequence_base: u64,
 }
 
-/// A parsed block.
+/// A parsed block. It borrows its layout: a move from entry to entry would spend a tenth of its
+/// instructions on copying it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataBlock<'a> {
     bytes: &'a [u8],
-    layout: DataBlockLayout,
+    layout: &'a DataBlockLayout,
 }
 
 /// One decoded entry, without the bytes of its key.
@@ -125,7 +129,7 @@ pub(super) fn assign_sequence(bytes: &mut [u8], sequence: SequenceNumber) -> Res
 
 impl DataBlockLayout {
     #[inline]
-    fn parse(bytes: &[u8]) -> Result<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let Some(header) = bytes.first_chunk::<HEADER_SIZE>() else {
             return Err(damaged("data block is smaller than its header"));
         };
@@ -183,16 +187,13 @@ impl DataBlockLayout {
 }
 
 impl<'a> DataBlock<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self> {
-        Ok(DataBlock { bytes, layout: DataBlockLayout::parse(bytes)? })
-    }
-
-    /// The block that `layout` was parsed from, without parsing it again.
-    pub(super) fn known(bytes: &'a [u8], layout: DataBlockLayout) -> Self {
+    /// The block that `layout` was parsed from.
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], layout: &'a DataBlockLayout) -> Self {
         DataBlock { bytes, layout }
     }
 
-    pub(super) fn layout(&self) -> DataBlockLayout {
+    pub(super) fn layout(&self) -> &'a DataBlockLayout {
         self.layout
     }
 
@@ -203,7 +204,7 @@ impl<'a> DataBlock<'a> {
 
     /// The header by the names of its fields.
     pub(super) fn header_fields(&self) -> [(&'static str, u64); 12] {
-        let layout = &self.layout;
+        let layout = self.layout;
         [
             ("entry_count", layout.entry_count.into()),
             ("keys_offset", layout.keys_offset.into()),
@@ -241,7 +242,7 @@ impl<'a> DataBlock<'a> {
     /// The key bytes of entry `index`, which start at `offset`: its key behind the `shared` bytes.
     #[inline]
     fn unshared(&self, index: u32, shared: usize, offset: u32) -> Result<&'a [u8]> {
-        let layout = &self.layout;
+        let layout = self.layout;
         // Bases fit 32 bits and the columns' numbers too.
         let key_size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
         if key_size > KEY_SIZE_MAX as u64 {
@@ -261,7 +262,7 @@ impl<'a> DataBlock<'a> {
     /// `next_offset`.
     #[inline]
     fn place(&self, index: u32, next_offset: u32, value_start: u64) -> Result<Place> {
-        let layout = &self.layout;
+        let layout = self.layout;
         let value_size =
             u64::from(layout.value_size_base) + layout.value_size.get(self.bytes, index)?;
         // Sums of at most an interval of numbers of 33 bits fit 64 bits.
@@ -275,7 +276,7 @@ impl<'a> DataBlock<'a> {
     /// Sequence number and kind of entry `index`.
     #[inline]
     pub(super) fn trailer(&self, index: u32) -> Result<Trailer> {
-        let layout = &self.layout;
+        let layout = self.layout;
         if layout.word.width == 0 {
             return Ok(Trailer::new(layout.sequence_base, ValueKind::Put));
         }
@@ -292,7 +293,7 @@ impl<'a> DataBlock<'a> {
     /// The key at a restart, where nothing is shared.
     #[inline]
     fn restart_key(&self, restart: u32) -> Result<&'a [u8]> {
-        let layout = &self.layout;
+        let layout = self.layout;
         let (start, _) = self.restart(restart)?;
         let index = restart * layout.restart_interval;
         let size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
@@ -335,7 +336,7 @@ impl<'a> DataBlock<'a> {
         trailer: Trailer,
         built: &mut Vec<u8>,
     ) -> Result<Option<(Place, bool)>> {
-        let layout = &self.layout;
+        let layout = self.layout;
         for restart in self.find_restart(key, trailer)?..self.restart_count() {
             let first = restart * layout.restart_interval;
             let end = first + layout.restart_interval.min(layout.entry_count - first);
@@ -384,7 +385,7 @@ impl<'a> DataBlock<'a> {
     /// Where the value of entry `index` starts, if that of entry `first` starts at `value_start`.
     #[inline]
     fn value_start(&self, first: u32, value_start: u32, index: u32) -> Result<u64> {
-        let layout = &self.layout;
+        let layout = self.layout;
         let base = u64::from(layout.value_size_base) * u64::from(index - first);
         let mut start = u64::from(value_start) + base;
         if layout.value_size.width > 0 {
@@ -399,7 +400,8 @@ impl<'a> DataBlock<'a> {
     fn at_restart(&self, restart: u32, built: &mut Vec<u8>) -> Result<Place> {
         let (offset, value_start) = self.restart(restart)?;
         built.clear();
-        self.decode(restart * self.layout.restart_interval, offset, value_start, built)
+        let index = restart * self.layout.restart_interval;
+        self.decode(index, offset, value_start, built).map(|(place, _)| place)
     }
 
     /// The first entry.
@@ -415,12 +417,8 @@ impl<'a> DataBlock<'a> {
     fn at(&self, index: u32, built: &mut Vec<u8>) -> Result<Place> {
         let mut place = self.at_restart(index / self.layout.restart_interval, built)?;
         while place.index < index {
-            place = self.decode(
-                place.index + 1,
-                place.next_offset,
-                place.value_start + place.value_size,
-                built,
-            )?;
+            let value_start = place.value_start + place.value_size;
+            (place, _) = self.decode(place.index + 1, place.next_offset, value_start, built)?;
         }
         Ok(place)
     }
@@ -428,6 +426,22 @@ impl<'a> DataBlock<'a> {
     /// The entry behind `place`, whose key `built` holds.
     #[inline]
     pub(super) fn next(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
+        if place.index + 1 >= self.layout.entry_count {
+            return Ok(None);
+        }
+        let value_start = place.value_start + place.value_size;
+        self.decode(place.index + 1, place.next_offset, value_start, built)
+            .map(|(place, _)| Some(place))
+    }
+
+    /// Like [`DataBlock::next`]; tells as well whether the key is that of `place`, so that the entry
+    /// is an older one.
+    #[inline]
+    pub(super) fn next_version(
+        &self,
+        place: &Place,
+        built: &mut Vec<u8>,
+    ) -> Result<Option<(Place, bool)>> {
         if place.index + 1 >= self.layout.entry_count {
             return Ok(None);
         }
@@ -495,7 +509,7 @@ impl<'a> DataBlock<'a> {
     /// The key bytes of entry `index`, behind which those of the next begin at `end`.
     #[inline]
     fn unshared_before(&self, index: u32, end: u32) -> Result<Unshared<'a>> {
-        let layout = &self.layout;
+        let layout = self.layout;
         let shared = layout.shared.get(self.bytes, index)? as usize;
         let size = u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, index)?;
         let start = size
@@ -511,6 +525,8 @@ impl<'a> DataBlock<'a> {
         }
     }
 
+    /// Entry `index`, whose key bytes start at `offset`, and whether its key is the one that `built`
+    /// holds and that this one replaces.
     #[inline]
     fn decode(
         &self,
@@ -518,15 +534,21 @@ impl<'a> DataBlock<'a> {
         offset: u32,
         value_start: u32,
         built: &mut Vec<u8>,
-    ) -> Result<Place> {
+    ) -> Result<(Place, bool)> {
         let shared = self.layout.shared.get(self.bytes, index)? as usize;
         if shared > built.len() {
             return Err(damaged("entry shares more than its predecessor has"));
         }
         let unshared = self.unshared(index, shared, offset)?;
+        // At a restart nothing is shared, whatever the keys have in common.
+        // Elsewhere the first bytes that are not shared differ, which saves the call.
+        let is_same_key = built.len() == shared + unshared.len()
+            && built.get(shared) == unshared.first()
+            && built[shared..] == *unshared;
         built.truncate(shared);
         built.extend_from_slice(unshared);
-        self.place(index, offset + unshared.len() as u32, value_start.into())
+        let place = self.place(index, offset + unshared.len() as u32, value_start.into())?;
+        Ok((place, is_same_key))
     }
 }
 

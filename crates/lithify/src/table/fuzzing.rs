@@ -6,7 +6,7 @@
 
 use super::block::{self, Layout};
 use super::builder::{TableBuilder, TableOptions};
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, DataBlockLayout};
 use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
@@ -146,7 +146,8 @@ pub fn filter(bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// As [`footer`].
 pub fn data_block(bytes: &[u8]) -> Result<()> {
-    let data = DataBlock::parse(bytes)?;
+    let layout = DataBlockLayout::parse(bytes)?;
+    let data = DataBlock::new(bytes, &layout);
     let mut key = Vec::new();
     let forwards = walk(&data, &mut key);
     let backwards = walk_back(&data, &mut key);

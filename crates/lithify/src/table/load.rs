@@ -9,7 +9,7 @@
 //! and read neighbours together.
 
 use super::block::{self, BlockHandle, Layout, TRAILER_SIZE};
-use super::data_block::{DataBlock, assign_sequence};
+use super::data_block::{DataBlockLayout, assign_sequence};
 use super::dictionaries::TableDictionaries;
 use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
@@ -447,7 +447,7 @@ pub(super) fn decode_by(
 
 /// Checks a decoded data block against what the index says of it.
 pub(super) fn check_data_block(raw: &[u8], record: &IndexRecord) -> Result<()> {
-    let entry_count = DataBlock::parse(raw)?.layout().entry_count;
+    let entry_count = DataBlockLayout::parse(raw)?.entry_count;
     if raw.len() != record.raw_size as usize || entry_count != record.entry_count {
         return Err(Error::corruption("index and data block differ").expected(
             format_args!("{} bytes, {} entries", record.raw_size, record.entry_count),

@@ -6,7 +6,7 @@
 
 use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, DataBlockLayout};
 use super::dictionaries::TableDictionaries;
 use super::footer::{FOOTER_SIZE, Footer};
 use super::index::{IndexBlock, IndexRecord};
@@ -209,7 +209,7 @@ impl TableIndex {
 
 /// The header of a decoded data block, by the names of its fields.
 pub(crate) fn data_header(raw: &[u8]) -> Result<[(&'static str, u64); 12]> {
-    Ok(DataBlock::parse(raw)?.header_fields())
+    Ok(DataBlock::new(raw, &DataBlockLayout::parse(raw)?).header_fields())
 }
 
 /// Takes a key, its sequence number and kind, and its value.
@@ -217,7 +217,8 @@ type EntryVisitor<'a> = dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()> + 'a;
 
 /// Hands out the entries of a decoded data block.
 pub(crate) fn visit_entries(raw: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
-    let data = DataBlock::parse(raw)?;
+    let layout = DataBlockLayout::parse(raw)?;
+    let data = DataBlock::new(raw, &layout);
     let mut key = Vec::new();
     let mut next = Some(data.first(&mut key)?);
     while let Some(place) = next {

@@ -3,7 +3,7 @@
 use super::block::{self, BlockHandle, Layout};
 use super::builder::TABLE_SIZE_MIN;
 use super::cursor::TableCursor;
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, DataBlockLayout};
 use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
@@ -305,7 +305,8 @@ impl TableReader {
         key: &[u8],
         target: Trailer,
     ) -> Result<Option<(Trailer, Slice)>> {
-        let found = DataBlock::parse(&frame).and_then(|data| {
+        let found = DataBlockLayout::parse(&frame).and_then(|layout| {
+            let data = DataBlock::new(&frame, &layout);
             match data.seek::<false>(key, target, &mut Vec::new())? {
                 Some((place, true)) => {
                     Ok(Some((data.trailer(place.index())?, place.value_range())))

@@ -154,7 +154,7 @@ impl TableScanner {
     /// The block at hand as it is stored, unless it is not offered or the block behind it goes on
     /// with its last key.
     pub(crate) fn stored_block(&self) -> Result<Option<StoredBlock<'_>>> {
-        let (Some(leaf), Some(layout), true) = (&self.leaf, self.layout, self.offers_block())
+        let (Some(leaf), Some(layout), true) = (&self.leaf, &self.layout, self.offers_block())
         else {
             return Ok(None);
         };
@@ -173,7 +173,7 @@ impl TableScanner {
             stored,
             of_bytes: self.of_bytes,
             dictionary,
-            data: DataBlock::known(self.frame_bytes(), layout),
+            data: DataBlock::new(self.frame_bytes(), layout),
             record,
             first_key: &self.key,
             separator,
@@ -281,12 +281,12 @@ impl TableScanner {
 
     #[inline]
     fn data(&mut self) -> Option<(DataBlock<'_>, &mut Vec<u8>)> {
-        let layout = self.layout?;
+        let layout = self.layout.as_ref()?;
         let bytes = match &self.frame {
             Frame::Decoded => &self.decoded[..],
             Frame::InChunk(range) => &self.chunk.bytes[range.clone()],
         };
-        Some((DataBlock::known(bytes, layout), &mut self.key))
+        Some((DataBlock::new(bytes, layout), &mut self.key))
     }
 
     /// Decodes the next block of the leaf; `None` if that is done.
@@ -558,7 +558,7 @@ impl TableScanner {
             Frame::InChunk(range) => &mut self.chunk.bytes[range.clone()],
         };
         self.table.number_entries(frame)?;
-        self.layout = Some(DataBlock::parse(self.frame_bytes())?.layout());
+        self.layout = Some(DataBlockLayout::parse(self.frame_bytes())?);
         self.blocks.start += 1;
         self.checks_end =
             self.end.is_some() && self.blocks.is_empty() && self.partitions.is_empty();

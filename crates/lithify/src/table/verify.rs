@@ -5,7 +5,7 @@
 //! only be known with all parts at hand is then left out.
 
 use super::block::BlockHandle;
-use super::data_block::DataBlock;
+use super::data_block::{DataBlock, DataBlockLayout};
 use super::dictionaries::property_of;
 use super::filter::hash_key;
 use super::footer::{FOOTER_SIZE, Footer};
@@ -448,7 +448,8 @@ impl Walk<'_, '_> {
         first_key: &[u8],
         context: &mut ReadContext<'_>,
     ) -> Result<WalkedBlock> {
-        let data = DataBlock::parse(frame)?;
+        let layout = DataBlockLayout::parse(frame)?;
+        let data = DataBlock::new(frame, &layout);
         let mut key = Vec::new();
         let mut next = Some(data.first(&mut key)?);
         if key != first_key {

@@ -1,7 +1,7 @@
 //! Damaged, cut, misplaced and newer tables: an error, never wrong data, never a panic.
 
 use super::super::block::{self, Encoding, Layout, TRAILER_SIZE};
-use super::super::data_block::DataBlock;
+use super::super::data_block::{DataBlock, DataBlockLayout};
 use super::super::footer::{FOOTER_SIZE, Footer};
 use super::super::index::IndexBlock;
 use super::dictionaries::small_dictionary_table;
@@ -229,9 +229,10 @@ fn trailers_that_are_whole_but_wrong_are_refused() {
 
 /// Searches and walks a block from every side; only errors are allowed to go wrong.
 fn poke_data_block(bytes: &[u8], key: &[u8]) {
-    let Ok(data) = DataBlock::parse(bytes) else {
+    let Ok(layout) = DataBlockLayout::parse(bytes) else {
         return;
     };
+    let data = DataBlock::new(bytes, &layout);
     let mut built = Vec::new();
     let _ = data.seek::<false>(key, Trailer::seek(9), &mut Vec::new());
     if let Ok(Some((place, _))) = data.seek::<true>(key, Trailer::seek(9), &mut built) {
@@ -362,10 +363,10 @@ fn a_block_with_more_entries_than_bytes_is_refused() {
         block.extend([40_u32.to_le_bytes(), 40_u32.to_le_bytes()].concat().repeat(restarts));
         block
     };
-    assert!(DataBlock::parse(&block_of(1)).is_ok());
-    assert!(DataBlock::parse(&block_of(48)).is_ok());
-    assert!(DataBlock::parse(&block_of(49)).is_err());
-    assert!(DataBlock::parse(&block_of(u32::MAX)).is_err());
+    assert!(DataBlockLayout::parse(&block_of(1)).is_ok());
+    assert!(DataBlockLayout::parse(&block_of(48)).is_ok());
+    assert!(DataBlockLayout::parse(&block_of(49)).is_err());
+    assert!(DataBlockLayout::parse(&block_of(u32::MAX)).is_err());
 }
 
 /// A few bytes once had memory of the layout's bound taken for them.
