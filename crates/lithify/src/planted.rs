@@ -363,6 +363,12 @@ mod list {
         UpperBoundInclusive,
         /// Entries of one key in several runs come in any order.
         MergeTieBroken,
+        /// A run that leads goes past entries of another run.
+        LeadPastAnotherRun,
+        /// A run leads through entries that the reader does not see, or that are no puts.
+        LeadThroughUnseen,
+        /// A run that leads shows older entries of a key as rows.
+        LeadShowsOldVersions,
         /// A memtable leaf loses its last entry when it is split.
         LeafSplitLosesEntry,
         /// Cached blocks are known by their offset alone, not by their file.

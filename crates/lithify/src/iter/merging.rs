@@ -98,13 +98,13 @@ enum Direction {
     Backward,
 }
 
-/// Where [`MergingCursor::lead`] went.
+/// Where [`MergingCursor::lead`] or [`MergingCursor::lead_back`] went.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lead {
     /// To the next row.
     Row,
-    /// Another source is at the same key or one before it: the merge is at its smallest entry, and
-    /// no entry of the row before is left.
+    /// To the next entry that the merge goes on with, be it of this source or of another one that has
+    /// the same key or one before it. No entry of the row that was left is still to come.
     Overtaken,
     /// Nowhere: the block has ended.
     BlockEnd,
@@ -204,14 +204,29 @@ impl MergingCursor {
     }
 
     /// Whether the current source may be followed by itself alone, with [`MergingCursor::lead`], by a
-    /// reader at `snapshot` that nothing hides entries from: it is in a block of puts that the reader
-    /// sees all of, the merge goes forward, and no other source has the current key.
+    /// reader at `snapshot` that nothing hides entries from: the merge goes forward, the source is in
+    /// a block of puts of which the reader sees all, and no other source has the current key.
     #[inline]
     pub(crate) fn can_lead(&mut self, snapshot: SequenceNumber) -> bool {
+        self.direction == Direction::Forward && self.is_alone_among_puts(snapshot)
+    }
+
+    /// The same going back, with [`MergingCursor::lead_back`]; the current entry is a row as well.
+    pub(crate) fn can_lead_back(&mut self, snapshot: SequenceNumber) -> Result<bool> {
+        if !self.valid() || self.direction == Direction::Forward {
+            return Ok(false);
+        }
+        if !self.is_alone_among_puts(snapshot) {
+            return Ok(false);
+        }
         let top = self.heap[0] as usize;
-        let is_among_puts =
-            self.sources[top].table().is_some_and(|table| table.is_among_puts(snapshot));
-        if !is_among_puts || self.direction == Direction::Backward {
+        self.sources[top].table().map_or(Ok(false), TableCursor::is_first_version)
+    }
+
+    #[inline]
+    fn is_alone_among_puts(&mut self, snapshot: SequenceNumber) -> bool {
+        let top = self.heap[0] as usize;
+        if !self.sources[top].table().is_some_and(|table| table.is_among_puts(snapshot)) {
             return false;
         }
         self.rival = match self.heap[1..] {
@@ -225,7 +240,14 @@ impl MergingCursor {
     #[inline]
     fn is_ahead_of_rival(&self) -> bool {
         let Some(rival) = self.rival else { return true };
-        compare_keys(self.key(), self.sources[rival as usize].key()).is_lt()
+        if planted!(LeadPastAnotherRun) {
+            return true;
+        }
+        let order = compare_keys(self.key(), self.sources[rival as usize].key());
+        match self.direction {
+            Direction::Forward => order.is_lt(),
+            Direction::Backward => order.is_gt(),
+        }
     }
 
     /// To the next row, after [`MergingCursor::can_lead`] or a lead to a row; older entries of the
@@ -238,13 +260,36 @@ impl MergingCursor {
         loop {
             match table.next_in_block()? {
                 Some(false) => break,
-                Some(true) => *skipped_entries += 1,
+                Some(true) => {
+                    if planted!(LeadShowsOldVersions) {
+                        break;
+                    }
+                    *skipped_entries += 1;
+                }
                 None => return Ok(Lead::BlockEnd),
             }
         }
-        if self.is_ahead_of_rival() {
-            return Ok(Lead::Row);
+        match self.is_ahead_of_rival() {
+            true => Ok(Lead::Row),
+            false => self.end_lead(),
         }
+    }
+
+    /// To the row before, after [`MergingCursor::can_lead_back`] or a lead to a row.
+    #[inline]
+    pub(crate) fn lead_back(&mut self) -> Result<Lead> {
+        let top = self.heap[0] as usize;
+        let Some(table) = self.sources[top].table() else { return Ok(Lead::BlockEnd) };
+        match table.previous_in_block()? {
+            None => Ok(Lead::BlockEnd),
+            Some(true) if self.is_ahead_of_rival() => Ok(Lead::Row),
+            Some(_) => self.end_lead(),
+        }
+    }
+
+    /// Puts the current source, which led, where it belongs among the others.
+    fn end_lead(&mut self) -> Result<Lead> {
+        let top = self.heap[0] as usize;
         if let Some(table) = self.sources[top].table() {
             table.renew_trailer()?;
         }

@@ -80,6 +80,8 @@ enum Position {
     Leading,
     /// On a row, saved in the buffers; the merge stands before its key.
     Backward,
+    /// On a row; the merge stands on its entry and may lead to the row before.
+    LeadingBack,
     /// Behind the last row.
     AtEnd,
     /// Before the first row.
@@ -131,14 +133,14 @@ impl RowCursor {
     }
 
     pub(crate) fn valid(&self) -> bool {
-        matches!(self.position, Position::Forward | Position::Leading | Position::Backward)
+        !matches!(self.position, Position::Fresh | Position::AtEnd | Position::AtStart)
     }
 
     /// The key of the current row; empty when there is none.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         match self.position {
-            Position::Leading => self.merge.key(),
+            Position::Leading | Position::LeadingBack => self.merge.key(),
             Position::Forward | Position::Backward => &self.key,
             _ => &[],
         }
@@ -148,7 +150,7 @@ impl RowCursor {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match self.position {
-            Position::Forward | Position::Leading => self.merge.value(),
+            Position::Forward | Position::Leading | Position::LeadingBack => self.merge.value(),
             Position::Backward => &self.value,
             _ => &[],
         }
@@ -221,7 +223,8 @@ impl RowCursor {
                 self.merge.next(context!(self))?;
                 self.find_next(true)
             }
-            Position::Backward => {
+            Position::Backward | Position::LeadingBack => {
+                self.keep_key();
                 self.position = Position::AtEnd;
                 let key = std::mem::take(&mut self.key);
                 self.merge.seek(&key, Trailer(0), context!(self))?;
@@ -243,6 +246,7 @@ impl RowCursor {
                 self.key = key;
                 self.find_prev()
             }
+            Position::LeadingBack => self.lead_back(),
             Position::Backward => {
                 self.position = Position::AtStart;
                 self.find_prev()
@@ -252,7 +256,7 @@ impl RowCursor {
 
     /// Copies the key of the row, where it is only the merge's.
     fn keep_key(&mut self) {
-        if self.position == Position::Leading {
+        if matches!(self.position, Position::Leading | Position::LeadingBack) {
             self.key.clear();
             self.key.extend_from_slice(self.merge.key());
         }
@@ -277,6 +281,25 @@ impl RowCursor {
             Lead::BlockEnd => {
                 self.merge.next(context!(self))?;
                 self.find_next(true)
+            }
+        }
+    }
+
+    /// To the row before, from one that the merge may lead back from.
+    #[inline]
+    fn lead_back(&mut self) -> Result<bool> {
+        let lead = match self.merge.lead_back() {
+            Ok(Lead::Row) if self.bounds.lower.is_none() => return Ok(true),
+            Ok(Lead::Row) if !self.bounds.before_lower(self.merge.key()) => return Ok(true),
+            lead => lead,
+        };
+        self.position = Position::AtStart;
+        match lead? {
+            Lead::Row => Ok(false),
+            Lead::Overtaken => self.find_prev(),
+            Lead::BlockEnd => {
+                self.merge.prev(context!(self))?;
+                self.find_prev()
             }
         }
     }
@@ -310,6 +333,13 @@ impl RowCursor {
 
     /// Back from the merge's entry to the row before it.
     fn find_prev(&mut self) -> Result<bool> {
+        if self.tombstones.is_empty()
+            && self.merge.can_lead_back(self.snapshot)?
+            && !self.bounds.before_lower(self.merge.key())
+        {
+            self.position = Position::LeadingBack;
+            return Ok(true);
+        }
         let mut live = false;
         let mut started = false;
         while self.merge.valid() {

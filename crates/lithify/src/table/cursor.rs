@@ -149,6 +149,9 @@ impl TableCursor {
     /// them are puts.
     #[inline]
     pub(crate) fn is_among_puts(&self, snapshot: SequenceNumber) -> bool {
+        if planted!(LeadThroughUnseen) {
+            return true;
+        }
         self.puts_seen_from <= snapshot
     }
 
@@ -162,10 +165,31 @@ impl TableCursor {
             Some((data, built)) => data.next_version(&place, built),
             None => Ok(None),
         };
-        match next {
-            Ok(Some((place, is_same_key))) => {
+        self.move_in_block(next)
+    }
+
+    /// Moves to the entry before, of the block that the cursor is in, and tells as
+    /// [`TableCursor::is_first_version`] does of it; `None` before the first one, where the cursor
+    /// then stays. Leaves the trailer as [`TableCursor::next_in_block`] does.
+    #[inline]
+    pub(crate) fn previous_in_block(&mut self) -> Result<Option<bool>> {
+        let place = self.place;
+        let previous = match self.data() {
+            Some((data, built)) => data.previous(&place, built).and_then(|place| match place {
+                Some(place) => Ok(Some((place, data.is_first_version(&place)?))),
+                None => Ok(None),
+            }),
+            None => Ok(None),
+        };
+        self.move_in_block(previous)
+    }
+
+    #[inline]
+    fn move_in_block(&mut self, moved: Result<Option<(Place, bool)>>) -> Result<Option<bool>> {
+        match moved {
+            Ok(Some((place, told))) => {
                 self.place = place;
-                Ok(Some(is_same_key))
+                Ok(Some(told))
             }
             Ok(None) => Ok(None),
             Err(error) => {
@@ -175,7 +199,15 @@ impl TableCursor {
         }
     }
 
-    /// Reads sequence number and kind of the entry, after [`TableCursor::next_in_block`].
+    /// Whether the entry before, in the same block, is surely of another key; false if that takes a
+    /// comparison.
+    pub(crate) fn is_first_version(&mut self) -> Result<bool> {
+        let place = self.place;
+        let found = self.data().map_or(Ok(false), |(data, _)| data.is_first_version(&place));
+        self.in_block(found)
+    }
+
+    /// Reads sequence number and kind of the entry, after a move in the block.
     pub(crate) fn renew_trailer(&mut self) -> Result<()> {
         self.is_valid = false;
         self.arrive(self.place)

@@ -476,6 +476,17 @@ impl<'a> DataBlock<'a> {
         }
     }
 
+    /// Whether the entry before `place` is surely of another key; false if that takes a comparison.
+    #[inline]
+    pub(super) fn is_first_version(&self, place: &Place) -> Result<bool> {
+        let layout = self.layout;
+        let shared = layout.shared.get(self.bytes, place.index)?;
+        let size =
+            u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, place.index)?;
+        // Nothing is shared at a restart, whatever the keys have in common.
+        Ok(0 < shared && shared < size)
+    }
+
     /// Leaves in `built` what entry `index` shares with the one before it. Its first `known` bytes
     /// are there; the others are in the nearest entries before that do not share them further.
     fn build_shared(
