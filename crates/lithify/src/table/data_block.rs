@@ -92,6 +92,17 @@ pub(super) struct Place {
     value_size: u32,
 }
 
+/// The entry that a search has met.
+struct Met<'a> {
+    index: u32,
+    /// How much of its key is how the wanted key begins.
+    shared: usize,
+    unshared: &'a [u8],
+    /// Where its key bytes end.
+    next_offset: u32,
+    is_same_key: bool,
+}
+
 /// What an entry's key has that the key before it has not.
 struct Unshared<'a> {
     /// Bytes that it shares with the key before.
@@ -340,43 +351,104 @@ impl<'a> DataBlock<'a> {
         for restart in self.find_restart(key, trailer)?..self.restart_count() {
             let first = restart * layout.restart_interval;
             let end = first + layout.restart_interval.min(layout.entry_count - first);
-            let (mut offset, value_start) = self.restart(restart)?;
-            // Of the entry before: its size, and how much of it is how the wanted key begins.
-            let (mut size, mut matched) = (0, 0);
-            for index in first..end {
-                let shared = layout.shared.get(self.bytes, index)? as usize;
-                if shared > size {
-                    return Err(damaged("entry shares more than its predecessor has"));
+            let (offset, value_start) = self.restart(restart)?;
+            let met = match self.narrow_numbers(first..end) {
+                Some((shared, [])) => self.meet(first..end, offset, (key, trailer), |number| {
+                    Ok((shared[number].into(), layout.key_size_base as usize))
+                }),
+                Some((shared, sizes)) => self.meet(first..end, offset, (key, trailer), |number| {
+                    let size = layout.key_size_base as usize + usize::from(sizes[number]);
+                    Ok((shared[number].into(), size))
+                }),
+                None => self.meet(first..end, offset, (key, trailer), |number| {
+                    let index = first + number as u32;
+                    let size = layout.key_size.get(self.bytes, index)?;
+                    let size = layout.key_size_base as usize + size as usize;
+                    Ok((layout.shared.get(self.bytes, index)? as usize, size))
+                }),
+            };
+            let Some(Met { index, shared, unshared, next_offset, is_same_key }) = met? else {
+                continue;
+            };
+            if BUILD {
+                // What is shared with the entry before is how the wanted key begins.
+                built.clear();
+                built.extend_from_slice(&key[..shared]);
+                built.extend_from_slice(unshared);
+            }
+            let value_start = self.value_start(first, value_start, index)?;
+            let place = self.place(index, next_offset, value_start)?;
+            return Ok(Some((place, is_same_key)));
+        }
+        Ok(None)
+    }
+
+    /// The first two numbers of these entries, where they are of a byte each; none of the second if
+    /// all are 0. A walk over plain bytes takes a third of the instructions of one over columns.
+    #[inline]
+    fn narrow_numbers(&self, entries: Range<u32>) -> Option<(&'a [u8], &'a [u8])> {
+        let DataBlockLayout { shared, key_size, .. } = self.layout;
+        if shared.width != 1 || key_size.width > 1 {
+            return None;
+        }
+        let bytes_of = |column: &Column| {
+            let start = column.offset as usize;
+            self.bytes.get(start + entries.start as usize..start + entries.end as usize)
+        };
+        let sizes = if key_size.width == 0 { &[] } else { bytes_of(key_size)? };
+        Some((bytes_of(shared)?, sizes))
+    }
+
+    /// The first of these entries that does not sort before the target. The key bytes of the first
+    /// one start at `offset`; `numbers` gives how much of the key before each one shares, and the
+    /// size of its key.
+    #[inline]
+    fn meet(
+        &self,
+        entries: Range<u32>,
+        offset: u32,
+        (key, trailer): (&[u8], Trailer),
+        numbers: impl Fn(usize) -> Result<(usize, usize)>,
+    ) -> Result<Option<Met<'a>>> {
+        let key_bytes = self.bytes.get(offset as usize..self.layout.keys_end as usize);
+        let mut rest = key_bytes.ok_or_else(|| damaged("key ends outside its section"))?;
+        // Of the entry before: its size, and how much of it is how the wanted key begins.
+        let (mut size_before, mut matched) = (0, 0);
+        for number in 0..entries.len() {
+            let (shared, size) = numbers(number)?;
+            if shared > size_before {
+                return Err(damaged("entry shares more than its predecessor has"));
+            }
+            if size > KEY_SIZE_MAX {
+                return Err(damaged("key is over its limit"));
+            }
+            let Some(unshared_size) = size.checked_sub(shared) else {
+                return Err(damaged("entry shares more than it has"));
+            };
+            let Some((unshared, behind)) = rest.split_at_checked(unshared_size) else {
+                return Err(damaged("key ends outside its section"));
+            };
+            (size_before, rest) = (size, behind);
+            let order = match shared.cmp(&matched) {
+                Ordering::Greater => continue,
+                Ordering::Less => Ordering::Greater,
+                Ordering::Equal => {
+                    let wanted = &key[matched..];
+                    let common = common_prefix(unshared, wanted);
+                    matched += common;
+                    unshared[common..].first().cmp(&wanted[common..].first())
                 }
-                let unshared = self.unshared(index, shared, offset)?;
-                size = shared + unshared.len();
-                offset += unshared.len() as u32;
-                let order = match shared.cmp(&matched) {
-                    Ordering::Greater => continue,
-                    Ordering::Less => Ordering::Greater,
-                    Ordering::Equal => {
-                        let rest = &key[matched..];
-                        let common = common_prefix(unshared, rest);
-                        matched += common;
-                        unshared[common..].first().cmp(&rest[common..].first())
-                    }
-                };
-                let is_target_or_behind = match order {
-                    Ordering::Less => false,
-                    Ordering::Greater => true,
-                    Ordering::Equal => self.trailer(index)? <= trailer,
-                };
-                if is_target_or_behind {
-                    if BUILD {
-                        // What is shared with the entry before is how the wanted key begins.
-                        built.clear();
-                        built.extend_from_slice(&key[..shared]);
-                        built.extend_from_slice(unshared);
-                    }
-                    let value_start = self.value_start(first, value_start, index)?;
-                    let place = self.place(index, offset, value_start)?;
-                    return Ok(Some((place, order == Ordering::Equal)));
-                }
+            };
+            let index = entries.start + number as u32;
+            let is_target_or_behind = match order {
+                Ordering::Less => false,
+                Ordering::Greater => true,
+                Ordering::Equal => self.trailer(index)? <= trailer,
+            };
+            if is_target_or_behind {
+                let next_offset = self.layout.keys_end - rest.len() as u32;
+                let is_same_key = order == Ordering::Equal;
+                return Ok(Some(Met { index, shared, unshared, next_offset, is_same_key }));
             }
         }
         Ok(None)
@@ -388,9 +460,19 @@ impl<'a> DataBlock<'a> {
         let layout = self.layout;
         let base = u64::from(layout.value_size_base) * u64::from(index - first);
         let mut start = u64::from(value_start) + base;
-        if layout.value_size.width > 0 {
-            for before in first..index {
-                start += layout.value_size.get(self.bytes, before)?;
+        let sizes = layout.value_size.offset as usize;
+        match layout.value_size.width {
+            0 => {}
+            1 => {
+                let sizes = self.bytes.get(sizes + first as usize..sizes + index as usize);
+                let sizes =
+                    sizes.ok_or_else(|| damaged("number of an entry lies outside its column"))?;
+                start += sizes.iter().map(|size| u64::from(*size)).sum::<u64>();
+            }
+            _ => {
+                for before in first..index {
+                    start += layout.value_size.get(self.bytes, before)?;
+                }
             }
         }
         Ok(start)
