@@ -22,15 +22,7 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
         let what = format!("{} and {} have no target in common", before.data.path, now.data.path);
         return Err(AdviseError::usage(what));
     }
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let kept = pairs.iter().filter(|(before, now)| Kept::of(before, now).is_good()).count();
-    let _ = match kept == pairs.len() {
-        true => writeln!(text, "What was advised before is still good."),
-        false => {
-            writeln!(text, "{} of {} settings should change.", pairs.len() - kept, pairs.len())
-        }
-    };
+    let mut text = verdict(&pairs, before, now);
     text.push('\n');
     about(&mut text, "before", before);
     about(&mut text, "now", now);
@@ -46,6 +38,36 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
         line(&mut text, before, now);
     }
     Ok(text)
+}
+
+/// What the compared targets say, and no more than that; then those that only one side has.
+fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advice) -> String {
+    let only = |one: &Advice, other: &Advice| -> Vec<&'static str> {
+        let is_shared = |name: &str| other.targets.iter().any(|advice| advice.target.name == name);
+        let names = one.targets.iter().map(|advice| advice.target.name);
+        names.filter(|name| !is_shared(name)).collect()
+    };
+    let (only_before, only_now) = (only(before, now), only(now, before));
+    let kept: Vec<Kept<'_>> = pairs.iter().map(|(before, now)| Kept::of(before, now)).collect();
+    let good = kept.iter().filter(|kept| matches!(kept, Kept::Good(_))).count();
+    let dear = kept.iter().filter(|kept| matches!(kept, Kept::Dear(_))).count();
+    let unmeasured = pairs.len() - good - dear;
+    let all = pairs.len() + only_before.len() + only_now.len();
+    let mut text = match (dear, good) {
+        (0, good) if good == all => "What was advised before is still good.".to_owned(),
+        (0, good) => format!("{good} of {all} settings are known to be still good."),
+        (dear, good) => format!("{dear} of {} settings should change.", dear + good),
+    };
+    if unmeasured > 0 {
+        text.push_str(&format!(" {unmeasured} cannot be told: not measured now."));
+    }
+    text.push('\n');
+    for (when, names) in [("before", only_before), ("now", only_now)] {
+        if !names.is_empty() {
+            text.push_str(&format!("Not compared, there only {when}: {}.\n", names.join(", ")));
+        }
+    }
+    text
 }
 
 fn about(text: &mut String, when: &str, advice: &Advice) {
@@ -85,10 +107,6 @@ impl<'a> Kept<'a> {
             Some(outcome) => Kept::Dear(outcome),
             None => Kept::Unmeasured,
         }
-    }
-
-    fn is_good(&self) -> bool {
-        matches!(self, Kept::Good(_))
     }
 }
 

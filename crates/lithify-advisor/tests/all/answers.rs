@@ -117,6 +117,12 @@ fn what_was_advised_before_is_kept_or_not() {
     let same = compare::render(&before, &before).expect("have all in common");
     assert!(same.starts_with("What was advised before is still good."), "{same}");
     assert_eq!(same.matches("keep it").count(), 2, "{same}");
+    assert!(!same.contains("Not compared"), "{same}");
+    let half = advice(&request(&path, &["rocksdb", "cassandra"], &[]));
+    let part = compare::render(&before, &half).expect("have one in common");
+    assert!(!part.starts_with("What was advised before is still good."), "{part}");
+    assert!(part.contains("Not compared, there only before: innodb."), "{part}");
+    assert!(part.contains("Not compared, there only now: cassandra."), "{part}");
     let now = advice(&Request {
         prices: Objective::Throughput.prices(),
         ..request(&noise, &["rocksdb"], &[])
