@@ -18,8 +18,11 @@ use crate::{Request, target};
 /// How a profile begins.
 const HEAD: &[u8] = b"{\"schema\":\"lithify-advice/";
 
-/// Whether a file is a profile.
+/// Whether a file is a profile. Nothing but a file is opened: a pipe would wait for its writer.
 pub fn is_profile(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let mut head = [0; HEAD.len()];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *HEAD

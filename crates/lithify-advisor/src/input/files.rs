@@ -1,10 +1,10 @@
 //! Files with rows, one behind the other, read where they are needed and nowhere else.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use super::detect::{Detected, Format, HEAD_BYTES, detect};
@@ -253,6 +253,17 @@ impl Source for Files {
     }
 }
 
+/// Why what is neither a file nor a directory is refused: it would wait for a writer, or never end.
+fn no_file(path: &Path, kind: FileType) -> AdviseError {
+    let name = match kind {
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "a pipe",
+    };
+    let what = format!("is no file: places of {name} cannot be read; write it to a file first");
+    AdviseError::usage(format_args!("{} {what}", path.display()))
+}
+
 /// The file itself, or the files below the directory in the order of their names. Links and other
 /// things are left out, and what begins with a dot or a line: writers of tables leave notes of that kind.
 pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
@@ -261,10 +272,7 @@ pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
     if !metadata.is_dir() {
         return match metadata.is_file() {
             true => Ok(vec![path.to_owned()]),
-            false => {
-                let what = "is no file: places of a pipe cannot be read; write it to a file first";
-                Err(AdviseError::usage(format_args!("{} {what}", path.display())))
-            }
+            false => Err(no_file(path, metadata.file_type())),
         };
     }
     let entries = std::fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);

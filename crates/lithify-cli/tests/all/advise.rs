@@ -116,6 +116,28 @@ fn wrong_use_and_wrong_data_have_their_codes() {
 }
 
 #[test]
+fn what_is_no_file_is_refused_before_it_is_opened() {
+    let place = place(10);
+    nix::unistd::mkfifo(&place.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU)
+        .expect("is made");
+    let _socket =
+        std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("is made");
+    let cases: [(&[&str], &str); 5] = [
+        (&["pipe"], "pipe is no file: places of a pipe"),
+        (&["pipe", "--format", "csv"], "pipe is no file: places of a pipe"),
+        (&["--compare", "pipe", "rocks.csv"], "pipe is no file: places of a pipe"),
+        (&["socket"], "socket is no file: places of a socket"),
+        (&["/dev/null"], "/dev/null is no file: places of a device"),
+    ];
+    for (arguments, part) in cases {
+        let output = advise(place.path(), arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn two_days_are_compared_and_rows_quoted_on_request() {
     let place = place(5_000);
     let output = advise(place.path(), &["rocks.csv", "--for", "rocksdb", "--save", "monday.json"]);
