@@ -191,10 +191,11 @@ pub struct DataFacts {
     pub is_sorted: bool,
     /// Bits a byte, by how often each of the 256 comes.
     pub entropy_bits: f64,
-    /// The share of 4 KiB pieces that do not shrink by an eighth with zstd-3.
-    pub incompressible: f64,
+    /// The share of 4 KiB pieces that do not shrink by an eighth with zstd-3; `None` if time was too short.
+    pub incompressible: Option<f64>,
     /// How much smaller zstd-3 makes 64 KiB than 4 KiB: what repeats within tens of rows and more.
-    pub far_repeats: f64,
+    /// `None` if time was too short.
+    pub far_repeats: Option<f64>,
 }
 
 /// All of it.

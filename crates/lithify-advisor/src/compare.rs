@@ -76,14 +76,11 @@ fn about(text: &mut String, when: &str, advice: &Advice) {
         true => format!(", {} rows of {:.0} bytes", data.rows, data.basis.row_bytes),
         false => String::new(),
     };
-    let _ = writeln!(
-        text,
-        "{when:<8} {}: {}{rows}, {:.1} bits a byte, {:.0} % of it does not shrink",
-        data.path,
-        bytes(data.input.data_bytes),
-        data.entropy_bits,
-        data.incompressible * 100.0
-    );
+    let hard = data.incompressible.map_or_else(String::new, |share| {
+        format!(", {:.0} % of it does not shrink", share * 100.0)
+    });
+    let (size, entropy) = (bytes(data.input.data_bytes), data.entropy_bits);
+    let _ = writeln!(text, "{when:<8} {}: {size}{rows}, {entropy:.1} bits a byte{hard}", data.path);
 }
 
 /// What becomes of the setting that was advised before.

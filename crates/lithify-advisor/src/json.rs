@@ -42,8 +42,8 @@ struct Data<'a> {
     places: usize,
     sampled_bytes: u64,
     entropy_bits_per_byte: f64,
-    incompressible_share: f64,
-    far_repeats_share: f64,
+    incompressible_share: Option<f64>,
+    far_repeats_share: Option<f64>,
 }
 
 #[derive(Serialize)]

@@ -101,8 +101,8 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
         sampled_bytes: saved["sampled_bytes"].as_u64()?,
         is_sorted: saved["is_sorted_by_key"].as_bool().unwrap_or(false),
         entropy_bits: number(saved, "entropy_bits_per_byte")?,
-        incompressible: number(saved, "incompressible_share")?,
-        far_repeats: saved["far_repeats_share"].as_f64()?,
+        incompressible: number(saved, "incompressible_share"),
+        far_repeats: saved["far_repeats_share"].as_f64(),
     })
 }
 

@@ -110,13 +110,14 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
         (key, false) => format!(" Not sorted by {key}."),
     };
     let far = match data.far_repeats {
-        far if far >= 0.05 => {
+        Some(far) if far >= 0.05 => {
             format!(" Blocks of 64 KiB shrink {} further than those of 4.", percent(far))
         }
-        _ => " Larger blocks gain little.".to_owned(),
+        Some(_) => " Larger blocks gain little.".to_owned(),
+        None => String::new(),
     };
     let hard = match data.incompressible {
-        hard if hard >= 0.005 => format!(" {} of it does not shrink.", percent(hard)),
+        Some(hard) if hard >= 0.005 => format!(" {} of it does not shrink.", percent(hard)),
         _ => String::new(),
     };
     let entropy = data.entropy_bits;

@@ -415,8 +415,7 @@ impl<'a> Study<'a> {
         let samples = self.places.keys().map(|order| self.sample(*order));
         let sampled_bytes = samples.map(Sample::data_bytes).max().unwrap_or(0);
         let [near, far] = [4, 64].map(|kib| self.facts_ratio(kib << 10));
-        let far_repeats =
-            near.0.filter(|near| *near > 0.0).zip(far.0).map_or(0.0, |(n, f)| 1.0 - f / n);
+        let far_repeats = near.0.filter(|near| *near > 0.0).zip(far.0).map(|(n, f)| 1.0 - f / n);
         DataFacts {
             path: crate::input::shown(&self.request.path),
             input: self.source.facts().clone(),
@@ -426,7 +425,7 @@ impl<'a> Study<'a> {
             sampled_bytes,
             is_sorted: self.input.is_sorted,
             entropy_bits: entropy_bits(places),
-            incompressible: near.1,
+            incompressible: near.0.map(|_| near.1),
             far_repeats,
         }
     }
