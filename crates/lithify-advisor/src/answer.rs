@@ -189,6 +189,8 @@ pub struct DataFacts {
     pub sampled_bytes: u64,
     /// Whether rows come in the order of the key.
     pub is_sorted: bool,
+    /// What was noticed while they were read, each with its file and line.
+    pub notes: Vec<String>,
     /// Bits a byte, by how often each of the 256 comes.
     pub entropy_bits: f64,
     /// The share of 4 KiB pieces that do not shrink by an eighth with zstd-3; `None` if time was too short.
@@ -196,6 +198,17 @@ pub struct DataFacts {
     /// How much smaller zstd-3 makes 64 KiB than 4 KiB: what repeats within tens of rows and more.
     /// `None` if time was too short.
     pub far_repeats: Option<f64>,
+}
+
+/// How far the measuring came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Whether it was stopped before its time.
+    pub is_stopped: bool,
+    /// Targets that were asked for, and that nothing is known of.
+    pub missing: Vec<&'static str>,
+    /// Whether it was another day: this is read from a profile, without the data.
+    pub is_past: bool,
 }
 
 /// All of it.
@@ -213,6 +226,8 @@ pub struct Advice {
     pub expectations: Expectations,
     /// How long it took.
     pub took: Duration,
+    /// How far the measuring came.
+    pub course: Course,
     /// What is not known, each with how to tell.
     pub unknown: Vec<String>,
     /// Rows of the data, where the request asks for them.

@@ -42,6 +42,7 @@ pub mod screen;
 mod study;
 pub mod targets;
 pub mod units;
+mod unknown;
 mod watch;
 
 use std::path::PathBuf;

@@ -205,6 +205,11 @@ pub trait Source {
     /// What it is.
     fn facts(&self) -> &Facts;
 
+    /// What was noticed so far while rows were read, each with its file and line.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Neighbouring rows from about a share (0 to 1) of the data on, until they hold so many bytes or
     /// the data end.
     ///

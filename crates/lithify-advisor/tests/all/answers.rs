@@ -8,8 +8,9 @@ use lithify_advisor::answer::Outcome;
 use lithify_advisor::input::{self, Facts, Source};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::sample::Collected;
+use lithify_advisor::targets::TARGETS;
 use lithify_advisor::{
-    Advice, Format, Request, Silent, advise_source, check, compare, json, screen,
+    Advice, Format, Request, Silent, Watch, advise_source, check, compare, json, screen,
 };
 
 use super::data::{Numbers, advice, file, orders, request};
@@ -302,11 +303,44 @@ fn a_profile_gives_the_same_advice_and_other_advice_at_other_prices() {
 
     let error = super::data::refusal(&request(&profile, &["zfs"], &[]));
     assert!(error.is_usage() && error.to_string().contains("not measured for zfs"), "{error}");
+    assert!(error.to_string().contains("it has: rocksdb, cassandra"), "{error}");
+    let all = advice(&Request { targets: TARGETS.to_vec(), ..request(&profile, &[], &[]) });
+    assert_eq!(all.targets.len(), 2, "all are all that it has");
     for (from, to) in [("advice/1", "advice/9"), ("\"bytes\"", "\"byts\""), ("}]", "}")] {
         std::fs::write(&profile, text.replacen(from, to, 1)).expect("is written");
         let error = super::data::refusal(&request(&profile, &[], &[]));
         assert!(error.to_string().contains("orders.profile: "), "{error}");
     }
+}
+
+/// Wants an answer at once.
+struct Hurried;
+
+impl Watch for Hurried {
+    fn hear(&self, _: &str, _: u64, _: u64) -> lithify_advisor::Result<()> {
+        Ok(())
+    }
+
+    fn is_hurried(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_profile_of_a_stopped_run_says_so() {
+    let (directory, path) = file("orders.csv", orders(20_000, true));
+    let request_of_data = request(path, &["rocksdb", "zfs"], &["customer", "order"]);
+    let stopped = lithify_advisor::advise(&request_of_data, &Hurried).expect("advice");
+    assert!(stopped.course.is_stopped && stopped.targets.len() == 1, "{:?}", stopped.course);
+    let profile = directory.path().join("orders.profile");
+    std::fs::write(&profile, json::render(&stopped).expect("renders")).expect("is written");
+    let again = advice(&request(&profile, &[], &[]));
+    assert!(again.course.is_stopped);
+    assert_eq!(again.course.missing, stopped.course.missing);
+    assert_eq!(again.targets[0].unmeasured, stopped.targets[0].unmeasured);
+    let screen = screen::render(&again, 100);
+    assert!(screen.contains("was stopped") && screen.contains("no time was left"), "{screen}");
+    assert!(!screen.contains("--time") && !screen.contains("--key"), "{screen}");
 }
 
 #[test]
