@@ -41,6 +41,10 @@ pub struct Expectations {
 /// level that it did not watch.
 const ASSUMED_LOADS_PER_MIB_MONTH: f64 = 4_000.0;
 
+/// Loads of each row in a month at most, where nothing is known of reads. Rows of up to 16 KiB have
+/// fewer by the figure above; it would have rows of 1 MB read 4,000 times.
+const ASSUMED_LOADS_PER_ROW_MONTH: f64 = 64.0;
+
 /// The share of reads that a cache is taken to answer.
 const ASSUMED_HOT: f64 = 0.5;
 
@@ -54,9 +58,19 @@ impl Expectations {
     pub fn loads_per_mib(&self, basis: &Basis) -> f64 {
         let rows_per_mib = 1_048_576.0 / basis.row_bytes.max(1.0);
         match self.reads_per_row {
+            None if self.is_bound_by_rows(basis) => {
+                ASSUMED_LOADS_PER_ROW_MONTH * rows_per_mib * self.lifetime_months()
+            }
             None => ASSUMED_LOADS_PER_MIB_MONTH * self.lifetime_months(),
             Some(reads) => reads * (1.0 - self.hot.unwrap_or(ASSUMED_HOT)) * rows_per_mib,
         }
+    }
+
+    /// Whether reads are assumed by the row, because it is large. Pieces of bytes are no rows.
+    pub(crate) fn is_bound_by_rows(&self, basis: &Basis) -> bool {
+        let rows_per_mib = 1_048_576.0 / basis.row_bytes.max(1.0);
+        let is_large = ASSUMED_LOADS_PER_ROW_MONTH * rows_per_mib < ASSUMED_LOADS_PER_MIB_MONTH;
+        self.reads_per_row.is_none() && basis.has_rows && is_large
     }
 
     /// What the cost equation asks for, of bytes that live a part of the time.
@@ -479,9 +493,22 @@ mod tests {
     }
 
     #[test]
+    fn assumed_reads_are_bound_by_the_row() {
+        let loads = |row_bytes: f64, has_rows: bool, months: Option<f64>| {
+            let basis = Basis { row_bytes, has_rows, ..Basis::default() };
+            Expectations { months, ..Expectations::default() }.loads_per_mib(&basis)
+        };
+        assert_eq!(loads(100.0, true, None), 4_000.0);
+        assert_eq!(loads(16_384.0, true, Some(2.0)), 8_000.0);
+        assert_eq!(loads(1_048_576.0, true, None), 64.0);
+        assert_eq!(loads(1_048_576.0, true, Some(0.5)), 32.0);
+        assert_eq!(loads(131_072.0, false, None), 4_000.0, "pieces of files are no rows");
+    }
+
+    #[test]
     fn advisor_and_chooser_agree_on_the_same_measurements() {
         let lithify = target("lithify").expect("is there");
-        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9 };
+        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9, has_rows: true };
         let expectations = Expectations::default();
         let mut chosen = Vec::new();
         for (objective, _) in Objective::NAMED {

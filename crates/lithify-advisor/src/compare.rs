@@ -6,6 +6,7 @@ use lithify_report::figure::bytes;
 
 use crate::answer::{Advice, EQUAL_COST, Outcome, TargetAdvice};
 use crate::error::{AdviseError, Result};
+use crate::screen::rows_of;
 
 /// What each is like, and for every target what its setting for `before` comes to `now`.
 ///
@@ -73,7 +74,7 @@ fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advi
 fn about(text: &mut String, when: &str, advice: &Advice) {
     let data = &advice.data;
     let rows = match data.input.has_rows {
-        true => format!(", {} rows of {:.0} bytes", data.rows, data.basis.row_bytes),
+        true => format!(", {}", rows_of(data)),
         false => String::new(),
     };
     let hard = data.incompressible.map_or_else(String::new, |share| {

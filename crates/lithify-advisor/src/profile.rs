@@ -116,6 +116,7 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
             key_bytes: number(saved, "key_bytes")?,
             row_bytes: number(saved, "row_bytes").unwrap_or(0.0),
             data_bytes: bytes as f64,
+            has_rows: rows.is_some(),
         },
         places: saved["places"].as_u64()? as usize,
         sampled_bytes: saved["sampled_bytes"].as_u64()?,

@@ -86,6 +86,7 @@ impl<'a> Study<'a> {
             key_bytes: keys as f64 / count,
             row_bytes: input.sample.data_bytes() as f64 / count,
             data_bytes: source.facts().data_bytes as f64,
+            has_rows: source.facts().has_rows,
         };
         let mut study = Study {
             source,

@@ -106,8 +106,9 @@ impl Delimited {
         };
         if record.len() != self.fields {
             let (expected, found) = (self.fields, record.len());
+            let noun = if found == 1 { "field" } else { "fields" };
             let what = format!(
-                "a row of {found} fields where others have {expected}; if lines are rows: --format lines"
+                "a row of {found} {noun} where others have {expected}; if lines are rows: --format lines"
             );
             return Found::Wrong(blank, what);
         }

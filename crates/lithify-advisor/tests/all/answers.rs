@@ -232,6 +232,24 @@ fn a_screen_is_a_screen_and_json_is_json() {
 }
 
 #[test]
+fn too_little_data_are_told_first() {
+    let of = |name: &str, text: String, targets: &[&str]| {
+        let (_directory, path) = file(name, text);
+        screen::render(&advice(&request(path, targets, &[])), 100)
+    };
+    let one = of("a.csv", "id,name\n1,slate\n".to_owned(), &["rocksdb"]);
+    assert!(one.starts_with("Too little data to advise: 1 row, 16 B."), "{one}");
+    assert!(one.contains("1 row of 8 bytes") && !one.contains("0 B more"), "{one}");
+    assert_eq!(one.matches("Too little").count(), 1, "{one}");
+    let two = of("a.txt", "x".repeat(50_000) + "\n" + &"y".repeat(50_000) + "\n", &["rocksdb"]);
+    assert!(two.starts_with("Too little data to advise: 2 rows, "), "{two}");
+    let files = of("a.bin", "\0".repeat(1_000), &[]);
+    assert!(files.starts_with("Too little data to advise: 1000 B."), "{files}");
+    let enough = of("orders.csv", orders(2_000, true), &["rocksdb"]);
+    assert!(enough.starts_with("Data "), "{enough}");
+}
+
+#[test]
 fn data_that_do_not_shrink_are_left_alone() {
     let mut numbers = super::data::Numbers(7);
     let bytes: Vec<u8> = (0..80_000).flat_map(|_| numbers.next().to_le_bytes()).collect();
@@ -365,6 +383,24 @@ fn what_is_there_is_compared_with_the_prediction() {
     assert!(usage(&of(&["btrfs"]), &table).contains("compsize"));
     assert!(usage(&one, &path).contains("no file of Cassandra"));
     assert!(usage(&one, &table.join("missing")).contains("No such file"));
+}
+
+#[test]
+fn rows_of_a_megabyte_that_shrink_are_compressed() {
+    // A third of each line is noise, the rest repeats it.
+    let mut numbers = super::data::Numbers(11);
+    let line = |_| {
+        let piece = |_| format!("{:016x}", numbers.next()).repeat(4);
+        (0..16_000).map(piece).collect::<String>() + "\n"
+    };
+    let text: String = (0..4).map(line).collect();
+    let (_directory, path) = file("long.txt", text);
+    let request = Request { format: Some(Format::Lines), ..request(path, &["rocksdb"], &[]) };
+    let advice = advice(&request);
+    let best = advice.targets[0].best();
+    assert!(best.ratio.value < 0.5, "{} {:?}", best.setting.name(), best.ratio);
+    let screen = screen::render(&advice, 100);
+    assert!(screen.contains("64 of each row are assumed"), "{screen}");
 }
 
 #[test]
