@@ -9,7 +9,7 @@ use crate::answer::{
     Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice, rewrites,
 };
 use crate::estimate::Estimate;
-use crate::sample::Collected;
+use crate::sample::{Collected, WHOLE_BYTES};
 use crate::study::write_amplification;
 use crate::unknown::too_little;
 
@@ -100,7 +100,7 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let input = &data.input;
     let rows = match input.has_rows {
         true => {
-            let is_counted = data.sampled_bytes >= input.data_bytes;
+            let is_counted = input.data_bytes <= WHOLE_BYTES.max(data.sampled_bytes);
             let about = if is_counted { "" } else { "about " };
             format!(", {about}{}", rows_of(data))
         }

@@ -95,7 +95,7 @@ fn open_typed(
     table: Option<&str>,
     watch: &dyn Watch,
 ) -> Result<Option<Box<dyn Source>>> {
-    let paths = files::paths_of(path)?;
+    let paths = files::list(path)?.files;
     let Some(first) = paths.first() else { return Ok(None) };
     let head = head(first)?;
     if is_sqlite(&head) && paths.len() == 1 {
