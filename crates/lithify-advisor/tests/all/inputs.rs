@@ -187,7 +187,7 @@ fn a_last_row_that_is_cut_is_left_out_and_told() {
     let json = "{\"id\": 1}\n{\"id\": 2}\n{\"id\": 3, \"na";
     for (name, text, key, line) in [
         ("a.csv", csv, "id", 4),
-        ("rocks", tsv, "1", 3),
+        ("a.tsv", tsv, "2", 3),
         ("a.jsonl", json, "id", 3),
         ("rocks", json, "id", 3),
     ] {
@@ -204,6 +204,9 @@ fn a_last_row_that_is_cut_is_left_out_and_told() {
         let request = request(&path, &["rocksdb"], &[key]);
         assert!(refusal(&request).to_string().contains(&format!("{name}:{line}: ")), "{name}");
     }
+    let (_directory, path) = file("rocks", tsv);
+    let guessed = advice(&request(&path, &["rocksdb"], &[])).data;
+    assert_eq!((guessed.rows, guessed.notes.len()), (2, 1), "{}", guessed.input.format);
     let (_directory, path) = file("a.jsonl", "{\"id\": 1");
     let error = refusal(&request(&path, &["rocksdb"], &[])).to_string();
     assert!(error.contains("has no row. ") && error.contains("a.jsonl:1: the last row"), "{error}");
