@@ -56,7 +56,7 @@ fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advi
     let all = pairs.len() + only_before.len() + only_now.len();
     let mut text = match (dear, good) {
         (0, good) if good == all => "What was advised before is still good.".to_owned(),
-        (0, good) => format!("{good} of {all} settings are known to be still good."),
+        (0, good) => format!("Known to be still good: {good} of {all} settings."),
         (dear, good) => format!("{dear} of {} settings should change.", dear + good),
     };
     if unmeasured > 0 {

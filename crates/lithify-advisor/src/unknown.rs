@@ -31,7 +31,8 @@ pub(crate) fn unknown(
     let more = if course.is_past { "The data can tell." } else { "--time SECONDS" };
     let unmeasured: usize = targets.iter().map(|advice| advice.unmeasured).sum();
     if unmeasured > 0 {
-        unknown.push(format!("{unmeasured} settings: no time was left for them. {more}"));
+        let settings = counted(unmeasured as u64, "setting");
+        unknown.push(format!("{settings}: no time was left for that. {more}"));
     }
     if !course.missing.is_empty() {
         let names = course.missing.join(", ");
