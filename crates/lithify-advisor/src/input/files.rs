@@ -127,7 +127,7 @@ impl Files {
             }
             // Files of several formats are files, and no table.
             let mut files = Files::open(path, Some(Format::Bytes), key)?;
-            files.opened.push(format!("Whether these are one table: {what}. They are bytes here."));
+            files.opened.push(format!("Whether these are one table: {what}. They are bytes here"));
             return Ok(files);
         }
         let Some(detected) = formats.into_iter().next() else {
@@ -357,7 +357,7 @@ pub(super) fn list(path: &Path) -> Result<Listed> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("Left out, because they are no files: {}{more}.", names.join(", "))
+        format!("Left out, because they are no files: {}{more}", names.join(", "))
     });
     Ok(Listed { files: found.into_iter().map(|one| one.path).collect(), left_out })
 }

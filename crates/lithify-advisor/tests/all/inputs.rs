@@ -119,6 +119,7 @@ fn a_directory_is_one_table_or_files() {
         let error = refusal(&request(directory.path(), &["rocksdb"], key)).to_string();
         assert!(error.contains(note), "{error}");
         assert!(error.contains("notes.txt is lines of text"), "{error}");
+        assert!(!error.contains(".."), "{error}");
     }
     std::fs::remove_file(directory.path().join("notes.txt")).expect("is there");
     std::fs::write(directory.path().join("d.csv"), "id,kind\n1,2\n").expect("is written");
