@@ -41,6 +41,10 @@ pub struct Expectations {
 /// level that it did not watch.
 const ASSUMED_LOADS_PER_MIB_MONTH: f64 = 4_000.0;
 
+/// Loads of each row in a month at most, where nothing is known of reads. Rows of up to 16 KiB have
+/// fewer by the figure above; it would have rows of 1 MB read 4,000 times.
+const ASSUMED_LOADS_PER_ROW_MONTH: f64 = 64.0;
+
 /// The share of reads that a cache is taken to answer.
 const ASSUMED_HOT: f64 = 0.5;
 
@@ -54,9 +58,19 @@ impl Expectations {
     pub fn loads_per_mib(&self, basis: &Basis) -> f64 {
         let rows_per_mib = 1_048_576.0 / basis.row_bytes.max(1.0);
         match self.reads_per_row {
+            None if self.is_bound_by_rows(basis) => {
+                ASSUMED_LOADS_PER_ROW_MONTH * rows_per_mib * self.lifetime_months()
+            }
             None => ASSUMED_LOADS_PER_MIB_MONTH * self.lifetime_months(),
             Some(reads) => reads * (1.0 - self.hot.unwrap_or(ASSUMED_HOT)) * rows_per_mib,
         }
+    }
+
+    /// Whether reads are assumed by the row, because it is large. Pieces of bytes are no rows.
+    pub(crate) fn is_bound_by_rows(&self, basis: &Basis) -> bool {
+        let rows_per_mib = 1_048_576.0 / basis.row_bytes.max(1.0);
+        let is_large = ASSUMED_LOADS_PER_ROW_MONTH * rows_per_mib < ASSUMED_LOADS_PER_MIB_MONTH;
+        self.reads_per_row.is_none() && basis.has_rows && is_large
     }
 
     /// What the cost equation asks for, of bytes that live a part of the time.
@@ -189,12 +203,26 @@ pub struct DataFacts {
     pub sampled_bytes: u64,
     /// Whether rows come in the order of the key.
     pub is_sorted: bool,
+    /// What was noticed while they were read, each with its file and line.
+    pub notes: Vec<String>,
     /// Bits a byte, by how often each of the 256 comes.
     pub entropy_bits: f64,
-    /// The share of 4 KiB pieces that do not shrink by an eighth with zstd-3.
-    pub incompressible: f64,
+    /// The share of 4 KiB pieces that do not shrink by an eighth with zstd-3; `None` if time was too short.
+    pub incompressible: Option<f64>,
     /// How much smaller zstd-3 makes 64 KiB than 4 KiB: what repeats within tens of rows and more.
-    pub far_repeats: f64,
+    /// `None` if time was too short.
+    pub far_repeats: Option<f64>,
+}
+
+/// How far the measuring came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Whether it was stopped before its time.
+    pub is_stopped: bool,
+    /// Targets that were asked for, and that nothing is known of.
+    pub missing: Vec<&'static str>,
+    /// Whether it was another day: this is read from a profile, without the data.
+    pub is_past: bool,
 }
 
 /// All of it.
@@ -212,6 +240,8 @@ pub struct Advice {
     pub expectations: Expectations,
     /// How long it took.
     pub took: Duration,
+    /// How far the measuring came.
+    pub course: Course,
     /// What is not known, each with how to tell.
     pub unknown: Vec<String>,
     /// Rows of the data, where the request asks for them.
@@ -463,9 +493,22 @@ mod tests {
     }
 
     #[test]
+    fn assumed_reads_are_bound_by_the_row() {
+        let loads = |row_bytes: f64, has_rows: bool, months: Option<f64>| {
+            let basis = Basis { row_bytes, has_rows, ..Basis::default() };
+            Expectations { months, ..Expectations::default() }.loads_per_mib(&basis)
+        };
+        assert_eq!(loads(100.0, true, None), 4_000.0);
+        assert_eq!(loads(16_384.0, true, Some(2.0)), 8_000.0);
+        assert_eq!(loads(1_048_576.0, true, None), 64.0);
+        assert_eq!(loads(1_048_576.0, true, Some(0.5)), 32.0);
+        assert_eq!(loads(131_072.0, false, None), 4_000.0, "pieces of files are no rows");
+    }
+
+    #[test]
     fn advisor_and_chooser_agree_on_the_same_measurements() {
         let lithify = target("lithify").expect("is there");
-        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9 };
+        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9, has_rows: true };
         let expectations = Expectations::default();
         let mut chosen = Vec::new();
         for (objective, _) in Objective::NAMED {

@@ -6,6 +6,7 @@ use lithify_report::figure::bytes;
 
 use crate::answer::{Advice, EQUAL_COST, Outcome, TargetAdvice};
 use crate::error::{AdviseError, Result};
+use crate::screen::rows_of;
 
 /// What each is like, and for every target what its setting for `before` comes to `now`.
 ///
@@ -22,15 +23,7 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
         let what = format!("{} and {} have no target in common", before.data.path, now.data.path);
         return Err(AdviseError::usage(what));
     }
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let kept = pairs.iter().filter(|(before, now)| Kept::of(before, now).is_good()).count();
-    let _ = match kept == pairs.len() {
-        true => writeln!(text, "What was advised before is still good."),
-        false => {
-            writeln!(text, "{} of {} settings should change.", pairs.len() - kept, pairs.len())
-        }
-    };
+    let mut text = verdict(&pairs, before, now);
     text.push('\n');
     about(&mut text, "before", before);
     about(&mut text, "now", now);
@@ -48,20 +41,47 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     Ok(text)
 }
 
+/// What the compared targets say, and no more than that; then those that only one side has.
+fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advice) -> String {
+    let only = |one: &Advice, other: &Advice| -> Vec<&'static str> {
+        let is_shared = |name: &str| other.targets.iter().any(|advice| advice.target.name == name);
+        let names = one.targets.iter().map(|advice| advice.target.name);
+        names.filter(|name| !is_shared(name)).collect()
+    };
+    let (only_before, only_now) = (only(before, now), only(now, before));
+    let kept: Vec<Kept<'_>> = pairs.iter().map(|(before, now)| Kept::of(before, now)).collect();
+    let good = kept.iter().filter(|kept| matches!(kept, Kept::Good(_))).count();
+    let dear = kept.iter().filter(|kept| matches!(kept, Kept::Dear(_))).count();
+    let unmeasured = pairs.len() - good - dear;
+    let all = pairs.len() + only_before.len() + only_now.len();
+    let mut text = match (dear, good) {
+        (0, good) if good == all => "What was advised before is still good.".to_owned(),
+        (0, good) => format!("Known to be still good: {good} of {all} settings."),
+        (dear, good) => format!("{dear} of {} settings should change.", dear + good),
+    };
+    if unmeasured > 0 {
+        text.push_str(&format!(" {unmeasured} cannot be told: not measured now."));
+    }
+    text.push('\n');
+    for (when, names) in [("before", only_before), ("now", only_now)] {
+        if !names.is_empty() {
+            text.push_str(&format!("Not compared, there only {when}: {}.\n", names.join(", ")));
+        }
+    }
+    text
+}
+
 fn about(text: &mut String, when: &str, advice: &Advice) {
     let data = &advice.data;
     let rows = match data.input.has_rows {
-        true => format!(", {} rows of {:.0} bytes", data.rows, data.basis.row_bytes),
+        true => format!(", {}", rows_of(data)),
         false => String::new(),
     };
-    let _ = writeln!(
-        text,
-        "{when:<8} {}: {}{rows}, {:.1} bits a byte, {:.0} % of it does not shrink",
-        data.path,
-        bytes(data.input.data_bytes),
-        data.entropy_bits,
-        data.incompressible * 100.0
-    );
+    let hard = data.incompressible.map_or_else(String::new, |share| {
+        format!(", {:.0} % of it does not shrink", share * 100.0)
+    });
+    let (size, entropy) = (bytes(data.input.data_bytes), data.entropy_bits);
+    let _ = writeln!(text, "{when:<8} {}: {size}{rows}, {entropy:.1} bits a byte{hard}", data.path);
 }
 
 /// What becomes of the setting that was advised before.
@@ -85,10 +105,6 @@ impl<'a> Kept<'a> {
             Some(outcome) => Kept::Dear(outcome),
             None => Kept::Unmeasured,
         }
-    }
-
-    fn is_good(&self) -> bool {
-        matches!(self, Kept::Good(_))
     }
 }
 

@@ -24,7 +24,9 @@ struct Document<'a> {
     prices: String,
     assumed: Assumed,
     took_s: f64,
+    is_stopped: bool,
     targets: Vec<Target>,
+    unmeasured_targets: &'a [&'static str],
     unknown: &'a [String],
 }
 
@@ -41,9 +43,10 @@ struct Data<'a> {
     is_sorted_by_key: Option<bool>,
     places: usize,
     sampled_bytes: u64,
+    notes: &'a [String],
     entropy_bits_per_byte: f64,
-    incompressible_share: f64,
-    far_repeats_share: f64,
+    incompressible_share: Option<f64>,
+    far_repeats_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -114,6 +117,7 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
             is_sorted_by_key: has_key.then_some(data.is_sorted),
             places: data.places,
             sampled_bytes: data.sampled_bytes,
+            notes: &data.notes,
             entropy_bits_per_byte: data.entropy_bits,
             incompressible_share: data.incompressible,
             far_repeats_share: data.far_repeats,
@@ -126,6 +130,8 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
             are_reads_given: advice.expectations.reads_per_row.is_some(),
         },
         took_s: advice.took.as_secs_f64(),
+        is_stopped: advice.course.is_stopped,
+        unmeasured_targets: &advice.course.missing,
         targets: advice.targets.iter().map(|target| of_target(target, advice)).collect(),
         unknown: &advice.unknown,
     };

@@ -42,6 +42,7 @@ pub mod screen;
 mod study;
 pub mod targets;
 pub mod units;
+mod unknown;
 mod watch;
 
 use std::path::PathBuf;
@@ -144,7 +145,7 @@ pub fn advise_source(
     watch: &dyn Watch,
 ) -> Result<Advice> {
     let began = Instant::now();
-    let targets = fitting(&source.facts().clone(), request)?;
+    let targets = fitting(source, request)?;
     let mut study = Study::begin(source, request, &targets, began, watch)?;
     study.measure(watch)?;
     study.improve(watch)?;
@@ -153,7 +154,8 @@ pub fn advise_source(
 }
 
 /// The targets that can hold the data.
-fn fitting(facts: &input::Facts, request: &Request) -> Result<Vec<Target>> {
+fn fitting(source: &dyn Source, request: &Request) -> Result<Vec<Target>> {
+    let facts = source.facts();
     let fits = |target: &Target| if target.needs_rows { facts.has_rows } else { facts.has_bytes };
     let is_choice = request.targets.len() < TARGETS.len();
     if let Some(target) = request.targets.iter().find(|target| is_choice && !fits(target)) {
@@ -164,7 +166,8 @@ fn fitting(facts: &input::Facts, request: &Request) -> Result<Vec<Target>> {
             }
             false => format!("{title} stores files, and {path} is read as rows: --format bytes"),
         };
-        return Err(AdviseError::usage(what));
+        let notes: String = source.notes().iter().map(|note| format!(". {note}")).collect();
+        return Err(AdviseError::usage(format_args!("{what}{notes}")));
     }
     if request.targets.is_empty() && !facts.native.is_empty() {
         return facts.native.iter().map(|name| target(name)).collect();

@@ -88,8 +88,14 @@ fn facts(advice: &Advice) -> Section {
         ("bytes".to_owned(), bytes(data.input.data_bytes)),
         ("sampled".to_owned(), bytes(data.sampled_bytes)),
         ("entropy by frequency alone".to_owned(), format!("{:.2} bits a byte", data.entropy_bits)),
-        ("4 KiB pieces that do not shrink".to_owned(), share(data.incompressible)),
-        ("64 KiB shrink further than 4 by".to_owned(), share(data.far_repeats)),
+        (
+            "4 KiB pieces that do not shrink".to_owned(),
+            data.incompressible.map_or_else(unmeasured, share),
+        ),
+        (
+            "64 KiB shrink further than 4 by".to_owned(),
+            data.far_repeats.map_or_else(unmeasured, share),
+        ),
     ];
     if data.input.has_rows {
         facts.push(("rows".to_owned(), data.rows.to_string()));
@@ -102,6 +108,10 @@ fn facts(advice: &Advice) -> Section {
     facts.push(("prices, millionths".to_owned(), advice.prices.to_string()));
     Section { detail: Detail::Always, ..Section::new("The data, and what was assumed") }
         .with(Block::Facts(facts))
+}
+
+fn unmeasured() -> String {
+    "not measured".to_owned()
 }
 
 fn share(share: f64) -> String {

@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::answer::{Advice, DataFacts, Outcome, TargetAdvice, reprice};
+use crate::answer::{Advice, Course, DataFacts, Outcome, TargetAdvice, reprice};
 use crate::error::{AdviseError, Result};
 use crate::estimate::Estimate;
 use crate::input::Facts;
 use crate::json::{COLLECTED, SCHEMA};
-use crate::study::unknown;
-use crate::targets::{Basis, Setting, Target};
+use crate::targets::{Basis, Setting, TARGETS, Target};
+use crate::unknown::unknown;
 use crate::{Request, target};
 
 /// How a profile begins.
 const HEAD: &[u8] = b"{\"schema\":\"lithify-advice/";
 
-/// Whether a file is a profile.
+/// Whether a file is a profile. Nothing but a file is opened: a pipe would wait for its writer.
 pub fn is_profile(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let mut head = [0; HEAD.len()];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *HEAD
@@ -40,23 +43,27 @@ pub fn read(request: &Request) -> Result<Advice> {
     }
     let data =
         data_of(&document["data"]).ok_or_else(|| wrong("a figure of the data is missing"))?;
-    let mut targets = Vec::new();
+    // All targets are all that it has.
+    let is_choice = !request.targets.is_empty() && request.targets.len() < TARGETS.len();
+    let (mut targets, mut names) = (Vec::new(), Vec::new());
     for saved in document["targets"].as_array().into_iter().flatten() {
         let target = target(saved["name"].as_str().unwrap_or_default())?;
-        let is_wanted = request.targets.is_empty()
-            || request.targets.iter().any(|wanted| wanted.name == target.name);
-        if is_wanted {
+        names.push(target.name);
+        let is_wanted = |wanted: &Target| wanted.name == target.name;
+        if !is_choice || request.targets.iter().any(is_wanted) {
             let advice = advice_of(&target, saved, &data.basis, request);
             let what = || wrong(&format!("a figure of {} is missing", target.title));
             targets.push(advice.ok_or_else(what)?);
         }
     }
-    let names: Vec<&str> = targets.iter().map(|advice| advice.target.name).collect();
-    if let Some(missing) = request.targets.iter().find(|wanted| !names.contains(&wanted.name)) {
-        let what = format!("{}: it was not measured for {}", path.display(), missing.name);
-        return Err(AdviseError::usage(what));
+    let is_missing = |wanted: &&Target| !names.contains(&wanted.name);
+    if let Some(missing) = request.targets.iter().filter(|_| is_choice).find(is_missing) {
+        let (missing, names) = (missing.name, names.join(", "));
+        let what = format!("it was not measured for {missing}; it has: {names}");
+        return Err(AdviseError::usage(format_args!("{}: {what}", path.display())));
     }
-    let unknown = unknown(request, &data, &targets);
+    let course = course_of(&document, request);
+    let unknown = unknown(request, &data, &targets, &course);
     Ok(Advice {
         took: Duration::from_secs_f64(document["took_s"].as_f64().unwrap_or(0.0).clamp(0.0, 1e9)),
         data,
@@ -64,9 +71,25 @@ pub fn read(request: &Request) -> Result<Advice> {
         goal: request.goal.clone(),
         prices: request.prices,
         expectations: request.expectations,
+        course,
         unknown,
         samples: Vec::new(),
     })
+}
+
+/// How far its run came, as far as the request asks for it.
+fn course_of(document: &Value, request: &Request) -> Course {
+    let saved = document["unmeasured_targets"].as_array().into_iter().flatten();
+    let is_wanted = |target: &Target| {
+        let wanted = &request.targets;
+        wanted.is_empty() || wanted.iter().any(|wanted| wanted.name == target.name)
+    };
+    let missing = saved.filter_map(|name| target(name.as_str()?).ok()).filter(is_wanted);
+    Course {
+        is_stopped: document["is_stopped"].as_bool().unwrap_or(false),
+        missing: missing.map(|target| target.name).collect(),
+        is_past: true,
+    }
 }
 
 fn number(object: &Value, name: &str) -> Option<f64> {
@@ -93,14 +116,22 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
             key_bytes: number(saved, "key_bytes")?,
             row_bytes: number(saved, "row_bytes").unwrap_or(0.0),
             data_bytes: bytes as f64,
+            has_rows: rows.is_some(),
         },
         places: saved["places"].as_u64()? as usize,
         sampled_bytes: saved["sampled_bytes"].as_u64()?,
+        notes: texts(&saved["notes"]),
         is_sorted: saved["is_sorted_by_key"].as_bool().unwrap_or(false),
         entropy_bits: number(saved, "entropy_bits_per_byte")?,
-        incompressible: number(saved, "incompressible_share")?,
-        far_repeats: saved["far_repeats_share"].as_f64()?,
+        incompressible: number(saved, "incompressible_share"),
+        far_repeats: saved["far_repeats_share"].as_f64(),
     })
+}
+
+/// The texts of a list.
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 fn advice_of(
@@ -119,7 +150,9 @@ fn advice_of(
     let all = saved["settings"].as_array()?;
     let outcomes: Vec<Outcome> = all.iter().filter_map(of).collect();
     let collected = COLLECTED.iter().find(|(_, text)| saved["order"] == *text)?.0;
-    let unmeasured = settings.len().saturating_sub(outcomes.len());
+    // Some that were tried have no outcome: a dictionary cannot be made of too little.
+    let without = settings.len().saturating_sub(outcomes.len());
+    let unmeasured = saved["unmeasured_settings"].as_u64().map_or(without, |count| count as usize);
     let (prices, expectations) = (&request.prices, &request.expectations);
     reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)
 }

@@ -18,7 +18,7 @@ use crate::watch::Watch;
 pub const PLACE_BYTES: u64 = 272 << 10;
 
 /// Data that are not larger are read whole, and so is every order of them.
-const WHOLE_BYTES: u64 = 64 * PLACE_BYTES;
+pub(crate) const WHOLE_BYTES: u64 = 64 * PLACE_BYTES;
 
 /// Places of the first look.
 pub const PLACES_MIN: usize = 64;

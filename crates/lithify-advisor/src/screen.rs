@@ -9,8 +9,9 @@ use crate::answer::{
     Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice, rewrites,
 };
 use crate::estimate::Estimate;
-use crate::sample::Collected;
+use crate::sample::{Collected, WHOLE_BYTES};
 use crate::study::write_amplification;
+use crate::unknown::too_little;
 
 /// With more targets each has two lines, and none has a table.
 const TABLES_MAX: usize = 2;
@@ -47,6 +48,10 @@ pub fn render(advice: &Advice, columns: usize) -> String {
 
 fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     let mut text = String::new();
+    let too_little = too_little(&advice.data);
+    if let Some(line) = &too_little {
+        wrapped(&mut text, "", line, columns);
+    }
     data(&mut text, &advice.data, advice, columns);
     if advice.targets.len() <= TABLES_MAX {
         for target in &advice.targets {
@@ -59,11 +64,11 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
         text.push_str("\nSome rows\n");
         advice.samples.iter().for_each(|row| text.push_str(&format!("  {row}\n")));
     }
-    if !advice.unknown.is_empty() {
+    let is_new = |line: &&String| Some(*line) != too_little.as_ref();
+    let unknown: Vec<&String> = advice.unknown.iter().filter(is_new).collect();
+    if !unknown.is_empty() {
         text.push_str("\nNot known\n");
-        for line in &advice.unknown {
-            wrapped(&mut text, "- ", line, columns);
-        }
+        unknown.into_iter().for_each(|line| wrapped(&mut text, "- ", line, columns));
     }
     text
 }
@@ -95,9 +100,9 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let input = &data.input;
     let rows = match input.has_rows {
         true => {
-            let is_counted = data.sampled_bytes >= input.data_bytes;
+            let is_counted = input.data_bytes <= WHOLE_BYTES.max(data.sampled_bytes);
             let about = if is_counted { "" } else { "about " };
-            format!(", {about}{} rows of {:.0} bytes", data.rows, data.basis.row_bytes)
+            format!(", {about}{}", rows_of(data))
         }
         false => String::new(),
     };
@@ -110,13 +115,14 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
         (key, false) => format!(" Not sorted by {key}."),
     };
     let far = match data.far_repeats {
-        far if far >= 0.05 => {
+        Some(far) if far >= 0.05 => {
             format!(" Blocks of 64 KiB shrink {} further than those of 4.", percent(far))
         }
-        _ => " Larger blocks gain little.".to_owned(),
+        Some(_) => " Larger blocks gain little.".to_owned(),
+        None => String::new(),
     };
     let hard = match data.incompressible {
-        hard if hard >= 0.005 => format!(" {} of it does not shrink.", percent(hard)),
+        Some(hard) if hard >= 0.005 => format!(" {} of it does not shrink.", percent(hard)),
         _ => String::new(),
     };
     let entropy = data.entropy_bits;
@@ -126,8 +132,7 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let sampled = match share > 0.999 {
         true => "all of it".to_owned(),
         false => {
-            let plural = if data.places == 1 { "" } else { "s" };
-            format!("{} place{plural}, {} of it", data.places, share_text(share))
+            format!("{}, {} of it", counted(data.places as u64, "place"), share_text(share))
         }
     };
     let took = duration(advice.took.as_secs_f64());
@@ -138,6 +143,17 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let measured = format!("{sampled}, in {took}; {tested}.");
     wrapped(text, "Measured  ", &measured, columns);
     wrapped(text, "Prices    ", &prices(advice), columns);
+}
+
+/// A number of things: "1 row", "2 rows".
+pub(crate) fn counted(count: u64, name: &str) -> String {
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How many rows there are, and how large they are.
+pub(crate) fn rows_of(data: &DataFacts) -> String {
+    let row_bytes = data.basis.row_bytes.round() as u64;
+    format!("{} of {}", counted(data.rows, "row"), counted(row_bytes, "byte"))
 }
 
 /// The prices that costs are at, each with what it is of.
@@ -296,14 +312,16 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
             let [write, read] = cpu_seconds(best, target, &advice.data);
             let [write_before, read_before] = cpu_seconds(default, target, &advice.data);
             let saved = (default.ratio.value - best.ratio.value) * advice.data.basis.data_bytes;
-            let saves = if saved < 0.0 { "Takes" } else { "Saves" };
-            let of = if saved < 0.0 { "more than the" } else { "of" };
+            let size = size(default, advice);
+            let saves = match saved.abs() as u64 {
+                0 => format!("Takes as much as the {size}"),
+                more if saved < 0.0 => format!("Takes {} more than the {size}", bytes(more)),
+                less => format!("Saves {} of {size}", bytes(less)),
+            };
             let money = yearly(default, advice) - yearly(best, advice);
             format!(
-                "{saves} {} {of} {} of {}, and saves {} a year for a TB. CPU seconds a million rows: \
+                "{saves} of {}, and saves {} a year for a TB. CPU seconds a million rows: \
                  {} to write instead of {}, {} to read cold instead of {}.",
-                bytes(saved.abs() as u64),
-                size(default, advice),
                 default.setting.name(),
                 figure(money),
                 figure(write),

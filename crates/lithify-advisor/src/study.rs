@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use lithify::Compression;
 use lithify::codec::CodecId;
-use lithify::{Compression, Objective};
 
 use crate::Request;
 use crate::answer::{
-    self, Advice, Calls, CellKey, DataFacts, Outcome, TargetAdvice, cell_key, outcome, reprice,
+    self, Advice, Calls, CellKey, Course, DataFacts, Outcome, TargetAdvice, cell_key, outcome,
+    reprice,
 };
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -22,6 +23,7 @@ use crate::sample::{
 };
 use crate::targets::{Basis, Target};
 use crate::units::{Shape, Unit, cut};
+use crate::unknown::unknown;
 use crate::watch::{Early, Watch};
 
 /// More places are looked at until the size of what matters is known to this part.
@@ -84,6 +86,7 @@ impl<'a> Study<'a> {
             key_bytes: keys as f64 / count,
             row_bytes: input.sample.data_bytes() as f64 / count,
             data_bytes: source.facts().data_bytes as f64,
+            has_rows: source.facts().has_rows,
         };
         let mut study = Study {
             source,
@@ -385,18 +388,11 @@ impl<'a> Study<'a> {
         let targets: Vec<TargetAdvice> =
             self.targets.iter().filter_map(|target| self.advice(target)).collect();
         let data = self.data_facts();
-        let mut unknown = unknown(request, &data, &targets);
-        if is_stopped {
-            unknown.insert(0, "What would have been measured yet: this was stopped.".to_owned());
-        }
         let is_missing =
             |target: &&Target| targets.iter().all(|one| one.target.name != target.name);
-        let missing: Vec<&str> =
-            self.targets.iter().filter(is_missing).map(|target| target.name).collect();
-        if !missing.is_empty() {
-            let names = missing.join(", ");
-            unknown.push(format!("Anything for {names}: no time was left. --time SECONDS"));
-        }
+        let missing = self.targets.iter().filter(is_missing).map(|target| target.name).collect();
+        let course = Course { is_stopped, missing, is_past: false };
+        let unknown = unknown(request, &data, &targets, &course);
         let samples = if request.shows_samples { self.samples() } else { Vec::new() };
         Advice {
             samples,
@@ -406,6 +402,7 @@ impl<'a> Study<'a> {
             prices: request.prices,
             expectations: request.expectations,
             took,
+            course,
             unknown,
         }
     }
@@ -415,8 +412,7 @@ impl<'a> Study<'a> {
         let samples = self.places.keys().map(|order| self.sample(*order));
         let sampled_bytes = samples.map(Sample::data_bytes).max().unwrap_or(0);
         let [near, far] = [4, 64].map(|kib| self.facts_ratio(kib << 10));
-        let far_repeats =
-            near.0.filter(|near| *near > 0.0).zip(far.0).map_or(0.0, |(n, f)| 1.0 - f / n);
+        let far_repeats = near.0.filter(|near| *near > 0.0).zip(far.0).map(|(n, f)| 1.0 - f / n);
         DataFacts {
             path: crate::input::shown(&self.request.path),
             input: self.source.facts().clone(),
@@ -425,8 +421,9 @@ impl<'a> Study<'a> {
             places: self.places.values().copied().max().unwrap_or(0),
             sampled_bytes,
             is_sorted: self.input.is_sorted,
+            notes: self.source.notes(),
             entropy_bits: entropy_bits(places),
-            incompressible: near.1,
+            incompressible: near.0.map(|_| near.1),
             far_repeats,
         }
     }
@@ -481,57 +478,6 @@ fn entropy_bits(places: &[Rows]) -> f64 {
         .map(|count| -part(count) * part(count).log2())
         .sum();
     bits.max(0.0)
-}
-
-/// What would change the answer, and how to say it.
-pub(crate) fn unknown(
-    request: &Request,
-    data: &DataFacts,
-    targets: &[TargetAdvice],
-) -> Vec<String> {
-    let mut unknown = Vec::new();
-    let expectations = &request.expectations;
-    if request.prices == Objective::Balanced.prices() {
-        unknown.push("Your prices: those above are assumptions. --price, --goal".to_owned());
-    }
-    if expectations.reads_per_row.is_none() {
-        let loads = expectations.loads_per_mib(&data.basis);
-        unknown.push(format!(
-            "How often rows are read: {loads:.0} block loads a MiB are assumed. --reads-per-row N"
-        ));
-    } else if expectations.hot.is_none() {
-        unknown.push("How many reads a cache answers: half is assumed. --hot SHARE".to_owned());
-    }
-    if expectations.months.is_none() {
-        unknown.push("How long rows live: a month is assumed. --months N".to_owned());
-    }
-    let wants_key = targets.iter().any(|advice| advice.target.order != Order::Input);
-    if data.input.has_rows && data.input.key.is_empty() && wants_key {
-        unknown.push(
-            "The key: rows are taken in the order of the input, numbered. --key COLUMN,…"
-                .to_owned(),
-        );
-    }
-    let of_sample = targets.iter().filter(|advice| advice.collected == Collected::OfSampledRows);
-    if of_sample.clone().next().is_some() {
-        let range = of_sample.filter_map(|advice| {
-            let (name, sorted) = (advice.target.name, advice.best().bottom.value);
-            Some(format!("{name} {sorted:.3} sorted, {:.3} as they come", advice.unsorted?.value))
-        });
-        let range = range.take(2).collect::<Vec<_>>().join("; ");
-        unknown.push(format!(
-            "True neighbours in the database's order: a pass over all data takes longer than --time \
-             allows. Sizes are upper bounds, of the sampled rows. {range}"
-        ));
-    }
-    if data.input.data_bytes < 1 << 20 {
-        unknown.push("What more data would be like: these are less than 1 MiB.".to_owned());
-    }
-    let unmeasured: usize = targets.iter().map(|advice| advice.unmeasured).sum();
-    if unmeasured > 0 {
-        unknown.push(format!("{unmeasured} settings: no time was left for them. --time SECONDS"));
-    }
-    unknown
 }
 
 /// The write amplification of a target with its formula, where it is known.

@@ -11,12 +11,16 @@ use super::key;
 const TRIED_ROWS: usize = 24;
 /// Line ends that are tried as the end of a row.
 const TRIED_LINES: usize = 40;
+/// A row of so many lines may be one whose quote was meant to close before.
+pub(super) const MANY_LINES: usize = 100;
 
 /// A table of fields.
 #[derive(Debug)]
 pub(super) struct Delimited {
     /// Knows what stands between fields. Its state is that of one call.
     pub(super) reader: RefCell<Reader>,
+    /// What stands between fields.
+    pub(super) delimiter: u8,
     /// Fields of every row.
     pub(super) fields: usize,
     /// The columns of the key, by their numbers from 0.
@@ -52,6 +56,8 @@ pub(super) enum Read {
     End,
     /// It goes on behind the bytes.
     More,
+    /// The data end inside of quotes.
+    Open,
 }
 
 /// A reader of records. Making one is dear, so it is used again.
@@ -69,12 +75,16 @@ pub(super) fn read_record(reader: &mut Reader, bytes: &[u8], is_end: bool) -> Re
         if rest.is_empty() && !is_end {
             return Read::More;
         }
+        // A line end behind the data ends the last record, unless a quote is open.
+        let is_probe = rest.is_empty() && !is_blank(bytes);
+        let rest = if is_probe { b"\n".as_slice() } else { rest };
         let (result, read, wrote, ended) =
             reader.read_record(rest, &mut record.output[written..], &mut record.ends[fields..]);
-        record.end += read;
+        record.end += if is_probe { 0 } else { read };
         written += wrote;
         fields += ended;
         match result {
+            ReadRecordResult::InputEmpty if is_probe => return Read::Open,
             // An empty input is how this reader is told that no more will come.
             ReadRecordResult::InputEmpty if is_end => continue,
             ReadRecordResult::InputEmpty => return Read::More,
@@ -90,6 +100,10 @@ pub(super) fn read_record(reader: &mut Reader, bytes: &[u8], is_end: bool) -> Re
     }
 }
 
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
+}
+
 impl Delimited {
     /// The row at the start of `bytes`.
     pub(super) fn parse(&self, bytes: &[u8], is_end: bool) -> Found {
@@ -103,11 +117,27 @@ impl Delimited {
             Read::Record(record) => record,
             Read::End => return Found::Blank(blank + bytes.len()),
             Read::More => return Found::More,
+            Read::Open => {
+                let what =
+                    "the quote that opens here never closes; if quotes are data: --format lines";
+                return Found::Wrong(blank + self.open_quote(bytes), what.to_owned());
+            }
         };
+        let is_last = is_end && record.end == bytes.len() && !bytes.ends_with(b"\n");
+        if is_last && record.len() < self.fields && !bytes.ends_with(b"\r") {
+            return Found::Cut(blank);
+        }
         if record.len() != self.fields {
             let (expected, found) = (self.fields, record.len());
+            let noun = if found == 1 { "field" } else { "fields" };
+            let lines = bytes[..record.end].iter().filter(|byte| **byte == b'\n').count();
+            let over = match lines {
+                0..MANY_LINES => String::new(),
+                lines => format!(" over {lines} lines (is a quote left open?)"),
+            };
             let what = format!(
-                "a row of {found} fields where others have {expected}; if lines are rows: --format lines"
+                "a row of {found} {noun}{over} where others have {expected}; if lines are rows: \
+                 --format lines"
             );
             return Found::Wrong(blank, what);
         }
@@ -124,6 +154,28 @@ impl Delimited {
         let next = record.end + usize::from(is_between);
         let text = blank..blank + trimmed_end(bytes, next);
         Found::Row(Parsed { text, end: blank + next, key, partition_bytes })
+    }
+
+    /// Where the last quote opens in a row whose end is inside of quotes. Quotes open a field or are data.
+    fn open_quote(&self, bytes: &[u8]) -> usize {
+        let (mut opened, mut is_start) = (0, true);
+        let mut at = 0;
+        while at < bytes.len() {
+            if !is_start || bytes[at] != b'"' {
+                is_start = bytes[at] == self.delimiter;
+                at += 1;
+                continue;
+            }
+            opened = at;
+            at += 1;
+            // To the quote that closes; two of them are one that is data.
+            while at < bytes.len() && (bytes[at] != b'"' || bytes.get(at + 1) == Some(&b'"')) {
+                at += if bytes[at] == b'"' { 2 } else { 1 };
+            }
+            at += 1;
+            is_start = false;
+        }
+        opened
     }
 
     /// Where the first row starts that begins in `bytes`. Any line end may be inside of quotes, so
@@ -155,8 +207,8 @@ impl Delimited {
             match self.parse(&bytes[at..], is_end) {
                 Found::Row(parsed) => at += parsed.end.max(1),
                 Found::Wrong(..) => return whole,
-                Found::Blank(_) | Found::More if whole > 0 => return TRIED_ROWS,
-                Found::Blank(_) | Found::More => return 0,
+                Found::Blank(_) | Found::More | Found::Cut(_) if whole > 0 => return TRIED_ROWS,
+                Found::Blank(_) | Found::More | Found::Cut(_) => return 0,
             }
         }
         TRIED_ROWS
@@ -168,7 +220,8 @@ mod tests {
     use super::*;
 
     fn table(fields: usize, key: &[usize]) -> Delimited {
-        Delimited { reader: RefCell::new(reader(b',')), fields, key: key.to_vec() }
+        let reader = RefCell::new(reader(b','));
+        Delimited { reader, delimiter: b',', fields, key: key.to_vec() }
     }
 
     fn rows(table: &Delimited, bytes: &[u8]) -> Vec<String> {
@@ -201,6 +254,39 @@ mod tests {
             let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
             assert!(is_number, "offset {offset}: {:?}", String::from_utf8_lossy(line));
         }
+    }
+
+    #[test]
+    fn a_quote_that_never_closes_is_named_where_it_opens() {
+        let table = table(2, &[]);
+        for (bytes, quote) in [
+            ("1,\"two\n3,four\n", 2),
+            ("\"a\"\"b\",\"c\"\"d", 7),
+            ("5\" wide,\"open", 8),
+            ("\n\n1,\"", 4),
+        ] {
+            let Found::Wrong(at, what) = table.parse(bytes.as_bytes(), true) else {
+                panic!("{bytes:?}");
+            };
+            assert!(at == quote && what.contains("never closes"), "{bytes:?}: {at} {what}");
+            assert_eq!(table.parse(bytes.as_bytes(), false), Found::More, "{bytes:?}");
+        }
+        assert_eq!(rows(&table, b"1,\"2\""), ["1,\"2\""]);
+        assert_eq!(rows(&table, b"1,"), ["1,"]);
+        assert_eq!(rows(&table, b"1,5\" wide"), ["1,5\" wide"]);
+    }
+
+    #[test]
+    fn a_last_row_without_its_end_is_cut() {
+        let table = table(3, &[]);
+        for cut in ["1", "1,2", "1,\"2\""] {
+            assert_eq!(table.parse(cut.as_bytes(), true), Found::Cut(0), "{cut}");
+            for end in ["\n", "\r", "\r\n"] {
+                let ended = format!("{cut}{end}");
+                assert!(matches!(table.parse(ended.as_bytes(), true), Found::Wrong(0, _)), "{cut}");
+            }
+        }
+        assert!(matches!(table.parse(b"1,2,3,4", true), Found::Wrong(0, _)));
     }
 
     #[test]

@@ -16,6 +16,9 @@ const COMPARED: usize = 200;
 const PIECE_BYTES: usize = 128 << 10;
 /// Lines that are longer on average are no rows.
 const LINE_BYTES_MAX: usize = 64 << 10;
+/// Cells of the first row that an error quotes, and so much of each.
+const QUOTED_CELLS: usize = 12;
+const CELL_CHARACTERS: usize = 24;
 
 /// A format that a user may name where the guess is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,8 +155,14 @@ fn records(reader: &mut Reader, body: &[u8], is_whole: bool) -> Vec<Record> {
                 at += record.end;
                 records.push(record);
             }
-            Read::End | Read::More => break,
+            Read::End | Read::More | Read::Open => break,
         }
+    }
+    // The last row may be cut, which tells nothing of the others.
+    let is_unended = is_whole && at == body.len() && !matches!(body.last(), Some(b'\n' | b'\r'));
+    let fields = records.first().map_or(0, Record::len);
+    if is_unended && records.len() > 1 && records.last().is_some_and(|last| last.len() < fields) {
+        records.pop();
     }
     records
 }
@@ -184,17 +193,20 @@ fn table(
     let mut reader = reader(delimiter);
     let records = records(&mut reader, body, is_whole);
     let Some(first) = records.first() else {
-        return Err(AdviseError::data(format_args!("{}: no row at the start", path.display())));
+        return Err(AdviseError::data(format_args!(
+            "{}: no row at the start; is a quote left open?",
+            path.display()
+        )));
     };
     let fields = first.len();
     let texts: Vec<String> =
         (0..fields).map(|at| String::from_utf8_lossy(first.field(at)).into_owned()).collect();
     let names_a_column = key.iter().any(|name| texts.contains(name));
     let has_header = names_a_column || is_header(&records);
-    let header = if has_header { texts } else { Vec::new() };
-    let column = |name: &String| column(path, &header, fields, name);
+    let column = |name: &String| column(path, &texts, has_header, name);
     let columns = key.iter().map(column).collect::<Result<Vec<usize>>>()?;
-    let delimited = Delimited { reader: RefCell::new(reader), fields, key: columns };
+    let header = if has_header { texts } else { Vec::new() };
+    let delimited = Delimited { reader: RefCell::new(reader), delimiter, fields, key: columns };
     let kind = if delimiter == b'\t' { "TSV" } else { "CSV" };
     let headed = if has_header { ", with a header" } else { ", without a header" };
     Ok(Detected {
@@ -218,16 +230,33 @@ fn is_header(records: &[Record]) -> bool {
     are_names && all_differ && (0..second.len()).any(|at| is_number(second.field(at)))
 }
 
-fn column(path: &Path, header: &[String], fields: usize, name: &str) -> Result<usize> {
-    let by_name = header.iter().position(|column| column == name);
-    let by_number = || name.parse().ok().filter(|number| (1..=fields).contains(number));
+/// The number of a column. `first` has the texts of the first row, which are names or data.
+fn column(path: &Path, first: &[String], has_header: bool, name: &str) -> Result<usize> {
+    let by_name = first.iter().position(|column| has_header && column == name);
+    let by_number = || name.parse().ok().filter(|number| (1..=first.len()).contains(number));
     by_name.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
-        let known = match header {
-            [] => format!("there is no header, so columns are 1 to {fields}"),
-            names => format!("there are: {}", names.join(", ")),
+        let known = match has_header {
+            true => format!("there are: {}", first.join(", ")),
+            false => format!(
+                "there is no header, so columns are 1 to {}; the first row, taken for data, is: {}",
+                first.len(),
+                quoted(first)
+            ),
         };
         AdviseError::usage(format_args!("{}: no column '{name}'; {known}", path.display()))
     })
+}
+
+/// The beginnings of the first cells, to be recognised in an error.
+fn quoted(cells: &[String]) -> String {
+    let cell = |cell: &String| {
+        let shown: String = cell.chars().take(CELL_CHARACTERS).collect();
+        let rest = if shown.len() < cell.len() { "…" } else { "" };
+        format!("{}{rest}", shown.escape_debug())
+    };
+    let shown: Vec<String> = cells.iter().take(QUOTED_CELLS).map(cell).collect();
+    let rest = if cells.len() > QUOTED_CELLS { ", …" } else { "" };
+    format!("{}{rest}", shown.join(", "))
 }
 
 fn json(path: &Path, body: &[u8], is_whole: bool, key: &[String]) -> Result<Detected> {

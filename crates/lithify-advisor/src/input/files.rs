@@ -1,12 +1,17 @@
 //! Files with rows, one behind the other, read where they are needed and nowhere else.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use lithify_report::figure::bytes;
+
+use super::delimited::MANY_LINES;
 use super::detect::{Detected, Format, HEAD_BYTES, detect};
 use super::format::{Found, Parsed, RowFormat};
 use super::stamp::Stamp;
@@ -18,6 +23,15 @@ use crate::rows::{Row, Rows};
 const WINDOW_BYTES: usize = 256 << 10;
 /// A row that is longer is taken for a sign that the format is not what it seems.
 const ROW_BYTES_MAX: usize = 64 << 20;
+
+/// A row of text that is longer, over many lines, is told.
+const LONG_ROW_BYTES: usize = 1 << 20;
+/// Notes of rows that are kept.
+const NOTES_MAX: usize = 4;
+/// Lines are counted up to there for a note.
+const COUNTED_BYTES: u64 = 64 << 20;
+/// Names of what is left out.
+const NAMES_MAX: usize = 3;
 
 /// One file.
 #[derive(Debug)]
@@ -69,6 +83,15 @@ impl Part {
         line
     }
 
+    /// Where an offset is, in words that take no long time to find out.
+    fn whereabouts(&self, offset: u64) -> String {
+        let path = self.stamp.path.display();
+        match offset {
+            0..=COUNTED_BYTES => format!("{path}:{}", self.line(offset)),
+            _ => format!("{path}, byte {offset}"),
+        }
+    }
+
     fn wrong(&self, offset: u64, what: impl std::fmt::Display) -> AdviseError {
         AdviseError::at_line(&self.stamp.path, self.line(offset), what)
     }
@@ -82,6 +105,10 @@ pub struct Files {
     facts: Facts,
     /// Bytes of a row on average, by the first ones.
     row_bytes: u64,
+    /// What is to be said of the files themselves.
+    opened: Vec<String>,
+    /// What was noticed of rows, by part and offset.
+    noticed: RefCell<BTreeMap<(usize, u64), String>>,
 }
 
 impl Files {
@@ -91,51 +118,64 @@ impl Files {
     /// Nothing is there, or nothing in it; it is an archive; the format is not the named one; there is
     /// no such column.
     pub fn open(path: &Path, named: Option<Format>, key: &[String]) -> Result<Files> {
-        let (mut parts, mut formats): (Vec<Part>, Vec<Detected>) = (Vec::new(), Vec::new());
-        let mut before = 0;
-        let paths = paths_of(path)?;
-        for path in &paths {
-            let part = Part { stamp: Stamp::of(path)?, start: 0, before };
-            let mut head = Vec::new();
-            let is_whole = part.read(&Part::open(path)?, &mut head, 0, HEAD_BYTES)?;
-            if head.is_empty() {
-                continue;
+        let listed = list(path)?;
+        let (parts, formats) = detect_all(&listed.files, named, key)?;
+        let differing = (1..formats.len()).find_map(|at| differ(&parts, &formats, at));
+        if let Some(what) = differing {
+            if named.is_some() || !key.is_empty() {
+                return Err(mixed(path, &what));
             }
-            let detected = detect(path, &head, is_whole, named, key)?;
-            before += part.stamp.size;
-            parts.push(Part { start: detected.start as u64, ..part });
-            formats.push(detected);
-        }
-        let is_one = formats
-            .windows(2)
-            .all(|pair| pair[0].about == pair[1].about && pair[0].header == pair[1].header);
-        if !is_one && named.is_none() && key.is_empty() {
             // Files of several formats are files, and no table.
-            return Files::open(path, Some(Format::Bytes), key);
-        }
-        if !is_one {
-            let what = format!("{}: the files have not one format", path.display());
-            return Err(AdviseError::data(what));
+            let mut files = Files::open(path, Some(Format::Bytes), key)?;
+            files.opened.push(format!("Whether these are one table: {what}. They are bytes here"));
+            return Ok(files);
         }
         let Some(detected) = formats.into_iter().next() else {
-            return Err(AdviseError::data(format_args!("{} is empty", path.display())));
+            let left_out = listed.left_out.map_or_else(String::new, |what| format!(". {what}"));
+            return Err(AdviseError::data(format_args!("{} is empty{left_out}", path.display())));
         };
         let facts = Facts {
             format: detected.about,
-            data_bytes: before,
+            data_bytes: parts.iter().map(|part| part.stamp.size).sum(),
             files: parts.len() as u64,
             has_rows: detected.format.has_rows(),
             has_bytes: true,
             native: &[],
             key: key.join(", "),
         };
-        let mut files = Files { parts, format: detected.format, facts, row_bytes: 1 };
+        let opened = listed.left_out.into_iter().collect();
+        let (format, noticed) = (detected.format, RefCell::default());
+        let mut files = Files { parts, format, facts, row_bytes: 1, opened, noticed };
         let first = files.place(0.0, WINDOW_BYTES as u64)?;
         if first.is_empty() {
-            return Err(AdviseError::data(format_args!("{} has no row", path.display())));
+            let notes = files.notes().into_iter().map(|note| format!(". {note}"));
+            let notes: String = notes.collect();
+            return Err(AdviseError::data(format_args!("{} has no row{notes}", path.display())));
         }
         files.row_bytes = (first.data_bytes() / first.len() as u64).max(1);
         Ok(files)
+    }
+
+    /// Keeps that something is odd with the row at an offset of a part.
+    fn notice(&self, at: usize, offset: u64, what: impl FnOnce() -> String) {
+        let mut noticed = self.noticed.borrow_mut();
+        if noticed.len() < NOTES_MAX {
+            noticed.entry((at, offset)).or_insert_with(what);
+        }
+    }
+
+    /// Keeps that a row is so long, over so many lines, that a quote may be left open.
+    fn notice_length(&self, at: usize, offset: u64, row: &[u8]) {
+        if row.len() < LONG_ROW_BYTES || !matches!(self.format, RowFormat::Delimited(_)) {
+            return;
+        }
+        let lines = row.iter().filter(|byte| **byte == b'\n').count();
+        if lines > MANY_LINES {
+            let size = bytes(row.len() as u64);
+            self.notice(at, offset, || {
+                format!("a row of {size} over {lines} lines. Is a quote left open?")
+            });
+        }
     }
 
     /// Rows of a part from an offset on; whether a row starts there is known or not.
@@ -168,6 +208,7 @@ impl Files {
                 match self.format.parse(&window[consumed..], is_end) {
                     Found::Row(parsed) => {
                         let bytes = &window[consumed..consumed + parsed.end];
+                        self.notice_length(at, offset + consumed as u64, bytes);
                         consumed += parsed.end;
                         let done = part.before + offset + consumed as u64;
                         if row(bytes, &parsed, &key::of_number(number), |row| each(row, done)) {
@@ -177,6 +218,11 @@ impl Files {
                     }
                     Found::Blank(0) | Found::More => break,
                     Found::Blank(length) => consumed += length,
+                    Found::Cut(from) => {
+                        let cut = || "the last row is cut, and left out".to_owned();
+                        self.notice(at, offset + (consumed + from) as u64, cut);
+                        consumed = window.len();
+                    }
                     Found::Wrong(from, what) => {
                         return Err(part.wrong(offset + (consumed + from) as u64, what));
                     }
@@ -187,9 +233,17 @@ impl Files {
             }
             wanted = if consumed == 0 { window.len() * 2 } else { WINDOW_BYTES };
             if window.len() - consumed > ROW_BYTES_MAX {
-                let what = format!("a row of more than {} MiB", ROW_BYTES_MAX >> 20);
+                let what = format!("a row of more than {} MiB{}", ROW_BYTES_MAX >> 20, self.hint());
                 return Err(part.wrong(offset + consumed as u64, what));
             }
+        }
+    }
+
+    /// What may make a row so long.
+    fn hint(&self) -> &'static str {
+        match self.format {
+            RowFormat::Delimited(_) => "; is a quote left open?",
+            _ => "",
         }
     }
 
@@ -232,6 +286,14 @@ impl Source for Files {
         &self.facts
     }
 
+    fn notes(&self) -> Vec<String> {
+        let noticed = self.noticed.borrow();
+        let note = |((at, offset), what): (&(usize, u64), &String)| {
+            format!("{}: {what}", self.parts[*at].whereabouts(*offset))
+        };
+        self.opened.iter().cloned().chain(noticed.iter().map(note)).collect()
+    }
+
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
         let offset = (share.clamp(0.0, 1.0) * self.facts.data_bytes as f64) as u64;
         let at = self.parts.partition_point(|part| part.before <= offset).saturating_sub(1);
@@ -253,34 +315,137 @@ impl Source for Files {
     }
 }
 
-/// The file itself, or the files below the directory in the order of their names. Links and other
-/// things are left out, and what begins with a dot or a line: writers of tables leave notes of that kind.
-pub(super) fn paths_of(path: &Path) -> Result<Vec<PathBuf>> {
-    let of = |error: io::Error| AdviseError::of_file(path, &error);
-    let metadata = std::fs::metadata(path).map_err(of)?;
+/// Why what is neither a file nor a directory is refused: it would wait for a writer, or never end.
+fn no_file(path: &Path, kind: FileType) -> AdviseError {
+    let name = match kind {
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "a pipe",
+    };
+    let what = format!("is no file: places of {name} cannot be read; write it to a file first");
+    AdviseError::usage(format_args!("{} {what}", path.display()))
+}
+
+/// The files of a path.
+#[derive(Default)]
+pub(super) struct Listed {
+    pub(super) files: Vec<PathBuf>,
+    /// What else is there, in words.
+    left_out: Option<String>,
+}
+
+/// The file itself, or the files below the directory in the order of their names. What begins with a
+/// dot or a line is left out: writers of tables leave notes of that kind. Links to files are those
+/// files, once; links to directories are left out, because they may lead in a circle.
+pub(super) fn list(path: &Path) -> Result<Listed> {
+    let metadata = std::fs::metadata(path).map_err(|error| AdviseError::of_file(path, &error))?;
     if !metadata.is_dir() {
         return match metadata.is_file() {
-            true => Ok(vec![path.to_owned()]),
-            false => {
-                let what = "is no file: places of a pipe cannot be read; write it to a file first";
-                Err(AdviseError::usage(format_args!("{} {what}", path.display())))
-            }
+            true => Ok(Listed { files: vec![path.to_owned()], left_out: None }),
+            false => Err(no_file(path, metadata.file_type())),
         };
     }
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    walk(path, &mut found, &mut others)?;
+    let plain = found.iter().filter(|one| !one.is_link).map(|one| one.identity);
+    let mut known: BTreeSet<(u64, u64)> = plain.collect();
+    found.retain(|one| !one.is_link || known.insert(one.identity));
+    let left_out = (!others.is_empty()).then(|| {
+        let names: Vec<String> =
+            others.iter().take(NAMES_MAX).map(|path| path.display().to_string()).collect();
+        let more = match others.len().saturating_sub(NAMES_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("Left out, because they are no files: {}{more}", names.join(", "))
+    });
+    Ok(Listed { files: found.into_iter().map(|one| one.path).collect(), left_out })
+}
+
+/// A file below a directory.
+struct Entry {
+    path: PathBuf,
+    is_link: bool,
+    /// Device and number, by which two names of one file are found out.
+    identity: (u64, u64),
+}
+
+/// All files below a directory, and what is neither a file nor a directory.
+fn walk(path: &Path, found: &mut Vec<Entry>, others: &mut Vec<PathBuf>) -> Result<()> {
+    let of = |error: io::Error| AdviseError::of_file(path, &error);
     let entries = std::fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(of)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
-    let mut paths = Vec::new();
     let is_note = |name: &OsStr| {
         name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
     };
     for entry in entries.into_iter().filter(|entry| !is_note(&entry.file_name())) {
-        let kind = entry.file_type().map_err(of)?;
+        let (kind, path) = (entry.file_type().map_err(of)?, entry.path());
         if kind.is_dir() {
-            paths.extend(paths_of(&entry.path())?);
-        } else if kind.is_file() {
-            paths.push(entry.path());
+            walk(&path, found, others)?;
+            continue;
+        }
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => {
+                let identity = (metadata.dev(), metadata.ino());
+                found.push(Entry { path, is_link: kind.is_symlink(), identity });
+            }
+            // Links to directories and to nothing, pipes.
+            Ok(_) => others.push(path),
+            Err(_) if kind.is_symlink() => others.push(path),
+            Err(error) => return Err(AdviseError::of_file(&path, &error)),
         }
     }
-    Ok(paths)
+    Ok(())
+}
+
+/// The format of each file that is not empty.
+fn detect_all(
+    paths: &[PathBuf],
+    named: Option<Format>,
+    key: &[String],
+) -> Result<(Vec<Part>, Vec<Detected>)> {
+    let (mut parts, mut formats): (Vec<Part>, Vec<Detected>) = (Vec::new(), Vec::new());
+    let mut before = 0;
+    for path in paths {
+        let part = Part { stamp: Stamp::of(path)?, start: 0, before };
+        let mut head = Vec::new();
+        let is_whole = part.read(&Part::open(path)?, &mut head, 0, HEAD_BYTES)?;
+        if head.is_empty() {
+            continue;
+        }
+        let detected = detect(path, &head, is_whole, named, key);
+        if detected.is_err() && !key.is_empty() && !formats.is_empty() {
+            // The key may be one of the other files alone.
+            if let Ok(without_key) = detect(path, &head, is_whole, named, &[]) {
+                parts.push(part);
+                formats.push(without_key);
+                if let Some(what) = differ(&parts, &formats, parts.len() - 1) {
+                    return Err(mixed(path.parent().unwrap_or(path), &what));
+                }
+                return detected.map(|_| (parts, formats));
+            }
+        }
+        let detected = detected?;
+        before += part.stamp.size;
+        parts.push(Part { start: detected.start as u64, ..part });
+        formats.push(detected);
+    }
+    Ok((parts, formats))
+}
+
+/// How a file differs from the first one; nothing if it does not.
+fn differ(parts: &[Part], formats: &[Detected], at: usize) -> Option<String> {
+    let [first, other] = [0, at].map(|at| parts[at].stamp.path.display());
+    let [a, b] = [&formats[0], &formats[at]];
+    if a.about != b.about {
+        return Some(format!("{first} is {}, and {other} is {}", a.about, b.about));
+    }
+    let [names, others] = [a, b].map(|one| one.header.join(", "));
+    (a.header != b.header)
+        .then(|| format!("{first} has the columns {names}, and {other} has {others}"))
+}
+
+fn mixed(path: &Path, what: &str) -> AdviseError {
+    AdviseError::data(format_args!("{}: the files have not one format: {what}", path.display()))
 }

@@ -32,6 +32,8 @@ pub(super) enum Found {
     Blank(usize),
     /// The row goes on behind the bytes.
     More,
+    /// The last row, which begins there, is not whole: the data end in it, without a line end.
+    Cut(usize),
     /// Something else, which begins there.
     Wrong(usize, String),
 }
@@ -55,6 +57,7 @@ impl RowFormat {
         match self {
             RowFormat::Delimited(delimited) => delimited.parse(bytes, is_end),
             RowFormat::Json(paths) => match line(bytes, is_end) {
+                Found::Row(parsed) if is_end && is_cut(bytes, &parsed) => Found::Cut(0),
                 Found::Row(parsed) => json_row(bytes, parsed, paths),
                 other => other,
             },
@@ -109,6 +112,16 @@ pub(super) fn trimmed_end(bytes: &[u8], end: usize) -> usize {
     let line = &bytes[..end];
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line).len()
+}
+
+/// Whether an object that nothing follows, no line end either, lacks its end.
+fn is_cut(bytes: &[u8], parsed: &Parsed) -> bool {
+    let text = bytes[parsed.text.clone()].trim_ascii();
+    if bytes[..parsed.end].ends_with(b"\n") || !text.starts_with(b"{") {
+        return false;
+    }
+    let read = serde_json::from_slice::<IgnoredAny>(text);
+    read.is_err_and(|error| error.is_eof() || !text.ends_with(b"}"))
 }
 
 fn json_row(bytes: &[u8], parsed: Parsed, paths: &[Vec<String>]) -> Found {
@@ -238,6 +251,19 @@ mod tests {
         assert_eq!(row(RowFormat::Lines.parse(b"last", true)).end, 4);
         assert_eq!(RowFormat::Lines.first_start(bytes, true), 5);
         assert_eq!(RowFormat::Lines.first_start(b"no line end", true), 11);
+    }
+
+    #[test]
+    fn an_object_without_its_end_is_cut_where_the_data_end() {
+        let json = RowFormat::Json(Vec::new());
+        for cut in ["{\"id\": 1", "{\"id\": {\"a\": 1}", "{\"id\": \"x}", "{", "{\"id\": tr"] {
+            assert_eq!(json.parse(cut.as_bytes(), true), Found::Cut(0), "{cut}");
+            assert_eq!(json.parse(cut.as_bytes(), false), Found::More, "{cut}");
+            let ended = format!("{cut}\n");
+            assert!(matches!(json.parse(ended.as_bytes(), true), Found::Row(_)), "{cut}");
+        }
+        assert!(matches!(json.parse(b"{\"id\": \"\xff\"}", true), Found::Row(_)));
+        assert!(matches!(json.parse(b"plain", true), Found::Wrong(..)));
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn open_typed(
     table: Option<&str>,
     watch: &dyn Watch,
 ) -> Result<Option<Box<dyn Source>>> {
-    let paths = files::paths_of(path)?;
+    let paths = files::list(path)?.files;
     let Some(first) = paths.first() else { return Ok(None) };
     let head = head(first)?;
     if is_sqlite(&head) && paths.len() == 1 {
@@ -204,6 +204,11 @@ pub struct Facts {
 pub trait Source {
     /// What it is.
     fn facts(&self) -> &Facts;
+
+    /// What was noticed so far while rows were read, each with its file and line.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Neighbouring rows from about a share (0 to 1) of the data on, until they hold so many bytes or
     /// the data end.

@@ -66,6 +66,8 @@ pub struct Basis {
     pub row_bytes: f64,
     /// Bytes of the data.
     pub data_bytes: f64,
+    /// Whether rows are rows, and no pieces of files.
+    pub has_rows: bool,
 }
 
 /// What the first level below L0 holds, as RocksDB has it.
@@ -218,7 +220,7 @@ mod tests {
 
     #[test]
     fn no_unit_takes_much_more_than_it_holds() {
-        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9 };
+        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9, has_rows: true };
         for target in TARGETS {
             for setting in (target.settings)() {
                 let unit = setting.cells[0].size_bytes as u32;

@@ -8,8 +8,9 @@ use lithify_advisor::answer::Outcome;
 use lithify_advisor::input::{self, Facts, Source};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::sample::Collected;
+use lithify_advisor::targets::TARGETS;
 use lithify_advisor::{
-    Advice, Format, Request, Silent, advise_source, check, compare, json, screen,
+    Advice, Format, Request, Silent, Watch, advise_source, check, compare, json, screen,
 };
 
 use super::data::{Numbers, advice, file, orders, request};
@@ -103,6 +104,10 @@ fn without_time_it_says_what_is_missing() {
     let advice = advice(&Request { time: Duration::ZERO, ..request(path, &["rocksdb"], &[]) });
     assert!(advice.targets[0].unmeasured > 0);
     assert!(advice.unknown.iter().any(|line| line.contains("--time")), "{:?}", advice.unknown);
+    // Blocks of 64 KiB were not tried: nothing is said of them.
+    assert_eq!(advice.data.far_repeats, None);
+    let screen = screen::render(&advice, 100);
+    assert!(!screen.contains("Larger blocks gain little"), "{screen}");
 }
 
 #[test]
@@ -117,6 +122,12 @@ fn what_was_advised_before_is_kept_or_not() {
     let same = compare::render(&before, &before).expect("have all in common");
     assert!(same.starts_with("What was advised before is still good."), "{same}");
     assert_eq!(same.matches("keep it").count(), 2, "{same}");
+    assert!(!same.contains("Not compared"), "{same}");
+    let half = advice(&request(&path, &["rocksdb", "cassandra"], &[]));
+    let part = compare::render(&before, &half).expect("have one in common");
+    assert!(part.starts_with("Known to be still good: 1 of 3 settings."), "{part}");
+    assert!(part.contains("Not compared, there only before: innodb."), "{part}");
+    assert!(part.contains("Not compared, there only now: cassandra."), "{part}");
     let now = advice(&Request {
         prices: Objective::Throughput.prices(),
         ..request(&noise, &["rocksdb"], &[])
@@ -221,6 +232,24 @@ fn a_screen_is_a_screen_and_json_is_json() {
 }
 
 #[test]
+fn too_little_data_are_told_first() {
+    let of = |name: &str, text: String, targets: &[&str]| {
+        let (_directory, path) = file(name, text);
+        screen::render(&advice(&request(path, targets, &[])), 100)
+    };
+    let one = of("a.csv", "id,name\n1,slate\n".to_owned(), &["rocksdb"]);
+    assert!(one.starts_with("Too little data to advise: 1 row, 16 B."), "{one}");
+    assert!(one.contains("1 row of 8 bytes") && !one.contains("0 B more"), "{one}");
+    assert_eq!(one.matches("Too little").count(), 1, "{one}");
+    let two = of("a.txt", "x".repeat(50_000) + "\n" + &"y".repeat(50_000) + "\n", &["rocksdb"]);
+    assert!(two.starts_with("Too little data to advise: 2 rows, "), "{two}");
+    let files = of("a.bin", "\0".repeat(1_000), &[]);
+    assert!(files.starts_with("Too little data to advise: 1000 B."), "{files}");
+    let enough = of("orders.csv", orders(2_000, true), &["rocksdb"]);
+    assert!(enough.starts_with("Data "), "{enough}");
+}
+
+#[test]
 fn data_that_do_not_shrink_are_left_alone() {
     let mut numbers = super::data::Numbers(7);
     let bytes: Vec<u8> = (0..80_000).flat_map(|_| numbers.next().to_le_bytes()).collect();
@@ -230,7 +259,8 @@ fn data_that_do_not_shrink_are_left_alone() {
         assert!((target.best().ratio.value - 1.0).abs() < 1e-6, "{:?}", target.target);
         assert_eq!(target.best().setting.compression.to_string(), "none", "{:?}", target.target);
     }
-    assert!(advice.data.incompressible > 0.99 && advice.data.entropy_bits > 7.9);
+    assert!(advice.data.incompressible.is_some_and(|share| share > 0.99));
+    assert!(advice.data.entropy_bits > 7.9);
 }
 
 #[test]
@@ -291,11 +321,44 @@ fn a_profile_gives_the_same_advice_and_other_advice_at_other_prices() {
 
     let error = super::data::refusal(&request(&profile, &["zfs"], &[]));
     assert!(error.is_usage() && error.to_string().contains("not measured for zfs"), "{error}");
+    assert!(error.to_string().contains("it has: rocksdb, cassandra"), "{error}");
+    let all = advice(&Request { targets: TARGETS.to_vec(), ..request(&profile, &[], &[]) });
+    assert_eq!(all.targets.len(), 2, "all are all that it has");
     for (from, to) in [("advice/1", "advice/9"), ("\"bytes\"", "\"byts\""), ("}]", "}")] {
         std::fs::write(&profile, text.replacen(from, to, 1)).expect("is written");
         let error = super::data::refusal(&request(&profile, &[], &[]));
         assert!(error.to_string().contains("orders.profile: "), "{error}");
     }
+}
+
+/// Wants an answer at once.
+struct Hurried;
+
+impl Watch for Hurried {
+    fn hear(&self, _: &str, _: u64, _: u64) -> lithify_advisor::Result<()> {
+        Ok(())
+    }
+
+    fn is_hurried(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_profile_of_a_stopped_run_says_so() {
+    let (directory, path) = file("orders.csv", orders(20_000, true));
+    let request_of_data = request(path, &["rocksdb", "zfs"], &["customer", "order"]);
+    let stopped = lithify_advisor::advise(&request_of_data, &Hurried).expect("advice");
+    assert!(stopped.course.is_stopped && stopped.targets.len() == 1, "{:?}", stopped.course);
+    let profile = directory.path().join("orders.profile");
+    std::fs::write(&profile, json::render(&stopped).expect("renders")).expect("is written");
+    let again = advice(&request(&profile, &[], &[]));
+    assert!(again.course.is_stopped);
+    assert_eq!(again.course.missing, stopped.course.missing);
+    assert_eq!(again.targets[0].unmeasured, stopped.targets[0].unmeasured);
+    let screen = screen::render(&again, 100);
+    assert!(screen.contains("was stopped") && screen.contains("no time was left"), "{screen}");
+    assert!(!screen.contains("--time") && !screen.contains("--key"), "{screen}");
 }
 
 #[test]
@@ -320,6 +383,24 @@ fn what_is_there_is_compared_with_the_prediction() {
     assert!(usage(&of(&["btrfs"]), &table).contains("compsize"));
     assert!(usage(&one, &path).contains("no file of Cassandra"));
     assert!(usage(&one, &table.join("missing")).contains("No such file"));
+}
+
+#[test]
+fn rows_of_a_megabyte_that_shrink_are_compressed() {
+    // A third of each line is noise, the rest repeats it.
+    let mut numbers = super::data::Numbers(11);
+    let line = |_| {
+        let piece = |_| format!("{:016x}", numbers.next()).repeat(4);
+        (0..16_000).map(piece).collect::<String>() + "\n"
+    };
+    let text: String = (0..4).map(line).collect();
+    let (_directory, path) = file("long.txt", text);
+    let request = Request { format: Some(Format::Lines), ..request(path, &["rocksdb"], &[]) };
+    let advice = advice(&request);
+    let best = advice.targets[0].best();
+    assert!(best.ratio.value < 0.5, "{} {:?}", best.setting.name(), best.ratio);
+    let screen = screen::render(&advice, 100);
+    assert!(screen.contains("64 of each row are assumed"), "{screen}");
 }
 
 #[test]

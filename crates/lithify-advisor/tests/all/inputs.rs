@@ -61,6 +61,12 @@ fn requests_that_do_not_fit_are_usage() {
         assert!(error.is_usage() && error.to_string().contains(expected), "{error}");
     }
     assert!(advice(&request(path, &["rocksdb"], &["2"])).data.input.key == "2");
+    let text = format!("name,city,{}\nslate,Wales,{}\n", "comment".repeat(9), "long\t".repeat(9));
+    let (_directory, path) = file("a.csv", &text);
+    let error = refusal(&request(path, &["rocksdb"], &["nme"]));
+    let quoted = "columns are 1 to 3; the first row, taken for data, is: name, city, \
+                  commentcommentcommentcom…";
+    assert!(error.is_usage() && error.to_string().ends_with(quoted), "{error}");
     let (_directory, path) = file("a.jsonl", "{\"id\": 1}\n");
     let error = refusal(&request(path, &[], &["user.id"]));
     assert!(error.is_usage() && error.to_string().contains("no field 'user'"), "{error}");
@@ -107,8 +113,104 @@ fn a_directory_is_one_table_or_files() {
     let files = advice(&request(directory.path(), &[], &[]));
     assert_eq!(files.data.input.format, "bytes without rows");
     assert!(files.targets.iter().all(|advice| !advice.target.needs_rows));
-    let error = refusal(&request(directory.path(), &["rocksdb"], &["id"]));
-    assert!(error.to_string().contains("notes.txt"), "{error}");
+    let note = "a.csv is CSV with 2 columns, with a header, and ";
+    assert!(files.unknown.iter().any(|line| line.contains(note)), "{:?}", files.unknown);
+    for key in [&["id"][..], &[]] {
+        let error = refusal(&request(directory.path(), &["rocksdb"], key)).to_string();
+        assert!(error.contains(note), "{error}");
+        assert!(error.contains("notes.txt is lines of text"), "{error}");
+        assert!(!error.contains(".."), "{error}");
+    }
+    std::fs::remove_file(directory.path().join("notes.txt")).expect("is there");
+    std::fs::write(directory.path().join("d.csv"), "id,kind\n1,2\n").expect("is written");
+    for key in ["id", "name"] {
+        let error = refusal(&request(directory.path(), &["rocksdb"], &[key])).to_string();
+        assert!(error.contains("a.csv has the columns id, name, and "), "{error}");
+        assert!(error.contains("d.csv has id, kind"), "{error}");
+    }
+}
+
+#[test]
+fn links_to_files_are_files_and_others_are_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let (links, data) = (directory.path(), elsewhere.path());
+    let link = |to: &std::path::Path, name: &str| {
+        std::os::unix::fs::symlink(to, links.join(name)).expect("is made");
+    };
+    link(data, "folder");
+    link(&data.join("missing.csv"), "nothing.csv");
+    let error = refusal(&request(links, &[], &[])).to_string();
+    assert!(error.contains("is empty. Left out, because they are no files: "), "{error}");
+    assert!(error.contains("folder") && error.contains("nothing.csv"), "{error}");
+
+    std::fs::write(data.join("a.csv"), "id,name\n1,slate\n2,gneiss\n").expect("is written");
+    link(&data.join("a.csv"), "a.csv");
+    link(&data.join("a.csv"), "again.csv");
+    std::fs::write(links.join("b.csv"), "id,name\n3,marble\n").expect("is written");
+    link(&links.join("b.csv"), "0.csv");
+    let advice = advice(&request(links, &["rocksdb"], &["id"]));
+    assert_eq!((advice.data.rows, advice.data.input.files), (3, 2), "each file once");
+    let is_told = |line: &String| line.contains("Left out") && line.contains("folder");
+    assert!(advice.unknown.iter().any(is_told), "{:?}", advice.unknown);
+}
+
+#[test]
+fn quotes_that_never_close_are_named() {
+    let mut text = "id,name\n1,slate\n2,\"gneiss\n".to_owned();
+    text.extend((3..5_000).map(|row| format!("{row},rock\n")));
+    let (_directory, path) = file("rocks.csv", &text);
+    let error = refusal(&request(&path, &["rocksdb"], &["id"]));
+    assert!(!error.is_usage());
+    assert!(error.to_string().contains("rocks.csv:3: the quote that opens here"), "{error}");
+
+    // Where another quote ends it, only its length tells.
+    let long = "a line of a note\n".repeat(80_000);
+    let text = format!("id,name\n1,slate\n2,\"{long}\"\n3,marble\n");
+    let (_directory, path) = file("rocks.csv", &text);
+    let advice = advice(&request(&path, &["rocksdb"], &["id"]));
+    let [note] = advice.data.notes.as_slice() else { panic!("{:?}", advice.data.notes) };
+    assert!(
+        note.contains("rocks.csv:3: a row of 1.3") && note.contains("over 80001 lines"),
+        "{note}"
+    );
+    assert!(advice.unknown.contains(note), "{:?}", advice.unknown);
+    let ragged = format!("id,name\n1,slate\n2,\"{long}\",x\n");
+    let (_directory, path) = file("rocks.csv", &ragged);
+    let error = refusal(&request(&path, &["rocksdb"], &["id"])).to_string();
+    assert!(error.contains("3 fields over 80001 lines (is a quote left open?)"), "{error}");
+}
+
+#[test]
+fn a_last_row_that_is_cut_is_left_out_and_told() {
+    let csv = "id,name,kind\n1,slate,7\n2,gneiss,8\n3,mar";
+    let tsv = "1\tslate\t7\n2\tgneiss\t8\n3\tmar";
+    let json = "{\"id\": 1}\n{\"id\": 2}\n{\"id\": 3, \"na";
+    for (name, text, key, line) in [
+        ("a.csv", csv, "id", 4),
+        ("a.tsv", tsv, "2", 3),
+        ("a.jsonl", json, "id", 3),
+        ("rocks", json, "id", 3),
+    ] {
+        let (_directory, path) = file(name, text);
+        for key in [&[key][..], &[]] {
+            let advice = advice(&request(&path, &["rocksdb"], key));
+            assert_eq!(advice.data.rows, 2, "{name} {:?}", advice.data.input.format);
+            let [note] = advice.data.notes.as_slice() else { panic!("{:?}", advice.data.notes) };
+            let expected = format!("{name}:{line}: the last row is cut, and left out");
+            assert!(note.ends_with(&expected), "{note}");
+        }
+        // With a line end it is a row that is wrong.
+        let (_directory, path) = file(name, format!("{text}\n"));
+        let request = request(&path, &["rocksdb"], &[key]);
+        assert!(refusal(&request).to_string().contains(&format!("{name}:{line}: ")), "{name}");
+    }
+    let (_directory, path) = file("rocks", tsv);
+    let guessed = advice(&request(&path, &["rocksdb"], &[])).data;
+    assert_eq!((guessed.rows, guessed.notes.len()), (2, 1), "{}", guessed.input.format);
+    let (_directory, path) = file("a.jsonl", "{\"id\": 1");
+    let error = refusal(&request(&path, &["rocksdb"], &[])).to_string();
+    assert!(error.contains("has no row. ") && error.contains("a.jsonl:1: the last row"), "{error}");
 }
 
 #[test]

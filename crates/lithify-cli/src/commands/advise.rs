@@ -98,11 +98,11 @@ pub struct AdviseArguments {
     /// How long a row lives until it is rewritten or deleted
     #[arg(long, value_name = "N", value_parser = months)]
     months: Option<f64>,
-    /// Seconds that it may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    time: u64,
+    /// Seconds that it may take; 60 without it
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time: Option<f64>,
     /// Write everything that was measured into a file, as one JSON object without any row. As PATH it is a
-    /// profile: it gives advice anew, at other prices, wherever it is
+    /// profile: it gives advice anew, at other prices, wherever it is. `-` prints it in place of the screen
     #[arg(long, visible_alias = "save", value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a page with plots and every setting into a file
@@ -118,6 +118,9 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "DIRECTORY")]
     check: Option<PathBuf>,
 }
+
+/// Seconds that it may take where none are named.
+const SECONDS: f64 = 60.0;
 
 /// Usual prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,6 +173,11 @@ fn months(text: &str) -> Result<f64, String> {
     number(text).ok().filter(is_life).ok_or_else(|| "a life is 0.0001 to 1200 months".to_owned())
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    let is_time = |seconds: &f64| (1.0..=86_400.0).contains(seconds);
+    number(text).ok().filter(is_time).ok_or_else(|| "a time is 1 to 86400 seconds".to_owned())
+}
+
 /// The goal's prices, with those that the user names in place of them.
 fn prices(goal: Goal, named: Option<&str>) -> Result<Prices, Fault> {
     let Some(named) = named else { return Ok(goal.prices()) };
@@ -202,7 +210,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         table: arguments.table.clone(),
         key: arguments.key.clone(),
         targets,
-        time: Duration::from_secs(arguments.time),
+        time: Duration::from_secs_f64(arguments.time.unwrap_or(SECONDS)),
         goal,
         prices,
         expectations: Expectations {
@@ -214,14 +222,13 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         ..Request::new(&arguments.path)
     };
     check(arguments, &request)?;
-    refuse_overwriting(arguments)?;
-    let json_file = ResultFile::open(arguments.json.as_deref())?;
-    let html_file = ResultFile::open(arguments.html.as_deref())?;
+    let results = Results::open(arguments)?;
     let listener = Listener::begin()?;
     let of = |path: &PathBuf| {
         let request = Request { path: path.clone(), ..request.clone() };
         // Beside the data that a profile is compared with, what is said of data is not of the profile.
-        let request = match arguments.compare.is_some() && profile::is_profile(path) {
+        let is_beside_data = arguments.compare.is_some() && !has_no_data(arguments);
+        let request = match is_beside_data && profile::is_profile(path) {
             true => Request { format: None, table: None, key: Vec::new(), ..request },
             false => request,
         };
@@ -239,14 +246,61 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         (None, Some(before)) => compare::render(before, &advice).map_err(fault)?,
         (None, None) => screen::render(&advice, columns()),
     };
-    print(&shown)?;
-    if let Some(file) = json_file {
-        file.write(&json::render(&advice).map_err(Fault::failure)?)?;
+    results.write(&advice, &shown)
+}
+
+/// Where the answer goes: the screen, and the files of `--json` and `--html`.
+struct Results {
+    json: Option<ResultFile>,
+    html: Option<ResultFile>,
+    /// JSON takes the place of the screen.
+    is_json_shown: bool,
+}
+
+impl Results {
+    /// Opens the files before the work.
+    fn open(arguments: &AdviseArguments) -> Result<Results, Fault> {
+        let is_dash = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+        if is_dash(&arguments.html) {
+            let what = "--html needs the name of a file; ./- is one that is called so";
+            return Err(Fault::usage(what.to_owned()));
+        }
+        let is_json_shown = is_dash(&arguments.json);
+        if is_json_shown && (arguments.compare.is_some() || arguments.check.is_some()) {
+            let what = "--json - takes the place of what --compare and --check print: name a file";
+            return Err(Fault::usage(what.to_owned()));
+        }
+        let json = arguments.json.as_ref().filter(|_| !is_json_shown);
+        let outputs: Vec<&PathBuf> =
+            [json, arguments.html.as_ref()].into_iter().flatten().collect();
+        refuse_overwriting(&arguments.path, &outputs)?;
+        Ok(Results {
+            json: ResultFile::open(json.map(PathBuf::as_path))?,
+            html: ResultFile::open(arguments.html.as_deref())?,
+            is_json_shown,
+        })
     }
-    if let Some(file) = html_file {
-        file.write(&page::render(&advice))?;
+
+    fn write(self, advice: &Advice, screen: &str) -> Result<(), Fault> {
+        let json = || json::render(advice).map_err(Fault::failure);
+        match self.is_json_shown {
+            true => print(&format!("{}\n", json()?))?,
+            false => print(screen)?,
+        }
+        if let Some(file) = self.json {
+            file.write(&json()?)?;
+        }
+        if let Some(file) = self.html {
+            file.write(&page::render(advice))?;
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Whether only profiles are named: nothing is measured.
+fn has_no_data(arguments: &AdviseArguments) -> bool {
+    let before = arguments.compare.as_ref();
+    profile::is_profile(&arguments.path) && before.is_none_or(|path| profile::is_profile(path))
 }
 
 /// What can be said before anything is measured.
@@ -254,6 +308,10 @@ fn check(arguments: &AdviseArguments, request: &Request) -> Result<(), Fault> {
     let key = &request.key;
     if let Some(twice) = (1..key.len()).find(|at| key[..*at].contains(&key[*at])) {
         return Err(Fault::usage(format!("--key names {} twice", key[twice])));
+    }
+    if arguments.time.is_some() && has_no_data(arguments) {
+        let path = arguments.path.display();
+        return Err(Fault::usage(format!("{path} is a profile: --time is of data")));
     }
     if let Some(path) = &arguments.check {
         let [target] = request.targets.as_slice() else {
@@ -286,15 +344,14 @@ fn measured(request: &Request, listener: &Listener) -> Result<Advice, AdviseErro
 }
 
 /// Results never take the place of the data, of files among them, or of each other.
-fn refuse_overwriting(arguments: &AdviseArguments) -> Result<(), Fault> {
-    let outputs: Vec<&PathBuf> = [&arguments.json, &arguments.html].into_iter().flatten().collect();
-    if let [json, html] = outputs.as_slice()
+fn refuse_overwriting(data: &Path, outputs: &[&PathBuf]) -> Result<(), Fault> {
+    if let [json, html] = outputs
         && whole_path(json) == whole_path(html)
     {
         return Err(Fault::usage(format!("--json and --html both name {}", json.display())));
     }
-    let Ok(data) = arguments.path.canonicalize() else { return Ok(()) };
-    match outputs.into_iter().find(|output| whole_path(output).starts_with(&data)) {
+    let Ok(data) = data.canonicalize() else { return Ok(()) };
+    match outputs.iter().find(|output| whole_path(output).starts_with(&data)) {
         None => Ok(()),
         Some(output) => {
             let what =

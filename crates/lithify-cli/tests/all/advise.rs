@@ -104,7 +104,7 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&["rocks.csv", "--html", "./rocks.csv"], 2, "name another file");
     refused(&[".", "--json", "new.json"], 2, "lies in them");
     refused(&["rocks.csv", "--json", "a", "--html", "./a"], 2, "both name");
-    refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 fields");
+    refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 field where");
     refused(&["rocks.csv", "--key", "id,id"], 2, "--key names id twice");
     refused(&["rocks.csv", "--price", "cpu=0,write=0,month=0"], 2, "all settings cost the same");
     refused(&["rocks.csv", "--reads-per-row", "1e300"], 2, "reads are 0 to 1e12");
@@ -113,6 +113,66 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&["rocks.csv", "--table", "rocks"], 2, "no tables to choose from");
     refused(&["mysql://somewhere"], 2, "an address is mariadb://");
     refused(&["--compare", "missing.csv", "rocks.csv"], 2, "missing.csv: No such file");
+    refused(&["rocks.csv", "--time", "soon"], 2, "a time is 1 to 86400 seconds");
+    refused(&["rocks.csv", "--time", "0.5"], 2, "a time is 1 to 86400 seconds");
+    refused(&["rocks.csv", "--html", "-"], 2, "--html needs the name of a file");
+    refused(&["rocks.csv", "--compare", "rocks.csv", "--json", "-"], 2, "--json - takes the place");
+}
+
+#[test]
+fn json_goes_to_standard_output_in_place_of_the_screen() {
+    let place = place(500);
+    let before = names(place.path());
+    let arguments = ["rocks.csv", "--for", "rocksdb", "--time", "1.5", "--json", "-"];
+    let output = advise(place.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON alone");
+    assert_eq!(json["targets"][0]["name"], "rocksdb");
+    assert_eq!(names(place.path()), before, "no file is called -");
+}
+
+#[test]
+fn a_profile_takes_nothing_that_is_of_data() {
+    let place = place(500);
+    let saved = advise(place.path(), &["rocks.csv", "--for", "rocksdb", "--save", "a.profile"]);
+    assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stderr));
+    let cases: [(&[&str], &str); 4] = [
+        (&["a.profile", "--time", "5"], "a.profile is a profile: --time is of data"),
+        (&["--compare", "a.profile", "a.profile", "--time", "5"], "--time is of data"),
+        (&["--compare", "a.profile", "a.profile", "--key", "id"], "are of data"),
+        (&["a.profile", "--for", "zfs"], "not measured for zfs; it has: rocksdb"),
+    ];
+    for (arguments, part) in cases {
+        let output = advise(place.path(), arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+    let beside = ["--compare", "a.profile", "rocks.csv", "--for", "rocksdb", "--time", "20"];
+    let output = advise(place.path(), &beside);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_no_file_is_refused_before_it_is_opened() {
+    let place = place(10);
+    nix::unistd::mkfifo(&place.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU)
+        .expect("is made");
+    let _socket =
+        std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("is made");
+    let cases: [(&[&str], &str); 5] = [
+        (&["pipe"], "pipe is no file: places of a pipe"),
+        (&["pipe", "--format", "csv"], "pipe is no file: places of a pipe"),
+        (&["--compare", "pipe", "rocks.csv"], "pipe is no file: places of a pipe"),
+        (&["socket"], "socket is no file: places of a socket"),
+        (&["/dev/null"], "/dev/null is no file: places of a device"),
+    ];
+    for (arguments, part) in cases {
+        let output = advise(place.path(), arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]
