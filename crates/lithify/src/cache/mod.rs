@@ -14,6 +14,8 @@
 //! - A scan inserted as such ([`BlockCache::insert_scan`]) displaces its own blocks, after about
 //!   one block per shard. One pass over cold blocks inserted like any others displaces at most
 //!   the tenth of the cache that new blocks go through.
+//! - Where blocks leave before they are used again, [`BlockCache::wants`] says so of most of
+//!   them, and whoever reads one for a single entry takes it past the cache.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.
@@ -125,6 +127,8 @@ pub struct CacheStatistics {
     pub inserted_bytes: u64,
     /// Blocks evicted to make room, since the start.
     pub evicted: u64,
+    /// Missed data blocks that were not worth taking in, since the start.
+    pub unwanted: u64,
     /// Blocks handed back to their reader as pinned because they are larger than the cache.
     pub too_large: u64,
     /// Bytes charged for the blocks in the cache now.
@@ -205,6 +209,18 @@ impl BlockCache {
         self.shard(self.shard_of(key)).get(key)
     }
 
+    /// Whether a data block of `raw_bytes` that [`BlockCache::get`] missed is worth taking in: most are
+    /// not where blocks leave before anybody uses them again.
+    pub fn wants(&self, file_id: u64, offset: u64, raw_bytes: usize) -> bool {
+        let key = Key::new(file_id, offset);
+        let is_wanted = self.shard(self.shard_of(key)).wants(key);
+        is_wanted || self.has_room(raw_bytes)
+    }
+
+    fn has_room(&self, raw_bytes: usize) -> bool {
+        self.cache_bytes() + raw_bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
+    }
+
     /// An empty buffer for a block of `raw_bytes` that is about to be read. A full cache gives up
     /// the memory of other blocks for it, so that memory goes from block to block and not through
     /// the allocator.
@@ -214,8 +230,7 @@ impl BlockCache {
             if let Some(buffer) = self.home.pool.take(capacity) {
                 return buffer;
             }
-            let wanted_bytes = self.cache_bytes() + capacity + frame::FRAME_OVERHEAD_BYTES;
-            if wanted_bytes <= self.capacity_bytes() {
+            if self.has_room(capacity) {
                 break;
             }
             let shard = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
@@ -323,6 +338,7 @@ impl BlockCache {
         for index in 0..self.shards.len() {
             let shard = self.shard(index);
             statistics.misses += shard.misses;
+            statistics.unwanted += shard.unwanted;
             for (sum, blocks) in statistics.by_kind.iter_mut().zip(&shard.blocks) {
                 sum.hits += blocks.hits;
                 sum.inserted += blocks.inserted;

@@ -9,6 +9,11 @@
 //!    less each time.
 //! 4. `small` gives up blocks while it holds a tenth or more of the bytes, `main` otherwise.
 //!
+//! Where hardly any block is used again before its turn in `small` comes, as with reads at random
+//! over far more than the cache holds, taking blocks in is work for nothing. The shard is choosy
+//! then: of missed blocks without a ghost it wants one in eight, to see whether that is still so.
+//! The others leave a ghost, so that one which is wanted again soon gets in.
+//!
 //! A scan's blocks enter `small` at its leaving end, leave before anything else and leave no
 //! ghost: a scan takes the place of its own blocks. Index and filter blocks enter `main` with
 //! more uses than a data block can have, as each serves many data blocks.
@@ -28,6 +33,15 @@ const SMALL_DIVISOR: usize = 10;
 /// How many times a turn may end with a second life before a block goes whatever its uses: this
 /// bounds the time that one eviction holds the lock.
 const SECOND_LIVES_MAX: usize = 64;
+
+/// So many blocks leave `small` between two looks at how many of them were used.
+const LEFT_PER_LOOK: u32 = 256;
+
+/// The shard is choosy if fewer than one in so many were.
+const CHOOSY_DIVISOR: u32 = 32;
+
+/// A choosy shard wants one in so many of the blocks without a ghost.
+const WANTED_PERIOD: u64 = 8;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -133,7 +147,15 @@ pub(super) struct Shard {
     main: Queue,
     /// Fingerprints at the place that the hash picks, each until another takes its place.
     ghosts: Vec<u32>,
+    /// Blocks that left `small` since the last look, and those of them that had been used.
+    left: u32,
+    left_used: u32,
+    is_choosy: bool,
+    /// Missed blocks without a ghost that were looked up while the shard was choosy.
+    strangers: u64,
     pub(super) misses: u64,
+    /// Missed blocks that were not worth taking in.
+    pub(super) unwanted: u64,
     /// By kind, in the order of their numbers.
     pub(super) blocks: [CachedBlocks; BlockKind::ALL.len()],
 }
@@ -147,7 +169,12 @@ impl Shard {
             small: Queue::EMPTY,
             main: Queue::EMPTY,
             ghosts: Vec::new(),
+            left: 0,
+            left_used: 0,
+            is_choosy: false,
+            strangers: 0,
             misses: 0,
+            unwanted: 0,
             blocks: Default::default(),
         }
     }
@@ -159,6 +186,30 @@ impl Shard {
             self.misses += 1;
         }
         found
+    }
+
+    /// Whether a data block that was just missed is worth taking in.
+    pub(super) fn wants(&mut self, key: Key) -> bool {
+        if !self.is_choosy || self.has_ghost(key) {
+            return true;
+        }
+        self.strangers += 1;
+        if self.strangers.is_multiple_of(WANTED_PERIOD) {
+            return true;
+        }
+        self.unwanted += 1;
+        self.leave_ghost(key);
+        false
+    }
+
+    /// Counts a data block that leaves `small`, and now and then decides whether to be choosy.
+    fn note_leaving(&mut self, was_used: bool) {
+        self.left += 1;
+        self.left_used += u32::from(was_used);
+        if self.left == LEFT_PER_LOOK {
+            self.is_choosy = self.left_used * CHOOSY_DIVISOR < self.left;
+            (self.left, self.left_used) = (0, 0);
+        }
     }
 
     fn find(&mut self, key: Key) -> Option<Bytes> {
@@ -216,10 +267,15 @@ impl Shard {
                 || scan_first
                 || (self.small.oldest != NONE && self.small.bytes >= total / SMALL_DIVISOR);
             let index = if from_small { self.small.oldest } else { self.main.oldest };
+            let slot = self.slots.get(index as usize)?;
+            let (is_scan, was_used) = (slot.is_scan, slot.uses > 0);
+            if from_small && !is_scan {
+                self.note_leaving(was_used);
+            }
             let slot = self.slots.get_mut(index as usize)?;
             if slot.uses == 0 || lives == SECOND_LIVES_MAX {
                 let (key, kind) = (slot.key, slot.kind);
-                if from_small && !slot.is_scan {
+                if from_small && !is_scan {
                     self.leave_ghost(key);
                 }
                 self.blocks[kind as usize].evicted += 1;
@@ -327,6 +383,11 @@ impl Shard {
     fn ghost_place(&self, key: Key) -> (usize, u32) {
         let hash = Key::hash(key);
         (hash as usize & self.ghosts.len().wrapping_sub(1), (hash >> 32) as u32 | 1)
+    }
+
+    fn has_ghost(&self, key: Key) -> bool {
+        let (place, fingerprint) = self.ghost_place(key);
+        self.ghosts.get(place) == Some(&fingerprint)
     }
 
     fn leave_ghost(&mut self, key: Key) {

@@ -255,6 +255,62 @@ fn a_block_wanted_again_soon_comes_to_stay() {
     assert!(cache.get(1, 1000).is_none());
 }
 
+/// Reads as a table does for one entry: what the cache does not want goes past it. Whether it was
+/// found.
+fn read_if_wanted(cache: &BlockCache, file_id: u64, offset: u64) -> bool {
+    match cache.get(file_id, offset) {
+        Some(_) => true,
+        None if !cache.wants(file_id, offset, BLOCK_BYTES) => false,
+        None => {
+            drop(cache.insert(file_id, offset, BlockKind::Data, block(file_id, offset)));
+            false
+        }
+    }
+}
+
+/// The same numbers in every run (SplitMix64).
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 31)
+}
+
+#[test]
+fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
+    let (budget, cache) = cache_of(1000);
+    let mut state = 1;
+    // Far more blocks than it holds, any of them at random.
+    (0..20_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    let before = cache.statistics();
+    (0..10_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    let after = cache.statistics();
+    let unwanted = after.unwanted - before.unwanted;
+    assert!(unwanted > 7_500, "{unwanted} of 10,000 went past the cache");
+    assert_eq!(after.misses - before.misses, unwanted + after.inserted - before.inserted);
+    // One that is wanted again soon gets in all the same.
+    assert!(!read_if_wanted(&cache, 2, 7));
+    read_if_wanted(&cache, 2, 7);
+    assert!(read_if_wanted(&cache, 2, 7));
+    // Reads that keep to half of what it holds are found before long.
+    (0..4_000).for_each(|_| drop(read_if_wanted(&cache, 3, random(&mut state) % 500)));
+    let found = (0..1_000).filter(|_| read_if_wanted(&cache, 3, random(&mut state) % 500)).count();
+    assert!(found > 950, "{found} of 1,000");
+    assert_within_budget(&budget, 0);
+}
+
+#[test]
+fn whatever_there_is_room_for_is_wanted() {
+    let (budget, cache) = cache_of(1000);
+    let beside = budget.charge(MemoryUse::Tables, 800 * CHARGED_BYTES);
+    let mut state = 1;
+    (0..20_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    assert!(cache.statistics().unwanted > 10_000);
+    drop(beside);
+    let before = cache.statistics();
+    (0..500).for_each(|offset| drop(read_if_wanted(&cache, 2, offset)));
+    assert_eq!(cache.statistics().inserted - before.inserted, 500);
+}
+
 #[test]
 fn index_and_filter_blocks_outlast_data_blocks() {
     let (_, cache) = cache_of(400);

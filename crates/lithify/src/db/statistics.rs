@@ -21,6 +21,7 @@ impl DbInner {
             used_bytes: cache.used_bytes,
             hits: cache.hits,
             misses: cache.misses,
+            unwanted: cache.unwanted,
             evictions: cache.evicted,
             inserted_bytes: cache.inserted_bytes,
         };

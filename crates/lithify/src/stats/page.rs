@@ -394,11 +394,12 @@ impl StatisticsSnapshot {
         let cache = &self.cache;
         writeln!(
             f,
-            "Block cache: {} of {}, {} hits, {} misses, {} evictions",
+            "Block cache: {} of {}, {} hits, {} misses ({} not taken in), {} evictions",
             human(cache.used_bytes),
             human(cache.capacity_bytes),
             cache.hits,
             cache.misses,
+            cache.unwanted,
             cache.evictions,
         )
     }

@@ -60,6 +60,8 @@ gauges! {
         hits: "count";
         /// Blocks not found.
         misses: "count";
+        /// Blocks not found and not taken in: others like them left before they were used again.
+        unwanted: "count";
         /// Blocks pushed out.
         evictions: "count";
         /// Bytes of blocks taken in.

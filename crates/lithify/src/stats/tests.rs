@@ -407,6 +407,7 @@ fn full_snapshot() -> StatisticsSnapshot {
         used_bytes: 8 << 20,
         hits: 750,
         misses: 250,
+        unwanted: 40,
         evictions: 7,
         inserted_bytes: 9 << 20,
     };

@@ -15,7 +15,7 @@ use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
-use crate::cache::{BlockKind, KeptBlock, KeptShare};
+use crate::cache::{BlockCache, BlockKind, KeptBlock, KeptShare};
 use crate::codec::{CodecId, ContextPool, Decompressor};
 use crate::fs::Advice;
 use crate::stats::{Part, WorkMeter};
@@ -122,28 +122,47 @@ impl TableReader {
 
     /// A data block's frame if the cache holds it.
     #[inline]
-    fn cached_data_block(&self, record: &IndexRecord) -> Option<Bytes> {
+    pub(super) fn cached_data_block(&self, record: &IndexRecord) -> Option<Bytes> {
         let (cache, file_id) = self.cache.as_ref()?;
         let frame = cache.get(*file_id, record.handle.offset)?;
         prefetch_data_block(&frame);
         Some(frame)
     }
 
-    /// A data block's frame: from the cache, or read, checked and decoded.
+    /// Whether a data block that the cache does not hold is worth keeping.
+    pub(super) fn wants_data_block(&self, record: &IndexRecord, context: &ReadContext<'_>) -> bool {
+        let wants = |(cache, file_id): &(Arc<BlockCache>, u64)| {
+            cache.wants(*file_id, record.handle.offset, record.raw_size as usize)
+        };
+        context.fill_cache && self.cache.as_ref().is_some_and(wants)
+    }
+
+    /// A data block that a lookup missed, for a read of one entry that leaves nothing behind in the
+    /// cache.
+    pub(super) fn data_block_in_passing(
+        &self,
+        record: &IndexRecord,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Vec<u8>> {
+        self.heat.note_point();
+        let fill_cache = std::mem::replace(&mut context.fill_cache, false);
+        let raw = self.verified_data_block(record, context);
+        context.fill_cache = fill_cache;
+        raw
+    }
+
+    /// A data block's frame that a lookup missed: read, checked and decoded.
     #[inline]
-    pub(super) fn data_block(
+    pub(super) fn fetch_data_block(
         &self,
         record: &IndexRecord,
         context: &mut ReadContext<'_>,
     ) -> Result<Bytes> {
-        if let Some(frame) = self.cached_data_block(record) {
-            return Ok(frame);
-        }
         let raw = self.verified_data_block(record, context)?;
         Ok(self.take_in(record, raw, context))
     }
 
-    /// Like [`TableReader::data_block`] for a cursor, which reads ahead while it goes from block
+    /// A data block's frame for a cursor, from the cache or read: it reads ahead while it goes from block
     /// to block. What was read ahead is taken into the cache as a scan's.
     pub(super) fn data_block_ahead(
         &self,

@@ -29,6 +29,9 @@ use std::sync::{Arc, OnceLock};
 /// What the end of a table is read with at once: footer and, in most tables, properties.
 const TAIL_SIZE: u64 = 4096;
 
+/// A value of up to one in so many bytes of its block is copied out of a block that is not kept.
+const COPIED_VALUE_DIVISOR: usize = 4;
+
 /// How a read is done and where its work is booked.
 pub struct ReadContext<'a> {
     /// Times the parts of the read, if there is a meter.
@@ -269,8 +272,36 @@ impl TableReader {
         let Some(record) = self.find_record(key, target, context)? else {
             return Ok(None);
         };
-        let frame = self.data_block(&record, context)?;
-        self.entry_in(frame, &record, key, target)
+        match self.cached_data_block(&record) {
+            Some(frame) => self.entry_in(frame, &record, key, target),
+            None => self.get_missed(&record, key, target, context),
+        }
+    }
+
+    /// The target's entry in a block that the cache does not hold.
+    #[inline(never)]
+    fn get_missed(
+        &self,
+        record: &IndexRecord,
+        key: &[u8],
+        target: Trailer,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Option<(Trailer, Slice)>> {
+        let is_wanted = self.wants_data_block(record, context);
+        let frame = match is_wanted {
+            true => self.fetch_data_block(record, context)?,
+            false => Bytes::from(self.data_block_in_passing(record, context)?),
+        };
+        let block_bytes = frame.len();
+        let found = self.entry_in(frame, record, key, target)?;
+        // Copied, a small value leaves the memory of a block that nobody keeps to the next one, which
+        // is then decoded into what the processor's cache holds.
+        Ok(found.map(|(trailer, value)| {
+            match !is_wanted && value.len() <= block_bytes / COPIED_VALUE_DIVISOR {
+                true => (trailer, Slice::copy_from(&value)),
+                false => (trailer, value),
+            }
+        }))
     }
 
     /// What the index says of the only block that can hold the target.

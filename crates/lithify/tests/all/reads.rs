@@ -254,3 +254,33 @@ fn direct_reads_are_refused_where_there_are_none() {
     assert!(error.to_string().contains("a file system in memory"), "{error}");
     Db::open_in(PATH, small_options(), parts.world()).unwrap();
 }
+
+#[test]
+fn gets_that_pass_the_cache_by_find_the_same() {
+    let value = |number: u64| {
+        let bytes = if number.is_multiple_of(50) { 6_000 } else { 92 };
+        Random(number).bytes(bytes)
+    };
+    for codec in ["none", "lz4", "zstd-1"] {
+        let parts = Parts::new(3);
+        let options = Options { memory_budget_bytes: SMALL_BUDGET_BYTES, ..small_options() };
+        let db = Db::open_in(PATH, options, parts.world()).unwrap();
+        let options = CfOptions { compression: codec.parse().unwrap(), ..CfOptions::default() };
+        let family = db.column_family("rows", options).unwrap();
+        for number in 0..ROWS {
+            family.put(&key(2 * number), &value(number)).unwrap();
+        }
+        family.flush().unwrap();
+        family.compact_range(None, None).unwrap();
+        let mut random = Random(4);
+        for _ in 0..8_000 {
+            let number = random.next() % ROWS;
+            let found = family.get(&key(2 * number)).unwrap();
+            assert_eq!(found.as_deref(), Some(&value(number)[..]), "{codec}, {number}");
+            assert_eq!(family.get(&key(2 * number + 1)).unwrap(), None, "{codec}, {number}");
+        }
+        let cache = db.stats().cache;
+        assert!(cache.unwanted > 2_000, "{codec}: {cache:?}");
+        assert!(cache.used_bytes <= cache.capacity_bytes, "{codec}: {cache:?}");
+    }
+}
