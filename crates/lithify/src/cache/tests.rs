@@ -268,8 +268,18 @@ fn read_if_wanted(cache: &BlockCache, file_id: u64, offset: u64) -> bool {
     }
 }
 
-/// The same numbers in every run (SplitMix64).
-fn random(state: &mut u64) -> u64 {
+/// How many of these blocks were found.
+fn found_of(cache: &BlockCache, file_id: u64, offsets: impl Iterator<Item = u64>) -> usize {
+    offsets.filter(|offset| read_if_wanted(cache, file_id, *offset)).count()
+}
+
+/// `count` numbers below `limit`, the same in every run.
+fn random(count: usize, limit: u64) -> impl Iterator<Item = u64> {
+    let mut state = limit;
+    std::iter::repeat_with(move || split_mix(&mut state) % limit).take(count)
+}
+
+fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed ^ (mixed >> 31)
@@ -278,11 +288,10 @@ fn random(state: &mut u64) -> u64 {
 #[test]
 fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
     let (budget, cache) = cache_of(1000);
-    let mut state = 1;
     // Far more blocks than it holds, any of them at random.
-    (0..20_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    found_of(&cache, 1, random(20_000, 100_000));
     let before = cache.statistics();
-    (0..10_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    found_of(&cache, 1, random(10_000, 99_999));
     let after = cache.statistics();
     let unwanted = after.unwanted - before.unwanted;
     assert!(unwanted > 7_500, "{unwanted} of 10,000 went past the cache");
@@ -292,8 +301,8 @@ fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
     read_if_wanted(&cache, 2, 7);
     assert!(read_if_wanted(&cache, 2, 7));
     // Reads that keep to half of what it holds are found before long.
-    (0..4_000).for_each(|_| drop(read_if_wanted(&cache, 3, random(&mut state) % 500)));
-    let found = (0..1_000).filter(|_| read_if_wanted(&cache, 3, random(&mut state) % 500)).count();
+    found_of(&cache, 3, random(4_000, 500));
+    let found = found_of(&cache, 3, random(1_000, 500));
     assert!(found > 950, "{found} of 1,000");
     assert_within_budget(&budget, 0);
 }
@@ -302,12 +311,11 @@ fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
 fn whatever_there_is_room_for_is_wanted() {
     let (budget, cache) = cache_of(1000);
     let beside = budget.charge(MemoryUse::Tables, 800 * CHARGED_BYTES);
-    let mut state = 1;
-    (0..20_000).for_each(|_| drop(read_if_wanted(&cache, 1, random(&mut state) % 100_000)));
+    found_of(&cache, 1, random(20_000, 100_000));
     assert!(cache.statistics().unwanted > 10_000);
     drop(beside);
     let before = cache.statistics();
-    (0..500).for_each(|offset| drop(read_if_wanted(&cache, 2, offset)));
+    found_of(&cache, 2, 0..500);
     assert_eq!(cache.statistics().inserted - before.inserted, 500);
 }
 
