@@ -16,9 +16,6 @@ const COMPARED: usize = 200;
 const PIECE_BYTES: usize = 128 << 10;
 /// Lines that are longer on average are no rows.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Cells of the first row that an error quotes, and so much of each.
-const QUOTED_CELLS: usize = 12;
-const CELL_CHARACTERS: usize = 24;
 
 /// A format that a user may name where the guess is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,25 +235,12 @@ fn column(path: &Path, first: &[String], has_header: bool, name: &str) -> Result
         let known = match has_header {
             true => format!("there are: {}", first.join(", ")),
             false => format!(
-                "there is no header, so columns are 1 to {}; the first row, taken for data, is: {}",
+                "the first row was taken for data, not for names, so columns are 1 to {}",
                 first.len(),
-                quoted(first)
             ),
         };
         AdviseError::usage(format_args!("{}: no column '{name}'; {known}", path.display()))
     })
-}
-
-/// The beginnings of the first cells, to be recognised in an error.
-fn quoted(cells: &[String]) -> String {
-    let cell = |cell: &String| {
-        let shown: String = cell.chars().take(CELL_CHARACTERS).collect();
-        let rest = if shown.len() < cell.len() { "…" } else { "" };
-        format!("{}{rest}", shown.escape_debug())
-    };
-    let shown: Vec<String> = cells.iter().take(QUOTED_CELLS).map(cell).collect();
-    let rest = if cells.len() > QUOTED_CELLS { ", …" } else { "" };
-    format!("{}{rest}", shown.join(", "))
 }
 
 fn json(path: &Path, body: &[u8], is_whole: bool, key: &[String]) -> Result<Detected> {
