@@ -20,6 +20,7 @@ use super::keys::KeysSession;
 use super::options::{Compression, Kind, Setup};
 use super::server::{Installation, Server};
 use super::statistics::{self, Counters, FileSizes};
+use crate::rocksdb::policy::LEVEL0_EMPTIED;
 
 /// The database of the tables.
 pub const DATABASE: &str = "lab";
@@ -457,9 +458,7 @@ impl Engine for MariaEngine {
             return Ok("flushed, background work waited for".to_owned());
         }
         self.empty_level0()?;
-        Ok("flushed, level 0 compacted into the base level (level0_file_num_compaction_trigger = 1 \
-            for as long as that took), compactions waited for"
-            .to_owned())
+        Ok(LEVEL0_EMPTIED.to_owned())
     }
 
     fn statistics(&self) -> EngineResult<EngineStatistics> {

@@ -22,7 +22,7 @@ use serde_json::json;
 use super::database::{Database, LiveFile};
 use super::functions::Functions;
 use super::options::{DatabaseOptions, Mode};
-use super::policy::{LEVELS, Policy};
+use super::policy::{LEVEL0_EMPTIED, LEVELS, Policy};
 use super::session::RocksSession;
 use super::statistics::{Counters, parse_levels, parse_stalls};
 use super::table_file::{self, TableProperties};
@@ -426,9 +426,7 @@ impl Engine for RocksEngine {
         set(LEVEL0_TRIGGER)?;
         emptied?;
         self.wait_for_compaction()?;
-        Ok("flushed, level 0 compacted into the base level (level0_file_num_compaction_trigger = 1 \
-            for as long as that took), compactions waited for"
-            .to_owned())
+        Ok(LEVEL0_EMPTIED.to_owned())
     }
 
     fn statistics(&self) -> EngineResult<EngineStatistics> {

@@ -13,6 +13,10 @@ use lithify_lab::adapter::{EngineError, EngineResult};
 /// Levels of the tree, level 0 with them: the library's default.
 pub const LEVELS: usize = 7;
 
+/// What settling a tree does, here and in MyRocks, for the report.
+pub const LEVEL0_EMPTIED: &str = "flushed, level 0 compacted into the base level \
+    (level0_file_num_compaction_trigger = 1 for as long as that took), compactions waited for";
+
 /// A codec by the numbers of the C interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeCodec {

@@ -508,12 +508,7 @@ impl<'a> DataBlock<'a> {
     /// The entry behind `place`, whose key `built` holds.
     #[inline]
     pub(super) fn next(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
-        if place.index + 1 >= self.layout.entry_count {
-            return Ok(None);
-        }
-        let value_start = place.value_start + place.value_size;
-        self.decode(place.index + 1, place.next_offset, value_start, built)
-            .map(|(place, _)| Some(place))
+        Ok(self.next_version(place, built)?.map(|(place, _)| place))
     }
 
     /// Like [`DataBlock::next`]; tells as well whether the key is that of `place`, so that the entry

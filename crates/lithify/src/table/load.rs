@@ -145,10 +145,7 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
         self.heat.note_point();
-        let fill_cache = std::mem::replace(&mut context.fill_cache, false);
-        let raw = self.verified_data_block(record, context);
-        context.fill_cache = fill_cache;
-        raw
+        context.past_the_cache(|context| self.verified_data_block(record, context))
     }
 
     /// A data block's frame that a lookup missed: read, checked and decoded.

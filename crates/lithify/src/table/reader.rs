@@ -48,6 +48,14 @@ impl<'a> ReadContext<'a> {
         ReadContext { clock, meter: None, fill_cache: true }
     }
 
+    /// Does some work that takes no data block into the cache.
+    pub(super) fn past_the_cache<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let fill_cache = std::mem::replace(&mut self.fill_cache, false);
+        let result = work(self);
+        self.fill_cache = fill_cache;
+        result
+    }
+
     pub(super) fn time<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
         match &mut self.meter {
             Some(meter) => meter.time(self.clock, part, work),
@@ -415,10 +423,7 @@ impl TableReader {
     /// Reads and checks every block, the order of all entries, and that index, filter and
     /// properties say the truth about them. Does not fill the cache.
     pub fn verify(&self, context: &mut ReadContext<'_>) -> Result<Verification> {
-        let fill_cache = std::mem::replace(&mut context.fill_cache, false);
-        let result = super::verify::verify(self, context);
-        context.fill_cache = fill_cache;
-        result
+        context.past_the_cache(|context| super::verify::verify(self, context))
     }
 
     pub(super) fn file(&self) -> &dyn File {
