@@ -14,6 +14,7 @@
 //!
 //! It does not decide which keys or prefixes are added, nor store or cache anything.
 
+use super::prefetch::prefetch_line;
 use crate::{Error, ErrorKind, Result};
 use twox_hash::XxHash3_64;
 
@@ -141,6 +142,14 @@ pub struct FilterReader<'a> {
     blocks: &'a [[u8; BLOCK_BYTES]],
     block_count: u32,
     probe_count: u8,
+}
+
+/// Asks the processor for the block of a stored filter that a key's bits lie in.
+#[inline]
+pub(super) fn prefetch(stored: &[u8], hash: u64) {
+    // The length tells how many blocks there are; the footer would be one more miss.
+    let block_count = (stored.len() / BLOCK_BYTES) as u32;
+    prefetch_line(stored, block_index(hash, block_count) * BLOCK_BYTES);
 }
 
 impl<'a> FilterReader<'a> {

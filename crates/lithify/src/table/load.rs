@@ -21,7 +21,7 @@ use crate::fs::Advice;
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use bytes::Bytes;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -33,6 +33,16 @@ const SCRATCH_SIZE_MAX: usize = 256 << 10;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The memory of the last block that was passed by.
+    static PASSING: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Leaves a block's memory to the next one that this thread reads past the cache.
+pub(super) fn give_back_passing_buffer(mut raw: Vec<u8>) {
+    if raw.capacity() <= SCRATCH_SIZE_MAX {
+        raw.clear();
+        PASSING.set(raw);
+    }
 }
 
 /// What a block is that is not of data, and how it is expected to be stored: one of no codec is
@@ -341,7 +351,7 @@ impl TableReader {
     fn buffer(&self, bytes: usize, context: &ReadContext<'_>) -> Vec<u8> {
         match &self.cache {
             Some((cache, _)) if context.fill_cache => cache.buffer(bytes),
-            _ => Vec::new(),
+            _ => PASSING.take(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::heat::{Heat, Loads};
 use super::index::{IndexBlock, IndexRecord};
-use super::load::{MetaBytes, MetaKind};
+use super::load::{MetaBytes, MetaKind, give_back_passing_buffer};
 pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
 use super::partitions::KeptPartitions;
 use super::properties::TableProperties;
@@ -23,6 +23,7 @@ use crate::fs::{Advice, File, read_exact_at};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use bytes::{Buf, Bytes};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -295,21 +296,25 @@ impl TableReader {
         target: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<Option<(Trailer, Slice)>> {
-        let is_wanted = self.wants_data_block(record, context);
-        let frame = match is_wanted {
-            true => self.fetch_data_block(record, context)?,
-            false => Bytes::from(self.data_block_in_passing(record, context)?),
-        };
-        let block_bytes = frame.len();
-        let found = self.entry_in(frame, record, key, target)?;
+        if self.wants_data_block(record, context) {
+            let frame = self.fetch_data_block(record, context)?;
+            return self.entry_in(frame, record, key, target);
+        }
+        let raw = self.data_block_in_passing(record, context)?;
+        let found = self.find_in(&raw, record, key, target)?;
         // Copied, a small value leaves the memory of a block that nobody keeps to the next one, which
         // is then decoded into what the processor's cache holds.
-        Ok(found.map(|(trailer, value)| {
-            match !is_wanted && value.len() <= block_bytes / COPIED_VALUE_DIVISOR {
-                true => (trailer, Slice::copy_from(&value)),
-                false => (trailer, value),
+        let small_max = raw.len() / COPIED_VALUE_DIVISOR;
+        Ok(match found {
+            Some((trailer, range)) if range.len() > small_max => {
+                Some((trailer, Slice::from_bytes(Bytes::from(raw).slice(range))))
             }
-        }))
+            found => {
+                let entry = found.map(|(trailer, range)| (trailer, Slice::copy_from(&raw[range])));
+                give_back_passing_buffer(raw);
+                entry
+            }
+        })
     }
 
     /// What the index says of the only block that can hold the target.
@@ -344,8 +349,25 @@ impl TableReader {
         key: &[u8],
         target: Trailer,
     ) -> Result<Option<(Trailer, Slice)>> {
-        let found = DataBlockLayout::parse(&frame).and_then(|layout| {
-            let data = DataBlock::new(&frame, &layout);
+        let Some((trailer, range)) = self.find_in(&frame, record, key, target)? else {
+            return Ok(None);
+        };
+        frame.truncate(range.end);
+        frame.advance(range.start);
+        Ok(Some((trailer, Slice::from_bytes(frame))))
+    }
+
+    /// Where the value of the target's entry lies in the block that `record` tells of.
+    #[inline]
+    fn find_in(
+        &self,
+        block: &[u8],
+        record: &IndexRecord,
+        key: &[u8],
+        target: Trailer,
+    ) -> Result<Option<(Trailer, Range<usize>)>> {
+        let found = DataBlockLayout::parse(block).and_then(|layout| {
+            let data = DataBlock::new(block, &layout);
             match data.seek::<false>(key, target, &mut Vec::new())? {
                 Some((place, true)) => {
                     Ok(Some((data.trailer(place.index())?, place.value_range())))
@@ -353,13 +375,7 @@ impl TableReader {
                 _ => Ok(None),
             }
         });
-        let found = found.map_err(|error| error.at(self.file.path(), record.handle.offset))?;
-        let Some((trailer, range)) = found else {
-            return Ok(None);
-        };
-        frame.truncate(range.end);
-        frame.advance(range.start);
-        Ok(Some((trailer, Slice::from_bytes(frame))))
+        self.within(record.handle, found)
     }
 
     /// Whether the table may hold `key`: false is certain.
@@ -378,6 +394,14 @@ impl TableReader {
         let filter = FilterReader::parse(&filter)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
         Ok(filter.may_contain(hash))
+    }
+
+    /// Asks the processor for what [`TableReader::may_contain_hash`] will look at, if it is in memory.
+    #[inline]
+    pub(crate) fn prefetch_filter(&self, hash: u64) {
+        if let Some(filter) = self.filter.get() {
+            super::filter::prefetch(filter, hash);
+        }
     }
 
     /// Whether the table may hold a key that begins with `prefix`: false is certain. Only a

@@ -9,7 +9,7 @@ use crate::fs::Environment;
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
-use crate::manifest::TableFile;
+use crate::manifest::{LEVEL_COUNT_MAX, TableFile, Version};
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
@@ -225,16 +225,38 @@ fn get_in(
             }
         }
     }
-    for level in 1..view.version.level_count() {
-        if let Some(table) = view.version.table_for_key(level, key.bytes) {
-            match get_in_table(table, key, sequence, &mut context)? {
-                Found::Nothing => {}
-                Found::Deleted => return Ok(None),
-                Found::Value(value) => return Ok(Some(value)),
-            }
+    let mut tables = [None; LEVEL_COUNT_MAX];
+    for table in find_tables(&view.version, key, &mut tables).iter().flatten() {
+        match get_in_table(table, key, sequence, &mut context)? {
+            Found::Nothing => {}
+            Found::Deleted => return Ok(None),
+            Found::Value(value) => return Ok(Some(value)),
         }
     }
     Ok(None)
+}
+
+/// The tables below level 0 that may hold a key, the newest first. Their filters are asked one
+/// after the other, and each is a miss of the processor's caches where there are many tables: all
+/// of them are under way before the first is looked at.
+fn find_tables<'v, 't>(
+    version: &'v Version,
+    key: HashedKey<'_>,
+    tables: &'t mut [Option<&'v TableFile>; LEVEL_COUNT_MAX],
+) -> &'t [Option<&'v TableFile>] {
+    let mut count = 0;
+    for level in 1..version.level_count() {
+        if let Some(table) = version.table_for_key(level, key.bytes) {
+            tables[count] = Some(&**table);
+            count += 1;
+        }
+    }
+    if count > 1 {
+        for reader in tables[..count].iter().flatten().filter_map(|table| table.reader().ok()) {
+            reader.prefetch_filter(key.hash);
+        }
+    }
+    &tables[..count]
 }
 
 fn newest_in_tables(

@@ -43,14 +43,16 @@ fn directory_path(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
+/// A named pipe in the place of a file must not hold the caller until somebody writes to it; for
+/// files it changes nothing.
+const READ_FLAGS: OFlags = OFlags::NONBLOCK;
+
 fn open_options(mode: OpenMode) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
     match mode {
         OpenMode::Read => {
-            // A named pipe in the place of a file must not hold the caller until somebody writes
-            // to it; for files it changes nothing.
-            options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+            options.custom_flags(READ_FLAGS.bits() as i32);
         }
         OpenMode::CreateNew => {
             options.write(true).create_new(true);
@@ -63,6 +65,20 @@ fn open_options(mode: OpenMode) -> OpenOptions {
         }
     }
     options
+}
+
+/// Opens a file. The times at which a file was read are not asked for where the owner may do
+/// without: the system would look at them at every read.
+fn open_file(path: &Path, mode: OpenMode) -> io::Result<std::fs::File> {
+    let options = open_options(mode);
+    if mode != OpenMode::Read {
+        return options.open(path);
+    }
+    let flags = READ_FLAGS.union(OFlags::NOATIME);
+    match options.clone().custom_flags(flags.bits() as i32).open(path) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => options.open(path),
+        opened => opened,
+    }
 }
 
 /// The name of a file system by the number that `statfs` gives.
@@ -89,7 +105,7 @@ impl FileSystem for PosixFileSystem {
             OpenMode::CreateNew | OpenMode::CreateOrTruncate => "cannot create",
             OpenMode::ReadWrite => "cannot open for writing",
         };
-        let file = open_options(mode).open(path).map_err(|e| Error::io(what, path, e))?;
+        let file = open_file(path, mode).map_err(|e| Error::io(what, path, e))?;
         Ok(Arc::new(PosixFile::new(file, path, None)?))
     }
 
