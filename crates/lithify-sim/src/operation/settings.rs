@@ -29,6 +29,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         deadlock_detection: random.one_in(2),
         // The world in memory has none by itself.
         direct_reads: false,
+        background_nice: 0,
         space_slack_percent: *random.pick(&[5, 30, 100, 10_000]),
     }
 }

@@ -14,7 +14,8 @@
 //!    pressure and writes at the rate that it can sustain; a wrong estimate of the drain only
 //!    moves the point of rest, and a debt that goes up and down with every job hardly shows.
 //! 4. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
-//!    rate is owed, and is waited off in sleeps of at most 10 ms.
+//!    rate is owed, and is waited off in sleeps of at most 10 ms. Sleeps are rare rather than
+//!    short: so long as none gets long, one write in 2,000 waits, and the others do not.
 //!
 //! What a running job has done already counts, so that debts fall smoothly and not in lumps when
 //! a flush or compaction ends; what remains of lumps is smoothed in time. Pure under the times
@@ -31,6 +32,9 @@ use std::sync::{Mutex, MutexGuard};
 pub const DELAY_US_MAX: u64 = 10_000;
 /// Shorter debts of time are carried on: a sleep is hardly ever shorter than this.
 const DELAY_US_MIN: u64 = 200;
+/// So many writes come between two sleeps, unless the sleep would be a long one by then.
+const WRITES_BETWEEN_DELAYS: u64 = 2_000;
+const DELAY_US_LONG: u64 = 6_000;
 /// A writer that kept still may catch up on so much.
 const BURST_US: f64 = 2_000.0;
 /// Pressures follow their debts within about so much time, in the order of [`DEBTS`]. Memtables
@@ -284,6 +288,8 @@ struct State {
     rate: (f64, DelayCause),
     /// What writers have written beyond the rate; negative for what they may catch up on.
     owed_bytes: f64,
+    /// Writes that were admitted since the last delay.
+    writes_since_delay: u64,
     last_us: u64,
     /// What `room` was at the last update.
     room_start: i64,
@@ -306,6 +312,7 @@ impl FlowController {
             pressures: [0.0; DEBT_COUNT],
             rate: (f64::INFINITY, DelayCause::Memtable),
             owed_bytes: 0.0,
+            writes_since_delay: 0,
             last_us: now_us,
             room_start: 0,
         };
@@ -491,9 +498,15 @@ impl State {
         }
         let (rate, cause) = self.rate;
         let owed_us = (self.owed_bytes / rate * 1e6) as u64;
-        if owed_us >= DELAY_US_MIN {
+        let is_due = match self.writes_since_delay < WRITES_BETWEEN_DELAYS {
+            true => owed_us >= DELAY_US_LONG,
+            false => owed_us >= DELAY_US_MIN,
+        };
+        if is_due {
+            self.writes_since_delay = 0;
             return Admission::Delay { us: owed_us.min(DELAY_US_MAX), cause };
         }
+        self.writes_since_delay += 1;
         if rate.is_finite() {
             self.owed_bytes += bytes as f64;
         }

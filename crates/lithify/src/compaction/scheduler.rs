@@ -115,6 +115,8 @@ pub type StepOrder = Box<dyn FnMut(usize) -> usize + Send>;
 pub struct SchedulerOptions {
     /// Worker threads; with 0 the waiting callers do the work.
     pub threads: usize,
+    /// By how many nice levels they give way to the thread that makes the scheduler.
+    pub nice: u32,
     /// Called with a message when a job has panicked; the database stops writing then.
     pub on_panic: Box<dyn Fn(&str) + Send + Sync>,
     /// Called by a worker about every second while there is nothing to run, once
@@ -356,7 +358,10 @@ impl Scheduler {
         let scheduler = Scheduler { shared, workers: Mutex::default() };
         for index in 0..options.threads {
             let shared = Arc::clone(&scheduler.shared);
-            let body = Box::new(move || shared.work());
+            let body = Box::new(move || {
+                shared.environment.give_way(options.nice);
+                shared.work();
+            });
             let worker = scheduler.shared.environment.spawn(&format!("lithify-{index}"), body)?;
             scheduler.workers().push(worker);
         }

@@ -269,6 +269,8 @@ pub trait Environment: Clock {
     fn new_event(&self) -> Arc<dyn Event>;
     /// Starts a named thread.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>>;
+    /// Has the calling thread give way to others by so many nice levels more; a hint.
+    fn give_way(&self, _nice: u32) {}
     /// 128 random bits, for table and database ids.
     fn random_u128(&self) -> u128;
 

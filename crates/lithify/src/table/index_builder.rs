@@ -21,11 +21,9 @@ use crate::format::{put_u16, put_u32, put_u64, read_u32, read_u64};
 use std::ops::Range;
 
 /// An index larger than this is cut. The first get in a table reads all of a flat index, which at
-/// this size takes about as long as four blocks more. Each get through two levels costs some 250
-/// instructions more, and a lookup in the cache where partitions are too many to be kept. Tables of
-/// the usual size should not pay that: one of 16 MiB has 320 KiB of index if its rows are
-/// compressed to half in blocks of 8 KiB.
-const FLAT_SIZE_MAX: usize = 512 << 10;
+/// this size takes about as long as two blocks more; each get through two levels costs some 250
+/// instructions more, a tenth, and tables of the usual size should not pay that.
+const FLAT_SIZE_MAX: usize = 256 << 10;
 
 /// Where partitions are cut: a data block of the usual size, so that a partition costs a read and
 /// the cache what a data block does.

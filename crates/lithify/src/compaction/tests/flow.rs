@@ -338,6 +338,42 @@ fn space_slows_writers_and_never_stops_them() {
 }
 
 #[test]
+fn few_writes_wait_and_none_for_long() {
+    // Writes of 512 bytes take 2 us, and the debt lets through about two thirds of them.
+    let delays_of = |write_bytes: u64, write_us: u64| {
+        let flow = controller();
+        let debt = Debt { level0_runs: 10, level0_bytes: 1 << 30, ..Debt::default() };
+        flow.update(debt, 0);
+        flow.drain_begins(Drain::Level0, 0);
+        let (mut now_us, mut delays, mut writes) = (60_000_000, Vec::new(), 0_u64);
+        flow.drained(Drain::Level0, 4 << 30, now_us);
+        flow.update(debt, now_us);
+        let end_us = now_us + 1_000_000;
+        while now_us < end_us {
+            match flow.admit(write_bytes, now_us) {
+                Admission::Go => {
+                    writes += 1;
+                    now_us += write_us;
+                }
+                Admission::Delay { us, .. } => {
+                    delays.push(us);
+                    now_us += us;
+                }
+                Admission::Stop(cause) => panic!("stopped by {cause:?}"),
+            }
+        }
+        (writes, delays)
+    };
+    let (writes, delays) = delays_of(512, 2);
+    assert!(writes > 50_000 && !delays.is_empty(), "{writes} {delays:?}");
+    assert!(delays.len() as u64 <= writes / 1_000, "{} of {writes}", delays.len());
+    assert!(delays.iter().all(|us| *us <= DELAY_US_MAX), "{delays:?}");
+    // Few large ones do not wait until there were many of them.
+    let (writes, delays) = delays_of(1 << 20, 500);
+    assert!(delays.len() as u64 > writes / 10, "{} of {writes}", delays.len());
+}
+
+#[test]
 fn a_drain_that_waits_for_its_turn_is_slow() {
     let written_in_a_second = |share: u64| {
         let flow = FlowController::new(FlowOptions::new(1 << 40, 1 << 50, TRIGGER, 0.3), 0);

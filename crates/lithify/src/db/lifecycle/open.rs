@@ -271,8 +271,8 @@ fn start_scheduler(
             inner.schedule_all_compactions();
         }
     });
-    let threads = options.background_threads;
-    let options = SchedulerOptions { threads, on_panic, on_tick, order: None };
+    let (threads, nice) = (options.background_threads, options.background_nice);
+    let options = SchedulerOptions { threads, nice, on_panic, on_tick, order: None };
     Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 

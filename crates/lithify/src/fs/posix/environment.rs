@@ -15,6 +15,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PosixEnvironment;
 
+/// The level that gives way to all others.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const NICE_MAX: i32 = 19;
+
 fn nanoseconds(time: Timespec) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
@@ -54,6 +58,15 @@ impl Environment for PosixEnvironment {
                 let what = format!("cannot start the thread {name}");
                 Err(Error::new(ErrorKind::Io, what).because(e))
             }
+        }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn give_way(&self, nice: u32) {
+        use rustix::process::{getpriority_process, setpriority_process};
+        // Linux means the calling thread by no process; elsewhere it is the process as a whole.
+        if let Ok(now) = getpriority_process(None) {
+            let _ = setpriority_process(None, now.saturating_add_unsigned(nice).min(NICE_MAX));
         }
     }
 

@@ -118,7 +118,11 @@ impl PosixFile {
 
     fn write_all(&self, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
         write_all_by(buffers, offset, |batch, offset| {
-            Ok(retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?)
+            // One buffer, as most records of a log are, is spared the copy of the list of buffers.
+            Ok(match batch {
+                [buffer] => retry_on_intr(|| rustix::io::pwrite(&self.file, buffer, offset))?,
+                _ => retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?,
+            })
         })
     }
 

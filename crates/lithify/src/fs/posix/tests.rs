@@ -189,6 +189,30 @@ fn a_thread_that_panics_can_be_joined() {
     thread.unwrap().join();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_gives_way_by_itself_alone() {
+    use rustix::process::getpriority_process;
+    let before = getpriority_process(None).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let body = move || {
+        PosixEnvironment.give_way(3);
+        tell.send(getpriority_process(None).unwrap()).unwrap();
+        PosixEnvironment.give_way(100);
+        tell.send(getpriority_process(None).unwrap()).unwrap();
+    };
+    PosixEnvironment.spawn("polite", Box::new(body)).unwrap().join();
+    assert_eq!(told.iter().collect::<Vec<_>>(), [(before + 3).min(19), 19]);
+    assert_eq!(getpriority_process(None).unwrap(), before);
+}
+
+#[test]
+fn a_file_of_another_owner_can_be_read() {
+    // The system lets only the owner, or root, do without times of access.
+    let file = PosixFileSystem.open(Path::new("/etc/passwd"), crate::fs::OpenMode::Read).unwrap();
+    assert!(file.length().unwrap() > 0);
+}
+
 #[test]
 fn clocks_move_and_randomness_differs() {
     let world = World::posix();
