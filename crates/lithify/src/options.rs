@@ -264,7 +264,7 @@ settings! {
         /// Threads that flush and compact. With 0, a caller that has to wait does the work, step by
         /// step.
         background_threads: usize = 2, "threads", 0..=64;
-        /// So many nice levels lie between them and the thread that opened the database, so that they
+        /// Background threads run so many nice levels behind the thread that opened the database: they
         /// give way to the program's own. Linux has such levels per thread; elsewhere nothing changes.
         background_nice: u32 = 5, "levels", 0..=19;
         /// When a write is acknowledged: sync, buffered, interval(ms) or none; see durability.md.

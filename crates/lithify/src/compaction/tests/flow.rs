@@ -341,13 +341,13 @@ fn space_slows_writers_and_never_stops_them() {
 fn few_writes_wait_and_none_for_long() {
     // Writes of 512 bytes take 2 us, and the debt lets through about two thirds of them.
     let delays_of = |write_bytes: u64, write_us: u64| {
-        let flow = controller();
+        let flow = FlowController::new(FlowOptions::new(1 << 40, 1 << 50, TRIGGER, 0.3), 0);
         let debt = Debt { level0_runs: 10, level0_bytes: 1 << 30, ..Debt::default() };
         flow.update(debt, 0);
         flow.drain_begins(Drain::Level0, 0);
         let (mut now_us, mut delays, mut writes) = (60_000_000, Vec::new(), 0_u64);
-        flow.drained(Drain::Level0, 4 << 30, now_us);
-        flow.update(debt, now_us);
+        flow.drained(Drain::Level0, 5 << 28, now_us);
+        flow.drain_ends(Drain::Level0, 5 << 28, debt, now_us);
         let end_us = now_us + 1_000_000;
         while now_us < end_us {
             match flow.admit(write_bytes, now_us) {
