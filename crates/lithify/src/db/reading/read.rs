@@ -9,7 +9,7 @@ use crate::fs::Environment;
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
-use crate::manifest::{LEVEL_COUNT_MAX, TableFile, Version};
+use crate::manifest::TableFile;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
@@ -225,38 +225,23 @@ fn get_in(
             }
         }
     }
-    let mut tables = [None; LEVEL_COUNT_MAX];
-    for table in find_tables(&view.version, key, &mut tables).iter().flatten() {
-        match get_in_table(table, key, sequence, &mut context)? {
+    let levels = 1..view.version.level_count();
+    let mut tables = levels.filter_map(|level| view.version.table_for_key(level, key.bytes));
+    let mut table = tables.next();
+    while let Some(asked) = table {
+        table = tables.next();
+        // Where there are many tables a filter is a miss of the processor's caches: that of the next
+        // level is under way while this one is asked.
+        if let Some(Ok(next)) = table.map(|next| next.reader()) {
+            next.prefetch_filter(key.hash);
+        }
+        match get_in_table(asked, key, sequence, &mut context)? {
             Found::Nothing => {}
             Found::Deleted => return Ok(None),
             Found::Value(value) => return Ok(Some(value)),
         }
     }
     Ok(None)
-}
-
-/// The tables below level 0 that may hold a key, the newest first. Their filters are asked one
-/// after the other, and each is a miss of the processor's caches where there are many tables: all
-/// of them are under way before the first is looked at.
-fn find_tables<'v, 't>(
-    version: &'v Version,
-    key: HashedKey<'_>,
-    tables: &'t mut [Option<&'v TableFile>; LEVEL_COUNT_MAX],
-) -> &'t [Option<&'v TableFile>] {
-    let mut count = 0;
-    for level in 1..version.level_count() {
-        if let Some(table) = version.table_for_key(level, key.bytes) {
-            tables[count] = Some(&**table);
-            count += 1;
-        }
-    }
-    if count > 1 {
-        for reader in tables[..count].iter().flatten().filter_map(|table| table.reader().ok()) {
-            reader.prefetch_filter(key.hash);
-        }
-    }
-    &tables[..count]
 }
 
 fn newest_in_tables(
