@@ -498,11 +498,11 @@ impl State {
         }
         let (rate, cause) = self.rate;
         let owed_us = (self.owed_bytes / rate * 1e6) as u64;
-        let is_due = match self.writes_since_delay < WRITES_BETWEEN_DELAYS {
-            true => owed_us >= DELAY_US_LONG,
-            false => owed_us >= DELAY_US_MIN,
+        let due_us = match self.writes_since_delay < WRITES_BETWEEN_DELAYS {
+            true => DELAY_US_LONG,
+            false => DELAY_US_MIN,
         };
-        if is_due {
+        if owed_us >= due_us {
             self.writes_since_delay = 0;
             return Admission::Delay { us: owed_us.min(DELAY_US_MAX), cause };
         }

@@ -2,6 +2,8 @@
 //!
 //! A test that counts what belongs to the process is a program of its own beside this one.
 
+#[cfg(target_os = "linux")]
+mod background;
 mod bad_files;
 mod close;
 mod codec_debt;

@@ -74,9 +74,13 @@ fn open_file(path: &Path, mode: OpenMode) -> io::Result<std::fs::File> {
     if mode != OpenMode::Read {
         return options.open(path);
     }
-    let flags = READ_FLAGS.union(OFlags::NOATIME);
-    match options.clone().custom_flags(flags.bits() as i32).open(path) {
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => options.open(path),
+    open_for_reading(|flags| options.clone().custom_flags(flags.bits() as i32).open(path))
+}
+
+/// Opens by `open` without times of access, or with them where the system refuses that.
+fn open_for_reading<F>(open: impl Fn(OFlags) -> io::Result<F>) -> io::Result<F> {
+    match open(READ_FLAGS.union(OFlags::NOATIME)) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => open(READ_FLAGS),
         opened => opened,
     }
 }

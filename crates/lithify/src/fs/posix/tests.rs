@@ -4,7 +4,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::base::Clock;
 use crate::fs::{Environment, read_exact_at};
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
@@ -211,6 +211,15 @@ fn a_file_of_another_owner_can_be_read() {
     // The system lets only the owner, or root, do without times of access.
     let file = PosixFileSystem.open(Path::new("/etc/passwd"), crate::fs::OpenMode::Read).unwrap();
     assert!(file.length().unwrap() > 0);
+    // Whoever runs this may be root, whom the system refuses nothing.
+    let refused = |kind: io::ErrorKind| {
+        super::open_for_reading(move |flags| match flags.contains(OFlags::NOATIME) {
+            true => Err(io::Error::from(kind)),
+            false => Ok(flags),
+        })
+    };
+    assert_eq!(refused(io::ErrorKind::PermissionDenied).unwrap(), super::READ_FLAGS);
+    assert_eq!(refused(io::ErrorKind::NotFound).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
