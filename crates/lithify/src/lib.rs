@@ -1,8 +1,36 @@
 //! Lithify: an embedded log-structured-merge key-value store whose compression is set per level
 //! and whose every byte and CPU microsecond is booked where it arises.
 //!
-//! Start at [`Db`]. What one needs beside it: [`backup`], [`verify`] and [`repair`] for whole
-//! databases, [`stats`] to read what [`Db::stats`] gives, [`fs`] to run on another file system.
+//! ```
+//! # let directory = tempfile::tempdir().unwrap();
+//! use lithify::{CfOptions, Db, Options};
+//!
+//! let db = Db::open(directory.path(), Options::default())?;
+//! db.put("basalt", "igneous")?;
+//! assert_eq!(db.get("basalt")?.unwrap(), "igneous");
+//! for row in db.range("a".."c").rev() {
+//!     let (key, value) = row?;
+//!     println!("{key:?} is {value:?}");
+//! }
+//! let logs: CfOptions = "compression=none,lz4,zstd-3 block_size_bytes=32768".parse()?;
+//! let logs = db.column_family("logs", logs)?;
+//! logs.put("2026-11-26", "a line")?;
+//! println!("{}", db.stats());
+//! # Ok::<(), lithify::Error>(())
+//! ```
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Db`] | an open database; clones are the same one |
+//! | [`ColumnFamily`] | an ordered map in it, with options of its own |
+//! | [`Batch`], [`Transaction`] | writes that become visible together; with row locks |
+//! | [`Snapshot`] | a point in time to read at |
+//! | [`Iter`], [`Cursor`] | rows in order: owned, from both ends; lent, without a copy |
+//!
+//! For whole databases there are [`backup`], [`Db::checkpoint`], [`verify`] and [`repair`]; sorted rows
+//! go in by [`ColumnFamily::ingest`]. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
+//! says why a level has its compression, and [`fs`] runs a database on another file system. [`Options`] and
+//! [`CfOptions`] have every setting.
 //!
 //! The feature `internals` opens the rooms below to the project's own harnesses: simulator, fuzz
 //! targets, laboratory, inspection by the command, benchmarks and tests. It promises nothing.
@@ -105,8 +133,8 @@ pub use codec::{CodecId, Compression, Encoder};
 pub use compaction::{CodecPolicy, CompressionPolicy};
 pub use db::{
     Batch, CandidateCost, Change, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db,
-    Expected, Explanation, Ingest, Ingested, LevelExplanation, Rows, ScanRange, Snapshot,
-    TableTransfer, TableWriter, Transaction, WrittenTable,
+    Expected, Explanation, Ingest, Ingested, Iter, Keys, LevelExplanation, Rows, ScanRange,
+    Snapshot, TableTransfer, TableWriter, Transaction, Values, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};

@@ -1,6 +1,7 @@
 //! A counted, immutable piece of bytes.
 
 use bytes::Bytes;
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
@@ -41,22 +42,70 @@ impl AsRef<[u8]> for Slice {
     }
 }
 
+impl Borrow<[u8]> for Slice {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl From<Vec<u8>> for Slice {
     fn from(bytes: Vec<u8>) -> Self {
         Slice(Bytes::from(bytes))
     }
 }
 
-impl PartialEq<[u8]> for Slice {
-    fn eq(&self, other: &[u8]) -> bool {
-        &self.0[..] == other
+impl From<&[u8]> for Slice {
+    fn from(bytes: &[u8]) -> Self {
+        Slice::copy_from(bytes)
     }
 }
 
-impl PartialEq<&[u8]> for Slice {
-    fn eq(&self, other: &&[u8]) -> bool {
-        &self.0[..] == *other
+impl From<&str> for Slice {
+    fn from(text: &str) -> Self {
+        Slice::copy_from(text.as_bytes())
     }
+}
+
+impl From<Bytes> for Slice {
+    fn from(bytes: Bytes) -> Self {
+        Slice(bytes)
+    }
+}
+
+impl From<Slice> for Vec<u8> {
+    fn from(slice: Slice) -> Self {
+        slice.0.into()
+    }
+}
+
+impl From<Slice> for Bytes {
+    fn from(slice: Slice) -> Self {
+        slice.0
+    }
+}
+
+/// Comparisons with what else is bytes, both ways round.
+macro_rules! equals {
+    ($([$($generics:tt)*] $other:ty),+ $(,)?) => {
+        $(
+            impl<$($generics)*> PartialEq<$other> for Slice {
+                fn eq(&self, other: &$other) -> bool {
+                    self.0[..] == *AsRef::<[u8]>::as_ref(other)
+                }
+            }
+
+            impl<$($generics)*> PartialEq<Slice> for $other {
+                fn eq(&self, other: &Slice) -> bool {
+                    other.0[..] == *AsRef::<[u8]>::as_ref(self)
+                }
+            }
+        )+
+    };
+}
+
+equals! {
+    [] [u8], [] &[u8], [] Vec<u8>, [] str, [] &str, [] String, [] Bytes,
+    [const N: usize] [u8; N], [const N: usize] &[u8; N],
 }
 
 impl fmt::Debug for Slice {

@@ -5,8 +5,8 @@
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
 //! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
-//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`
-//! and `statistics` use the parts and own nothing.
+//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`,
+//! `default_family` and `statistics` use the parts and own nothing.
 //!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:
@@ -23,6 +23,7 @@
 mod activity;
 mod checkpoint;
 mod committing;
+mod default_family;
 mod explain;
 mod explain_page;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
 pub use reading::cursor::{Cursor, Rows, ScanRange};
+pub use reading::iter::{Iter, Keys, Values};
 pub use reading::snapshot::Snapshot;
 pub use rows::transaction::Transaction;
 pub use tree::family::ColumnFamily;
@@ -64,30 +66,76 @@ use crate::{Error, Result};
 use committing::batch::BatchData;
 use inner::DbInner;
 use lifecycle::open;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The name of the family that a database has without being asked for one.
+pub(crate) const DEFAULT_FAMILY: &str = "default";
 
 /// The levels of every column family; level 0 and six sorted ones.
 pub(crate) const LEVEL_COUNT: usize = 7;
 
-/// An open database. Share it by reference or in an `Arc`; dropping it closes it, and
-/// [`Db::close`] also says how that went.
+/// An open database. Clones are the same database: cheap, and usable from any thread. Dropping the
+/// last one closes it; [`Db::close`] closes it at once, and also says how that went.
+///
+/// Keys and values are anything that is bytes. Reads and writes go to the family named `default`,
+/// which the first write makes, or to a [`ColumnFamily`] that was asked for by name.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
 /// use lithify::{CfOptions, Db, Options};
 /// let db = Db::open(directory.path(), Options::default())?;
+/// db.put("basalt", "igneous")?;
+/// assert_eq!(db.get("basalt")?.unwrap(), "igneous");
 /// let rocks = db.column_family("rocks", CfOptions::default())?;
-/// rocks.put(b"basalt", b"igneous")?;
-/// assert_eq!(rocks.get(b"basalt")?.as_deref(), Some(&b"igneous"[..]));
+/// rocks.put("chalk", "sedimentary")?;
 /// db.close()?;
 /// # Ok::<(), lithify::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Db {
     pub(crate) inner: Arc<DbInner>,
+    closer: Arc<Closer>,
+}
+
+/// What all clones of a [`Db`] share: its end is that of the database.
+struct Closer {
+    inner: Arc<DbInner>,
+    /// Set once the database has moved on to another state: handles of the old one stay readable.
+    is_left: AtomicBool,
+}
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        if !self.is_left.load(Ordering::Acquire) {
+            // Whoever wants to know calls `close`.
+            let _ = self.inner.close();
+        }
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Db");
+        fields.field("path", &self.path()).field("families", &self.column_family_names());
+        fields.finish_non_exhaustive()
+    }
 }
 
 impl Db {
+    pub(crate) fn of(inner: Arc<DbInner>) -> Db {
+        let closer = Closer { inner: Arc::clone(&inner), is_left: AtomicBool::new(false) };
+        Db { inner, closer: Arc::new(closer) }
+    }
+
+    /// Moves on to another state. Handles that were taken before stay as they are.
+    pub(crate) fn move_to(&mut self, inner: Arc<DbInner>) {
+        self.closer.is_left.store(true, Ordering::Release);
+        *self = Db::of(inner);
+    }
+
     /// Opens the database in a directory, or makes it there.
     ///
     /// # Errors
@@ -108,17 +156,17 @@ impl Db {
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
         open::check_complete(path.as_ref(), &world)?;
-        open::open(path.as_ref(), options, world).map(|inner| Db { inner })
+        open::open(path.as_ref(), options, world).map(Db::of)
     }
 
     /// Opens a database in a directory that is marked as incomplete, for who makes it.
     pub(crate) fn open_unfinished(path: &Path, options: Options, world: World) -> Result<Db> {
-        open::open(path, options, world).map(|inner| Db { inner })
+        open::open(path, options, world).map(Db::of)
     }
 
     /// Closes the database: ends background work where it stands, makes the end of the log
     /// known, gives up the lock. Without a log (durability none) everything is flushed first.
-    /// Handles that are left give errors of kind [`ErrorKind::Closed`].
+    /// Clones and handles that are left give errors of kind [`ErrorKind::Closed`].
     ///
     /// # Errors
     /// What the last writes met; the failure that stopped writing, if there was one.
@@ -225,12 +273,5 @@ impl Db {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.inner.path
-    }
-}
-
-impl Drop for Db {
-    fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
-        let _ = self.inner.close();
     }
 }

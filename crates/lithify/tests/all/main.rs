@@ -13,6 +13,7 @@ mod deciding;
 mod deletes;
 mod dictionaries;
 mod families;
+mod first_guess;
 mod full_disk;
 mod ingest;
 mod ledger_bytes;

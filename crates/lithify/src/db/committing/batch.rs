@@ -13,6 +13,7 @@ use crate::db::tree::family::{ColumnFamily, Family};
 use crate::format::{Decoder, put_varint};
 use crate::stats::Cause;
 use crate::{Error, Result};
+use std::fmt;
 use std::sync::Arc;
 
 /// The most bytes of an entry beside key and value: kind, family, two lengths.
@@ -267,26 +268,32 @@ pub struct Batch<'db> {
     pub(crate) data: BatchData,
 }
 
+impl fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("writes", &self.data.count()).finish_non_exhaustive()
+    }
+}
+
 impl Batch<'_> {
     /// Sets the value of a key.
-    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> &mut Self {
-        self.push(family, ValueKind::Put, key, value)
+    pub fn put(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
+        self.push(family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
     /// Removes a key.
-    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> &mut Self {
-        self.push(family, ValueKind::Delete, key, &[])
+    pub fn delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> &mut Self {
+        self.push(family, ValueKind::Delete, key.as_ref(), &[])
     }
 
     /// Removes a key that was put exactly once since it was last removed; see
     /// [`ColumnFamily::single_delete`] for the contract.
-    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> &mut Self {
-        self.push(family, ValueKind::SingleDelete, key, &[])
+    pub fn single_delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> &mut Self {
+        self.push(family, ValueKind::SingleDelete, key.as_ref(), &[])
     }
 
     /// Removes all keys from `start` on, up to but without `end`.
-    pub fn delete_range(&mut self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> &mut Self {
-        self.push(family, ValueKind::RangeDelete, start, end)
+    pub fn delete_range(&mut self, family: &ColumnFamily, start: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> &mut Self {
+        self.push(family, ValueKind::RangeDelete, start.as_ref(), end.as_ref())
     }
 
     fn push(

@@ -25,6 +25,7 @@ use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
 use crate::{Error, Result};
+use std::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -154,6 +155,12 @@ impl ColumnFamily {
     }
 }
 
+impl fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingest").field("rows", &self.rows()).finish_non_exhaustive()
+    }
+}
+
 impl Ingest {
     /// Adds a row behind all others.
     ///
@@ -162,16 +169,36 @@ impl Ingest {
     /// naming both; the ingest is as it was and may go on. [`crate::ErrorKind::LimitExceeded`] for
     /// a key over 65,535 bytes or a value over 64 MiB, likewise. What the disk refuses, a closed
     /// database, a dropped family: then the ingest has failed, and nothing of it is left.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.add(ValueKind::Put, key, value)
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
     /// Adds the removal of a key behind all other rows.
     ///
     /// # Errors
     /// As [`Ingest::put`].
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.add(ValueKind::Delete, key, &[])
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(ValueKind::Delete, key.as_ref(), &[])
+    }
+
+    /// Adds rows that ascend behind all others, up to the first that is refused.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let mut ingest = db.column_family("rocks", lithify::CfOptions::default())?.ingest()?;
+    /// ingest.extend([("basalt", "igneous"), ("chalk", "sedimentary")])?;
+    /// assert_eq!(ingest.commit()?.rows, 2);
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Ingest::put`]; the rows before the one that is refused are added.
+    pub fn extend<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<()> {
+        rows.into_iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
     /// Rows added so far, deletes among them.

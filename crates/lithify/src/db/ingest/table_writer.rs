@@ -130,16 +130,16 @@ impl TableWriter {
     /// [`crate::ErrorKind::InvalidArgument`] for a key that does not sort behind the last one,
     /// naming both; [`crate::ErrorKind::LimitExceeded`] for a key over 65,535 bytes or a value over
     /// 64 MiB. The writer is as it was then. What the disk refuses.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.add(ValueKind::Put, key, value)
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
     /// Adds the removal of a key behind all other rows.
     ///
     /// # Errors
     /// As [`TableWriter::put`].
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.add(ValueKind::Delete, key, &[])
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(ValueKind::Delete, key.as_ref(), &[])
     }
 
     /// Rows added so far, deletes among them.

@@ -69,7 +69,7 @@ impl Db {
     /// # Errors
     /// As [`Db::open_read_only`].
     pub fn open_read_only_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
-        open_read_only(path.as_ref(), options, world, None).map(|inner| Db { inner })
+        open_read_only(path.as_ref(), options, world, None).map(Db::of)
     }
 
     /// Moves a database that was opened for reading on to the state that is on disk now. Column
@@ -87,7 +87,8 @@ impl Db {
             return Err(Error::invalid("a database that is open for writing is always up to date"));
         }
         let (options, world) = (before.options.clone(), before.world.clone());
-        self.inner = open_read_only(&before.path, options, world, Some(before))?;
+        let inner = open_read_only(&before.path, options, world, Some(before))?;
+        self.move_to(inner);
         Ok(())
     }
 

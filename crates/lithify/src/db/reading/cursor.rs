@@ -6,11 +6,13 @@ use crate::db::inner::DbInner;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
 use crate::stats::{Cause, Counter};
-use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::fmt;
+use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
-/// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, where the ends are
-/// references to anything that is bytes.
+/// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b`, `..` or a pair of
+/// [`Bound`]s, where the ends are anything that is bytes: slices, arrays, vectors, text, or
+/// references to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanRange {
     pub(crate) lower: Option<Box<[u8]>>,
@@ -21,7 +23,8 @@ pub struct ScanRange {
 
 impl ScanRange {
     /// All keys that begin with `prefix`.
-    pub fn prefix(prefix: &[u8]) -> Self {
+    pub fn prefix(prefix: impl AsRef<[u8]>) -> Self {
+        let prefix = prefix.as_ref();
         ScanRange {
             lower: Some(prefix.into()),
             upper: key_behind_prefix(prefix),
@@ -29,12 +32,18 @@ impl ScanRange {
         }
     }
 
-    fn new<K: AsRef<[u8]> + ?Sized>(lower: Option<&K>, upper: Option<&K>) -> Self {
-        ScanRange {
-            lower: lower.map(|key| key.as_ref().into()),
-            upper: upper.map(|key| key.as_ref().into()),
-            prefix: None,
-        }
+    fn between<K: AsRef<[u8]>>(start: Bound<K>, end: Bound<K>) -> Self {
+        let lower = match start {
+            Bound::Included(key) => Some(key.as_ref().into()),
+            Bound::Excluded(key) => Some(key_behind(key.as_ref())),
+            Bound::Unbounded => None,
+        };
+        let upper = match end {
+            Bound::Included(key) => Some(key_behind(key.as_ref())),
+            Bound::Excluded(key) => Some(key.as_ref().into()),
+            Bound::Unbounded => None,
+        };
+        ScanRange { lower, upper, prefix: None }
     }
 }
 
@@ -51,34 +60,40 @@ fn key_behind(key: &[u8]) -> Box<[u8]> {
     [key, &[0]].concat().into()
 }
 
-impl<K: AsRef<[u8]> + ?Sized> From<Range<&K>> for ScanRange {
-    fn from(range: Range<&K>) -> Self {
-        ScanRange::new(Some(range.start), Some(range.end))
+impl<K: AsRef<[u8]>> From<Range<K>> for ScanRange {
+    fn from(range: Range<K>) -> Self {
+        ScanRange::between(Bound::Included(range.start), Bound::Excluded(range.end))
     }
 }
 
-impl<K: AsRef<[u8]> + ?Sized> From<RangeInclusive<&K>> for ScanRange {
-    fn from(range: RangeInclusive<&K>) -> Self {
-        let upper = Some(key_behind(range.end().as_ref()));
-        ScanRange { upper, ..ScanRange::new(Some(*range.start()), None) }
+impl<K: AsRef<[u8]>> From<RangeInclusive<K>> for ScanRange {
+    fn from(range: RangeInclusive<K>) -> Self {
+        let (start, end) = range.into_inner();
+        ScanRange::between(Bound::Included(start), Bound::Included(end))
     }
 }
 
-impl<K: AsRef<[u8]> + ?Sized> From<RangeFrom<&K>> for ScanRange {
-    fn from(range: RangeFrom<&K>) -> Self {
-        ScanRange::new(Some(range.start), None)
+impl<K: AsRef<[u8]>> From<RangeFrom<K>> for ScanRange {
+    fn from(range: RangeFrom<K>) -> Self {
+        ScanRange::between(Bound::Included(range.start), Bound::Unbounded)
     }
 }
 
-impl<K: AsRef<[u8]> + ?Sized> From<RangeTo<&K>> for ScanRange {
-    fn from(range: RangeTo<&K>) -> Self {
-        ScanRange::new(None, Some(range.end))
+impl<K: AsRef<[u8]>> From<RangeTo<K>> for ScanRange {
+    fn from(range: RangeTo<K>) -> Self {
+        ScanRange::between(Bound::Unbounded, Bound::Excluded(range.end))
     }
 }
 
-impl<K: AsRef<[u8]> + ?Sized> From<RangeToInclusive<&K>> for ScanRange {
-    fn from(range: RangeToInclusive<&K>) -> Self {
-        ScanRange { upper: Some(key_behind(range.end.as_ref())), ..ScanRange::default() }
+impl<K: AsRef<[u8]>> From<RangeToInclusive<K>> for ScanRange {
+    fn from(range: RangeToInclusive<K>) -> Self {
+        ScanRange::between(Bound::Unbounded, Bound::Included(range.end))
+    }
+}
+
+impl<K: AsRef<[u8]>> From<(Bound<K>, Bound<K>)> for ScanRange {
+    fn from((start, end): (Bound<K>, Bound<K>)) -> Self {
+        ScanRange::between(start, end)
     }
 }
 
@@ -114,6 +129,14 @@ impl Drop for CursorEnd {
     }
 }
 
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Cursor");
+        fields.field("valid", &self.valid()).field("key", &self.key().escape_ascii().to_string());
+        fields.finish_non_exhaustive()
+    }
+}
+
 impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
@@ -142,16 +165,16 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::next`].
-    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        self.timed(|rows| rows.seek(key))
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.timed(|rows| rows.seek(key.as_ref()))
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
     ///
     /// # Errors
     /// As [`Cursor::next`].
-    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        self.timed(|rows| rows.seek_for_prev(key))
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.timed(|rows| rows.seek_for_prev(key.as_ref()))
     }
 
     /// To the first row.

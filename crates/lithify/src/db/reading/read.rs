@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
+use crate::db::LEVEL_COUNT;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::tree::family::{Family, View};
@@ -146,6 +147,15 @@ impl DbInner {
         let meter = &mut WorkMeter::default();
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
         cursor
+    }
+
+    /// A cursor over nothing.
+    pub(crate) fn empty_cursor(self: &Arc<Self>) -> Cursor {
+        let environment = Arc::clone(&self.world.environment);
+        let (merge, tombstones) = (MergingCursor::new(Vec::new()), TombstoneSet::default());
+        let bounds = Bounds { lower: None, upper: None };
+        let rows = RowCursor::new(environment, merge, tombstones, 0, bounds);
+        Cursor::new(self, rows, Arc::new(Version::empty(LEVEL_COUNT)))
     }
 
     /// A cursor over a family; `overlay` are sources newer than all of its own.

@@ -2,6 +2,7 @@
 
 use crate::base::SequenceNumber;
 use crate::db::inner::{DbInner, lock};
+use std::fmt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -73,6 +74,12 @@ impl SnapshotList {
 pub struct Snapshot {
     pub(crate) inner: Arc<DbInner>,
     pub(crate) sequence: SequenceNumber,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
 }
 
 impl Snapshot {

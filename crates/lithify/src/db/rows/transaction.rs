@@ -18,6 +18,7 @@ use crate::memtable::MemTable;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
+use std::fmt;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -56,6 +57,14 @@ pub struct Transaction {
     is_committed: bool,
 }
 
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Transaction");
+        fields.field("writes", &self.data.count()).field("locks", &self.locks.len());
+        fields.finish_non_exhaustive()
+    }
+}
+
 impl Transaction {
     pub(crate) fn new(inner: Arc<DbInner>) -> Self {
         let owner = inner.rows.new_owner();
@@ -89,7 +98,8 @@ impl Transaction {
     /// # Errors
     /// [`ErrorKind::LockTimeout`], [`ErrorKind::Deadlock`] and [`ErrorKind::Conflict`]: roll back,
     /// so that others get on, and retry. As [`ColumnFamily::get`].
-    pub fn get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<Option<Slice>> {
+    pub fn get_for_update(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let key = key.as_ref();
         self.lock(family, key)?;
         self.get(family, key)
     }
@@ -99,7 +109,8 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`ColumnFamily::get`].
-    pub fn get(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<Slice>> {
+    pub fn get(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let key = key.as_ref();
         self.check_family(family)?;
         match self.own_write(family.id(), key)? {
             Some(entry) if entry.kind == ValueKind::Put => Ok(Some(Slice::copy_from(entry.value))),
@@ -133,16 +144,16 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::get_for_update`] and [`ColumnFamily::put`].
-    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write(family, ValueKind::Put, key, value)
+    pub fn put(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
     /// Removes a key, once committed.
     ///
     /// # Errors
     /// As [`Transaction::put`].
-    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.write(family, ValueKind::Delete, key, &[])
+    pub fn delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write(family, ValueKind::Delete, key.as_ref(), &[])
     }
 
     /// Removes a key that was put exactly once, once committed; see
@@ -150,15 +161,15 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::put`].
-    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.write(family, ValueKind::SingleDelete, key, &[])
+    pub fn single_delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write(family, ValueKind::SingleDelete, key.as_ref(), &[])
     }
 
     /// Always refused: a range cannot be locked.
     ///
     /// # Errors
     /// `InvalidArgument`, always.
-    pub fn delete_range(&mut self, _: &ColumnFamily, _: &[u8], _: &[u8]) -> Result<()> {
+    pub fn delete_range(&mut self, _: &ColumnFamily, _: impl AsRef<[u8]>, _: impl AsRef<[u8]>) -> Result<()> {
         Err(Error::invalid(
             "delete_range inside a transaction: a range cannot be locked; use ColumnFamily::delete_range",
         ))

@@ -9,6 +9,7 @@ use crate::compaction::{FormatPolicy, SuppliedDictionaries, TablePlace};
 use crate::db::explain::Explanation;
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::iter::{Iter, Keys, Values};
 use crate::db::reading::snapshot::Snapshot;
 use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
@@ -17,6 +18,7 @@ use crate::options::CfOptions;
 use crate::table::{TableOrigin, TombstoneMap};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -349,6 +351,13 @@ pub struct ColumnFamily {
     pub(crate) family: Arc<Family>,
 }
 
+impl fmt::Debug for ColumnFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("ColumnFamily");
+        fields.field("name", &self.name()).field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
 impl ColumnFamily {
     /// The name.
     pub fn name(&self) -> &str {
@@ -439,16 +448,16 @@ impl ColumnFamily {
     /// # Errors
     /// A key over 65,535 bytes or a value over 64 MiB ([`ErrorKind::LimitExceeded`]); a row lock
     /// not granted in time; a closed database or dropped family; what the log refuses.
-    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.write_one(&self.family, ValueKind::Put, key, value)
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
     /// Removes a key; no error if it is not there.
     ///
     /// # Errors
     /// As [`ColumnFamily::put`].
-    pub fn delete(&self, key: &[u8]) -> Result<()> {
-        self.inner.write_one(&self.family, ValueKind::Delete, key, &[])
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::Delete, key.as_ref(), &[])
     }
 
     /// Removes a key that was put **exactly once** since it was last single-deleted, and that is
@@ -460,8 +469,8 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// As [`ColumnFamily::put`].
-    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
-        self.inner.write_one(&self.family, ValueKind::SingleDelete, key, &[])
+    pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.write_one(&self.family, ValueKind::SingleDelete, key.as_ref(), &[])
     }
 
     /// Removes all keys from `start` on, up to but without `end`, by one entry. Takes no row
@@ -469,7 +478,8 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// `InvalidArgument` if `end` lies before `start`; else as [`ColumnFamily::put`].
-    pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range(&self, start: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        let (start, end) = (start.as_ref(), end.as_ref());
         self.inner.write_one(&self.family, ValueKind::RangeDelete, start, end)
     }
 
@@ -478,16 +488,16 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Io`]; closed or dropped.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Slice>> {
-        self.inner.get(&self.family, key, None)
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.inner.get(&self.family, key.as_ref(), None)
     }
 
     /// The value that a key had at a snapshot.
     ///
     /// # Errors
     /// As [`ColumnFamily::get`]; `InvalidArgument` for a snapshot of another database.
-    pub fn get_at(&self, key: &[u8], snapshot: &Snapshot) -> Result<Option<Slice>> {
-        self.inner.get(&self.family, key, Some(self.sequence_of(snapshot)?))
+    pub fn get_at(&self, key: impl AsRef<[u8]>, snapshot: &Snapshot) -> Result<Option<Slice>> {
+        self.inner.get(&self.family, key.as_ref(), Some(self.sequence_of(snapshot)?))
     }
 
     /// The values of several keys, in their order, all at one point in time. Faster than a get
@@ -516,7 +526,7 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// As [`ColumnFamily::get`].
-    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.get(key)?.is_some())
     }
 
@@ -556,17 +566,60 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// As [`ColumnFamily::get`].
-    pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
-        self.inner.open_prefix_cursor(&self.family, prefix, None)
+    pub fn prefix_cursor(&self, prefix: impl AsRef<[u8]>) -> Result<Cursor> {
+        self.inner.open_prefix_cursor(&self.family, prefix.as_ref(), None)
     }
 
     /// [`ColumnFamily::prefix_cursor`] at a snapshot.
     ///
     /// # Errors
     /// As [`ColumnFamily::get_at`].
-    pub fn prefix_cursor_at(&self, prefix: &[u8], snapshot: &Snapshot) -> Result<Cursor> {
+    pub fn prefix_cursor_at(
+        &self,
+        prefix: impl AsRef<[u8]>,
+        snapshot: &Snapshot,
+    ) -> Result<Cursor> {
         let sequence = self.sequence_of(snapshot)?;
-        self.inner.open_prefix_cursor(&self.family, prefix, Some(sequence))
+        self.inner.open_prefix_cursor(&self.family, prefix.as_ref(), Some(sequence))
+    }
+
+    /// All rows in the order of their keys, as of now, as an iterator that owns what it gives:
+    /// from both ends, and for as long as anybody likes. [`ColumnFamily::cursor`] copies nothing.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// rocks.put("basalt", "igneous")?;
+    /// rocks.put("chalk", "sedimentary")?;
+    /// for row in rocks.iter().rev() {
+    ///     let (key, value) = row?;
+    ///     println!("{key:?} is {value:?}");
+    /// }
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    pub fn iter(&self) -> Iter {
+        self.range(..)
+    }
+
+    /// The rows of a range of keys, as [`ColumnFamily::iter`] gives them.
+    pub fn range(&self, range: impl Into<ScanRange>) -> Iter {
+        Iter::new(Some(self.clone()), range.into(), self.inner.new_snapshot())
+    }
+
+    /// The rows whose keys begin with `prefix`, as [`ColumnFamily::iter`] gives them.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        self.range(ScanRange::prefix(prefix))
+    }
+
+    /// The keys of all rows.
+    pub fn keys(&self) -> Keys {
+        self.iter().keys()
+    }
+
+    /// The values of all rows, in the order of their keys.
+    pub fn values(&self) -> Values {
+        self.iter().values()
     }
 
     fn sequence_of(&self, snapshot: &Snapshot) -> Result<SequenceNumber> {

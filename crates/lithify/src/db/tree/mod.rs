@@ -14,6 +14,7 @@ pub(crate) mod versions;
 
 use crate::Result;
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber, lock};
+use crate::db::DEFAULT_FAMILY;
 use crate::db::committing::commit::Writer;
 use crate::manifest::{
     Change, Manifest, ManifestPosition, ManifestState, Version, VersionEdit, WitnessKeeper,
@@ -21,7 +22,7 @@ use crate::manifest::{
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::options::CfOptions;
 use crate::stats::{Cause, Ledger};
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use departing::Departing;
 use family::Family;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ const NAMED_KEY_BYTES_MAX: usize = 64;
 /// See the module.
 pub(crate) struct Tree {
     families: ArcSwap<Families>,
+    /// The one of them that is named `default`.
+    default_family: ArcSwapOption<Family>,
     manifest: Mutex<Manifest>,
     ledger: Arc<Ledger>,
     /// Manifest bytes that are in the ledger already.
@@ -55,6 +58,7 @@ impl Tree {
     pub(crate) fn new(manifest: Manifest, ledger: &Arc<Ledger>, chunks: Arc<ChunkPool>) -> Self {
         let tree = Tree {
             families: ArcSwap::from_pointee(Families::new()),
+            default_family: ArcSwapOption::empty(),
             witness: Arc::clone(manifest.witness()),
             manifest: Mutex::new(manifest),
             ledger: Arc::clone(ledger),
@@ -82,6 +86,12 @@ impl Tree {
         self.families.load().get(&id).cloned()
     }
 
+    /// The family that is named `default`.
+    #[inline]
+    pub(crate) fn default_family(&self) -> Option<Arc<Family>> {
+        self.default_family.load_full()
+    }
+
     /// The family of that name.
     pub(crate) fn family_named(&self, name: &str) -> Option<Arc<Family>> {
         self.families.load().values().find(|family| family.name == name).cloned()
@@ -100,7 +110,9 @@ impl Tree {
 
     /// Replaces all families, while nobody else uses the tree.
     pub(crate) fn set_families(&self, families: Families) {
+        let default = families.values().find(|family| family.name == DEFAULT_FAMILY).cloned();
         self.families.store(Arc::new(families));
+        self.default_family.store(default);
     }
 
     /// The manifest, to make an edit or to read the state that all edits have led to.

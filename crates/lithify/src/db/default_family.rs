@@ -1,0 +1,140 @@
+//! The family that a database has without being asked for one.
+//!
+//! Owns nothing: each call here is one of [`ColumnFamily`] on the family named
+//! [`DEFAULT_FAMILY`]. Opening and reading never make it; the first write does.
+
+use super::{Db, DEFAULT_FAMILY};
+use crate::base::Slice;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::iter::{Iter, Keys, Values};
+use crate::db::tree::family::ColumnFamily;
+use crate::options::CfOptions;
+use crate::Result;
+use std::sync::Arc;
+
+/// Reads and writes of the default family. The family named `default` is it, whoever made it and with
+/// whatever options; without one, reads find nothing, and the first write makes it with
+/// [`CfOptions::default`].
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+/// assert_eq!(db.get("basalt")?, None);
+/// db.put("basalt", "igneous")?;
+/// for row in db.range("a"..="c") {
+///     let (key, value) = row?;
+///     assert!(key == "basalt" && value == "igneous");
+/// }
+/// # Ok::<(), lithify::Error>(())
+/// ```
+impl Db {
+    /// The default family, made if it is not there.
+    ///
+    /// # Errors
+    /// As [`Db::column_family`].
+    pub fn default_family(&self) -> Result<ColumnFamily> {
+        match self.default_family_if_there()? {
+            Some(family) => Ok(family),
+            None => self.column_family(DEFAULT_FAMILY, CfOptions::default()),
+        }
+    }
+
+    fn default_family_if_there(&self) -> Result<Option<ColumnFamily>> {
+        self.inner.lifecycle.check_open()?;
+        let family = self.inner.tree.default_family();
+        Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
+    }
+
+    /// Sets the value of a key. See [`ColumnFamily::put`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::put`] and [`Db::column_family`].
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.default_family()?.put(key, value)
+    }
+
+    /// Removes a key; no error if it is not there.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::delete`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.lifecycle.check_writable()?;
+        self.default_family_if_there()?.map_or(Ok(()), |family| family.delete(key))
+    }
+
+    /// Removes all keys from `start` on, up to but without `end`. See [`ColumnFamily::delete_range`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::delete_range`].
+    pub fn delete_range(&self, start: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.lifecycle.check_writable()?;
+        self.default_family_if_there()?.map_or(Ok(()), |family| family.delete_range(start, end))
+    }
+
+    /// The value of a key. See [`ColumnFamily::get`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.default_family_if_there()?.map_or(Ok(None), |family| family.get(key))
+    }
+
+    /// Whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::contains`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.default_family_if_there()?.map_or(Ok(false), |family| family.contains(key))
+    }
+
+    /// The values of several keys, in their order. See [`ColumnFamily::multi_get`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::multi_get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        match self.default_family_if_there()? {
+            Some(family) => family.multi_get(keys),
+            None => Ok(vec![None; keys.len()]),
+        }
+    }
+
+    /// A cursor over the rows of a range of keys, which copies nothing. See [`ColumnFamily::cursor`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::cursor`].
+    pub fn cursor(&self, range: impl Into<ScanRange>) -> Result<Cursor> {
+        match self.default_family_if_there()? {
+            Some(family) => family.cursor(range),
+            None => Ok(self.inner.empty_cursor()),
+        }
+    }
+
+    /// All rows in the order of their keys. See [`ColumnFamily::iter`].
+    pub fn iter(&self) -> Iter {
+        self.range(..)
+    }
+
+    /// The rows of a range of keys.
+    pub fn range(&self, range: impl Into<ScanRange>) -> Iter {
+        let snapshot = self.snapshot();
+        match self.default_family_if_there() {
+            Ok(family) => Iter::new(family, range.into(), snapshot),
+            Err(error) => Iter::failed(error, snapshot),
+        }
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        self.range(ScanRange::prefix(prefix))
+    }
+
+    /// The keys of all rows.
+    pub fn keys(&self) -> Keys {
+        self.iter().keys()
+    }
+
+    /// The values of all rows, in the order of their keys.
+    pub fn values(&self) -> Values {
+        self.iter().values()
+    }
+}

@@ -1,0 +1,174 @@
+//! Iterators that own what they give, from both ends.
+//!
+//! Each end is a cursor of its own, made when that end is first asked; both read at one snapshot. They
+//! are through once they meet.
+
+use crate::base::Slice;
+use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::snapshot::Snapshot;
+use crate::db::tree::family::ColumnFamily;
+use crate::{Error, Result};
+use std::fmt;
+use std::iter::FusedIterator;
+
+/// Rows in the order of their keys, as they were when the iterator was made. It owns what it gives,
+/// may be sent to another thread, and keeps the rows that it has to see while it lives. After an
+/// error it ends.
+///
+/// Made by [`ColumnFamily::iter`], [`ColumnFamily::range`] and [`ColumnFamily::prefix`], and by their
+/// likes of [`crate::Db`].
+pub struct Iter {
+    /// `None` where there is no family to read.
+    family: Option<ColumnFamily>,
+    range: ScanRange,
+    snapshot: Snapshot,
+    front: Option<Cursor>,
+    back: Option<Cursor>,
+    /// What making the iterator met: its first item.
+    error: Option<Error>,
+    is_done: bool,
+}
+
+/// The two ends.
+#[derive(Clone, Copy)]
+enum End {
+    Front,
+    Back,
+}
+
+impl Iter {
+    pub(crate) fn new(family: Option<ColumnFamily>, range: ScanRange, snapshot: Snapshot) -> Self {
+        let (front, back, error) = (None, None, None);
+        Iter { family, range, snapshot, front, back, error, is_done: false }
+    }
+
+    /// An iterator whose only item is an error.
+    pub(crate) fn failed(error: Error, snapshot: Snapshot) -> Self {
+        Iter { error: Some(error), ..Iter::new(None, ScanRange::default(), snapshot) }
+    }
+
+    /// The keys alone.
+    pub fn keys(self) -> Keys {
+        Keys(self)
+    }
+
+    /// The values alone.
+    pub fn values(self) -> Values {
+        Values(self)
+    }
+
+    fn step<T>(&mut self, end: End, row: impl FnOnce(&Cursor) -> T) -> Option<Result<T>> {
+        if self.is_done {
+            return None;
+        }
+        let moved = self.error.take().map_or_else(|| self.advance(end), Err);
+        let cursor = match end {
+            End::Front => &self.front,
+            End::Back => &self.back,
+        };
+        match (moved, cursor) {
+            (Ok(true), Some(cursor)) => Some(Ok(row(cursor))),
+            (Ok(_), _) => {
+                self.is_done = true;
+                None
+            }
+            (Err(error), _) => {
+                self.is_done = true;
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// Moves one end; false where there is nothing more between the two.
+    fn advance(&mut self, end: End) -> Result<bool> {
+        let Some(family) = &self.family else { return Ok(false) };
+        let slot = match end {
+            End::Front => &mut self.front,
+            End::Back => &mut self.back,
+        };
+        let cursor = match slot {
+            Some(cursor) => cursor,
+            None => slot.insert(family.cursor_at(self.range.clone(), &self.snapshot)?),
+        };
+        let moved = match end {
+            End::Front => cursor.next()?,
+            End::Back => cursor.prev()?,
+        };
+        Ok(moved && !self.have_met())
+    }
+
+    /// Whether the ends have both given rows, and the last ones are the same or past each other.
+    fn have_met(&self) -> bool {
+        match (&self.front, &self.back) {
+            (Some(front), Some(back)) if front.valid() && back.valid() => front.key() >= back.key(),
+            _ => false,
+        }
+    }
+}
+
+fn row_of(cursor: &Cursor) -> (Slice, Slice) {
+    (Slice::copy_from(cursor.key()), Slice::copy_from(cursor.value()))
+}
+
+impl Iterator for Iter {
+    type Item = Result<(Slice, Slice)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(End::Front, row_of)
+    }
+}
+
+impl DoubleEndedIterator for Iter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(End::Back, row_of)
+    }
+}
+
+impl FusedIterator for Iter {}
+
+impl fmt::Debug for Iter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Iter");
+        fields.field("family", &self.family).field("range", &self.range).finish_non_exhaustive()
+    }
+}
+
+/// The keys of an [`Iter`].
+#[derive(Debug)]
+pub struct Keys(Iter);
+
+impl Iterator for Keys {
+    type Item = Result<Slice>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.step(End::Front, |cursor| Slice::copy_from(cursor.key()))
+    }
+}
+
+impl DoubleEndedIterator for Keys {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.step(End::Back, |cursor| Slice::copy_from(cursor.key()))
+    }
+}
+
+impl FusedIterator for Keys {}
+
+/// The values of an [`Iter`].
+#[derive(Debug)]
+pub struct Values(Iter);
+
+impl Iterator for Values {
+    type Item = Result<Slice>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.step(End::Front, |cursor| Slice::copy_from(cursor.value()))
+    }
+}
+
+impl DoubleEndedIterator for Values {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.step(End::Back, |cursor| Slice::copy_from(cursor.value()))
+    }
+}
+
+impl FusedIterator for Values {}
