@@ -3,13 +3,13 @@
 //! Owns nothing: each call here is one of [`ColumnFamily`] on the family named
 //! [`DEFAULT_FAMILY`]. Opening and reading never make it; the first write does.
 
-use super::{Db, DEFAULT_FAMILY};
+use super::{DEFAULT_FAMILY, Db};
+use crate::Result;
 use crate::base::Slice;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
 use crate::db::tree::family::ColumnFamily;
 use crate::options::CfOptions;
-use crate::Result;
 use std::sync::Arc;
 
 /// Reads and writes of the default family. The family named `default` is it, whoever made it and with

@@ -276,7 +276,12 @@ impl fmt::Debug for Batch<'_> {
 
 impl Batch<'_> {
     /// Sets the value of a key.
-    pub fn put(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
+    pub fn put(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> &mut Self {
         self.push(family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
@@ -292,7 +297,12 @@ impl Batch<'_> {
     }
 
     /// Removes all keys from `start` on, up to but without `end`.
-    pub fn delete_range(&mut self, family: &ColumnFamily, start: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> &mut Self {
+    pub fn delete_range(
+        &mut self,
+        family: &ColumnFamily,
+        start: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> &mut Self {
         self.push(family, ValueKind::RangeDelete, start.as_ref(), end.as_ref())
     }
 

@@ -25,8 +25,8 @@ use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
 use crate::{Error, Result};
-use std::fmt;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Rows are written once so many bytes of them have gathered.

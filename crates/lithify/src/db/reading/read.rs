@@ -10,7 +10,7 @@ use crate::fs::Environment;
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
-use crate::manifest::TableFile;
+use crate::manifest::{TableFile, Version};
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;

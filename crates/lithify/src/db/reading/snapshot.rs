@@ -2,8 +2,8 @@
 
 use crate::base::SequenceNumber;
 use crate::db::inner::{DbInner, lock};
-use std::fmt;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// The sequence numbers in use by snapshots, with the number of snapshots at each.

@@ -18,8 +18,8 @@ use crate::memtable::MemTable;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter};
 use crate::{Error, ErrorKind, Result};
-use std::fmt;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Where a transaction stood when a savepoint was set.
@@ -98,7 +98,11 @@ impl Transaction {
     /// # Errors
     /// [`ErrorKind::LockTimeout`], [`ErrorKind::Deadlock`] and [`ErrorKind::Conflict`]: roll back,
     /// so that others get on, and retry. As [`ColumnFamily::get`].
-    pub fn get_for_update(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+    pub fn get_for_update(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Slice>> {
         let key = key.as_ref();
         self.lock(family, key)?;
         self.get(family, key)
@@ -144,7 +148,12 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::get_for_update`] and [`ColumnFamily::put`].
-    pub fn put(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+    pub fn put(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.write(family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
@@ -169,7 +178,12 @@ impl Transaction {
     ///
     /// # Errors
     /// `InvalidArgument`, always.
-    pub fn delete_range(&mut self, _: &ColumnFamily, _: impl AsRef<[u8]>, _: impl AsRef<[u8]>) -> Result<()> {
+    pub fn delete_range(
+        &mut self,
+        _: &ColumnFamily,
+        _: impl AsRef<[u8]>,
+        _: impl AsRef<[u8]>,
+    ) -> Result<()> {
         Err(Error::invalid(
             "delete_range inside a transaction: a range cannot be locked; use ColumnFamily::delete_range",
         ))
