@@ -267,6 +267,16 @@ mod list {
         FlushClaimsAllFamilies,
         /// A range delete in a memtable keeps all older ones of its keys, whoever may read them.
         TombstoneKeptForNobody,
+        /// A put leaves the range that it goes into known as one without rows.
+        PutLeavesDeadRange,
+        /// The same with an ingest.
+        IngestLeavesDeadRange,
+        /// A range without rows is believed in after one scan.
+        DeadRangeUnproven,
+        /// Reads at old snapshots jump over ranges that have had no rows since later.
+        DeadRangeForOldSnapshots,
+        /// What is written between a scan's view and its sequence number counts as seen by it.
+        DeadRangeTrustsView,
         /// A reader without a snapshot trusts range deletes that have forgotten what it sees.
         StaleReadTrusted,
         /// A flush leaves out range tombstones.
@@ -427,6 +437,8 @@ mod list {
         WaitNotedLate,
         /// A freed row lock is not announced.
         RowFreedSilently,
+        /// Who notes a range without rows asks which numbers writers use before they can see it.
+        DeadRangeNotedLate,
         /// Of two readers that miss the same block, both put it into the cache.
         BlockCachedTwice,
 

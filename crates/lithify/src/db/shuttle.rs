@@ -184,6 +184,7 @@ mod defects {
     use super::*;
     use crate::base::orders::orders_until_failure;
     use crate::cache::shuttle::twins;
+    use crate::iter::dead_ranges_shuttle::put_beside_scans;
     use crate::planted::{Defect, Harness};
 
     /// The model that has to notice a defect, of whatever room it is.
@@ -193,6 +194,7 @@ mod defects {
             Defect::WokenBeforeTold | Defect::LeaderUnmarked => ("commits", commits),
             Defect::WaiterCountedLate => ("event", event),
             Defect::WaitNotedLate | Defect::RowFreedSilently => ("opposite locks", opposite_locks),
+            Defect::DeadRangeNotedLate => ("a put beside scans", put_beside_scans),
             Defect::BlockCachedTwice => ("two readers of a block", twins),
             _ => return None,
         })

@@ -6,7 +6,7 @@
 //! the value is copied into a buffer that is reused. Neither way allocates per row.
 
 use super::merging::Lead;
-use super::{MergingCursor, TombstoneSet};
+use super::{DeadRanges, MergingCursor, TombstoneSet};
 use crate::base::{COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
@@ -67,6 +67,22 @@ macro_rules! context {
     };
 }
 
+/// After so many dead entries in one move, it is asked whether a known dead range lies ahead.
+const PASSED_PER_LOOK: u32 = 8;
+
+/// A move that passes so many dead entries has its range noted: what a scan passes that begins at
+/// the head of a queue, on average, and the price of a note each.
+const PASSED_NOTED_MIN: u32 = 24;
+
+/// What a cursor knows and learns of ranges without rows.
+pub(crate) struct DeadWatch {
+    pub(crate) ranges: Arc<DeadRanges>,
+    /// Every write up to here is in what the cursor reads.
+    pub(crate) horizon: SequenceNumber,
+    /// False where the cursor sees writes of its own, which hide rows from nobody else.
+    pub(crate) may_note: bool,
+}
+
 /// Sequence numbers from here on are a transaction's own writes, which it always sees.
 pub(crate) const OWN_SEQUENCE_MIN: SequenceNumber = COMMIT_SEQUENCE_MAX + 1;
 
@@ -104,6 +120,9 @@ pub(crate) struct RowCursor {
     skipped_entries: u64,
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
+    dead: Option<DeadWatch>,
+    /// Where the move at hand had passed some dead entries, if it began at no given key.
+    walk_start: Vec<u8>,
 }
 
 impl RowCursor {
@@ -125,7 +144,14 @@ impl RowCursor {
             value: Vec::new(),
             skipped_entries: 0,
             meter: WorkMeter::default(),
+            dead: None,
+            walk_start: Vec::new(),
         }
+    }
+
+    /// From now on ranges without rows are jumped over, and noted.
+    pub(crate) fn watch_dead_ranges(&mut self, watch: DeadWatch) {
+        self.dead = Some(watch);
     }
 
     fn sees(&self, sequence: SequenceNumber) -> bool {
@@ -173,11 +199,21 @@ impl RowCursor {
         match &self.bounds.lower {
             Some(lower) if key < &lower[..] => {
                 let lower = lower.clone();
-                self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?;
+                self.seek_within(&lower)
             }
-            _ => self.merge.seek(key, Trailer(u64::MAX), context!(self))?,
+            _ => self.seek_within(key),
         }
-        self.find_next(false)
+    }
+
+    fn seek_within(&mut self, key: &[u8]) -> Result<bool> {
+        let end = self.dead.as_ref().and_then(|dead| dead.ranges.end_behind(key, dead.horizon));
+        match (end.as_deref(), key) {
+            (None, []) => self.merge.seek_to_first(context!(self))?,
+            (end, key) => {
+                self.merge.seek(end.unwrap_or(key), Trailer(u64::MAX), context!(self))?;
+            }
+        }
+        self.find_next(false, Some(key))
     }
 
     /// To the last row at or before `key`.
@@ -189,28 +225,37 @@ impl RowCursor {
         if self.bounds.behind_upper(key) {
             return self.seek_to_last();
         }
-        // All versions of the key itself come before its smallest trailer.
-        self.merge.seek_for_prev(key, Trailer(0), context!(self))?;
-        self.find_prev()
+        let limit = [key, &[0]].concat();
+        if !self.jump_back(&limit)? {
+            // All versions of the key itself come before its smallest trailer.
+            self.merge.seek_for_prev(key, Trailer(0), context!(self))?;
+        }
+        self.find_prev(Some(&limit))
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<bool> {
         self.position = Position::AtEnd;
         match self.bounds.lower.clone() {
-            Some(lower) => self.merge.seek(&lower, Trailer(u64::MAX), context!(self))?,
-            None => self.merge.seek_to_first(context!(self))?,
+            Some(lower) => self.seek_within(&lower),
+            None => self.seek_within(&[]),
         }
-        self.find_next(false)
     }
 
     pub(crate) fn seek_to_last(&mut self) -> Result<bool> {
         self.position = Position::AtStart;
         match self.bounds.upper.clone() {
             // The largest trailer sorts first: this is the last entry before the upper bound.
-            Some(upper) => self.merge.seek_for_prev(&upper, Trailer(u64::MAX), context!(self))?,
-            None => self.merge.seek_to_last(context!(self))?,
+            Some(upper) => {
+                if !self.jump_back(&upper)? {
+                    self.merge.seek_for_prev(&upper, Trailer(u64::MAX), context!(self))?;
+                }
+                self.find_prev(Some(&upper))
+            }
+            None => {
+                self.merge.seek_to_last(context!(self))?;
+                self.find_prev(None)
+            }
         }
-        self.find_prev()
     }
 
     pub(crate) fn next(&mut self) -> Result<bool> {
@@ -221,7 +266,7 @@ impl RowCursor {
             Position::Forward => {
                 self.position = Position::AtEnd;
                 self.merge.next(context!(self))?;
-                self.find_next(true)
+                self.find_next(true, None)
             }
             Position::Backward | Position::LeadingBack => {
                 self.keep_key();
@@ -229,7 +274,7 @@ impl RowCursor {
                 let key = std::mem::take(&mut self.key);
                 self.merge.seek(&key, Trailer(0), context!(self))?;
                 self.key = key;
-                self.find_next(true)
+                self.find_next(true, None)
             }
         }
     }
@@ -244,12 +289,12 @@ impl RowCursor {
                 let key = std::mem::take(&mut self.key);
                 self.merge.seek_for_prev(&key, Trailer(u64::MAX), context!(self))?;
                 self.key = key;
-                self.find_prev()
+                self.find_prev(None)
             }
             Position::LeadingBack => self.lead_back(),
             Position::Backward => {
                 self.position = Position::AtStart;
-                self.find_prev()
+                self.find_prev(None)
             }
         }
     }
@@ -277,10 +322,10 @@ impl RowCursor {
         self.position = Position::AtEnd;
         match lead? {
             Lead::Row => Ok(false),
-            Lead::Overtaken => self.find_next(false),
+            Lead::Overtaken => self.find_next(false, None),
             Lead::BlockEnd => {
                 self.merge.next(context!(self))?;
-                self.find_next(true)
+                self.find_next(true, None)
             }
         }
     }
@@ -296,17 +341,19 @@ impl RowCursor {
         self.position = Position::AtStart;
         match lead? {
             Lead::Row => Ok(false),
-            Lead::Overtaken => self.find_prev(),
+            Lead::Overtaken => self.find_prev(None),
             Lead::BlockEnd => {
                 self.merge.prev(context!(self))?;
-                self.find_prev()
+                self.find_prev(None)
             }
         }
     }
 
     /// Forward from the merge's entry to the next row; `resolved` says that `self.key` was dealt
-    /// with, so its older entries are passed over.
-    fn find_next(&mut self, mut resolved: bool) -> Result<bool> {
+    /// with, so its older entries are passed over. `origin` is what was sought.
+    fn find_next(&mut self, mut resolved: bool, origin: Option<&[u8]>) -> Result<bool> {
+        let mut passed = 0;
+        let mut has_resolved = false;
         while self.merge.valid() {
             let key = self.merge.key();
             let trailer = self.merge.trailer();
@@ -318,21 +365,95 @@ impl RowCursor {
                 self.key.clear();
                 self.key.extend_from_slice(key);
                 resolved = true;
+                has_resolved = true;
                 if is_put(trailer)? && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
                     let may_lead = self.tombstones.is_empty() && self.merge.can_lead(self.snapshot);
                     self.position = if may_lead { Position::Leading } else { Position::Forward };
+                    if passed >= PASSED_NOTED_MIN {
+                        self.note_dead(origin, true);
+                    }
                     return Ok(true);
                 }
             }
             self.skipped_entries += 1;
-            self.merge.next(context!(self))?;
+            passed += 1;
+            if !(passed % PASSED_PER_LOOK == 0 && self.jump_on(passed)?) {
+                self.merge.next(context!(self))?;
+            }
+        }
+        if passed >= PASSED_NOTED_MIN && has_resolved {
+            self.note_dead(origin, false);
         }
         self.position = Position::AtEnd;
         Ok(false)
     }
 
-    /// Back from the merge's entry to the row before it.
-    fn find_prev(&mut self) -> Result<bool> {
+    /// To the end of the dead range that the merge's entry lies in; false if there is none.
+    #[cold]
+    fn jump_on(&mut self, passed: u32) -> Result<bool> {
+        self.mark_walk(passed);
+        let Some(dead) = &self.dead else { return Ok(false) };
+        let Some(end) = dead.ranges.end_behind(self.merge.key(), dead.horizon) else {
+            return Ok(false);
+        };
+        self.merge.seek(&end, Trailer(u64::MAX), context!(self))?;
+        Ok(true)
+    }
+
+    /// Before the dead range that the merge's entry lies in; false if there is none.
+    #[cold]
+    fn jump_back_on(&mut self, passed: u32) -> Result<bool> {
+        self.mark_walk(passed);
+        let limit = [self.merge.key(), &[0]].concat();
+        self.jump_back(&limit)
+    }
+
+    /// Remembers where a move is that has passed some dead entries.
+    fn mark_walk(&mut self, passed: u32) {
+        if passed == PASSED_PER_LOOK {
+            self.walk_start.clear();
+            self.walk_start.extend_from_slice(self.merge.key());
+        }
+    }
+
+    /// Before the dead range that ends at `limit` or goes on behind it; false if there is none.
+    fn jump_back(&mut self, limit: &[u8]) -> Result<bool> {
+        let Some(dead) = &self.dead else { return Ok(false) };
+        let Some(start) = dead.ranges.start_before(limit, dead.horizon) else { return Ok(false) };
+        self.merge.seek_for_prev(&start, Trailer(u64::MAX), context!(self))?;
+        Ok(true)
+    }
+
+    /// Notes that there is no row from where the move began up to `self.key`, nor at it if that is no
+    /// row either.
+    #[cold]
+    fn note_dead(&mut self, origin: Option<&[u8]>, is_row: bool) {
+        let Some(dead) = self.dead.as_ref().filter(|dead| dead.may_note) else { return };
+        if !is_row {
+            self.key.push(0);
+        }
+        // Where it was marked there may be a row: that which the move left.
+        self.walk_start.push(0);
+        let lower = origin.unwrap_or(&self.walk_start);
+        dead.ranges.note((lower, &self.key), (self.snapshot, dead.horizon));
+    }
+
+    /// Notes that there is no row from `self.key` on, or behind it if that is one, up to where the
+    /// move back began.
+    #[cold]
+    fn note_dead_back(&mut self, limit: Option<&[u8]>, is_row: bool) {
+        let Some(dead) = self.dead.as_ref().filter(|dead| dead.may_note) else { return };
+        let upper = limit.unwrap_or(&self.walk_start);
+        let mut lower = self.key.clone();
+        if is_row {
+            lower.push(0);
+        }
+        dead.ranges.note((&lower, upper), (self.snapshot, dead.horizon));
+    }
+
+    /// Back from the merge's entry to the row before it. All keys before `limit` were sought, if it
+    /// is given.
+    fn find_prev(&mut self, limit: Option<&[u8]>) -> Result<bool> {
         if self.tombstones.is_empty()
             && self.merge.can_lead_back(self.snapshot)?
             && !self.bounds.before_lower(self.merge.key())
@@ -342,6 +463,8 @@ impl RowCursor {
         }
         let mut live = false;
         let mut started = false;
+        let mut passed = 0;
+        let mut has_resolved = false;
         while self.merge.valid() {
             let key = self.merge.key();
             if started && key != &self.key[..] {
@@ -359,6 +482,7 @@ impl RowCursor {
                     self.key.clear();
                     self.key.extend_from_slice(key);
                     started = true;
+                    has_resolved = true;
                 }
                 live = is_put(trailer)?
                     && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
@@ -368,7 +492,15 @@ impl RowCursor {
                 }
             }
             self.skipped_entries += 1;
-            self.merge.prev(context!(self))?;
+            passed += 1;
+            if passed % PASSED_PER_LOOK == 0 && self.jump_back_on(passed)? {
+                (live, started) = (false, false);
+            } else {
+                self.merge.prev(context!(self))?;
+            }
+        }
+        if passed >= PASSED_NOTED_MIN && has_resolved {
+            self.note_dead_back(limit, live);
         }
         self.position = if live { Position::Backward } else { Position::AtStart };
         Ok(live)

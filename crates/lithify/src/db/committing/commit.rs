@@ -249,6 +249,7 @@ impl DbInner {
             self.visibility.publish(last_sequence);
             crate::planted::let_others_in();
         }
+        self.tree.announced().announce(last_sequence);
         let mut sequence = first_sequence;
         let mut touched = Vec::new();
         for pending in group.items() {
@@ -328,6 +329,7 @@ impl DbInner {
             let view = family.view();
             let memory = &view.active;
             let mut memtable = memory.table.writer();
+            let cuts = family.dead_ranges.is_watched() && !planted!(PutLeavesDeadRange);
             let mut next = Some(first);
             while let Some(entry) = next {
                 if sequence > flushed_through {
@@ -339,6 +341,9 @@ impl DbInner {
                             memory.delete_range(&mut memtable, range, sequence, readers);
                         }
                         kind => {
+                            if cuts && kind == ValueKind::Put {
+                                family.dead_ranges.cut(entry.key, entry.key);
+                            }
                             memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value);
                         }
                     }

@@ -164,6 +164,12 @@ impl DbInner {
             metadata: table.metadata.clone(),
         }));
         let state = self.append_edit(&mut manifest, changes)?;
+        self.tree.announced().announce(sequence);
+        if family.dead_ranges.is_watched() && !planted!(IngestLeavesDeadRange) {
+            for range in tables.iter().map(|table| &table.metadata.range) {
+                family.dead_ranges.cut(&range.smallest, &range.largest);
+            }
+        }
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
         family.take_version(&state, &[]);
         writer.last_sequence = sequence;

@@ -8,7 +8,8 @@ use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::tree::family::{Family, View};
 use crate::fs::Environment;
 use crate::iter::{
-    Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
+    Bounds, DeadWatch, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source,
+    TombstoneSet,
 };
 use crate::manifest::{TableFile, Version};
 use crate::stats::{Cause, Counter, WorkMeter};
@@ -22,6 +23,13 @@ enum Found {
     /// The newest entry is a tombstone.
     Deleted,
     Value(Slice),
+}
+
+/// What a transaction has written to a family, above all that is committed.
+#[derive(Default)]
+pub(crate) struct OwnWrites {
+    pub(crate) source: Option<Source>,
+    pub(crate) has_puts: bool,
 }
 
 /// So often a read takes a new sequence number because range deletes have passed its old one by;
@@ -143,7 +151,7 @@ impl DbInner {
     ) -> Result<Cursor> {
         let clock = &*self.world.environment;
         let sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
-        let cursor = self.cursor_over(family, range, sequence, Vec::new());
+        let cursor = self.cursor_over(family, range, sequence, OwnWrites::default());
         let meter = &mut WorkMeter::default();
         self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
         cursor
@@ -158,23 +166,29 @@ impl DbInner {
         Cursor::new(self, rows, Arc::new(Version::empty(LEVEL_COUNT)))
     }
 
-    /// A cursor over a family; `overlay` are sources newer than all of its own.
+    /// A cursor over a family, with a transaction's own writes on top.
     pub(crate) fn cursor_over(
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
         mut sequence: Option<SequenceNumber>,
-        overlay: Vec<Source>,
+        own: OwnWrites,
     ) -> Result<Cursor> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
+        // What is visible before the view is taken is in it.
+        let mut horizon = self.visibility.last();
         let view = family.view_full();
+        if planted!(DeadRangeTrustsView) {
+            crate::planted::let_a_flush_in();
+            horizon = self.visibility.last();
+        }
         if planted!(CursorSeesLaterWrites) && sequence.is_none() {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
         let (snapshot, tombstones) = self.read_point(&view, sequence);
         let bounds = Bounds { lower: range.lower, upper: range.upper };
-        let mut sources = overlay;
+        let (has_own, mut sources) = (own.source.is_some(), Vec::from_iter(own.source));
         let runs = view.version.level(0).len() + view.version.level_count();
         sources.reserve_exact(1 + view.immutable.len() + runs);
         for memory in view.memories() {
@@ -196,6 +210,14 @@ impl DbInner {
         let merge = MergingCursor::new(sources);
         let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
         *rows.meter() = meter;
+        // Rows of its own are in no range that the family knows.
+        if !own.has_puts {
+            rows.watch_dead_ranges(DeadWatch {
+                ranges: Arc::clone(&family.dead_ranges),
+                horizon: horizon.min(snapshot),
+                may_note: !has_own,
+            });
+        }
         Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
 }

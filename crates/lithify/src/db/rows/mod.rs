@@ -92,6 +92,12 @@ impl Rows {
         self.locks.held()
     }
 
+    /// Takes the lock of a row if nobody else has it.
+    pub(crate) fn try_lock(&self, owner: OwnerId, row: RowId) -> Grant {
+        self.ledger.count(Counter::LockRequests, 1);
+        self.locks.try_acquire(owner, row)
+    }
+
     /// Frees a lock that `owner` holds.
     pub(crate) fn release(&self, owner: OwnerId, row: RowId) {
         self.locks.release(owner, row);

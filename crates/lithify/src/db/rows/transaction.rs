@@ -10,6 +10,7 @@ use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::read::OwnWrites;
 use crate::db::reading::snapshot::Snapshot;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
 use crate::db::tree::family::ColumnFamily;
@@ -108,6 +109,58 @@ impl Transaction {
         self.get(family, key)
     }
 
+    /// Locks the first row of a range that nobody else has locked, and reads it; `None` if there is
+    /// no such row. Rows that others have locked are passed over, not waited for, as with SQL's
+    /// `FOR UPDATE SKIP LOCKED`: so the workers of a queue take their next job.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let jobs = db.column_family("jobs", lithify::CfOptions::default())?;
+    /// jobs.put("0001", "resize a picture")?;
+    /// jobs.put("0002", "send a letter")?;
+    /// let mut first = db.transaction();
+    /// let mut second = db.transaction();
+    /// assert_eq!(first.lock_first(&jobs, ..)?.unwrap().1, "resize a picture");
+    /// let (key, job) = second.lock_first(&jobs, ..)?.unwrap();
+    /// assert_eq!(job, "send a letter");
+    /// second.delete(&jobs, key)?;
+    /// second.commit()?;
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`], as [`Transaction::get_for_update`]; as [`ColumnFamily::cursor`].
+    pub fn lock_first(
+        &mut self,
+        family: &ColumnFamily,
+        range: impl Into<ScanRange>,
+    ) -> Result<Option<(Slice, Slice)>> {
+        let mut rows = self.cursor(family, range)?;
+        while rows.next()? {
+            let row = RowId::new(family.id(), rows.key());
+            let mut grant = self.inner.rows.try_lock(self.owner, row);
+            if planted!(RowLockSkipped) {
+                grant = Grant::Held;
+            }
+            match grant {
+                Grant::Busy => continue,
+                Grant::New => self.locks.push(row),
+                Grant::Held => {}
+            }
+            self.check_unchanged(family, rows.key())?;
+            // Who had the lock before may have removed the row since the cursor was made.
+            if let Some(value) = self.get(family, rows.key())? {
+                return Ok(Some((Slice::copy_from(rows.key()), value)));
+            }
+            if grant == Grant::New {
+                self.locks.pop();
+                self.inner.rows.release(self.owner, row);
+            }
+        }
+        Ok(None)
+    }
+
     /// Reads a row without locking it: own write if there is one, else the newest committed
     /// value.
     ///
@@ -129,19 +182,27 @@ impl Transaction {
     /// As [`ColumnFamily::cursor`].
     pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
         self.check_family(family)?;
+        let own = self.own_writes(family.id())?;
+        self.inner.cursor_over(&family.family, range.into(), None, own)
+    }
+
+    /// What this transaction has written to a family so far.
+    fn own_writes(&self, family: ColumnFamilyId) -> Result<OwnWrites> {
         let own = Arc::new(MemTable::new());
+        let mut has_puts = false;
         {
             let mut writer = own.writer();
             for (index, entry) in self.data.entries().enumerate() {
                 let entry = entry?;
-                if entry.family == family.id() {
+                if entry.family == family {
                     let trailer = Trailer::new(OWN_SEQUENCE_MIN + index as u64, entry.kind);
                     writer.insert(entry.key, trailer, entry.value);
+                    has_puts |= entry.kind == ValueKind::Put;
                 }
             }
         }
-        let overlay = vec![Source::Memory(own.cursor())];
-        self.inner.cursor_over(&family.family, range.into(), None, overlay)
+        let source = (!own.is_empty()).then(|| Source::Memory(own.cursor()));
+        Ok(OwnWrites { source, has_puts })
     }
 
     /// Sets the value of a key, once committed.
@@ -310,6 +371,11 @@ impl Transaction {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
+        self.check_unchanged(family, key)
+    }
+
+    /// Refuses a row that was changed after the transaction's snapshot, if it has one.
+    fn check_unchanged(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
         let mut newest = self.inner.newest_sequence(&family.family, key)?;
         if planted!(ConflictOverlooked) {

@@ -11,6 +11,7 @@ use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
 use crate::db::reading::snapshot::Snapshot;
+use crate::iter::{Announced, DeadRanges};
 use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};
@@ -177,6 +178,8 @@ pub(crate) struct Family {
     view: ArcSwap<View>,
     /// Where each level was last compacted.
     pub(crate) cursors: Mutex<Cursors>,
+    /// Where scans have found that there is no row.
+    pub(crate) dead_ranges: Arc<DeadRanges>,
     /// Held while the view is replaced.
     replacing: Mutex<()>,
     dropped: AtomicBool,
@@ -188,7 +191,7 @@ impl Family {
         name: &str,
         options: CfOptions,
         version: Arc<Version>,
-        chunks: &Arc<ChunkPool>,
+        (chunks, announced): (&Arc<ChunkPool>, &Arc<Announced>),
     ) -> Arc<Self> {
         let cursors = Cursors::new(version.level_count());
         let view = View { active: Memory::new(chunks), immutable: Vec::new(), version };
@@ -200,6 +203,7 @@ impl Family {
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
             cursors: Mutex::new(cursors),
+            dead_ranges: Arc::new(DeadRanges::new(announced)),
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
         })
@@ -297,6 +301,7 @@ impl Family {
             immutable.extend(view.immutable.iter().cloned());
             View { active: Memory::new(chunks), immutable, version: view.version.clone() }
         });
+        self.dead_ranges.forget_unused();
         switched
     }
 

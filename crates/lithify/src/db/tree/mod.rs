@@ -16,6 +16,7 @@ use crate::Result;
 use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber, lock};
 use crate::db::DEFAULT_FAMILY;
 use crate::db::committing::commit::Writer;
+use crate::iter::Announced;
 use crate::manifest::{
     Change, Manifest, ManifestPosition, ManifestState, Version, VersionEdit, WitnessKeeper,
 };
@@ -47,6 +48,8 @@ pub(crate) struct Tree {
     witness: Arc<WitnessKeeper>,
     /// The memory that memtables leave to each other.
     chunks: Arc<ChunkPool>,
+    /// Which sequence numbers may be in use.
+    announced: Arc<Announced>,
     /// The memtables of all families were last switched together at this sequence number.
     switched_through: AtomicU64,
     /// As a writer: files that readers may still need.
@@ -64,11 +67,18 @@ impl Tree {
             ledger: Arc::clone(ledger),
             booked_bytes: AtomicU64::new(0),
             chunks,
+            announced: Arc::default(),
             switched_through: AtomicU64::new(0),
             departing: Mutex::default(),
         };
         tree.book_manifest(&tree.manifest());
         tree
+    }
+
+    /// Where a writer says which sequence numbers it is about to use.
+    #[inline]
+    pub(crate) fn announced(&self) -> &Announced {
+        &self.announced
     }
 
     /// The families as they are now.
@@ -105,7 +115,7 @@ impl Tree {
         options: CfOptions,
         version: Arc<Version>,
     ) -> Arc<Family> {
-        Family::new(id, name, options, version, &self.chunks)
+        Family::new(id, name, options, version, (&self.chunks, &self.announced))
     }
 
     /// Replaces all families, while nobody else uses the tree.
