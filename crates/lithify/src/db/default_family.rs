@@ -53,6 +53,18 @@ impl Db {
         self.default_family()?.put(key, value)
     }
 
+    /// Sets a row to what `change` makes of it. See [`ColumnFamily::update`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::update`] and [`Db::column_family`].
+    pub fn update<V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        change: impl FnOnce(Option<Slice>) -> Option<V>,
+    ) -> Result<Option<V>> {
+        self.default_family()?.update(key, change)
+    }
+
     /// Removes a key; no error if it is not there.
     ///
     /// # Errors

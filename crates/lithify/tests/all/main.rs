@@ -34,4 +34,5 @@ mod serializability;
 mod sorted_load;
 mod support;
 mod transactions;
+mod updates;
 mod verify;

@@ -7,6 +7,7 @@
 pub(crate) mod locks;
 pub(crate) mod transaction;
 pub(crate) mod transaction_use;
+mod update;
 
 use crate::db::rows::locks::{Circle, Grant, LockTable, OwnerId, RowId};
 use crate::db::rows::transaction_use::TransactionUse;

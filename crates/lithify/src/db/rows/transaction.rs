@@ -1,6 +1,6 @@
 //! Pessimistic transactions: row locks, own writes visible to own reads, one atomic commit.
 //!
-//! What is promised: read committed, and no other writer, plain or transactional, changes a row
+//! What is promised: read committed, or reads at a snapshot if that is asked for, and no other writer, plain or transactional, changes a row
 //! that the transaction has locked until it ends. With a snapshot set, locking a row that was
 //! changed after the snapshot is refused. There is no protection against phantoms: rows that
 //! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
@@ -54,6 +54,7 @@ pub struct Transaction {
     own: HashMap<RowId, usize>,
     savepoints: Vec<Savepoint>,
     snapshot: Option<Snapshot>,
+    reads_at_snapshot: bool,
     lock_timeout_us: u64,
     is_committed: bool,
 }
@@ -78,6 +79,7 @@ impl Transaction {
             own: HashMap::new(),
             savepoints: Vec::new(),
             snapshot: None,
+            reads_at_snapshot: false,
             lock_timeout_us,
             is_committed: false,
         }
@@ -92,6 +94,32 @@ impl Transaction {
     /// [`ErrorKind::Conflict`].
     pub fn set_snapshot(&mut self) {
         self.snapshot = Some(self.inner.new_snapshot());
+    }
+
+    /// From now on every read sees the state of this moment, with the transaction's own writes on
+    /// top, whatever others commit: repeatable reads. Locking a row that somebody changed since is
+    /// refused with [`ErrorKind::Conflict`], as after [`Transaction::set_snapshot`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// let mut transaction = db.transaction();
+    /// transaction.read_at_snapshot();
+    /// rocks.put("basalt", "igneous")?;
+    /// assert_eq!(transaction.get(&rocks, "basalt")?, None);
+    /// let refused = transaction.get_for_update(&rocks, "basalt").unwrap_err();
+    /// assert_eq!(refused.kind(), lithify::ErrorKind::Conflict);
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    pub fn read_at_snapshot(&mut self) {
+        self.set_snapshot();
+        self.reads_at_snapshot = true;
+    }
+
+    /// The snapshot that reads are to see, if there is one.
+    fn read_snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref().filter(|_| self.reads_at_snapshot)
     }
 
     /// Locks a row, then reads it: own write if there is one, else the newest committed value.
@@ -162,7 +190,7 @@ impl Transaction {
     }
 
     /// Reads a row without locking it: own write if there is one, else the newest committed
-    /// value.
+    /// value, or that of [`Transaction::read_at_snapshot`].
     ///
     /// # Errors
     /// As [`ColumnFamily::get`].
@@ -172,18 +200,23 @@ impl Transaction {
         match self.own_write(family.id(), key)? {
             Some(entry) if entry.kind == ValueKind::Put => Ok(Some(Slice::copy_from(entry.value))),
             Some(_) => Ok(None),
-            None => family.get(key),
+            None => match self.read_snapshot() {
+                Some(snapshot) => family.get_at(key, snapshot),
+                None => family.get(key),
+            },
         }
     }
 
-    /// A cursor over committed rows as of now with the transaction's own writes so far on top.
+    /// A cursor over committed rows, as of now or of [`Transaction::read_at_snapshot`], with the
+    /// transaction's own writes so far on top.
     ///
     /// # Errors
     /// As [`ColumnFamily::cursor`].
     pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
-        self.inner.cursor_over(&family.family, range.into(), None, own)
+        let sequence = self.read_snapshot().map(|snapshot| snapshot.sequence);
+        self.inner.cursor_over(&family.family, range.into(), sequence, own)
     }
 
     /// What this transaction has written to a family so far.
