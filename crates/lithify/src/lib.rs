@@ -28,7 +28,7 @@
 //! | [`Iter`], [`Cursor`] | rows in order: owned, from both ends; lent, without a copy |
 //!
 //! For whole databases there are [`backup`], [`Db::checkpoint`], [`verify`] and [`repair`]; sorted rows
-//! go in by [`ColumnFamily::ingest`]. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
+//! go in by [`ColumnFamily::ingest`]. [`ColumnFamily::update`] and its neighbours write what depends on what is there. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
 //! says why a level has its compression, and [`fs`] runs a database on another file system. [`Options`] and
 //! [`CfOptions`] have every setting.
 //!

@@ -52,7 +52,7 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
     let json = ResultFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("repair")?;
     let report =
-        repair::repair(&arguments.directory, &arguments.target, &options, &mut |progress| {
+        repair::repair_with(&arguments.directory, &arguments.target, &options, &mut |progress| {
             watch.hear(progress.done_bytes, progress.total_bytes)
         })
         .map_err(Fault::of_engine)?;

@@ -54,7 +54,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     };
     let json = ResultFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("verify")?;
-    let report = verify::verify(&arguments.directory, &options, &mut |progress| {
+    let report = verify::verify_with(&arguments.directory, &options, &mut |progress| {
         watch.hear(progress.done_bytes, progress.total_bytes)
     })
     .map_err(Fault::of_engine)?;

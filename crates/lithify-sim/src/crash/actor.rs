@@ -271,8 +271,9 @@ impl Actor {
                 Ok(())
             }
             Operation::Reopen(_, settings) => self.reopen(settings),
-            // Scripts for crashes have none: the engine's own tests cut copies short.
-            Operation::Copy(..) => Ok(()),
+            // Scripts for crashes have none: the engine's own tests cut copies short, and a write
+            // with a condition is a transaction.
+            Operation::Copy(..) | Operation::WriteIf { .. } => Ok(()),
         }
     }
 
@@ -372,7 +373,7 @@ impl Actor {
     }
 
     fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<()> {
-        if let TransactionCall::Begin { has_snapshot } = call {
+        if let TransactionCall::Begin { has_snapshot, .. } = call {
             let Some(db) = &self.db else { return Ok(()) };
             let mut transaction = db.transaction();
             if *has_snapshot {

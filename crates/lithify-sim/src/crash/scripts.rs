@@ -125,7 +125,7 @@ impl Lines {
 
     fn transaction(&mut self, writes: &str, length: u32, is_synced: bool) -> &mut Self {
         let call = |call| Operation::Transaction { slot: 0, call };
-        self.add(call(TransactionCall::Begin { has_snapshot: true }));
+        self.add(call(TransactionCall::Begin { has_snapshot: true, reads_at_snapshot: false }));
         for write in self.writes(writes, length) {
             if let Change::Put(key, _) | Change::Delete(key) = &write.change {
                 let key = key.clone();

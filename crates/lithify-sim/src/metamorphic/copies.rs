@@ -54,7 +54,7 @@ impl Session<'_> {
             CopyWay::Restore(number) => return self.restore(number, settings),
             CopyWay::Reader => return self.read_beside(settings),
             CopyWay::Verification => {
-                let report = self.db().verify(&VerifyOptions::default(), &mut go_on);
+                let report = self.db().verify(&VerifyOptions::default());
                 is_sound(&report.map_err(text)?)?;
                 "verifications"
             }

@@ -11,6 +11,7 @@
 //!    sixteen has background threads and the real clock; there only the answers are the same.
 //! 5. A script that fails is shrunk.
 
+mod conditions;
 mod copies;
 mod cursor;
 mod direct;

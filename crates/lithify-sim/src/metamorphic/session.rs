@@ -94,6 +94,7 @@ impl Session<'_> {
     pub(super) fn make(&mut self, operation: &Operation) -> Result<(), String> {
         match operation {
             Operation::Write(write) => self.write(write),
+            Operation::WriteIf { family, key, condition } => self.write_if(*family, key, condition),
             Operation::Batch { writes, is_synced } => self.batch(writes, *is_synced),
             Operation::Ingest { family, rows, way } => self.ingest(*family, rows, *way),
             Operation::Transaction { slot, call } => self.transact(*slot, call),
@@ -189,7 +190,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn note_written(&mut self, writes: &[Write]) {
+    pub(super) fn note_written(&mut self, writes: &[Write]) {
         let incarnation = |slot| self.state.family(slot).map_or(0, |content| content.incarnation());
         let noted = writes.iter().map(|write| (incarnation(write.family), &write.change));
         self.changes.note(noted);

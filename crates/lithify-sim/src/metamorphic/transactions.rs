@@ -3,10 +3,11 @@
 
 use super::cursor::{ModelCursor, overlaid, scan_range};
 use super::session::{Session, expect_kind, same_value};
-use crate::model::State;
-use crate::operation::{Change, Key, Move, Over, TRANSACTION_SLOTS, TransactionCall, Write};
+use crate::model::{Rows, State, rows_in};
+use crate::operation::{Change, Key, Move, Over, Span, TRANSACTION_SLOTS, TransactionCall, Write};
 use lithify::{Durability, ErrorKind, Transaction};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A row: the incarnation of its family, and its key.
 type Row = (u32, Key);
@@ -74,6 +75,7 @@ pub(super) struct Open {
     savepoints: Vec<(usize, usize)>,
     /// When the snapshot was set, and the state then.
     snapshot: Option<(u64, State)>,
+    reads_at_snapshot: bool,
 }
 
 impl Open {
@@ -111,8 +113,8 @@ impl Session<'_> {
 
     /// A call of the transaction in a slot; nothing if there is none, or one where it begins.
     pub(super) fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<(), String> {
-        if let TransactionCall::Begin { has_snapshot } = call {
-            return self.begin_transaction(slot, *has_snapshot);
+        if let TransactionCall::Begin { has_snapshot, reads_at_snapshot } = call {
+            return self.begin_transaction(slot, *has_snapshot, *reads_at_snapshot);
         }
         let Some(mut open) = self.transactions[slot].take() else { return Ok(()) };
         match call {
@@ -129,13 +131,21 @@ impl Session<'_> {
         outcome
     }
 
-    fn begin_transaction(&mut self, slot: usize, has_snapshot: bool) -> Result<(), String> {
+    fn begin_transaction(
+        &mut self,
+        slot: usize,
+        has_snapshot: bool,
+        reads_at_snapshot: bool,
+    ) -> Result<(), String> {
         if self.transactions[slot].is_some() {
             return Ok(());
         }
         let mut transaction = self.db().transaction();
         let snapshot = has_snapshot.then(|| {
-            transaction.set_snapshot();
+            match reads_at_snapshot {
+                true => transaction.read_at_snapshot(),
+                false => transaction.set_snapshot(),
+            }
             (self.changes.watch(), self.state.clone())
         });
         self.transactions[slot] = Some(Open {
@@ -144,6 +154,7 @@ impl Session<'_> {
             locks: Vec::new(),
             savepoints: Vec::new(),
             snapshot,
+            reads_at_snapshot,
         });
         Ok(())
     }
@@ -170,6 +181,7 @@ impl Session<'_> {
                     None => Ok(()),
                 }
             }
+            TransactionCall::LockFirst(family, span) => self.lock_first(open, slot, *family, span),
             TransactionCall::Write(write) => self.write_own(open, slot, write),
             TransactionCall::Scan(over, moves) => self.scan_own(open, over, moves),
             TransactionCall::SetSavepoint => {
@@ -244,9 +256,57 @@ impl Session<'_> {
             Some(Change::Put(_, value)) => same_value(&row.1, found, Some(&value.bytes())),
             Some(_) => same_value(&row.1, found, None),
             None => {
-                let content = self.state.same_family(family, row.0);
+                let content = self.read_by(open).same_family(family, row.0);
                 same_value(&row.1, found, content.and_then(|content| content.get(&row.1)))
             }
+        }
+    }
+
+    /// What the reads of a transaction see, but for its own writes.
+    fn read_by<'s>(&'s self, open: &'s Open) -> &'s State {
+        match &open.snapshot {
+            Some((_, state)) if open.reads_at_snapshot => state,
+            _ => &self.state,
+        }
+    }
+
+    /// The rows of a family that a transaction sees, its own among them.
+    fn rows_of(&self, open: &Open, slot: usize, incarnation: u32) -> Arc<Rows> {
+        let content = self.read_by(open).same_family(slot, incarnation);
+        let rows = content.map_or_else(Default::default, |content| Arc::clone(content.rows()));
+        let own = open.writes.iter().filter(|(family, _)| *family == incarnation);
+        overlaid(&rows, own.map(|(_, write)| write))
+    }
+
+    fn lock_first(
+        &mut self,
+        open: &mut Open,
+        slot: usize,
+        family: usize,
+        span: &Span,
+    ) -> Result<(), String> {
+        let Some((handle, incarnation)) = self.handle(family) else { return Ok(()) };
+        let rows = self.rows_of(open, family, incarnation);
+        let result = open.transaction.lock_first(&handle, scan_range(span));
+        let first = rows_in(&rows, span).find(|(key, _)| {
+            let row = (incarnation, key.to_vec());
+            !self.is_locked(&row, Some(slot))
+        });
+        let Some((key, value)) = first else {
+            return match result {
+                Ok(None) => Ok(()),
+                Ok(Some((key, _))) => Err(format!("{key:?} is no row to be locked")),
+                Err(error) => Err(format!("a lock: {error}")),
+            };
+        };
+        let grant = self.lock(open, slot, family, &(incarnation, key.to_vec()));
+        match self.granted(grant, result)? {
+            Some(Some(found)) if found.0 == key[..] => {
+                self.rows_compared += 1;
+                same_value(key, Some(&found.1), Some(value))
+            }
+            Some(found) => Err(format!("the first row is {key:?}, not {found:?}")),
+            None => Ok(()),
         }
     }
 
@@ -299,9 +359,7 @@ impl Session<'_> {
 
     fn scan_own(&mut self, open: &Open, over: &Over, moves: &[Move]) -> Result<(), String> {
         let Some((handle, incarnation)) = self.handle(over.family) else { return Ok(()) };
-        let Some(content) = self.state.family(over.family) else { return Ok(()) };
-        let own = open.writes.iter().filter(|(family, _)| *family == incarnation);
-        let rows = overlaid(content.rows(), own.map(|(_, write)| write));
+        let rows = self.rows_of(open, over.family, incarnation);
         let cursor = open.transaction.cursor(&handle, scan_range(&over.span));
         let mut cursor = cursor.map_err(|error| error.to_string())?;
         let mut model = ModelCursor::new(rows, over.span.clone());

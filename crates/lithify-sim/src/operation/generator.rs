@@ -3,8 +3,9 @@
 
 use super::settings::{database_options, family_options};
 use super::{
-    CURSOR_SLOTS, Change, CopyWay, Ending, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
-    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, TransactionCall, Value, Write,
+    CURSOR_SLOTS, Change, Condition, CopyWay, Ending, FAMILY_COUNT, IngestWay, Key, Move,
+    Operation, Over, SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, TransactionCall, Value,
+    Write,
 };
 use crate::random::Random;
 use lithify::Options;
@@ -25,6 +26,8 @@ pub enum Kind {
     DeleteRange,
     /// A put that is there once, or its single delete.
     Once,
+    /// A write that depends on what is there.
+    WriteIf,
     /// A batch.
     Batch,
     /// An ingest.
@@ -62,11 +65,12 @@ pub enum Kind {
 }
 
 /// How often each kind comes, of a thousand operations or so.
-const WEIGHTS: [(Kind, u32); 21] = [
+const WEIGHTS: [(Kind, u32); 22] = [
     (Kind::Put, 330),
     (Kind::Delete, 90),
     (Kind::DeleteRange, 10),
     (Kind::Once, 50),
+    (Kind::WriteIf, 20),
     (Kind::Batch, 50),
     (Kind::Ingest, 6),
     (Kind::Transaction, 90),
@@ -251,6 +255,7 @@ impl Generator {
             Kind::Put | Kind::Delete | Kind::DeleteRange | Kind::Once => {
                 Operation::Write(self.write(kind))
             }
+            Kind::WriteIf => self.write_if(),
             Kind::Batch => self.batch(),
             Kind::Ingest => self.ingest(),
             Kind::Transaction => self.transaction(),
@@ -388,6 +393,17 @@ impl Generator {
         self.write(kind)
     }
 
+    fn write_if(&mut self) -> Operation {
+        let (family, key) = (self.family(), self.key());
+        let value = (!self.random.one_in(3)).then(|| self.value());
+        let condition = match self.random.below(3) {
+            0 => Condition::Always(value),
+            1 => Condition::IfAbsent(self.value()),
+            _ => Condition::IfEqual { is_own: !self.random.one_in(3), value },
+        };
+        Operation::WriteIf { family, key, condition }
+    }
+
     fn batch(&mut self) -> Operation {
         let most = *self.random.pick(&[2, 8, 8, 40]);
         let count = self.random.below(most);
@@ -422,12 +438,15 @@ impl Generator {
         let slot = self.random.below(TRANSACTION_SLOTS as u64) as usize;
         if !self.transactions[slot] {
             self.transactions[slot] = true;
-            let call = TransactionCall::Begin { has_snapshot: self.random.one_in(3) };
+            let has_snapshot = self.random.one_in(3);
+            let reads_at_snapshot = has_snapshot && self.random.one_in(2);
+            let call = TransactionCall::Begin { has_snapshot, reads_at_snapshot };
             return Operation::Transaction { slot, call };
         }
         let call = match self.random.below(20) {
             0 | 1 => TransactionCall::Get(self.family(), self.any_key()),
-            2..=5 => TransactionCall::GetForUpdate(self.family(), self.key()),
+            2..=4 => TransactionCall::GetForUpdate(self.family(), self.key()),
+            5 => TransactionCall::LockFirst(self.family(), self.over(None).span),
             6..=11 => {
                 let has_ranges = self.random.one_in(8);
                 TransactionCall::Write(self.any_write(has_ranges))

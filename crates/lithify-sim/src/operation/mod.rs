@@ -133,6 +133,22 @@ pub struct Over {
     pub at: Option<usize>,
 }
 
+/// A write by itself that depends on what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Sets the row, or removes it, whatever is there: by an update that looks at it.
+    Always(Option<Value>),
+    /// Sets the row if there is none.
+    IfAbsent(Value),
+    /// Sets the row, or removes it, if it has the value that is named: its own, or another.
+    IfEqual {
+        /// Whether its own value is named.
+        is_own: bool,
+        /// What it is set to.
+        value: Option<Value>,
+    },
+}
+
 /// A call of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionCall {
@@ -140,11 +156,15 @@ pub enum TransactionCall {
     Begin {
         /// Whether it sets a snapshot.
         has_snapshot: bool,
+        /// Whether it reads at that, too.
+        reads_at_snapshot: bool,
     },
     /// Reads without a lock: family and key.
     Get(usize, Key),
     /// Locks and reads: family and key.
     GetForUpdate(usize, Key),
+    /// Locks and reads the first row that no other transaction has locked.
+    LockFirst(usize, Span),
     /// Writes; a range delete must be refused.
     Write(Write),
     /// Reads rows with its own writes on top; never at a snapshot.
@@ -226,6 +246,15 @@ pub struct Settings {
 pub enum Operation {
     /// One write by itself.
     Write(Write),
+    /// One write by itself, if a condition holds.
+    WriteIf {
+        /// The slot of the family.
+        family: usize,
+        /// The key.
+        key: Key,
+        /// The condition, and what is written.
+        condition: Condition,
+    },
     /// Several writes at once; with a sync of its own, if there is a log.
     Batch {
         /// The writes, in order.

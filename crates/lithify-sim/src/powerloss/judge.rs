@@ -9,7 +9,6 @@ use lithify::fs::PosixFileSystem;
 use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
 use lithify::verify::{VerifyOptions, verify};
 use lithify::{CfOptions, Db, Options};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A directory that one image after the other is put into.
@@ -92,8 +91,7 @@ fn check_references(path: &Path) -> Result<(), String> {
 /// What goes wrong.
 pub(super) fn work_on(path: &Path, options: &Options, shown: &Shown) -> Result<(), String> {
     let failed = |error: lithify::Error| format!("it does not go on: {error}");
-    let on_progress = &mut |_: &_| ControlFlow::Continue(());
-    let report = verify(path, &VerifyOptions::default(), on_progress).map_err(failed)?;
+    let report = verify(path, &VerifyOptions::default()).map_err(failed)?;
     if !report.is_sound() {
         return Err(format!("verification finds it damaged: {report:?}"));
     }

@@ -257,7 +257,10 @@ impl DeadRanges {
         ranges.noted.retain(|other| !range.covers(other));
         let range = Arc::new(range);
         ranges.noted.push(Arc::clone(&range));
-        let early = planted!(DeadRangeNotedLate).then(|| self.announced.last());
+        let mut early = None;
+        if planted!(DeadRangeNotedLate) {
+            early = Some(self.announced.last());
+        }
         self.store(ranges);
         // Only now: a writer with a higher number has seen the range.
         range.since.store(early.unwrap_or_else(|| self.announced.last()), Ordering::Relaxed);

@@ -30,7 +30,7 @@ use crate::manifest::{DirectoryListing, FileName, INCOMPLETE};
 use crate::options::Options;
 use crate::verify::{
     Finding, FoundManifest, OnProgress, Pace, VerifyOptions, Weight, check_directory,
-    check_not_open, find_manifest, verify_in,
+    check_not_open, find_manifest, go_on, verify_in,
 };
 use crate::{Error, ErrorKind, Result};
 use families::SourceFamily;
@@ -62,14 +62,12 @@ pub struct RepairOptions {
 /// # let repaired = directory.path().join("repaired");
 /// use lithify::repair::{RepairOptions, repair};
 /// use lithify::{CfOptions, Db, Options};
-/// use std::ops::ControlFlow;
 /// let db = Db::open(&damaged, Options::default())?;
 /// db.column_family("rocks", CfOptions::default())?.put(b"basalt", b"igneous")?;
 /// db.close()?;
 /// std::fs::remove_file(damaged.join("CURRENT")).unwrap();
 ///
-/// let go_on = &mut |_: &_| ControlFlow::Continue(());
-/// let report = repair(&damaged, &repaired, &RepairOptions::default(), go_on)?;
+/// let report = repair(&damaged, &repaired, &RepairOptions::default())?;
 /// assert_eq!(report.families.len(), 1);
 /// let db = Db::open(&repaired, Options::default())?;
 /// let rocks = db.existing_column_family("rocks")?.expect("saved");
@@ -83,6 +81,18 @@ pub struct RepairOptions {
 /// for one inside of the source. What reading, other than damage, and writing meet. The target does
 /// not open as a database then.
 pub fn repair(
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    options: &RepairOptions,
+) -> Result<RepairReport> {
+    repair_with(source, target, options, &mut go_on)
+}
+
+/// [`repair`], and hears how far it has come.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_with(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,
     options: &RepairOptions,
@@ -232,8 +242,7 @@ impl Repair<'_> {
 
     fn check_result(&mut self) -> Result<()> {
         let options = VerifyOptions::default();
-        let go_on = &mut |_: &_| ControlFlow::Continue(());
-        let verified = verify_in(self.target, &options, self.world, go_on)?;
+        let verified = verify_in(self.target, &options, self.world, &mut go_on)?;
         if let Some(damage) = verified.damage().next() {
             let what = "the repaired database is not whole: see what the system says of the disk";
             return Err(Error::corruption(what).in_file(self.target).because(damage.error.clone()));

@@ -69,27 +69,48 @@ pub type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
 /// use lithify::verify::{VerifyOptions, verify};
-/// use lithify::{CfOptions, Db, Options};
-/// use std::ops::ControlFlow;
+/// use lithify::{Db, Options};
 /// let db = Db::open(directory.path(), Options::default())?;
-/// let rocks = db.column_family("rocks", CfOptions::default())?;
-/// rocks.put(b"basalt", b"igneous")?;
-/// rocks.flush()?;
+/// db.put("basalt", "igneous")?;
+/// db.flush()?;
 /// db.close()?;
-/// let report = verify(directory.path(), &VerifyOptions::default(), &mut |progress| {
-///     eprintln!("{} of {} bytes", progress.done_bytes, progress.total_bytes);
-///     ControlFlow::Continue(())
-/// })?;
+/// let report = verify(directory.path(), &VerifyOptions::default())?;
 /// assert!(report.is_sound());
 /// assert_eq!((report.examined.tables, report.examined.entries), (1, 1));
 /// # Ok::<(), lithify::Error>(())
 /// ```
-pub fn verify(
+pub fn verify(directory: impl AsRef<Path>, options: &VerifyOptions) -> Result<VerifyReport> {
+    verify_with(directory, options, &mut go_on)
+}
+
+/// [`verify`], and hears how far it has come.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # lithify::Db::open(directory.path(), lithify::Options::default())?.close()?;
+/// use lithify::verify::{VerifyOptions, verify_with};
+/// use std::ops::ControlFlow;
+/// let report = verify_with(directory.path(), &VerifyOptions::default(), &mut |progress| {
+///     eprintln!("{} of {} bytes", progress.done_bytes, progress.total_bytes);
+///     ControlFlow::Continue(())
+/// })?;
+/// # assert!(report.is_sound());
+/// # Ok::<(), lithify::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with(
     directory: impl AsRef<Path>,
     options: &VerifyOptions,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<VerifyReport> {
     verify_in(directory, options, &World::posix(), on_progress)
+}
+
+/// The listener of who does not want to hear.
+pub(crate) fn go_on(_: &Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 /// [`verify`] in a world of the caller's.

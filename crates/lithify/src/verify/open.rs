@@ -3,7 +3,7 @@
 use super::log::Known;
 use super::report::{Structure, Weight};
 use super::{Examination, FoundManifest, OnProgress, Pace, Plan, VerifyOptions, VerifyReport};
-use super::{find_manifest, in_use};
+use super::{find_manifest, go_on, in_use};
 use crate::db::{Activity, Db};
 use crate::fs::World;
 use crate::manifest::{DirectoryListing, ManifestState};
@@ -26,12 +26,11 @@ impl Db {
     /// # let directory = tempfile::tempdir().unwrap();
     /// use lithify::verify::VerifyOptions;
     /// use lithify::{CfOptions, Db, Options};
-    /// use std::ops::ControlFlow;
     /// let db = Db::open(directory.path(), Options::default())?;
     /// db.column_family("rocks", CfOptions::default())?.put(b"basalt", b"igneous")?;
     /// // Beside a live load: at most 50 MB are read in a second.
     /// let options = VerifyOptions { rate_bytes_per_s: 50_000_000, ..Default::default() };
-    /// let report = db.verify(&options, &mut |_| ControlFlow::Continue(()))?;
+    /// let report = db.verify(&options)?;
     /// assert!(report.is_sound());
     /// assert_eq!(report.examined.log_records, 1);
     /// # Ok::<(), lithify::Error>(())
@@ -40,7 +39,15 @@ impl Db {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] for a column family that there is not; a closed database;
     /// what listing the directory meets. Whatever is wrong with the database is in the report.
-    pub fn verify(
+    pub fn verify(&self, options: &VerifyOptions) -> Result<VerifyReport> {
+        self.verify_with(options, &mut go_on)
+    }
+
+    /// [`Db::verify`], and hears how far it has come.
+    ///
+    /// # Errors
+    /// As [`Db::verify`].
+    pub fn verify_with(
         &self,
         options: &VerifyOptions,
         on_progress: &mut OnProgress<'_>,
@@ -88,7 +95,7 @@ pub(super) fn verify_beside_writer(
                     it there first";
         in_use(what).in_file(directory).because(error)
     })?;
-    db.verify(options, on_progress)
+    db.verify_with(options, on_progress)
 }
 
 impl Examination<'_> {

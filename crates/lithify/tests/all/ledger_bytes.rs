@@ -309,7 +309,7 @@ fn copies_and_verification_have_causes_of_their_own() {
     assert_eq!(db.stats().derived(Derived::WriteAmplificationTotal), amplification);
 
     let before = counting.total();
-    let report = db.verify(&VerifyOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let report = db.verify(&VerifyOptions::default()).unwrap();
     assert!(report.is_sound());
     expect(Cause::Verification, counting.total() - before);
 }

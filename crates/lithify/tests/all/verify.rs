@@ -241,7 +241,7 @@ fn an_open_database_is_verified_while_it_is_written() {
     let rocks = db.existing_column_family("rocks").unwrap().unwrap();
     let mut random = Random(2);
     let mut heard = 0;
-    let report = db.verify(&VerifyOptions::default(), &mut |progress| {
+    let report = db.verify_with(&VerifyOptions::default(), &mut |progress| {
         heard += 1;
         assert!(progress.done_bytes <= progress.total_bytes);
         for _ in 0..2000 {
@@ -260,7 +260,7 @@ fn an_open_database_is_verified_while_it_is_written() {
     for table in parts.names_ending(".sst") {
         flip(&parts.files, &table, 10);
     }
-    let report = db.verify(&VerifyOptions::default(), &mut go_on).unwrap();
+    let report = db.verify(&VerifyOptions::default()).unwrap();
     assert!(!report.is_sound());
     drop(before);
 }

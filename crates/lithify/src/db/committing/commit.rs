@@ -329,7 +329,10 @@ impl DbInner {
             let view = family.view();
             let memory = &view.active;
             let mut memtable = memory.table.writer();
-            let cuts = family.dead_ranges.is_watched() && !planted!(PutLeavesDeadRange);
+            let mut cuts = family.dead_ranges.is_watched();
+            if planted!(PutLeavesDeadRange) {
+                cuts = false;
+            }
             let mut next = Some(first);
             while let Some(entry) = next {
                 if sequence > flushed_through {

@@ -165,11 +165,7 @@ impl DbInner {
         }));
         let state = self.append_edit(&mut manifest, changes)?;
         self.tree.announced().announce(sequence);
-        if family.dead_ranges.is_watched() && !planted!(IngestLeavesDeadRange) {
-            for range in tables.iter().map(|table| &table.metadata.range) {
-                family.dead_ranges.cut(&range.smallest, &range.largest);
-            }
-        }
+        cut_dead_ranges(family, &tables);
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
         family.take_version(&state, &[]);
         writer.last_sequence = sequence;
@@ -194,6 +190,19 @@ impl DbInner {
             places.push((level, range));
         }
         Places { inner: self, family, places }
+    }
+}
+
+/// The family's ranges without rows end where the tables begin.
+fn cut_dead_ranges(family: &Family, tables: &[NewTable]) {
+    let mut cuts = family.dead_ranges.is_watched();
+    if planted!(IngestLeavesDeadRange) {
+        cuts = false;
+    }
+    if cuts {
+        for range in tables.iter().map(|table| &table.metadata.range) {
+            family.dead_ranges.cut(&range.smallest, &range.largest);
+        }
     }
 }
 
