@@ -35,7 +35,6 @@ use crate::verify::{
 use crate::{Error, ErrorKind, Result};
 use families::SourceFamily;
 use std::io::IoSlice;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 /// How a name of a file ends that holds what was saved of a table.
