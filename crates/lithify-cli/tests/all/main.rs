@@ -11,3 +11,4 @@ mod cli;
 mod copies;
 mod inspect;
 mod repair;
+mod rows;
