@@ -12,7 +12,9 @@ mod database;
 mod delete;
 mod dump;
 mod explain;
+mod export;
 mod get;
+mod import;
 mod levels;
 mod put;
 mod repair;
@@ -42,6 +44,10 @@ pub enum Command {
     Scan(scan::ScanArguments),
     #[command(about = "Count rows")]
     Count(count::CountArguments),
+    #[command(about = "Write rows into a CSV or JSON file")]
+    Export(export::ExportArguments),
+    #[command(about = "Put the rows of a file, or of another database, into a database")]
+    Import(import::ImportArguments),
     #[command(about = "Merge the tables of a database down to the bottom")]
     Compact(compact::CompactArguments),
     #[command(about = "Print how large a database is: families, levels, log, debts")]
@@ -77,6 +83,8 @@ pub fn run(command: Command) -> Result<(), Fault> {
         Command::Delete(arguments) => delete::run(&arguments),
         Command::Scan(arguments) => scan::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Compact(arguments) => compact::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),

@@ -100,6 +100,11 @@ impl<W: Write> RowPrinter<W> {
         RowPrinter { output, format, keys_only, width, waiting: Vec::new(), key_width: None }
     }
 
+    /// Where it prints to.
+    pub fn output(&self) -> &W {
+        &self.output
+    }
+
     /// What stands before the first row.
     pub fn begin(&mut self) -> io::Result<()> {
         match (self.format, self.keys_only) {
