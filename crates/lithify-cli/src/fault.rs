@@ -1,6 +1,6 @@
 //! What went wrong, as an exit code and one line.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Exit code of a wrong command line, experiment file, or path.
@@ -30,10 +30,11 @@ impl Fault {
     /// already, was named wrongly; everything else is a failure.
     pub fn of_engine(error: lithify::Error) -> Fault {
         use lithify::ErrorKind::{AlreadyExists, Cancelled, InvalidArgument, NotFound};
+        let text = engine_text(&error);
         match error.kind() {
-            InvalidArgument | NotFound | AlreadyExists => Fault::usage(error),
-            Cancelled => Fault::interrupted(error),
-            _ => Fault::failure(error),
+            InvalidArgument | NotFound | AlreadyExists => Fault::usage(text),
+            Cancelled => Fault::interrupted(text),
+            _ => Fault::failure(text),
         }
     }
 
@@ -56,10 +57,61 @@ impl Fault {
     pub fn report(self) -> ExitCode {
         if !self.text.is_empty() {
             let line: Vec<&str> = self.text.lines().collect();
-            say(&format!("error: {}", line.join(" ")));
+            let line = format!("error: {}", line.join(" "));
+            match io::stderr().is_terminal() {
+                true => say(&wrapped(&line, columns().min(COLUMNS_MAX))),
+                false => say(&line),
+            }
         }
         ExitCode::from(self.code)
     }
+}
+
+/// What is wrong, with the place at its end. That an argument is wrong needs no word of its own: the
+/// rest says which, and why.
+pub fn engine_text(error: &lithify::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("invalid argument: ").unwrap_or(&text);
+    let Some(path) = error.path() else { return text.to_owned() };
+    let offset = error.offset().map_or_else(String::new, |offset| format!(" at offset {offset}"));
+    let place = format!(", in {}{offset}", path.display());
+    match text.split_once(&place) {
+        Some((before, "")) => format!("{before}{place}"),
+        Some((before, behind)) => format!("{before}{behind}{place}"),
+        None => text.to_owned(),
+    }
+}
+
+/// An error has at most so many columns of a terminal.
+const COLUMNS_MAX: usize = 100;
+
+/// Columns of the terminal that shows errors.
+fn columns() -> usize {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or(COLUMNS_MAX, |(columns, _)| usize::from(columns.0)).max(40)
+}
+
+/// A line as several of at most so many columns, cut between words; a long word stays whole.
+fn wrapped(line: &str, columns: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        match used {
+            0 => {}
+            _ if used + 1 + length > columns => {
+                text.push_str("\n       ");
+                used = "error: ".len();
+            }
+            _ => {
+                text.push(' ');
+                used += 1;
+            }
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
 }
 
 /// Prints a line to standard error. Where nobody reads it, the exit code says enough.
@@ -75,5 +127,30 @@ pub fn print(text: &str) -> Result<(), Fault> {
             Err(Fault::failure(format!("standard output: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_stands_at_the_end_and_nothing_is_said_twice() {
+        let error = lithify::Error::corruption("checksum").at("7.sst", 4096).expected(1, 2);
+        assert_eq!(
+            engine_text(&error),
+            "corruption: checksum: expected 1, found 2, in 7.sst at offset 4096"
+        );
+        let error = lithify::Error::invalid("compression").expected("a codec", "zip");
+        assert_eq!(engine_text(&error), "compression: expected a codec, found zip");
+        let source = std::io::Error::other("no");
+        let error = lithify::Error::io("cannot read", "db", source);
+        assert_eq!(engine_text(&error), "input/output error: cannot read: no, in db");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_words() {
+        assert_eq!(wrapped("error: one two three", 13), "error: one\n       two\n       three");
+        assert_eq!(wrapped("error: one two", 14), "error: one two");
     }
 }

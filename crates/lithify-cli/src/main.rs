@@ -10,7 +10,7 @@ mod fault;
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use fault::Fault;
 
@@ -62,7 +62,22 @@ fn refuse(error: &clap::Error) -> ExitCode {
             let text = error.render().to_string();
             let paragraph = text.split("\n\n").next().unwrap_or_default();
             let words: Vec<&str> = paragraph.split_whitespace().collect();
-            Fault::usage(words.join(" ").trim_start_matches("error: ")).report()
+            let mut line = words.join(" ").trim_start_matches("error: ").to_owned();
+            if let Some(similar) = similar(error) {
+                line.push_str(&format!("; similar: {similar}"));
+            }
+            Fault::usage(line).report()
         }
+    }
+}
+
+/// What was likely meant, of commands and flags.
+fn similar(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+    let found = kinds.into_iter().find_map(|kind| error.get(kind))?;
+    match found {
+        ContextValue::String(name) => Some(name.clone()),
+        ContextValue::Strings(names) if !names.is_empty() => Some(names.join(", ")),
+        _ => None,
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! A new setting is a row here, a line in that page's table of changes, and the code that obeys it.
 
+use crate::base::parse_bytes;
 use crate::compaction::{CompressionPolicy, Deciding, FormatPolicy, LevelFormats};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::wal::PAYLOAD_SIZE_MAX;
@@ -96,8 +97,9 @@ const BLOCK_SIZE_BYTES_MIN: usize = 512;
 
 /// The type of a setting: how its value is read from text, and its number if it has a range.
 trait OptionValue: fmt::Display + Sized {
-    /// The value; `None` if the text is no value of this type. Words give their own error.
-    fn from_text(text: &str) -> Result<Option<Self>>;
+    /// The value; `None` if the text is no value of this type. Words give their own error. Numbers of
+    /// bytes may have a unit behind them: `8k`, `16MiB`.
+    fn from_text(text: &str, unit: &str) -> Result<Option<Self>>;
 
     /// What is compared with the range; `None` if every value of the type is allowed.
     fn number(&self) -> Option<u64>;
@@ -106,8 +108,11 @@ trait OptionValue: fmt::Display + Sized {
 macro_rules! number_values {
     ($($number:ty),+) => {$(
         impl OptionValue for $number {
-            fn from_text(text: &str) -> Result<Option<Self>> {
-                Ok(text.parse().ok())
+            fn from_text(text: &str, unit: &str) -> Result<Option<Self>> {
+                match unit {
+                    "bytes" => Ok(parse_bytes(text).and_then(|bytes| bytes.try_into().ok())),
+                    _ => Ok(text.parse().ok()),
+                }
             }
 
             fn number(&self) -> Option<u64> {
@@ -120,7 +125,7 @@ macro_rules! number_values {
 number_values!(u32, u64, usize);
 
 impl OptionValue for bool {
-    fn from_text(text: &str) -> Result<Option<Self>> {
+    fn from_text(text: &str, _unit: &str) -> Result<Option<Self>> {
         Ok(text.parse().ok())
     }
 
@@ -132,7 +137,7 @@ impl OptionValue for bool {
 macro_rules! word_values {
     ($($word:ty),+) => {$(
         impl OptionValue for $word {
-            fn from_text(text: &str) -> Result<Option<Self>> {
+            fn from_text(text: &str, _unit: &str) -> Result<Option<Self>> {
                 text.parse().map(Some)
             }
 
@@ -190,8 +195,8 @@ macro_rules! settings {
         impl FromStr for $settings {
             type Err = Error;
 
-            /// Reads pairs of `name=value`; what is not named has its default. Every failure is
-            /// [`crate::ErrorKind::InvalidArgument`].
+            /// Reads pairs of `name=value`; what is not named has its default. Bytes may have a unit:
+            /// `8k`, `16MiB`. Every failure is [`crate::ErrorKind::InvalidArgument`].
             fn from_str(text: &str) -> Result<Self> {
                 $settings::read(text, |pair| Error::invalid(format!("the option {pair:?}")))
             }
@@ -217,7 +222,9 @@ macro_rules! settings {
             fn set(&mut self, name: &str, text: &str) -> Result<bool> {
                 match name {
                     $(stringify!($field) => {
-                        let Some(value) = OptionValue::from_text(text)? else { return Ok(false) };
+                        let Some(value) = OptionValue::from_text(text, $unit)? else {
+                            return Ok(false);
+                        };
                         self.$field = value;
                     })+
                     _ => return Ok(false),
@@ -441,6 +448,10 @@ mod tests {
         assert_eq!(CfOptions::from_text(&options.to_string()).unwrap(), options);
         assert!(CfOptions::from_text("fanout=eight").is_err());
         assert!(CfOptions::from_text("colour=red").is_err());
+        let sized: CfOptions = "block_size_bytes=8k table_bytes=32MiB".parse().unwrap();
+        assert_eq!((sized.block_size_bytes, sized.table_bytes), (8 << 10, 32 << 20));
+        assert!("fanout=8k".parse::<CfOptions>().is_err(), "no bytes");
+        assert!("block_size_bytes=8q".parse::<CfOptions>().is_err());
     }
 
     /// What is left open is kept as it is only where it is decided by cost: older versions can read the

@@ -7,7 +7,8 @@ use lithify::backup::{BackupInfo, BackupOptions, BackupStore, BackupVerdict};
 use lithify::inspect::size;
 use serde_json::{Value, json};
 
-use super::copying::{RATE_MAX, heard_by, open_database, table, transfer, utc};
+use super::copying::{heard_by, open_database, table, transfer, utc};
+use super::sizes::rate;
 use super::tool::Watch;
 use crate::fault::{Fault, print};
 
@@ -30,8 +31,9 @@ pub enum BackupCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Tables that an earlier backup has are not copied again. The backup is there as a whole and
-durable, or not at all. The database must not be open; a process that has it open makes backups
-while it writes, by BackupStore::create.
+durable, or not at all. Works beside a process that has the database open and writes: the backup is
+what was on disk when the command began. With durability none that is what was flushed. Only --flush
+needs a database that nobody has open.
 
 Examples:
   lithify backup create /mnt/backups graph.db
@@ -39,7 +41,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    failed, or the database is damaged or open elsewhere: nothing of the backup is left
+  1    failed, or the database is damaged, or --flush beside another process: nothing of it is left
   2    used wrongly: no database, or a directory that is no store
   130  stopped by Ctrl-C or SIGTERM: nothing of the backup is left")]
 pub struct CreateArguments {
@@ -59,8 +61,8 @@ pub struct CreateArguments {
     /// Copy without looking for damage in the database
     #[arg(long)]
     no_check: bool,
-    /// Copy at most so many MB (10^6 bytes) in a second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    /// Copy at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
+    #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
@@ -103,8 +105,8 @@ pub struct VerifyArguments {
     /// The number of a backup; all of them when not given
     #[arg(value_parser = parse_number)]
     id: Option<u64>,
-    /// Read at most so many MB (10^6 bytes) in a second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    /// Read at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
+    #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
@@ -208,7 +210,7 @@ fn object_of(info: &BackupInfo) -> Value {
 
 fn create(arguments: &CreateArguments) -> Result<(), Fault> {
     // First the database: a store is not made for one that is not there.
-    let db = open_database(&arguments.directory)?;
+    let db = open_database(&arguments.directory, arguments.flush)?;
     let mut store = BackupStore::open(&arguments.store).map_err(Fault::of_engine)?;
     let listener = heard_by(Watch::begin("backup")?);
     let options = BackupOptions {

@@ -7,7 +7,8 @@ use lithify::inspect::size;
 use lithify::{CheckpointOptions, TableTransfer};
 use serde_json::json;
 
-use super::copying::{RATE_MAX, heard_by, open_database, transfer};
+use super::copying::{heard_by, open_database, transfer};
+use super::sizes::rate;
 use super::tool::Watch;
 use crate::fault::{Fault, print};
 
@@ -18,8 +19,11 @@ use crate::fault::{Fault, print};
 Make a database of its own in another directory that is as this one is now.
 
 Tables get a second name (a hard link) where the file system allows that, and are copied elsewhere;
-the log is copied. The checkpoint appears whole and durable, or not at all. The database must not be
-open; a process that has it open makes checkpoints while it writes, by Db::checkpoint.",
+the log is copied. The checkpoint appears whole and durable, or not at all.
+
+Works beside a process that has the database open and writes: the checkpoint is what was on disk when
+the command began. With durability none that is what was flushed. Only --flush needs a database that
+nobody has open.",
     after_help = "\
 Examples:
   lithify checkpoint graph.db graph-monday.db
@@ -28,7 +32,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    failed, or another process has the database open: nothing of the checkpoint is left
+  1    failed, or --flush beside another process: nothing of the checkpoint is left
   2    used wrongly: no database, or there is something in the place of the checkpoint
   130  stopped by Ctrl-C or SIGTERM: nothing of the checkpoint is left"
 )]
@@ -43,8 +47,8 @@ pub struct CheckpointArguments {
     /// Copy tables too, so that the two databases share no bytes on the disk
     #[arg(long)]
     copy: bool,
-    /// Copy at most so many MB (10^6 bytes) in a second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    /// Copy at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
+    #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
@@ -53,7 +57,7 @@ pub struct CheckpointArguments {
 
 /// Makes it.
 pub fn run(arguments: &CheckpointArguments) -> Result<(), Fault> {
-    let db = open_database(&arguments.directory)?;
+    let db = open_database(&arguments.directory, arguments.flush)?;
     let listener = heard_by(Watch::begin("checkpoint")?);
     let options = CheckpointOptions {
         flush: arguments.flush,

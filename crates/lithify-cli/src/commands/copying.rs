@@ -6,25 +6,24 @@ use std::path::Path;
 
 use lithify::{Db, ErrorKind, Options, TransferOptions, TransferProgress};
 
+use super::database::{locked, no_database, open_to_read};
 use super::tool::Watch;
 use crate::fault::Fault;
 
-/// Most bytes a second that may be asked for, in MB.
-pub const RATE_MAX: u64 = 1_000_000;
-
-/// Opens a database that nobody has open, to be copied: nothing is compacted.
-pub fn open_database(path: &Path) -> Result<Db, Fault> {
+/// Opens a database to be copied: for writing where nobody has it open, else the state that is on disk,
+/// as a registered reader beside the process that writes. Nothing is compacted. `flush` says that the
+/// copy begins with a flush, which only the one that writes can do.
+pub fn open_database(path: &Path, flush: bool) -> Result<Db, Fault> {
     let options = Options { create_if_missing: false, background_threads: 0, ..Options::default() };
-    Db::open(path, options).map_err(|error| match error.kind() {
-        ErrorKind::Locked => Fault::failure(format!(
-            "{error}; or let that process make the copy: Db::checkpoint and BackupStore::create \
-             work while it writes"
-        )),
-        ErrorKind::NotFound => {
-            Fault::usage(format!("{}: there is no database here", path.display()))
+    match Db::open(path, options) {
+        Ok(db) => Ok(db),
+        Err(error) if error.kind() == ErrorKind::Locked && flush => {
+            Err(locked(path, "leave --flush out, or call Db::checkpoint there"))
         }
-        _ => Fault::of_engine(error),
-    })
+        Err(error) if error.kind() == ErrorKind::Locked => open_to_read(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(no_database(path)),
+        Err(error) => Err(Fault::of_engine(error)),
+    }
 }
 
 /// Tells a watch how far a transfer is.
@@ -32,12 +31,12 @@ pub fn heard_by(watch: Watch) -> impl Fn(&TransferProgress) -> ControlFlow<()> {
     move |progress| watch.hear(progress.done_bytes, progress.total_bytes)
 }
 
-/// How to copy: at most so many MB a second, watched by `listener`.
+/// How to copy: at most so many bytes a second, watched by `listener`.
 pub fn transfer<'a>(
     rate: Option<u64>,
     listener: &'a dyn Fn(&TransferProgress) -> ControlFlow<()>,
 ) -> TransferOptions<'a> {
-    TransferOptions { bytes_per_second: rate.unwrap_or(0) * 1_000_000, listener: Some(listener) }
+    TransferOptions { bytes_per_second: rate.unwrap_or(0), listener: Some(listener) }
 }
 
 /// A time in seconds since 1970 as `2020-01-31 23:59:59`, in UTC.

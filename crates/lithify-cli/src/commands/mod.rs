@@ -3,13 +3,26 @@
 mod advise;
 mod backup;
 mod bench;
+mod bytes;
 mod checkpoint;
+mod compact;
 mod copying;
+mod count;
+mod database;
+mod delete;
 mod dump;
 mod explain;
+mod export;
+mod get;
+mod import;
 mod levels;
+mod put;
 mod repair;
 mod restore;
+mod rows;
+mod scan;
+mod sizes;
+mod stats;
 mod tool;
 mod verify;
 
@@ -21,6 +34,24 @@ use crate::fault::Fault;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     // A documentation comment here would take the place of the long text of the command.
+    #[command(about = "Print the value of a key")]
+    Get(get::GetArguments),
+    #[command(about = "Set the value of a key")]
+    Put(put::PutArguments),
+    #[command(about = "Remove a key, or all keys of a range")]
+    Delete(delete::DeleteArguments),
+    #[command(about = "Print rows in the order of their keys")]
+    Scan(scan::ScanArguments),
+    #[command(about = "Count rows")]
+    Count(count::CountArguments),
+    #[command(about = "Write rows into a CSV or JSON file")]
+    Export(export::ExportArguments),
+    #[command(about = "Put the rows of a file, or of another database, into a database")]
+    Import(import::ImportArguments),
+    #[command(about = "Merge the tables of a database down to the bottom")]
+    Compact(compact::CompactArguments),
+    #[command(about = "Print how large a database is: families, levels, log, debts")]
+    Stats(stats::StatsArguments),
     #[command(about = "Measure your data, and print the compression settings for your database")]
     Advise(advise::AdviseArguments),
     /// Run experiments and show their results
@@ -47,6 +78,15 @@ pub enum Command {
 /// Does it.
 pub fn run(command: Command) -> Result<(), Fault> {
     match command {
+        Command::Get(arguments) => get::run(&arguments),
+        Command::Put(arguments) => put::run(&arguments),
+        Command::Delete(arguments) => delete::run(&arguments),
+        Command::Scan(arguments) => scan::run(&arguments),
+        Command::Count(arguments) => count::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Compact(arguments) => compact::run(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Bench(command) => bench::run(*command),
         Command::Dump(arguments) => dump::run(&arguments),

@@ -8,7 +8,8 @@ use lithify::inspect::size;
 use serde_json::json;
 
 use super::backup::open_store;
-use super::copying::{RATE_MAX, heard_by, transfer};
+use super::copying::{heard_by, transfer};
+use super::sizes::rate;
 use super::tool::Watch;
 use crate::fault::{Fault, print};
 
@@ -44,8 +45,8 @@ pub struct RestoreArguments {
     /// Only commits up to this sequence number; `backup list` says from which one on
     #[arg(long, value_name = "N", value_parser = parse_sequence)]
     up_to_sequence: Option<u64>,
-    /// Copy at most so many MB (10^6 bytes) in a second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=RATE_MAX))]
+    /// Copy at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
+    #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
     /// Print one JSON object
     #[arg(long)]

@@ -43,10 +43,15 @@ impl Watch {
             unit: "MB".to_owned(),
             rate: (done_bytes as f64 / seconds / 1e6) as u64,
         });
-        match self.interrupt.load(Ordering::Relaxed) {
+        match self.is_interrupted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    /// Whether the user wants it to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
     }
 }
 

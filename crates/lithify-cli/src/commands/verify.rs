@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::verify::{self, VerifyOptions};
 
+use super::sizes::rate;
 use super::tool::{ResultFile, Watch, listed};
 use crate::fault::{Fault, print};
 
@@ -38,8 +39,8 @@ pub struct VerifyArguments {
     /// Read the tables of this column family only; may be given several times
     #[arg(long = "family", value_name = "NAME")]
     families: Vec<String>,
-    /// Read at most so many MB (10^6 bytes) in a second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Read at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
+    #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
     /// Write what was checked and found into a file, as one JSON object
     #[arg(long, value_name = "FILE")]
@@ -50,7 +51,7 @@ pub struct VerifyArguments {
 pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     let options = VerifyOptions {
         families: arguments.families.clone(),
-        rate_bytes_per_s: arguments.rate.unwrap_or(0) * 1_000_000,
+        rate_bytes_per_s: arguments.rate.unwrap_or(0),
     };
     let json = ResultFile::open(arguments.json.as_deref())?;
     let watch = Watch::begin("verify")?;

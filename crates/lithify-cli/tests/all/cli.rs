@@ -109,15 +109,31 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
     refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
+    for command in [&["show"][..], &["report"], &["compare", "."]] {
+        refused(&[&["bench"], command, &["."]].concat(), 2, ". is no directory of a run");
+    }
+    let sized = ["bench", "db", "--block-size", "8q"];
+    refused(&sized, 2, "expected bytes, as 4096, 8k, 16MiB or 2GB");
+    refused(&["bench", "db", "--block-size", "2MiB"], 2, "2097152 bytes are not between 1024 and");
     refused(&["bench", "pack", "missing", "--to", "x"], 2, "missing: there is no such file");
     refused(&["bench", "pack", "file", "--to", "."], 2, "--to . is a directory");
     refused(&["bench", "pack", "file", "--to", "x.zst"], 2, "--to x.zst does not end in .json or ");
 }
 
 #[test]
+fn what_was_likely_meant_is_named() {
+    for (arguments, part) in [
+        (&["lvels", "x"][..], "unrecognized subcommand 'lvels'; similar: levels"),
+        (&["scan", "x", "--limt", "3"], "unexpected argument '--limt' found; similar: --limit"),
+        (&["bench", "shw"], "unrecognized subcommand 'shw'; similar: show"),
+    ] {
+        refused(arguments, 2, part);
+    }
+}
+
+#[test]
 fn failures_exit_with_1() {
     refused(&["bench", "show", "file"], 1, "file is no record of a run");
-    refused(&["bench", "show", "."], 1, ". is no directory of a run");
     refused(&["bench", "pack", "file", "--to", "x.json"], 1, "file is no record of a run");
 }
 

@@ -39,7 +39,7 @@ fn database(place: &Path, rows: u64) -> PathBuf {
     let rocks = db.column_family("rocks", CfOptions { compression, ..CfOptions::default() });
     let rocks = rocks.unwrap();
     for number in 0..rows {
-        rocks.put(format!("rock/{number:08}").as_bytes(), &[number as u8; 1000]).unwrap();
+        rocks.put(format!("rock/{number:08}").as_bytes(), [number as u8; 1000]).unwrap();
     }
     rocks.flush().unwrap();
     rocks.put(b"rock/new", b"in the log").unwrap();
@@ -80,23 +80,47 @@ fn a_checkpoint_says_what_it_took() {
     let (_, error) = expect(place, 2, &["checkpoint", "rocks.db", "copy.db"]);
     assert!(error.contains("already exists") && error.contains("copy.db"), "{error}");
     let (_, error) = expect(place, 2, &["checkpoint", "missing.db", "third.db"]);
-    assert_eq!(error, "error: missing.db: there is no database here\n");
+    assert_eq!(error, "error: there is no database here: missing.db\n");
     expect(place, 2, &["checkpoint", "rocks.db", "third.db", "--rate", "0"]);
     assert_eq!(names(place), ["copy.db", "rocks.db", "second.db"]);
 }
 
 #[test]
-fn a_database_that_is_open_is_refused_with_what_to_do() {
+fn copies_are_made_beside_a_process_that_writes() {
     let place = tempfile::tempdir().unwrap();
-    let path = database(place.path(), 1);
-    let _open = Db::open(path, options()).unwrap();
-    for arguments in
-        [&["checkpoint", "rocks.db", "copy.db"][..], &["backup", "create", "store", "rocks.db"]]
-    {
-        let (_, error) = expect(place.path(), 1, arguments);
-        assert!(error.contains("locked") && error.contains("Db::checkpoint"), "{error}");
+    let place = place.path();
+    let path = database(place, 100);
+    let open = Db::open(&path, options()).unwrap();
+    let rocks = open.existing_column_family("rocks").unwrap().unwrap();
+    rocks.put(b"rock/beside", b"in the log of the writer").unwrap();
+    let (out, _) = expect(place, 0, &["checkpoint", "rocks.db", "copy.db"]);
+    assert!(
+        out.starts_with("checkpoint in copy.db, through sequence 102: 1 tables linked"),
+        "{out}"
+    );
+    let made = json(place, &["backup", "create", "store", "rocks.db"]);
+    assert_eq!(made["backup"]["sequence"], 102, "{made}");
+    for arguments in [
+        &["checkpoint", "rocks.db", "no.db", "--flush"][..],
+        &["backup", "create", "no", "rocks.db", "--flush"],
+    ] {
+        let (_, error) = expect(place, 1, arguments);
+        assert!(
+            error.contains("another process has this database open") && error.contains("--flush"),
+            "{error}"
+        );
     }
-    assert_eq!(names(place.path()), ["rocks.db"]);
+    rocks.put(b"rock/later", b"not in the copies").unwrap();
+    open.close().unwrap();
+    expect(place, 0, &["restore", "store", "--to", "back.db"]);
+    for copy in ["copy.db", "back.db"] {
+        assert!(row(&place.join(copy), b"rock/beside").is_some());
+        assert!(row(&place.join(copy), b"rock/later").is_none());
+        let (out, _) = expect(place, 0, &["verify", copy]);
+        assert!(out.ends_with("sound\n"), "{out}");
+    }
+    assert!(row(&path, b"rock/later").is_some(), "the database goes on");
+    assert_eq!(names(place), ["back.db", "copy.db", "rocks.db", "store"]);
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn compression_is_explained() {
     let rocks = db.column_family("rocks", options).unwrap();
     for number in 0..20_000_u64 {
         let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-        rocks.put(&key, format!("igneous {number:050} {:050}", number % 91).as_bytes()).unwrap();
+        rocks.put(key, format!("igneous {number:050} {:050}", number % 91).as_bytes()).unwrap();
     }
     for _ in 0..4 {
         rocks.compact_range(None, None).unwrap();

@@ -9,5 +9,7 @@ mod bench_refusals;
 mod bench_tables;
 mod cli;
 mod copies;
+mod import;
 mod inspect;
 mod repair;
+mod rows;

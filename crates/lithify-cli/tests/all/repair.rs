@@ -83,6 +83,15 @@ fn a_sound_database_is_0_and_a_damaged_one_1() {
 }
 
 #[test]
+fn the_repair_of_a_whole_database_is_0() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let (path, to) = (database.to_str().unwrap(), directory.path().join("repaired.db"));
+    let (code, out, error) = lithify(&["repair", path, "--to", to.to_str().unwrap()]);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+}
+
+#[test]
 fn used_wrongly_is_2() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());

@@ -105,9 +105,12 @@ impl FromStr for Codec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map(Codec)
-            .map_err(|error: lithify::Error| format!("codec \"{text}\": {error}"))
+        text.parse().map(Codec).map_err(|error: lithify::Error| {
+            // Where it is wrong is said here, once.
+            let error = error.to_string();
+            let what = error.strip_prefix("invalid argument: ").unwrap_or(&error);
+            format!("codec \"{text}\": {}", what.strip_prefix("compression: ").unwrap_or(what))
+        })
     }
 }
 

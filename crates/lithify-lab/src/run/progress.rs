@@ -85,7 +85,8 @@ impl Terminal {
     /// A bar when `interactive`, plain lines otherwise.
     pub fn new(interactive: bool) -> Terminal {
         let bar = interactive.then(|| {
-            let bar = ProgressBar::new(0);
+            // Of a length that is not known nothing is done; of the length 0 all of it.
+            let bar = ProgressBar::no_length();
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
@@ -133,7 +134,10 @@ impl Announcer for Terminal {
                 }
                 None => {
                     bar.set_prefix(stage);
-                    bar.set_length(line.total);
+                    match line.total {
+                        0 => bar.unset_length(),
+                        total => bar.set_length(total),
+                    }
                     bar.set_position(line.done);
                     bar.set_message(describe(line).trim_start_matches(": ").to_owned());
                 }

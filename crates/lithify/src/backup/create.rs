@@ -94,13 +94,15 @@ struct Making<'a> {
 
 impl BackupStore {
     /// Makes a backup of a database, with every commit that returned before this call; writing goes
-    /// on meanwhile. It is durable when this returns.
+    /// on meanwhile. It is durable when this returns. Of a database that was opened for reading it is
+    /// the state that the reader holds.
     ///
     /// # Errors
     /// [`ErrorKind::ReadOnly`] for a store opened for reading; [`ErrorKind::Corruption`], with file
     /// and offset, for a database that is damaged; [`ErrorKind::NoSpace`];
     /// [`ErrorKind::Cancelled`]; [`ErrorKind::LimitExceeded`] for a long note; what the disks
-    /// refuse; a closed or poisoned database. Nothing is left of the backup then, unless the error
+    /// refuse; a closed or poisoned database; [`ErrorKind::ReadOnly`] for a reader that could not
+    /// register, or that is asked to flush. Nothing is left of the backup then, unless the error
     /// says that it is whole and only its name not durable.
     pub fn create(&mut self, db: &Db, options: &BackupOptions<'_>) -> Result<BackupReport> {
         self.check_writable()?;
@@ -108,6 +110,7 @@ impl BackupStore {
             return Err(Error::limit("the note on a backup is too long")
                 .expected(format_args!("at most {NOTE_SIZE_MAX} bytes"), options.note.len()));
         }
+        let _open = db.inner.begin_copy()?;
         db.inner.flush_for_copy(options.flush)?;
         let mut activity = Activity::begin(&db.inner, Cause::Copy);
         // All of it is booked for the database, what is done in the store too.

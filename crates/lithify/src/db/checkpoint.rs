@@ -76,6 +76,9 @@ impl Db {
     /// commit that returned before this call. Tables are linked, the log is copied. It is durable
     /// when this returns. Writing goes on meanwhile, also from other threads.
     ///
+    /// Of a database that was opened for reading it is the state that the reader holds, which a
+    /// writer beside it may have left behind since.
+    ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let (path, copy) = (directory.path().join("rocks"), directory.path().join("copy"));
@@ -96,7 +99,8 @@ impl Db {
     /// [`ErrorKind::AlreadyExists`] if there is something at `path`, which is not touched, or a
     /// stranger's file where the checkpoint would be built; [`ErrorKind::Locked`] while another one
     /// is made for the same path; [`ErrorKind::NoSpace`]; [`ErrorKind::Cancelled`]; what the disk
-    /// refuses; a closed or poisoned database. Nothing is left of the checkpoint then, unless the
+    /// refuses; a closed or poisoned database; [`ErrorKind::ReadOnly`] for a reader that could not
+    /// register, or that is asked to flush. Nothing is left of the checkpoint then, unless the
     /// error says that the directory is whole and only its name not durable.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.checkpoint_with(path, &CheckpointOptions::default())
@@ -112,7 +116,7 @@ impl Db {
         options: &CheckpointOptions<'_>,
     ) -> Result<Checkpoint> {
         let (inner, path) = (&self.inner, path.as_ref());
-        inner.lifecycle.check_writable()?;
+        let _open = inner.begin_copy()?;
         let staged = stage_database(inner, path)?;
         inner.flush_for_copy(options.flush)?;
         let mut activity = Activity::begin(inner, Cause::Copy);
@@ -159,9 +163,12 @@ pub(crate) fn not_made(error: Error, copy: &str) -> Error {
 }
 
 impl DbInner {
-    /// Flushes if that is asked for, or if there is no log that holds what memtables do.
+    /// Flushes if that is asked for, or if there is no log that holds what memtables do. A reader has
+    /// read what it has from tables and the log.
     pub(crate) fn flush_for_copy(self: &Arc<Self>, asked_for: bool) -> Result<()> {
-        if asked_for || self.options.durability == Durability::None {
+        let needs_tables =
+            self.options.durability == Durability::None && !self.lifecycle.is_read_only();
+        if asked_for || needs_tables {
             self.flush_all()?;
         }
         Ok(())

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify_lab::comparison::{self, Comparison, render};
-use lithify_lab::records::{self, AnyRecord, file, kinds};
+use lithify_lab::records::{self, file, kinds};
 use lithify_report::{Finding, Outcome};
 
+use super::places::read_record;
 use super::screen::shown_report;
 use crate::fault::{Fault, print, say};
 
@@ -103,8 +104,8 @@ fn rendered(compared: &[Comparison], arguments: &CompareArguments) -> Result<Str
 }
 
 fn one(first: &Path, second: &Path, ignore_settings: bool) -> Result<Comparison, Fault> {
-    let read = |path: &Path| AnyRecord::read(path).map_err(Fault::failure);
-    let [a, b] = [kinds::results(&read(first)?), kinds::results(&read(second)?)];
+    let [a, b] = [first, second].map(|path| read_record(path).map(|run| kinds::results(&run)));
+    let (a, b) = (a?, b?);
     let refused = |why: comparison::Refusal| {
         Fault::usage(format!("{} and {}: {why}", first.display(), second.display()))
     };

@@ -23,6 +23,7 @@ use lithify_lab::linkbench::plan::engines_here;
 use lithify_lab::run::progress::Announcer;
 use lithify_lab::run::store::write_files;
 
+use super::super::sizes::bytes;
 use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
 use super::process::this_program;
@@ -139,11 +140,11 @@ struct Workload {
     writes: Option<u64>,
     /// Length of a key [8 to 1024]
     #[arg(long, alias = "key_size", value_name = "BYTES", default_value_t = 20,
-        value_parser = range(8, 1024))]
+        value_parser = bytes(8, 1024))]
     key_size: u64,
     /// Length of a value [1 to 1000000]
     #[arg(long, alias = "value_size", value_name = "BYTES", default_value_t = 400,
-        value_parser = range(1, 1_000_000))]
+        value_parser = bytes(1, 1_000_000))]
     value_size: u64,
     /// Share of a value that is random; the rest repeats it [0.01 to 1]
     #[arg(long, alias = "compression_ratio", value_name = "SHARE", default_value_t = 0.5,
@@ -171,7 +172,7 @@ struct Workload {
     batch_size: u64,
     /// Limit on what is written, keys and values; 0 for none [0 to 1000000000000]
     #[arg(long, alias = "benchmark_write_rate_limit", value_name = "BYTES/S",
-        default_value_t = 0, value_parser = range(0, 1_000_000_000_000))]
+        default_value_t = 0, value_parser = bytes(0, 1_000_000_000_000))]
     benchmark_write_rate_limit: u64,
     /// The same in MiB/s [0 to 1000000]
     #[arg(long, alias = "mb_write_per_sec", value_name = "MIB/S",
@@ -208,19 +209,19 @@ struct Tuning {
     memory_budget_mib: u64,
     /// The block cache; the memory budget is then this and two memtables [1048576 to 2^40]
     #[arg(long, alias = "cache_size", value_name = "BYTES",
-        conflicts_with = "memory_budget_mib", value_parser = range(1 << 20, 1 << 40))]
+        conflicts_with = "memory_budget_mib", value_parser = bytes(1 << 20, 1 << 40))]
     cache_size: Option<u64>,
     /// Size at which a memtable is flushed [1048576 to 2^32]
     #[arg(long, alias = "write_buffer_size", value_name = "BYTES", default_value_t = 16 << 20,
-        value_parser = range(1 << 20, 1 << 32))]
+        value_parser = bytes(1 << 20, 1 << 32))]
     write_buffer_size: u64,
     /// Size of a table file [1048576 to 2^32]
     #[arg(long, alias = "target_file_size_base", value_name = "BYTES",
-        default_value_t = 16 << 20, value_parser = range(1 << 20, 1 << 32))]
+        default_value_t = 16 << 20, value_parser = bytes(1 << 20, 1 << 32))]
     target_file_size_base: u64,
     /// Largest size of the first level below level 0 [1048576 to 2^40]
     #[arg(long, alias = "max_bytes_for_level_base", value_name = "BYTES",
-        default_value_t = 64 << 20, value_parser = range(1 << 20, 1 << 40))]
+        default_value_t = 64 << 20, value_parser = bytes(1 << 20, 1 << 40))]
     max_bytes_for_level_base: u64,
     /// Size of a level in units of the one above [2 to 100]
     #[arg(long, alias = "max_bytes_for_level_multiplier", value_name = "N", default_value_t = 8,
@@ -228,7 +229,7 @@ struct Tuning {
     max_bytes_for_level_multiplier: u64,
     /// Raw bytes of a data block [1024 to 1048576]
     #[arg(long, alias = "block_size", value_name = "BYTES", default_value_t = 8192,
-        value_parser = range(1024, 1 << 20))]
+        value_parser = bytes(1024, 1 << 20))]
     block_size: u64,
     /// Threads of flush and compaction [1 to 64]
     #[arg(long, alias = "max_background_jobs", value_name = "N", default_value_t = 2,

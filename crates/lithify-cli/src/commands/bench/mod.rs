@@ -18,7 +18,7 @@ mod policies;
 pub mod process;
 mod ready;
 mod run;
-mod screen;
+pub mod screen;
 mod setup;
 mod show;
 

@@ -47,7 +47,8 @@ pub fn run(arguments: &ReportArguments) -> Result<(), Fault> {
                     say(&format!("index: {}", index.display()));
                     Ok(())
                 }
-                None => Err(Fault::failure(error)),
+                // There is a directory, of something else.
+                None => Err(Fault::usage(error)),
             }
         }
         Err(error) => Err(Fault::failure(error)),

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lithify_lab::records::{self, AnyRecord};
+
 use crate::fault::Fault;
 
 /// The directories of a run.
@@ -76,4 +78,12 @@ pub fn refuse_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(),
         Some(path) => Err(Fault::usage(format!("{} is no directory", path.display()))),
         None => Ok(()),
     }
+}
+
+/// Reads a record or the directory of a run. A directory of something else was named wrongly.
+pub fn read_record(path: &Path) -> Result<AnyRecord, Fault> {
+    AnyRecord::read(path).map_err(|error| match path.is_dir() && !records::is_run(path) {
+        true => Fault::usage(error),
+        false => Fault::failure(error),
+    })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lithify_lab::records::{AnyRecord, kinds};
 
+use super::places::read_record;
 use super::screen::shown_again;
 use crate::fault::{Fault, print};
 
@@ -41,7 +42,7 @@ pub fn run(arguments: &ShowArguments) -> Result<(), Fault> {
         let path = arguments.results.display();
         return Err(Fault::usage(format!("{path}: there is no such file or directory")));
     }
-    let record = AnyRecord::read(&arguments.results).map_err(Fault::failure)?;
+    let record = read_record(&arguments.results)?;
     let shown = match arguments.format {
         Format::Text => Some(shown_again(&record, &arguments.results)),
         Format::Csv => kinds::csv(&record),

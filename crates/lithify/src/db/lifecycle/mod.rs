@@ -174,6 +174,12 @@ impl Lifecycle {
         *lock(&self.registration) = registration;
     }
 
+    /// Whether it keeps the files of its state from going: a writer by its lock, a reader by what it
+    /// has registered.
+    pub(crate) fn holds_files(&self) -> bool {
+        !self.is_read_only || lock(&self.registration).is_some()
+    }
+
     /// Gives up what a reader has registered.
     pub(crate) fn end_registration(&self) {
         lock(&self.registration).take();

@@ -31,6 +31,10 @@ impl DbInner {
     /// Removes files that nothing needs, or uses them again, once no reader can need them. The edit
     /// that let them go has been made.
     pub(crate) fn let_go(self: &Arc<Self>, names: Vec<FileName>) {
+        // The files of a reader are its writer's.
+        if self.lifecycle.is_read_only() {
+            return;
+        }
         // What a closing database lets go is removed by the close, or by the next opening.
         let Ok(_call) = self.lifecycle.enter() else { return };
         if names.is_empty() && lock(&self.tree.departing).files.is_empty() {

@@ -7,17 +7,22 @@
 //! 2. While it is held, tables of the state are not removed, because their versions live, and log
 //!    segments are neither removed nor recycled.
 //!
+//! A reader beside a writer holds one moment as long as it is open. Its registration keeps the tables
+//! and the log segments of its state from being removed or recycled, and what it has read of the log
+//! does not change: the writer appends behind it. [`DbInner::begin_copy`] keeps it open.
+//!
 //! State and log together are what recovery would make of the database if the process ended at that
 //! moment: every commit up to [`Frozen::sequence`], and nothing else. Without a log (durability
 //! none) it is what the last flush or ingest made durable.
 
-use crate::Result;
 use crate::base::SequenceNumber;
 use crate::db::committing::commit::Writer;
 use crate::db::committing::wal_set::PinnedLog;
 use crate::db::inner::DbInner;
+use crate::db::lifecycle::Call;
 use crate::manifest::{CleanClose, Manifest, ManifestState, TableFile};
 use crate::options::Durability;
+use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, TryLockError};
 
@@ -40,9 +45,27 @@ pub(crate) struct Frozen {
 }
 
 impl DbInner {
-    /// Holds the present.
+    /// Makes sure that a copy can be made. Of a reader it also keeps a close, which would give up the
+    /// registration, waiting while what it returns lives.
+    pub(crate) fn begin_copy(&self) -> Result<Option<Call<'_>>> {
+        if !self.lifecycle.is_read_only() {
+            self.lifecycle.check_writable()?;
+            return Ok(None);
+        }
+        let call = self.lifecycle.enter()?;
+        if !self.lifecycle.holds_files() {
+            let what = "a reader that could not register in READERS cannot copy: a writer may take \
+                        its files away";
+            return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
+        }
+        Ok(Some(call))
+    }
+
+    /// Holds the present. [`DbInner::begin_copy`] comes first.
     pub(crate) fn freeze(self: &Arc<Self>) -> Result<Frozen> {
-        self.lifecycle.check_writable()?;
+        if !self.lifecycle.is_read_only() {
+            self.lifecycle.check_writable()?;
+        }
         for _ in 0..TRIES {
             let mut writer = self.commits.writer();
             match self.tree.manifest.try_lock() {
@@ -64,11 +87,17 @@ impl DbInner {
         let clock = &*self.world.environment;
         let began_us = clock.now_us();
         let mut state = (**manifest.state()).clone();
-        let has_log = self.options.durability != Durability::None;
+        // The options of a reader do not say how its writer writes; it has read what log there is.
+        let is_reader = self.lifecycle.is_read_only();
+        let has_log = is_reader || self.options.durability != Durability::None;
         let sequence = if has_log { writer.last_sequence } else { state.last_sequence };
         let log = (has_log && self.tree.has_writes_in_memory())
             .then(|| writer.wal.pin(state.oldest_log_needed()));
-        state.next_file_number = self.workshop.file_numbers.next().max(state.next_file_number);
+        // A reader knows the numbers of the manifest; segments may have later ones.
+        let segments = log.iter().flat_map(|log| &log.segments);
+        let behind_log = segments.map(|(number, _)| number + 1).max().unwrap_or(0);
+        state.next_file_number =
+            self.workshop.file_numbers.next().max(state.next_file_number).max(behind_log);
         state.last_sequence = state.last_sequence.max(sequence);
         let end = log.as_ref().and_then(|log| log.end);
         state.clean_close = end.map(|log_end| CleanClose { log_end, last_sequence: sequence });

@@ -103,3 +103,115 @@ fn a_store_on_real_files_and_back() {
     assert_eq!(store.purge(1).unwrap(), [1]);
     assert!(store.verify(None, &Default::default()).unwrap().is_whole());
 }
+
+/// Numbers in order, each in both families by one batch, while log segments are recycled and tables
+/// compacted away: every copy that a reader makes is a prefix of them.
+#[test]
+fn what_a_reader_copies_beside_a_busy_writer_is_a_prefix() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let options = Options {
+        memtable_bytes: 65_536,
+        wal_bytes_max: 1 << 18,
+        memory_budget_bytes: 8 << 20,
+        ..Options::default()
+    };
+    let db = Db::open(path("db"), options).unwrap();
+    let names = ["even", "odd"];
+    let families = names.map(|name| db.column_family(name, CfOptions::default()).unwrap());
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0_u64.. {
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                let mut batch = db.batch();
+                for family in &families {
+                    batch.put(family, number.to_be_bytes(), [number as u8; 300]);
+                }
+                batch.commit().unwrap();
+            }
+        });
+        // Ends the writer when an assertion fails too.
+        let over = Over(&is_over);
+        let mut store = BackupStore::open(path("store")).unwrap();
+        let mut copied = Vec::new();
+        for round in 0..12 {
+            let reader = Db::open_read_only(path("db"), still()).unwrap();
+            // It moves on for a while, so that the state is one that the writer has left.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            let checkpoint = path(&format!("copy-{round}"));
+            let made = reader.checkpoint(&checkpoint).unwrap();
+            let backup = store.create(&reader, &BackupOptions::default()).unwrap().backup;
+            assert_eq!(made.sequence, backup.sequence);
+            let back = path(&format!("back-{round}"));
+            store.restore(backup.id, &back, &RestoreOptions::default()).unwrap();
+            let rows = numbers(&reader);
+            reader.close().unwrap();
+            assert_eq!(made.sequence, 2 * rows);
+            for copy in [checkpoint, back] {
+                let copy = Db::open(&copy, still()).unwrap();
+                assert_eq!(numbers(&copy), rows);
+                assert!(
+                    copy.verify(&Default::default(), &mut |_| std::ops::ControlFlow::Continue(()))
+                        .unwrap()
+                        .is_sound()
+                );
+                // It takes writes behind what it has.
+                copy.put("more", "rows").unwrap();
+                copy.close().unwrap();
+            }
+            copied.push(rows);
+        }
+        drop(over);
+        assert!(copied.is_sorted() && copied.first() < copied.last(), "{copied:?}");
+    });
+}
+
+struct Over<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// How many numbers there are, from 0 on without a gap, the same in both families.
+fn numbers(db: &Db) -> u64 {
+    let count = |name| {
+        let family = db.existing_column_family(name).unwrap().unwrap();
+        let mut next = 0_u64;
+        for row in family.iter() {
+            let (key, value) = row.unwrap();
+            assert_eq!((&*key, &*value), (&next.to_be_bytes()[..], &[next as u8; 300][..]));
+            next += 1;
+        }
+        next
+    };
+    let (even, odd) = (count("even"), count("odd"));
+    assert_eq!(even, odd, "a batch is whole");
+    even
+}
+
+#[test]
+fn a_reader_cannot_flush_for_a_copy_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path().join("db"), still()).unwrap();
+    write_database(&db);
+    let reader = Db::open_read_only(directory.path().join("db"), still()).unwrap();
+    let options = lithify::CheckpointOptions { flush: true, ..Default::default() };
+    let copy = directory.path().join("copy");
+    let error = reader.checkpoint_with(&copy, &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    assert!(!copy.exists());
+    // Compacted and flushed away beside the reader, its state is still there to be copied.
+    let expected = content(&reader);
+    let rocks = db.existing_column_family("rocks").unwrap().unwrap();
+    rocks.put(b"rock00000", b"again").unwrap();
+    db.flush().unwrap();
+    rocks.compact_range(None, None).unwrap();
+    db.close().unwrap();
+    reader.checkpoint(&copy).unwrap();
+    assert_eq!(content(&Db::open(&copy, still()).unwrap()), expected);
+}

@@ -1,0 +1,310 @@
+//! `lithify import`: rows of a file, or of another engine's database, into a column family.
+
+mod csv;
+mod jsonl;
+mod sink;
+mod table;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, stdin};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lithify::{KEY_SIZE_MAX, VALUE_SIZE_MAX};
+use lithify_advisor::input::{Database, Source};
+use lithify_lab_engines::stores;
+
+use super::database::{family_to_write, open_to_write};
+use super::export::FileFormat;
+use super::tool::Watch;
+use crate::fault::{Fault, engine_text, print};
+use sink::Sink;
+
+/// `import`
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Put the rows of a file into a column family. Rows with a key that is there replace what is there.
+
+CSV has a header. The columns key and value are taken, or those that --key and --value name. With --key
+alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
+value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
+the value is the line as it is. A directory is a database of RocksDB, LevelDB or Lithify; --table
+chooses a column family of it. - is standard input, and needs --format.
+
+Input in the order of keys goes straight into tables and becomes visible at the end, all at once. Other
+input goes in batches of 1 MiB. A row that is wrong ends the command, as Ctrl-C does: all rows before it
+are written, none behind it, and the last line says how many. The same command may be run again.
+
+Without --family it is the column family `default`, which is made in a database without any. If there
+is only one other, it is that one, and a line on standard error says so.",
+    after_help = "\
+Examples:
+  lithify import rocks.db rocks.jsonl
+  lithify import new.db links.csv --create --family links
+  lithify import flights.db flights.csv --key id --create
+  lithify import events.db - --format jsonl --key id < events.jsonl
+  lithify import new.db /var/lib/app/rocksdb --table events --create
+
+Exit codes:
+  0    done
+  1    a row is wrong, or something failed: the error names file and line, and what is written
+  2    used wrongly: no database, file, column or column family; nothing is written
+  130  stopped by Ctrl-C or SIGTERM: the error says what is written"
+)]
+pub struct ImportArguments {
+    /// The directory of the database
+    directory: PathBuf,
+    /// The file, the directory of a database, or - for standard input
+    file: PathBuf,
+    /// What the file is; without it what its name says
+    #[arg(long, value_enum)]
+    format: Option<FileFormat>,
+    /// The column or field that is the key
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The column or field that is the value; the whole row without it
+    #[arg(long, value_name = "COLUMN", requires = "key")]
+    value: Option<String>,
+    /// The column family of a directory to import from
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// The column family to put rows into
+    #[arg(long, value_name = "NAME")]
+    family: Option<String>,
+    /// Make the database, and the named column family, if they are not there
+    #[arg(long)]
+    create: bool,
+}
+
+/// The most bytes of a row in the input.
+pub const RECORD_BYTES_MAX: usize = 256 << 20;
+
+/// Where in a file a reader is: lines from 1, and bytes read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line {
+    /// The line where the row begins.
+    first: u64,
+    /// The line where it ends.
+    last: u64,
+    bytes: u64,
+}
+
+/// What is wrong with an input.
+#[derive(Debug)]
+pub enum Bad {
+    /// A row, by the line where it begins.
+    Row(u64, String),
+    /// It cannot be read.
+    Read(std::io::Error),
+    /// What the command asks of it is not there.
+    Usage(String),
+}
+
+/// Reads a line with its end; false at the end of the input.
+fn read_line(input: &mut impl BufRead, buffer: &mut Vec<u8>, line: &mut Line) -> Result<bool, Bad> {
+    buffer.clear();
+    let mut limited = input.take(RECORD_BYTES_MAX as u64 + 1);
+    let bytes = limited.read_until(b'\n', buffer).map_err(Bad::Read)?;
+    if bytes > 0 {
+        line.last += 1;
+        line.bytes += bytes as u64;
+    }
+    if bytes > RECORD_BYTES_MAX {
+        return Err(Bad::Row(line.last, "a row of more than 256 MiB".to_owned()));
+    }
+    Ok(bytes > 0)
+}
+
+/// Rows of an input, one after the other.
+trait Records {
+    /// Reads the next row into `row`; false at the end.
+    fn next(&mut self, row: &mut Row) -> Result<bool, Bad>;
+
+    /// Where it is.
+    fn line(&self) -> Line;
+}
+
+/// A row on its way.
+#[derive(Default)]
+struct Row {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// What ends an import early.
+enum Stop {
+    Bad(Bad),
+    Engine(lithify::Error),
+    /// The source of rows is another database.
+    Source(String),
+    Interrupted,
+}
+
+/// Imports them.
+pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
+    let mut input = Input::open(arguments)?;
+    let db = open_to_write(&arguments.directory, arguments.create)?;
+    let family = family_to_write(&db, arguments.family.as_deref(), arguments.create)?;
+    let watch = Watch::begin("import")?;
+    let mut sink = Sink::new(&db, &family);
+    let stopped = input.read_into(&mut sink, &watch);
+    drop(watch);
+    // What was taken before the end, or before what went wrong, is written.
+    let committed = match &stopped {
+        Err(Stop::Engine(_)) => Ok(()),
+        _ => sink.commit(),
+    };
+    let written = format!("{} rows are written", sink.written);
+    let stopped = committed.map_err(Stop::Engine).and(stopped);
+    let file = arguments.file.display();
+    match stopped {
+        Ok(()) => {}
+        Err(Stop::Bad(bad)) => {
+            return Err(match bad {
+                Bad::Row(line, what) => Fault::failure(format!("{what}; {written}: {file}:{line}")),
+                Bad::Read(error) => Fault::failure(format!("{error}; {written}: {file}")),
+                Bad::Usage(what) => Fault::usage(format!("{what}: {file}")),
+            });
+        }
+        Err(Stop::Source(what)) => return Err(Fault::failure(format!("{what}; {written}"))),
+        Err(Stop::Engine(error)) => {
+            return Err(Fault::failure(format!("{written}; {}", engine_text(&error))));
+        }
+        Err(Stop::Interrupted) => {
+            return Err(Fault::interrupted(format!("stopped; {written}: {file}")));
+        }
+    }
+    let order = if sink.is_sorted() { "in the order of keys" } else { "in batches" };
+    let (rows, name) = (sink.written, family.name().to_owned());
+    drop(sink);
+    db.close().map_err(Fault::of_engine)?;
+    print(&format!("{rows} rows written {order} to column family {name}: {file}\n"))
+}
+
+/// What is imported.
+enum Input {
+    File { records: Box<dyn Records>, total_bytes: u64 },
+    Database(Box<dyn Source>),
+}
+
+impl Input {
+    /// Opens it, before the database is: nothing is made for an input that is not there.
+    fn open(arguments: &ImportArguments) -> Result<Input, Fault> {
+        let path = arguments.file.as_path();
+        let shown = path.display();
+        let is_stdin = path == Path::new("-");
+        if !is_stdin && path.is_dir() {
+            return open_database(arguments);
+        }
+        if arguments.table.is_some() {
+            return Err(Fault::usage(format!("--table is for databases; this is a file: {shown}")));
+        }
+        let Some(format) = arguments.format.or_else(|| FileFormat::of_name(path)) else {
+            return Err(Fault::usage(format!(
+                "say what it is with --format csv or jsonl: {shown}"
+            )));
+        };
+        let (input, total_bytes): (Box<dyn Read>, u64) = match is_stdin {
+            true => (Box::new(stdin()), 0),
+            false => {
+                let opened = File::open(path).and_then(|file| {
+                    let bytes = file.metadata()?.len();
+                    Ok((file, bytes))
+                });
+                let wrong = |error| Fault::usage(format!("cannot be read: {error}: {shown}"));
+                let (file, bytes) = opened.map_err(wrong)?;
+                (Box::new(file), bytes)
+            }
+        };
+        let input = BufReader::with_capacity(1 << 18, input);
+        let (key, value) = (arguments.key.clone(), arguments.value.clone());
+        let records: Result<Box<dyn Records>, Bad> = match format {
+            FileFormat::Csv => {
+                table::CsvRows::open(input, key, value).map(|rows| Box::new(rows) as _)
+            }
+            FileFormat::Jsonl => Ok(Box::new(jsonl::JsonRows::new(input, key, value))),
+        };
+        let records = records.map_err(|bad| match bad {
+            Bad::Row(line, what) => Fault::failure(format!("{what}: {shown}:{line}")),
+            Bad::Read(error) => Fault::usage(format!("cannot be read: {error}: {shown}")),
+            Bad::Usage(what) => Fault::usage(format!("{what}: {shown}")),
+        })?;
+        Ok(Input::File { records, total_bytes })
+    }
+
+    /// Hands all rows to the sink.
+    fn read_into(&mut self, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
+        match self {
+            Input::File { records, total_bytes } => {
+                read_file(&mut **records, *total_bytes, sink, watch)
+            }
+            Input::Database(source) => read_database(&mut **source, sink, watch),
+        }
+    }
+}
+
+fn read_file(
+    records: &mut dyn Records,
+    total_bytes: u64,
+    sink: &mut Sink<'_>,
+    watch: &Watch,
+) -> Result<(), Stop> {
+    let mut row = Row::default();
+    let mut last_heard = None;
+    while records.next(&mut row).map_err(Stop::Bad)? {
+        let line = records.line();
+        let bad = |what: String| Stop::Bad(Bad::Row(line.first, what));
+        if row.key.len() > KEY_SIZE_MAX {
+            return Err(bad(format!("a key of more than {KEY_SIZE_MAX} bytes")));
+        }
+        if row.value.len() > VALUE_SIZE_MAX {
+            return Err(bad("a value of more than 64 MiB".to_owned()));
+        }
+        if watch.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        // A bar that is drawn for every row costs more than the row.
+        if last_heard.is_none_or(|heard| line.bytes - heard >= 1 << 16) {
+            last_heard = Some(line.bytes);
+            // What it says is asked before every row.
+            let _ = watch.hear(line.bytes, total_bytes);
+        }
+        sink.put(&row.key, &row.value).map_err(Stop::Engine)?;
+    }
+    Ok(())
+}
+
+fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
+    let path = arguments.file.as_path();
+    if arguments.key.is_some() || arguments.format.is_some() {
+        let what = "a database has its keys: leave --key and --format out";
+        return Err(Fault::usage(format!("{what}: {}", path.display())));
+    }
+    let table = arguments.table.as_deref();
+    let source = match stores::open(path, &[], table) {
+        Some(source) => source,
+        None => Database::open(path, table).map(|database| Box::new(database) as _),
+    };
+    source.map(Input::Database).map_err(|error| match error.is_usage() {
+        true => Fault::usage(error),
+        false => Fault::failure(error),
+    })
+}
+
+fn read_database(source: &mut dyn Source, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
+    let total_bytes = source.facts().data_bytes;
+    let mut stopped = Ok(());
+    let read = source.scan(&mut |row, done_bytes| {
+        stopped = match watch.hear(done_bytes, total_bytes) {
+            ControlFlow::Break(()) => Err(Stop::Interrupted),
+            ControlFlow::Continue(()) => sink.put(row.key, row.value).map_err(Stop::Engine),
+        };
+        match stopped {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    });
+    stopped.and_then(|()| read.map_err(|error| Stop::Source(error.to_string())))
+}

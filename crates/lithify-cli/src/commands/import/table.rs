@@ -1,0 +1,87 @@
+//! Which columns of a CSV file are key and value.
+
+use std::io::BufRead;
+
+use serde_json::Value;
+
+use super::csv::CsvReader;
+use super::{Bad, Line, Records, Row};
+
+/// Rows of a CSV file.
+pub struct CsvRows<R> {
+    reader: CsvReader<R>,
+    names: Vec<String>,
+    key: usize,
+    /// The whole row as a JSON object without it.
+    value: Option<usize>,
+}
+
+impl<R: BufRead> CsvRows<R> {
+    /// Reads the header, and finds the columns in it.
+    pub fn open(input: R, key: Option<String>, value: Option<String>) -> Result<Self, Bad> {
+        let mut reader = CsvReader::new(input);
+        if !reader.read()? {
+            return Err(Bad::Usage("an empty file has no header".to_owned()));
+        }
+        if let Some(first) = reader.fields.first_mut()
+            && let Some(rest) = first.strip_prefix(b"\xef\xbb\xbf")
+        {
+            *first = rest.to_vec();
+        }
+        let name = |field: &Vec<u8>| String::from_utf8_lossy(field).into_owned();
+        let names: Vec<String> = reader.fields.iter().map(name).collect();
+        let find = |wanted: &str, flag: &str| {
+            names.iter().position(|name| name == wanted).ok_or_else(|| {
+                Bad::Usage(format!("no column {wanted}; choose with {flag}: {}", names.join(", ")))
+            })
+        };
+        let (key, value) = match (key, value) {
+            (Some(key), Some(value)) => (find(&key, "--key")?, Some(find(&value, "--value")?)),
+            (Some(key), None) => (find(&key, "--key")?, None),
+            (None, _) => (find("key", "--key")?, Some(find("value", "--key and --value")?)),
+        };
+        Ok(CsvRows { reader, names, key, value })
+    }
+
+    /// The row as a JSON object, which holds text only.
+    fn object(&self) -> Result<String, Bad> {
+        let mut text = String::from("{");
+        for (name, field) in self.names.iter().zip(&self.reader.fields) {
+            let Ok(field) = std::str::from_utf8(field) else {
+                let what = format!("column {name} is no UTF-8; choose a column with --value");
+                return Err(Bad::Row(self.reader.line().first, what));
+            };
+            let comma = if text.len() > 1 { "," } else { "" };
+            text.push_str(&format!("{comma}{}:{}", Value::from(name.as_str()), Value::from(field)));
+        }
+        text.push('}');
+        Ok(text)
+    }
+}
+
+impl<R: BufRead> Records for CsvRows<R> {
+    fn next(&mut self, row: &mut Row) -> Result<bool, Bad> {
+        if !self.reader.read()? {
+            return Ok(false);
+        }
+        let (found, expected) = (self.reader.fields.len(), self.names.len());
+        if found != expected {
+            let what = format!("{found} fields where the header has {expected}");
+            return Err(Bad::Row(self.reader.line().first, what));
+        }
+        row.value = match self.value {
+            Some(column) => std::mem::take(&mut self.reader.fields[column]),
+            None => self.object()?.into_bytes(),
+        };
+        row.key = match self.value {
+            // The column that is both has been taken.
+            Some(column) if column == self.key => row.value.clone(),
+            _ => std::mem::take(&mut self.reader.fields[self.key]),
+        };
+        Ok(true)
+    }
+
+    fn line(&self) -> Line {
+        self.reader.line()
+    }
+}

@@ -1,0 +1,142 @@
+//! `lithify stats`: prints how large a database is, family by family and level by level.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lithify::fs::World;
+use lithify::inspect::{self, FamilyLevels, LevelSum, Levels, size};
+use lithify::stats::StatisticsSnapshot;
+use serde_json::{Value, json};
+
+use super::copying::table;
+use super::database::open_to_read;
+use crate::fault::{Fault, print};
+
+/// `stats`
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Print how large a database is: column families, levels, log, and what waits for compaction.
+
+The first line sums up: bytes on disk and before compression, bytes of the log that are not in tables
+yet, bytes that a compaction is due to read. Columns: tables; their size on disk and before compression, and the ratio of the two; entries, older
+versions among them; removals; the codec that new tables of the level get.
+
+Works beside a process that writes, and shows what is on disk then. Time and traffic are counted in the
+process that works: Db::stats there has them. `lithify levels` has more of each level, `lithify explain`
+says why it has its compression.",
+    after_help = "\
+Examples:
+  lithify stats rocks.db
+  lithify stats rocks.db --json | jq .size_bytes
+
+Exit codes:
+  0  done
+  1  something failed: the error names file and offset
+  2  used wrongly: no such directory, a file, a directory without a database"
+)]
+pub struct StatsArguments {
+    /// The directory of the database
+    directory: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints it.
+pub fn run(arguments: &StatsArguments) -> Result<(), Fault> {
+    let db = open_to_read(&arguments.directory)?;
+    let files = World::posix().files;
+    let levels = inspect::read_levels(&*files, &arguments.directory, &Default::default());
+    let levels = levels.map_err(Fault::of_engine)?;
+    let snapshot = db.stats();
+    match arguments.json {
+        true => print(&format!("{}\n", object(&levels, &snapshot)))?,
+        false => print(&page(arguments, &levels, &snapshot))?,
+    }
+    match levels.damage.into_iter().next() {
+        Some(damage) => Err(Fault::of_engine(damage)),
+        None => Ok(()),
+    }
+}
+
+/// A figure of all families together.
+fn sum(levels: &Levels, figure: fn(&LevelSum) -> u64) -> u64 {
+    levels.families.iter().map(|family| figure(&family.total())).sum()
+}
+
+fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapshot) -> String {
+    let mut text = format!(
+        "{} tables, {} of {} raw, log {}, {} due for compaction: {}\n",
+        sum(levels, |all| all.files),
+        size(sum(levels, |all| all.size_bytes)),
+        size(sum(levels, |all| all.raw_bytes)),
+        size(snapshot.wal_live_bytes),
+        size(snapshot.pending_compaction_bytes),
+        arguments.directory.display(),
+    );
+    if levels.families.is_empty() {
+        text.push_str("no column family yet\n");
+        return text;
+    }
+    let head =
+        ["FAMILY", "LEVEL", "TABLES", "SIZE", "RAW", "RATIO", "ENTRIES", "REMOVALS", "CODEC"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for family in &levels.families {
+        rows.extend(family_rows(family));
+    }
+    text.push_str(&table(&rows, &[2, 3, 4, 5, 6, 7]));
+    text
+}
+
+/// A line for each level with tables, and for all of them.
+fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {
+    let line = |name: &str, level: String, sum: &LevelSum, codec: String| {
+        let ratio = sum.ratio().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+        let removals = sum.tombstones + sum.range_tombstones;
+        vec![
+            name.to_owned(),
+            level,
+            sum.files.to_string(),
+            size(sum.size_bytes),
+            size(sum.raw_bytes),
+            ratio,
+            sum.entries.to_string(),
+            removals.to_string(),
+            codec,
+        ]
+    };
+    let full: Vec<&LevelSum> = family.levels.iter().filter(|level| level.files > 0).collect();
+    let mut rows = vec![line(&family.name, "all".to_owned(), &family.total(), String::new())];
+    for level in full {
+        rows.push(line("", format!("L{}", level.level), level, level.asked.to_string()));
+    }
+    rows
+}
+
+fn object(levels: &Levels, snapshot: &StatisticsSnapshot) -> Value {
+    let object = |sum: &LevelSum| {
+        json!({
+            "tables": sum.files,
+            "size_bytes": sum.size_bytes,
+            "raw_bytes": sum.raw_bytes,
+            "entries": sum.entries,
+            "tombstones": sum.tombstones,
+            "range_tombstones": sum.range_tombstones,
+        })
+    };
+    let family = |family: &FamilyLevels| {
+        let levels: Vec<Value> = family.levels.iter().map(object).collect();
+        json!({ "name": family.name, "total": object(&family.total()), "levels": levels })
+    };
+    let families: Vec<Value> = levels.families.iter().map(family).collect();
+    json!({
+        "tables": sum(levels, |all| all.files),
+        "size_bytes": sum(levels, |all| all.size_bytes),
+        "raw_bytes": sum(levels, |all| all.raw_bytes),
+        "log_bytes": snapshot.wal_live_bytes,
+        "pending_compaction_bytes": snapshot.pending_compaction_bytes,
+        "is_closed": levels.is_closed,
+        "families": families,
+    })
+}

@@ -1,0 +1,251 @@
+//! `lithify export` and `lithify import` as programs: the identical rows come back, wrong input names
+//! file and line, and what is written is said.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use lithify::{CfOptions, Db, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn command(place: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
+    command.current_dir(place).args(arguments);
+    command
+}
+
+/// Runs it; what it printed, and the line that is an error, if there is one.
+#[track_caller]
+fn expect(place: &Path, code: i32, arguments: &[&str]) -> (String, String) {
+    let output = command(place, arguments).output().unwrap();
+    let (out, error) = (output.stdout, String::from_utf8(output.stderr).unwrap());
+    let out = String::from_utf8_lossy(&out).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{error}");
+    let errors: Vec<&str> = error.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), usize::from(code != 0), "{error}");
+    (out, errors.concat())
+}
+
+fn options() -> Options {
+    Options { background_threads: 0, ..Options::default() }
+}
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn rows(path: &Path, family: &str) -> Rows {
+    let db = Db::open_read_only(path, options()).unwrap();
+    let family = db.existing_column_family(family).unwrap().unwrap();
+    family.iter().map(Result::unwrap).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+}
+
+fn text_rows(path: &Path) -> Vec<(String, String)> {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    rows(path, "default").iter().map(|(key, value)| (text(key), text(value))).collect()
+}
+
+/// Bytes that follow from a seed: any, or those that files of text trip over.
+fn noise(seed: &mut u64, length_max: u64) -> Vec<u8> {
+    let mut next = |bound: u64| {
+        *seed =
+            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 33) % bound
+    };
+    let is_nasty = next(2) == 0;
+    let length = next(length_max + 1);
+    let nasty = b"\"\",,\r\n\\\0\t {}ab\xef\xbb\xbf\xff";
+    let byte = |n: u64| if is_nasty { nasty[n as usize % nasty.len()] } else { n as u8 };
+    (0..length).map(|_| byte(next(256))).collect()
+}
+
+#[test]
+fn the_identical_rows_come_back_whatever_bytes_they_hold() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let path = place.join("rocks.db");
+    let db = Db::open(&path, options()).unwrap();
+    let family = db.column_family("noise", CfOptions::default()).unwrap();
+    let mut seed = 7;
+    family.put(b"", b"").unwrap();
+    family.put(b"key", b"value").unwrap();
+    for _ in 0..3000 {
+        family.put(noise(&mut seed, 12), noise(&mut seed, 40)).unwrap();
+    }
+    family.put(b"large", vec![b'"'; 300_000]).unwrap();
+    db.close().unwrap();
+    let expected = rows(&path, "noise");
+    for (format, file) in [("csv", "rows.csv"), ("jsonl", "rows.jsonl")] {
+        let (out, _) = expect(place, 0, &["export", "rocks.db", "-o", file]);
+        assert!(out.starts_with(&format!("{} rows, ", expected.len())), "{out}");
+        let to = format!("{format}.db");
+        let (out, _) = expect(place, 0, &["import", &to, file, "--create", "--family", "back"]);
+        let begin =
+            format!("{} rows written in the order of keys to column family back", expected.len());
+        assert!(out.starts_with(&begin), "{out}");
+        assert!(rows(&place.join(&to), "back") == expected, "{format}");
+        // Through pipes, out of order, over what is there already.
+        let piped = command(place, &["export", "rocks.db", "--format", format]).output().unwrap();
+        assert_eq!(piped.stdout, std::fs::read(place.join(file)).unwrap());
+        let arguments = ["import", &to, "-", "--format", format];
+        let mut child = command(place, &arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&piped.stdout).unwrap();
+        assert!(child.wait_with_output().unwrap().status.success());
+        assert!(rows(&place.join(&to), "back") == expected, "{format}");
+        expect(place, 0, &["verify", &to]);
+    }
+    // From a database of the project's own.
+    expect(place, 0, &["import", "own.db", "rocks.db", "--create", "--table", "noise"]);
+    assert!(rows(&place.join("own.db"), "default") == expected);
+}
+
+#[test]
+fn rows_that_do_not_ascend_go_in_batches_and_the_last_one_counts() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let mut text = String::from("key,value\n");
+    let mut expected = Rows::new();
+    // Ascending for longer than is gathered, then not.
+    for number in (0..15_000).chain((0..12_000).rev()) {
+        let (key, value) = (format!("{number:06}"), format!("{}", text.len()));
+        text.push_str(&format!("{key},{value}\n"));
+        expected.insert(key.into_bytes(), value.into_bytes());
+    }
+    std::fs::write(place.join("rows.csv"), text).unwrap();
+    let (out, _) = expect(place, 0, &["import", "rocks.db", "rows.csv", "--create"]);
+    assert_eq!(out, "27000 rows written in batches to column family default: rows.csv\n");
+    assert!(rows(&place.join("rocks.db"), "default") == expected);
+}
+
+#[test]
+fn columns_and_fields_are_chosen() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    std::fs::write(
+        place.join("a.csv"),
+        "\u{feff}id,name,age\r\n7,\"Ann \"\"A\"\"\",31\r\n8,Bob,32\r\n",
+    )
+    .unwrap();
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    expect(place, 0, &["import", "a.db", "a.csv", "--create", "--key", "id"]);
+    let json = r#"{"id":"7","name":"Ann \"A\"","age":"31"}"#;
+    assert_eq!(text_rows(&place.join("a.db"))[0], pair("7", json));
+    expect(place, 0, &["import", "a.db", "a.csv", "--key", "name", "--value", "age"]);
+    assert_eq!(text_rows(&place.join("a.db"))[3], pair("Bob", "32"));
+    std::fs::write(
+        place.join("b.jsonl"),
+        "{\"id\": 7, \"name\": \"Ann\"}\n\n{\"id\":8,\"name\":\"B\\u00f6b\"}",
+    )
+    .unwrap();
+    expect(place, 0, &["import", "b.db", "b.jsonl", "--create", "--key", "id"]);
+    assert_eq!(text_rows(&place.join("b.db"))[0], pair("7", r#"{"id": 7, "name": "Ann"}"#));
+    expect(place, 0, &["import", "b.db", "b.jsonl", "--key", "id", "--value", "name"]);
+    assert_eq!(text_rows(&place.join("b.db")), [pair("7", "Ann"), pair("8", "Böb")]);
+}
+
+#[test]
+fn a_wrong_row_names_its_line_and_those_before_it_are_written() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    for (number, (name, text, line, what)) in [
+        ("a.csv", &b"key,value\na,1\nb,2\nc\nd,4\n"[..], 4, "1 fields where the header has 2"),
+        ("b.csv", b"key,value\na,1\nb,\"2\n\n\"\nc,\"3\nd,4\n", 6, "a quote is never closed"),
+        ("c.csv", b"key,value\nb,1\na,2\nc,\"3\"4\n", 4, "text behind the quote"),
+        ("d.jsonl", b"{\"key\":\"a\",\"value\":\"1\"}\n\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"c\",\n", 4, "no JSON object"),
+        ("e.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"c\"}", 3, "no field value or value_hex"),
+        ("f.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key_hex\":\"0\",\"value\":\"\"}", 3, "even number"),
+        ("g.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n[1]", 3, "no JSON object"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(place.join(name), text).unwrap();
+        let db = format!("{number}.db");
+        let (out, error) = expect(place, 1, &["import", &db, name, "--create"]);
+        assert!(out.is_empty() && error.contains(what), "{error}");
+        let end = format!("; 2 rows are written: {name}:{line}");
+        assert!(error.ends_with(&end), "{error}");
+        let keys: Vec<String> = text_rows(&place.join(&db)).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["a", "b"]);
+        expect(place, 0, &["verify", &db]);
+    }
+}
+
+#[test]
+fn what_is_named_wrongly_is_2_and_nothing_is_made() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    std::fs::write(place.join("a.csv"), "id,name\n7,Ann\n").unwrap();
+    std::fs::write(place.join("a.txt"), "id,name\n7,Ann\n").unwrap();
+    std::fs::write(place.join("empty.csv"), "").unwrap();
+    std::fs::create_dir(place.join("empty")).unwrap();
+    for (arguments, part) in [
+        (&["import", "no.db", "missing.csv", "--create"][..], "missing.csv"),
+        (&["import", "no.db", "a.txt", "--create"], "--format csv or jsonl"),
+        (&["import", "no.db", "-", "--create"], "--format csv or jsonl"),
+        (&["import", "no.db", "a.csv", "--create"], "no column key; choose with --key: id, name"),
+        (&["import", "no.db", "a.csv", "--create", "--key", "ID"], "no column ID"),
+        (&["import", "no.db", "a.csv", "--create", "--key", "id", "--value", "x"], "no column x"),
+        (&["import", "no.db", "empty.csv", "--create"], "no header"),
+        (&["import", "no.db", "a.csv", "--create", "--table", "x"], "this is a file"),
+        (&["import", "no.db", "a.csv", "--key", "id"], "there is no database here"),
+        (&["import", "no.db", "a.csv", "--value", "id"], "--key"),
+        (&["import", "no.db", "empty", "--create", "--key", "id"], "leave --key"),
+        (&["export", "no.db", "-o", "x.csv"], "there is no database here"),
+        (&["export", "no.db", "--format", "xml"], "csv, jsonl"),
+    ] {
+        let (_, error) = expect(place, 2, arguments);
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    }
+    assert!(!place.join("no.db").exists() && !place.join("x.csv").exists());
+    let db = Db::open(place.join("rocks.db"), options()).unwrap();
+    let (_, error) = expect(place, 1, &["import", "rocks.db", "a.csv", "--key", "id"]);
+    assert!(error.contains("another process has this database open"), "{error}");
+    db.put("a", "1").unwrap();
+    let (out, _) = expect(place, 0, &["export", "rocks.db"]);
+    assert_eq!(out, "{\"key\":\"a\",\"value\":\"1\"}\n", "beside a writer");
+    let (_, error) = expect(place, 2, &["export", "rocks.db", "-o", "empty"]);
+    assert!(error.contains("this is a directory"), "{error}");
+    let (_, error) = expect(place, 2, &["export", "rocks.db", "-o", "nowhere/x.csv"]);
+    assert!(error.contains("nowhere/x.csv"), "{error}");
+}
+
+#[test]
+fn an_import_that_is_stopped_says_what_it_wrote() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let arguments = ["import", "rocks.db", "-", "--format", "csv", "--create"];
+    let mut command = command(place, &arguments);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"key,value\na,1\nb,2\n").unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The first line of progress: it is under way.
+    lines.next().unwrap().unwrap();
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    // Whether it sees the signal before or behind these rows, it counts what it took.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    input.write_all(b"c,3\nd,4\n").unwrap();
+    drop(input);
+    let errors: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{errors:?}");
+    let rows = text_rows(&place.join("rocks.db"));
+    let expected = format!("error: stopped; {} rows are written: -", rows.len());
+    assert_eq!(errors.last(), Some(&expected));
+    assert!((1..4).contains(&rows.len()), "{rows:?}");
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let place = tempfile::tempdir().unwrap();
+    for command in ["export", "import"] {
+        let (out, _) = expect(place.path(), 0, &[command, "--help"]);
+        assert!(out.contains("Examples:\n") && out.contains("Exit codes:\n"), "{out}");
+    }
+}
