@@ -94,6 +94,9 @@ pub(crate) fn prepare_directory(path: &Path, options: &Options, world: &World) -
 /// Refuses a directory that holds no database and is no place for a new one, before anything is
 /// made there: files of somebody else are no neighbours for files that come and go.
 fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
+    if world.files.exists(&FileName::Current.path(path))? {
+        return Ok(());
+    }
     let found = world.files.list(path)?;
     let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
     let has_data =
@@ -166,7 +169,7 @@ fn open_manifest(
 ) -> Result<Manifest> {
     let files = &world.files;
     if files.exists(&FileName::Current.path(path))? {
-        return Ok(Manifest::open(Arc::clone(files), path)?.manifest);
+        return Ok(Manifest::open_listed(Arc::clone(files), path, listing)?.0);
     }
     let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
     if listing.names.iter().any(has_data) {
