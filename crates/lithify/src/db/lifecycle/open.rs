@@ -270,6 +270,7 @@ fn start_scheduler(
     });
     let on_tick = Box::new(move || {
         if let Some(inner) = told.get().and_then(Weak::upgrade) {
+            inner.check_log();
             inner.review_formats();
             inner.schedule_all_compactions();
         }
