@@ -43,8 +43,10 @@ impl Flow {
         let memtable_bytes = options.memtable_bytes as u64;
         let memtables_bytes_max = options.memory_budget_bytes as u64 / 2;
         let space_slack = f64::from(options.space_slack_percent) / 100.0;
+        let floor_bytes = options.memory_budget_bytes as u64;
         let options =
-            FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack);
+            FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack)
+                .with_floor(floor_bytes);
         Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
     }
 
