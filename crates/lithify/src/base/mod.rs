@@ -12,7 +12,7 @@ pub(crate) mod pages;
 mod slice;
 pub(crate) mod sync;
 
-pub use budget::{Charge, MemoryBudget, MemoryUse};
+pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};
 pub use slice::Slice;
 

@@ -9,7 +9,7 @@ use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOption
 use crate::compaction::picker::BusySet;
 use crate::db::inner::{DbInner, lock};
 use crate::options::Options;
-use crate::stats::JobRecord;
+use crate::stats::{DelayCause, JobRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -165,7 +165,11 @@ impl DbInner {
         let refusals = self.jobs.refusals();
         loop {
             let now_us = environment.now_us();
-            match self.jobs.flow.controller.admit(bytes as u64, now_us) {
+            let admission = match self.is_shared_memory_short() {
+                true => Admission::Stop(DelayCause::MemoryBudget),
+                false => self.jobs.flow.controller.admit(bytes as u64, now_us),
+            };
+            match admission {
                 Admission::Go => return Ok(()),
                 Admission::Delay { us, cause } => {
                     stalls.writer_slowed(now_us);

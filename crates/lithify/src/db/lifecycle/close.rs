@@ -12,7 +12,7 @@
 //! 6. The lock is given up.
 
 use crate::Result;
-use crate::db::inner::DbInner;
+use crate::db::inner::{DbInner, lock};
 use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers};
 use crate::options::Durability;
 use std::sync::Arc;
@@ -55,6 +55,9 @@ impl DbInner {
             self.remove_unnamed_files();
         }
         self.lifecycle.unlock();
+        // The last one ends the threads: not with the lock held.
+        let resources = lock(&self.resources).take();
+        drop(resources);
         flushed.and(ended)
     }
 
