@@ -133,8 +133,8 @@ pub use codec::{CodecId, Compression, Encoder};
 pub use compaction::{CodecPolicy, CompressionPolicy};
 pub use db::{
     Batch, CandidateCost, Change, Checkpoint, CheckpointOptions, ColumnFamily, Cursor, Db,
-    Expected, Explanation, Ingest, Ingested, Iter, Keys, LevelExplanation, Rows, ScanRange,
-    Snapshot, TableTransfer, TableWriter, Transaction, Values, WrittenTable,
+    Expected, Explanation, Ingest, Ingested, Iter, Keys, LevelExplanation, Resources, Rows,
+    ScanRange, Snapshot, TableTransfer, TableWriter, Transaction, Values, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};

@@ -55,12 +55,18 @@ impl MemoryUse {
 pub struct MemoryBudget {
     limit_bytes: usize,
     used_bytes: [AtomicUsize; MemoryUse::ALL.len()],
+    /// Databases that use it, where several may.
+    sharers: AtomicUsize,
 }
 
 impl MemoryBudget {
     /// A budget of `limit_bytes`.
     pub fn new(limit_bytes: usize) -> Arc<Self> {
-        Arc::new(MemoryBudget { limit_bytes, used_bytes: Default::default() })
+        Arc::new(MemoryBudget {
+            limit_bytes,
+            used_bytes: Default::default(),
+            sharers: AtomicUsize::new(0),
+        })
     }
 
     /// The limit.
@@ -118,5 +124,29 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.budget.used_bytes[self.memory_use as usize].fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+/// One of several databases that use a budget; counted as long as it lives.
+#[derive(Debug)]
+pub struct BudgetShare {
+    budget: Arc<MemoryBudget>,
+}
+
+impl BudgetShare {
+    /// One more.
+    pub fn of(budget: &Arc<MemoryBudget>) -> Self {
+        budget.sharers.fetch_add(1, Ordering::Relaxed);
+        BudgetShare { budget: Arc::clone(budget) }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.budget.sharers.load(Ordering::Relaxed).max(1)
+    }
+}
+
+impl Drop for BudgetShare {
+    fn drop(&mut self) {
+        self.budget.sharers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -13,7 +13,7 @@ mod size;
 mod slice;
 pub(crate) mod sync;
 
-pub use budget::{Charge, MemoryBudget, MemoryUse};
+pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};
 pub use size::parse_bytes;
 pub use slice::Slice;

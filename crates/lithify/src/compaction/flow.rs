@@ -13,7 +13,9 @@
 //!    little less above, and nothing at 1. So an overloaded database comes to rest near half
 //!    pressure and writes at the rate that it can sustain; a wrong estimate of the drain only
 //!    moves the point of rest, and a debt that goes up and down with every job hardly shows.
-//! 4. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
+//! 4. Debts of compaction up to an absolute floor, the memory budget, slow nobody: a short burst into a
+//!    small database is over before anything is short ([`FlowOptions::with_floor`]).
+//! 5. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
 //!    rate is owed, and is waited off in sleeps of at most 10 ms. Sleeps are rare rather than
 //!    short: so long as none gets long, one write in 2,000 waits, and the others do not.
 //!
@@ -58,6 +60,15 @@ const BRAKE_PRESSURE: f64 = 0.75;
 /// Writers are slowed from this part of the permitted obsolete space on; in the middle between the
 /// two it comes to rest.
 const SPACE_SOFT_PART: f64 = 0.2;
+/// What is below the floor of debts is at most this part of the settled size.
+const SPACE_FLOOR_PART: f64 = 0.25;
+/// How far above the floor obsolete space slows as much as it can.
+const SPACE_FLOOR_HARD: f64 = 1.6;
+/// So many times the runs that make a compaction due slow nobody, if they are below the floor: lookups
+/// go through as many filters.
+const FREE_RUNS_FACTOR: f64 = 3.0;
+/// So many times these runs lie between the first slow write and a stop.
+const PACED_RUNS_FACTOR: f64 = 4.0;
 /// The rate stands for so long: many writes come in that time, and to find it takes a while.
 const RATE_STRIDE_US: u64 = 100;
 /// However high the pressure short of a stop, so much may be written.
@@ -100,6 +111,8 @@ pub struct FlowOptions {
     pub space_slack: f64,
     /// Bytes of obsolete space that a small database may have.
     pub space_bytes_min: Limits,
+    /// Debts of compaction up to so many bytes slow nobody.
+    pub floor_bytes: f64,
     /// The drain rates until they have been measured.
     pub initial_bytes_per_second: f64,
 }
@@ -127,17 +140,37 @@ impl FlowOptions {
             backlog_bytes: Limits { soft: level0_bytes * 2.0, hard: level0_bytes * 8.0 },
             space_slack,
             space_bytes_min: Limits { soft: level0_bytes, hard: level0_bytes * 3.0 },
+            floor_bytes: 0.0,
             initial_bytes_per_second: 16.0 * 1024.0 * 1024.0,
         }
+    }
+
+    /// Lets debts of compaction up to so many bytes slow nobody: runs of level 0 of a memtable each,
+    /// as long as lookups can take their number, bytes to rewrite, and obsolete space as far as a
+    /// database grows by no more than a part of its size.
+    pub fn with_floor(self, floor_bytes: u64) -> Self {
+        let floor_bytes = floor_bytes as f64;
+        let Limits { soft, hard } = self.level0_runs;
+        let runs = (floor_bytes / self.memtable_bytes.soft).clamp(soft, soft * FREE_RUNS_FACTOR);
+        let level0_runs = Limits { soft: runs, hard: hard.max(runs + soft * PACED_RUNS_FACTOR) };
+        FlowOptions { level0_runs, floor_bytes, ..self }
+    }
+
+    /// The limits of the backlog where a byte of users' writes stands for so much work.
+    fn backlog(&self, work_per_written_byte: f64) -> Limits {
+        let Limits { soft, hard } = self.backlog_bytes;
+        let floor = self.floor_bytes / work_per_written_byte;
+        Limits { soft: soft.max(floor), hard: hard.max(floor * (hard / soft)) }
     }
 
     /// The limits of obsolete space beside so many settled bytes. A small database may have more
     /// for its size: the runs that level 0 needs for its work do not shrink with it.
     fn space(&self, settled_bytes: f64) -> Limits {
         let hard = settled_bytes * self.space_slack;
+        let floor = self.floor_bytes.min(settled_bytes * SPACE_FLOOR_PART);
         Limits {
-            soft: (hard * SPACE_SOFT_PART).max(self.space_bytes_min.soft),
-            hard: hard.max(self.space_bytes_min.hard),
+            soft: (hard * SPACE_SOFT_PART).max(self.space_bytes_min.soft).max(floor),
+            hard: hard.max(self.space_bytes_min.hard).max(floor * SPACE_FLOOR_HARD),
         }
     }
 }
@@ -417,7 +450,8 @@ impl State {
     fn limits(&self) -> [Limits; DEBT_COUNT] {
         let options = &self.options;
         let space = options.space(self.debt.settled_bytes as f64);
-        [options.memtable_bytes, options.level0_runs, options.backlog_bytes, space]
+        let backlog = options.backlog(self.debt.work_per_written_byte());
+        [options.memtable_bytes, options.level0_runs, backlog, space]
     }
 
     /// Bytes that may be written without looking closer: none while anything presses.

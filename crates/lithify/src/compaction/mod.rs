@@ -20,6 +20,7 @@ mod output;
 pub mod picker;
 pub mod placement;
 mod policy;
+pub mod pool;
 mod read_heat;
 mod rules;
 pub mod scheduler;

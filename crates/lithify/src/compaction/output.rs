@@ -9,7 +9,7 @@ use super::deciding::Deciding;
 use super::format_policy::{Evidence, FormatPolicy, TablePlace};
 use super::rules::RangeTombstoneSpan;
 use super::study::{SPECIMEN_BYTES, Study, train_on};
-use crate::base::{FileNumber, MemoryBudget, SequenceNumber, Trailer};
+use crate::base::{BudgetShare, FileNumber, MemoryBudget, SequenceNumber, Trailer};
 use crate::cache::BlockCache;
 use crate::codec::{BlockFormat, Compression, ContextPool, Dictionary, StoredFormat};
 use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
@@ -40,6 +40,8 @@ pub(crate) struct Workshop {
     pub(crate) ledger: Arc<Ledger>,
     /// Whether tables are read past the page cache.
     pub(crate) direct_reads: bool,
+    /// If other databases use budget and cache too.
+    pub(crate) share: Option<BudgetShare>,
 }
 
 impl Workshop {

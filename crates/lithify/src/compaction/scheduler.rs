@@ -14,6 +14,7 @@
 //! Idle workers sleep. All methods may be called from any thread, but `wait_until`, `wait_idle`
 //! and `shutdown` never from inside a job, nor with a lock held that a job takes.
 
+use super::pool::WorkerPool;
 use crate::Result;
 use crate::base::{Level, lock};
 use crate::fs::{Environment, Event, Thread, Ticket};
@@ -113,8 +114,10 @@ pub type StepOrder = Box<dyn FnMut(usize) -> usize + Send>;
 
 /// How a scheduler is set up.
 pub struct SchedulerOptions {
-    /// Worker threads; with 0 the waiting callers do the work.
+    /// Worker threads; with 0 the waiting callers do the work. Not used with `pool`.
     pub threads: usize,
+    /// Workers that are there already, and work for other schedulers too.
+    pub pool: Option<Arc<WorkerPool>>,
     /// By how many nice levels they give way to the thread that makes the scheduler.
     pub nice: u32,
     /// Called with a message when a job has panicked; the database stops writing then.
@@ -181,7 +184,28 @@ impl State {
     }
 }
 
-struct Shared {
+/// What idle workers wait for, the least pressing first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Attention {
+    /// For a call.
+    None,
+    /// And for the next tick.
+    Tick,
+    /// For tickets of jobs.
+    Tickets,
+}
+
+impl Attention {
+    pub(super) fn timeout_us(self) -> Option<u64> {
+        match self {
+            Attention::None => None,
+            Attention::Tick => Some(TICK_US),
+            Attention::Tickets => Some(TICKET_POLL_US),
+        }
+    }
+}
+
+pub(super) struct Shared {
     environment: Arc<dyn Environment>,
     ledger: Arc<Ledger>,
     on_panic: Box<dyn Fn(&str) + Send + Sync>,
@@ -206,7 +230,7 @@ impl Shared {
     }
 
     /// Runs one step of the most urgent job that can advance.
-    fn run_one(&self, clock: &mut StepClock) -> bool {
+    pub(super) fn run_one(&self, clock: &mut StepClock) -> bool {
         let Some(mut slot) = self.lock().take() else { return false };
         slot.ticket = None;
         let start_us = *slot.start_us.get_or_insert_with(|| self.environment.now_us());
@@ -297,17 +321,37 @@ impl Shared {
             if state.shutdown.is_some() && state.slots.is_empty() {
                 return;
             }
-            let (is_idle, ticks) = (state.slots.is_empty(), self.ticking.load(Relaxed));
             drop(state);
-            let timeout_us = match (is_idle, ticks) {
-                (false, _) => Some(TICKET_POLL_US),
-                (true, true) => Some(TICK_US),
-                (true, false) => None,
-            };
-            if !self.work.wait(seen, timeout_us) && is_idle && ticks {
-                (self.on_tick)();
+            let attention = self.attention();
+            if !self.work.wait(seen, attention.timeout_us()) && attention == Attention::Tick {
+                self.tick();
             }
         }
+    }
+
+    /// What idle workers have to wait for.
+    pub(super) fn attention(&self) -> Attention {
+        match (self.lock().slots.is_empty(), self.ticking.load(Relaxed)) {
+            (false, _) => Attention::Tickets,
+            (true, true) => Attention::Tick,
+            (true, false) => Attention::None,
+        }
+    }
+
+    /// Does what is asked for about every second. Counts as a job, which a shutdown waits for.
+    pub(super) fn tick(&self) {
+        {
+            let mut state = self.lock();
+            if state.shutdown.is_some() || !self.ticking.load(Relaxed) {
+                return;
+            }
+            state.running += 1;
+        }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.on_tick)())) {
+            (self.on_panic)(&format!("a tick: {}", panic_message(&*panic)));
+        }
+        self.lock().running -= 1;
+        self.ended.notify_all();
     }
 }
 
@@ -324,6 +368,8 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 pub struct Scheduler {
     shared: Arc<Shared>,
     workers: Mutex<Vec<Box<dyn Thread>>>,
+    /// Until the shutdown: the last holder of a pool waits for its workers.
+    pool: Mutex<Option<Arc<WorkerPool>>>,
 }
 
 impl Scheduler {
@@ -344,19 +390,24 @@ impl Scheduler {
             order: options.order,
             drivers: Vec::new(),
         };
+        let pool = options.pool;
+        let own_threads = if pool.is_some() { 0 } else { options.threads };
         let shared = Arc::new(Shared {
-            work: environment.new_event(),
+            work: pool.as_ref().map_or_else(|| environment.new_event(), |p| p.work_event()),
             ended: environment.new_event(),
             environment,
             ledger,
             on_panic: options.on_panic,
             on_tick: options.on_tick,
             ticking: AtomicBool::new(false),
-            threads: options.threads,
+            threads: pool.as_ref().map_or(options.threads, |pool| pool.threads()),
             state: Mutex::new(state),
         });
-        let scheduler = Scheduler { shared, workers: Mutex::default() };
-        for index in 0..options.threads {
+        if let Some(pool) = &pool {
+            pool.join(Arc::clone(&shared));
+        }
+        let scheduler = Scheduler { shared, workers: Mutex::default(), pool: Mutex::new(pool) };
+        for index in 0..own_threads {
             let shared = Arc::clone(&scheduler.shared);
             let body = Box::new(move || {
                 shared.environment.give_way(options.nice);
@@ -495,6 +546,10 @@ impl Scheduler {
         self.shared.work.notify_all();
         let workers = std::mem::take(&mut *self.workers());
         workers.into_iter().for_each(|worker| worker.join());
+        let pool = lock(&self.pool).take();
+        if let Some(pool) = pool {
+            pool.leave(&self.shared);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::db::jobs::Jobs;
 use crate::db::lifecycle::Lifecycle;
 use crate::db::reading::Visibility;
 use crate::db::reading::snapshot::Snapshot;
+use crate::db::resources::Resources;
 use crate::db::rows::Rows;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
 use crate::db::tree::Tree;
@@ -19,7 +20,7 @@ use crate::fs::World;
 use crate::options::Options;
 use crate::stats::Ledger;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// See the module. Handles share it; background jobs hold it while they run.
 pub(crate) struct DbInner {
@@ -37,6 +38,8 @@ pub(crate) struct DbInner {
     pub(crate) jobs: Jobs,
     pub(crate) rows: Rows,
     pub(crate) visibility: Visibility,
+    /// What it shares with other databases, until it is closed.
+    pub(crate) resources: Mutex<Option<Resources>>,
 }
 
 impl DbInner {

@@ -6,7 +6,7 @@
 //!
 //! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
 //! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`,
-//! `default_family` and `statistics` use the parts and own nothing.
+//! `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
 //!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:
@@ -33,6 +33,7 @@ mod inner;
 mod jobs;
 mod lifecycle;
 mod reading;
+mod resources;
 mod rows;
 #[cfg(all(test, shuttle))]
 mod shuttle;
@@ -51,6 +52,7 @@ pub use ingest::{Ingest, Ingested};
 pub use reading::cursor::{Cursor, Rows, ScanRange};
 pub use reading::iter::{Iter, Keys, Values};
 pub use reading::snapshot::Snapshot;
+pub use resources::Resources;
 pub use rows::transaction::Transaction;
 pub use tree::family::ColumnFamily;
 pub(crate) use tree::frozen::Frozen;
@@ -156,12 +158,41 @@ impl Db {
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
         open::check_complete(path.as_ref(), &world)?;
-        open::open(path.as_ref(), options, world).map(Db::of)
+        open::open(path.as_ref(), options, world, None).map(Db::of)
+    }
+
+    /// [`Db::open`] with threads and memory that other databases of the process use too.
+    /// `background_threads` and `memory_budget_bytes` of the options are those of `resources`.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_shared(
+        path: impl AsRef<Path>,
+        options: Options,
+        resources: &Resources,
+    ) -> Result<Db> {
+        Db::open_shared_in(path, options, World::posix(), resources)
+    }
+
+    /// [`Db::open_shared`] in a world of the caller's. The clock and the threads are those of the world
+    /// of the first database with these resources.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_shared_in(
+        path: impl AsRef<Path>,
+        options: Options,
+        world: World,
+        resources: &Resources,
+    ) -> Result<Db> {
+        open::check_complete(path.as_ref(), &world)?;
+        let options = resources.applied_to(options);
+        open::open(path.as_ref(), options, world, Some(resources)).map(Db::of)
     }
 
     /// Opens a database in a directory that is marked as incomplete, for who makes it.
     pub(crate) fn open_unfinished(path: &Path, options: Options, world: World) -> Result<Db> {
-        open::open(path, options, world).map(Db::of)
+        open::open(path, options, world, None).map(Db::of)
     }
 
     /// Closes the database: ends background work where it stands, makes the end of the log

@@ -146,6 +146,10 @@ pub trait File: Send + Sync {
     fn path(&self) -> &Path;
     /// The current length in bytes.
     fn length(&self) -> Result<u64>;
+    /// The length when it was opened, for a file that nobody writes any more.
+    fn opened_length(&self) -> Result<u64> {
+        self.length()
+    }
     /// Reads at `offset` until `buffer` is full or the file ends; returns the bytes read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
     /// Reads one stretch at `offset` into several buffers; returns the bytes read in all.

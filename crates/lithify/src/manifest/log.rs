@@ -183,9 +183,19 @@ impl Manifest {
     /// Reads the manifest in force and replaces it by a new one. The directory must be locked.
     /// File numbers go on behind the largest one in the directory.
     pub fn open(file_system: Arc<dyn FileSystem>, directory: &Path) -> Result<OpenedManifest> {
+        let listing = DirectoryListing::read(&*file_system, directory)?;
+        let (manifest, loaded) = Manifest::open_listed(file_system, directory, &listing)?;
+        Ok(OpenedManifest { manifest, loaded, listing })
+    }
+
+    /// [`Manifest::open`] in a directory of which the files are known.
+    pub fn open_listed(
+        file_system: Arc<dyn FileSystem>,
+        directory: &Path,
+        listing: &DirectoryListing,
+    ) -> Result<(Self, LoadedManifest)> {
         let loaded = LoadedManifest::read(&*file_system, directory, &mut |_, _| {})?;
         loaded.header.check_writable(&FileName::Manifest(loaded.number).path(directory))?;
-        let listing = DirectoryListing::read(&*file_system, directory)?;
         let manifest = Manifest::start(
             file_system,
             directory,
@@ -193,7 +203,7 @@ impl Manifest {
             loaded.state.clone(),
             (listing.largest_number(), loaded.log_number),
         )?;
-        Ok(OpenedManifest { manifest, loaded, listing })
+        Ok((manifest, loaded))
     }
 
     /// A manifest as it was read, to which nothing can be added: [`ErrorKind::ReadOnly`].

@@ -154,7 +154,7 @@ impl TableReader {
         pool: Arc<ContextPool>,
         meter: &mut WorkMeter,
     ) -> Result<(Arc<Self>, Damage)> {
-        let file_size = file.length()?;
+        let file_size = file.opened_length()?;
         if file_size < TABLE_SIZE_MIN {
             return Err(Error::corruption("table is too short")
                 .at(file.path(), 0)

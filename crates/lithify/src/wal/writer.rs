@@ -53,6 +53,8 @@ pub struct WalWriter {
     end_offset: u64,
     synced_through: u64,
     preallocated_bytes: u64,
+    /// Space up to here is there, as far as the disk had it.
+    reserved_through: u64,
     finished: bool,
     poison: Option<Error>,
     syncs: Arc<SyncTurns>,
@@ -111,6 +113,7 @@ impl PendingSync {
 pub struct PreparedFile {
     file: Arc<dyn File>,
     preallocated_bytes: u64,
+    reserved_through: u64,
 }
 
 impl PreparedFile {
@@ -139,21 +142,27 @@ impl PreparedFile {
             synced.map_err(|error| poisoned(&*file, 0, &error))?;
         }
         let present_bytes = file.length()?;
-        let mut preallocated_bytes = preallocate_bytes.saturating_sub(present_bytes);
-        if preallocated_bytes > 0 {
-            match file.preallocate(present_bytes, preallocated_bytes) {
-                Ok(()) => {}
-                // The records to come may need less.
-                Err(error) if error.kind() == ErrorKind::NoSpace => preallocated_bytes = 0,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(PreparedFile { file, preallocated_bytes })
+        let missing_bytes = preallocate_bytes.saturating_sub(present_bytes);
+        let preallocated_bytes = preallocate(&*file, present_bytes, missing_bytes)?;
+        let reserved_through = present_bytes + missing_bytes;
+        Ok(PreparedFile { file, preallocated_bytes, reserved_through })
     }
 
     /// Space that was reserved beyond what a recycled file had, in bytes.
     pub fn preallocated_bytes(&self) -> u64 {
         self.preallocated_bytes
+    }
+}
+
+/// Reserves space if the disk has it: the records to come may need less. Gives the bytes reserved.
+fn preallocate(file: &dyn File, offset: u64, bytes: u64) -> Result<u64> {
+    if bytes == 0 {
+        return Ok(0);
+    }
+    match file.preallocate(offset, bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) if error.kind() == ErrorKind::NoSpace => Ok(0),
+        Err(error) => Err(error),
     }
 }
 
@@ -177,7 +186,7 @@ impl WalWriter {
     /// Begins the log in a prepared file: on return its header is durable. Errors as those of
     /// [`WalWriter::create`].
     pub fn begin(prepared: PreparedFile, options: SegmentOptions) -> Result<Self> {
-        let PreparedFile { file, preallocated_bytes } = prepared;
+        let PreparedFile { file, preallocated_bytes, reserved_through } = prepared;
         let header = LogHeader {
             kind: options.kind,
             format_version: FORMAT_VERSION,
@@ -197,6 +206,7 @@ impl WalWriter {
             end_offset: HEADER_SIZE_BYTES as u64,
             synced_through: HEADER_SIZE_BYTES as u64,
             preallocated_bytes,
+            reserved_through,
             finished: false,
             poison: None,
             syncs: Arc::default(),
@@ -354,6 +364,29 @@ impl WalWriter {
     /// Space that creating the log reserved beyond what a recycled file had, in bytes.
     pub fn preallocated_bytes(&self) -> u64 {
         self.preallocated_bytes
+    }
+
+    /// Whether the records have come to the end of the space that was reserved.
+    #[inline]
+    pub fn is_out_of_space_reserved(&self) -> bool {
+        self.end_offset >= self.reserved_through
+    }
+
+    /// Reserves so many bytes behind the last record. Gives how many were: none on a full disk,
+    /// and it is not asked again before so many have been written.
+    pub fn reserve(&mut self, bytes: u64) -> Result<u64> {
+        let offset = self.end_offset.max(self.reserved_through);
+        let reserved = preallocate(&*self.file, offset, bytes).map_err(|error| self.poison(&error));
+        self.reserved_through = offset.saturating_add(bytes);
+        reserved
+    }
+
+    /// Gives back the space behind the last record: what was reserved, and what is left of an
+    /// earlier life of the file. Failing, it leaves all as it was.
+    pub fn give_back(&mut self) {
+        if self.file.truncate(self.end_offset).is_ok() {
+            self.reserved_through = self.end_offset;
+        }
     }
 
     fn check_usable(&self) -> Result<()> {

@@ -1,9 +1,12 @@
 //! When a segment of the log ends, and who does the work for that.
 
-use crate::support::{PATH, Parts, small_options};
+use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
 use lithify::stats::{Cause, TrafficFigure};
 use lithify::{CfOptions, ColumnFamily, Db, Options};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
 
 const SEGMENT_BYTES: usize = 256 << 10;
 
@@ -54,24 +57,108 @@ fn a_segment_of_twice_its_size_ends_in_any_case() {
     db.close().unwrap();
 }
 
+fn reserved(db: &Db) -> u64 {
+    let figures = db.stats().figures;
+    figures.traffic_of_cause(Cause::WalPreallocation, TrafficFigure::WrittenBytes)
+}
+
 #[test]
 fn space_is_reserved_for_new_segments_and_a_full_disk_does_without() {
-    let reserved = |db: &Db| {
-        let figures = db.stats().figures;
-        figures.traffic_of_cause(Cause::WalPreallocation, TrafficFigure::WrittenBytes)
-    };
     let parts = Parts::new(3);
     let (db, family) = open(&parts);
     family.put(b"key", b"value").unwrap();
-    assert_eq!(reserved(&db), SEGMENT_BYTES as u64);
+    assert_eq!(reserved(&db), 16 << 10);
     db.close().unwrap();
 
     let parts = Parts::new(4);
     let (db, family) = open(&parts);
-    parts.files.set_capacity_bytes(64 << 10);
+    parts.files.set_capacity_bytes(8 << 10);
     family.put(b"key", b"value").unwrap();
     assert_eq!(reserved(&db), 0);
     db.close().unwrap();
+}
+
+#[test]
+fn space_is_reserved_in_proportion_to_what_is_logged() {
+    let parts = Parts::new(6);
+    let options = Options { wal_bytes_max: 64 << 20, ..Options::default() };
+    let options = Options { background_threads: 0, ..options };
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    let mut calls = (0, 0);
+    for number in 0..8_000_u32 {
+        family.put(number.to_be_bytes(), [7; 1000]).unwrap();
+        let (logged, reserved) = (db.stats().wal_live_bytes, reserved(&db));
+        assert!(reserved + 2_000 > logged, "{reserved} of {logged}");
+        assert!(reserved <= logged * 5 / 4 + (16 << 10), "{reserved} of {logged}");
+        calls = if reserved == calls.1 { calls } else { (calls.0 + 1, reserved) };
+    }
+    assert!((10..40).contains(&calls.0), "reserved {} times", calls.0);
+    db.close().unwrap();
+}
+
+/// Blocks and bytes of the files of a directory.
+fn sizes(directory: &Path) -> (u64, u64) {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().metadata());
+    files.fold((0, 0), |(blocks, bytes), file| {
+        let file = file.unwrap();
+        (blocks + file.blocks() * 512, bytes + file.len())
+    })
+}
+
+/// Waits until the directory takes at most so much.
+fn wait_for_sizes(directory: &Path, most: u64) {
+    for _ in 0..600 {
+        let (blocks, bytes) = sizes(directory);
+        if blocks <= most && bytes <= most {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{:?} blocks and bytes, {most} expected", sizes(directory));
+}
+
+#[test]
+fn a_small_database_is_small() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let open = || {
+        let db = Db::open(&path, Options::default()).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        (db, family)
+    };
+    let (db, family) = open();
+    family.put(b"key", b"value").unwrap();
+    let (blocks, bytes) = sizes(&path);
+    assert!(blocks <= 64 << 10 && bytes <= 64 << 10, "{blocks} {bytes}");
+    db.close().unwrap();
+
+    let (db, family) = open();
+    let mut random = Random(1);
+    for number in 0..8_333_u32 {
+        family.put(format!("{number:020}").as_bytes(), random.bytes(100)).unwrap();
+        if number % 100 == 0 {
+            assert!(sizes(&path).0 <= 2_000_000, "{:?} at {number}", sizes(&path));
+        }
+    }
+    // At rest, once with the rows in the log and once with them in a table.
+    wait_for_sizes(&path, 1_450_000);
+    db.flush().unwrap();
+    wait_for_sizes(&path, 1_250_000);
+    // What comes then is logged as before.
+    family.put(b"last", b"value").unwrap();
+    db.close().unwrap();
+    let (db, family) = open();
+    assert_eq!(family.get(b"last").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(family.iter().count(), 8_335);
+    db.flush().unwrap();
+    db.close().unwrap();
+    assert!(sizes(&path).0 <= 1_250_000, "{:?}", sizes(&path));
+    let logs = std::fs::read_dir(&path)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "wal"));
+    assert_eq!(logs.count(), 0, "all of it is in tables");
+    assert_eq!(open().1.iter().count(), 8_335);
 }
 
 /// A hundred families that wrote once long ago do not keep the log for ever, nor one after the other.

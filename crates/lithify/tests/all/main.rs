@@ -30,6 +30,7 @@ mod readers;
 mod reads;
 mod refusals;
 mod repair;
+mod resources;
 mod serializability;
 mod sorted_load;
 mod support;

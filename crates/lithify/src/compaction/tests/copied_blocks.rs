@@ -59,6 +59,7 @@ impl Bench {
             pool: ContextPool::new(budget.clone()),
             cache: BlockCache::new(budget, 0),
             direct_reads: false,
+            share: None,
             ledger: Ledger::new(&*environment),
         });
         let prefix_length = Some(6);

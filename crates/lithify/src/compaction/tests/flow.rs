@@ -403,3 +403,56 @@ fn a_drain_that_waits_for_its_turn_is_slow() {
     let (always, seldom) = (written_in_a_second(10), written_in_a_second(2));
     assert!((0.15..0.27).contains(&(seldom / always)), "{seldom} {always}");
 }
+
+#[test]
+fn debts_of_compaction_below_the_floor_slow_nobody() {
+    const FLOOR: u64 = 256 << 20;
+    let options = FlowOptions::new(16 << 20, 128 << 20, TRIGGER, 0.3);
+    let first_of = |debt: Debt, floor: u64| {
+        let flow = FlowController::new(options.with_floor(floor), 0);
+        flow.update(debt, 0);
+        flow.update(debt, 60_000_000);
+        // Behind what a writer that kept still may catch up on.
+        (0..1_000).map(|_| flow.admit(1 << 16, 60_000_000)).find(|one| *one != Admission::Go)
+    };
+    let rewritten = Debt { pending_compaction_bytes: FLOOR, ..Debt::default() };
+    let debts = [
+        Debt { level0_runs: 12, level0_bytes: 12 << 24, ..Debt::default() },
+        Debt { work_per_flushed_byte: 1.0, ..rewritten },
+        Debt { work_per_flushed_byte: 8.0, ..rewritten },
+        // A quarter of the settled size.
+        Debt {
+            excess_bytes: FLOOR,
+            settled_bytes: 4 * FLOOR,
+            obsolete_share: 1.0,
+            ..Debt::default()
+        },
+    ];
+    for debt in debts {
+        let found = first_of(debt, FLOOR);
+        let memory = Some(Admission::Stop(DelayCause::Memtable));
+        assert!(found.is_none() || found == memory, "{debt:?}: {found:?}");
+        let twice = Debt {
+            level0_runs: debt.level0_runs * 3 / 2,
+            pending_compaction_bytes: debt.pending_compaction_bytes * 3,
+            excess_bytes: debt.excess_bytes * 3 / 2,
+            ..debt
+        };
+        if debt.work_per_flushed_byte < 8.0 {
+            let found = first_of(twice, FLOOR);
+            assert!(matches!(found, Some(Admission::Delay { .. })), "{twice:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_small_budget_allows_few_runs_and_no_budget_allows_hundreds() {
+    let soft_and_hard = |memtable: u64, floor: u64| {
+        let options = FlowOptions::new(memtable, floor / 2, TRIGGER, 0.3).with_floor(floor);
+        (options.level0_runs.soft, options.level0_runs.hard)
+    };
+    assert_eq!(soft_and_hard(16 << 20, 256 << 20), (12.0, 28.0));
+    assert_eq!(soft_and_hard(64 << 10, 64 << 30), (12.0, 28.0));
+    assert_eq!(soft_and_hard(16 << 20, 64 << 20), (4.0, 20.0));
+    assert_eq!(soft_and_hard(16 << 20, 32 << 20), (4.0, 20.0));
+}

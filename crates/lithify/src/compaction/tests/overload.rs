@@ -47,6 +47,8 @@ struct Setting {
     memtable_bytes: u64,
     /// Obsolete space that is permitted per settled space.
     space_slack: f64,
+    /// Debts of compaction up to so many bytes slow nobody.
+    floor_bytes: u64,
     /// Whether the keys are there from the start, and overwritten.
     starts_full: bool,
     /// CPU time of one write.
@@ -62,6 +64,7 @@ const OVERWRITE: Setting = Setting {
     workers: 2,
     memtable_bytes: 16 * MIB,
     space_slack: 0.3,
+    floor_bytes: 0,
     starts_full: true,
     write_ns: 3_000.0,
     hang_us: 0,
@@ -125,6 +128,7 @@ struct Seen {
     idle_quanta: u64,
     quanta: u64,
     delays: BTreeMap<&'static str, u64>,
+    stopped: BTreeMap<&'static str, u64>,
 }
 
 fn key(number: u64) -> [u8; 8] {
@@ -142,7 +146,8 @@ impl World {
         let mut world = World {
             setting,
             flow: FlowController::new(
-                FlowOptions::new(setting.memtable_bytes, 128 * MIB, 4, setting.space_slack),
+                FlowOptions::new(setting.memtable_bytes, 128 * MIB, 4, setting.space_slack)
+                    .with_floor(setting.floor_bytes),
                 0,
             ),
             now_us: 0,
@@ -380,8 +385,9 @@ impl World {
                     self.delayed_until_us = self.now_us + us;
                     self.client_ns = 0.0;
                 }
-                Admission::Stop(_) => {
+                Admission::Stop(cause) => {
                     self.seen.stops += 1;
+                    *self.seen.stopped.entry(cause.name()).or_default() += 1;
                     self.delayed_until_us = self.now_us + 1_000;
                     self.client_ns = 0.0;
                 }
@@ -446,7 +452,7 @@ impl Seen {
         let later = &self.runs[self.runs.len() / 4..];
         format!(
             "{mean:.0} writes/s, variation {:.1} %, min {:.0}, stops {}, gap {} ms, runs {}-{}, \
-             peak {:.2}, idle {:.1} %, delays {:?}",
+             peak {:.2}, idle {:.1} %, delays {:?}, stops {:?}",
             variation * 100.0,
             self.seconds[20..].iter().copied().fold(f64::INFINITY, f64::min),
             self.stops,
@@ -456,6 +462,7 @@ impl Seen {
             self.live_bytes_max as f64 / settled_bytes() as f64,
             self.idle_share() * 100.0,
             self.delays,
+            self.stopped,
         )
     }
 }
@@ -535,4 +542,40 @@ fn more_space_buys_speed() {
     let (fast, large) = run(1.0);
     assert!(fast > slow * 1.1, "{slow} {fast}");
     assert!(large > small && (large as f64) < settled_bytes() as f64 * 1.8, "{small} {large}");
+}
+
+/// Of a debt below the floor nobody hears: millions of rows into an empty database.
+#[test]
+fn a_burst_into_a_small_database_waits_for_no_compaction() {
+    let burst = |floor_bytes| {
+        let setting = Setting {
+            processors: 3.0,
+            write_ns: 2_000.0,
+            starts_full: false,
+            floor_bytes,
+            seconds: 6,
+            ..OVERWRITE
+        };
+        let seen = World::new(setting).run();
+        let of_compaction = seen.delays.iter().filter(|(cause, _)| **cause != "memtable");
+        (of_compaction.map(|(_, us)| us).sum::<u64>(), seen)
+    };
+    let ((paced_us, paced), (free_us, free)) = (burst(0), burst(256 * MIB));
+    let what = format!("{:?} {:?}; {:?} {:?}", paced.delays, paced.runs, free.delays, free.runs);
+    assert!(free_us * 10 <= paced_us, "{what}");
+    assert_eq!(free.stops, 0, "{what}");
+    assert!(free.runs.iter().all(|runs| *runs <= 24), "{what}");
+}
+
+#[test]
+fn an_overload_above_the_floor_is_bounded_in_runs_and_space() {
+    for (processors, write_ns) in [(2.0, 3_000.0), (3.0, 1_000.0)] {
+        let setting = Setting { processors, write_ns, floor_bytes: 256 * MIB, ..OVERWRITE };
+        let seen = World::new(setting).run();
+        let what = seen.describe();
+        assert_eq!(seen.stops, 0, "{what}");
+        assert!(seen.runs.iter().all(|runs| *runs <= 24), "{what}");
+        assert!(seen.live_bytes_max as f64 <= settled_bytes() as f64 * 1.5, "{what}");
+        assert!(seen.evenness().1 <= 0.2, "{what}");
+    }
 }

@@ -66,7 +66,14 @@ fn world_with(threads: usize, order: Option<StepOrder>) -> World {
     let on_panic = Box::new(move |message: &str| {
         panics.lock().unwrap().push(format!("! {message}"));
     });
-    let options = SchedulerOptions { threads, nice: 0, on_panic, on_tick: Box::new(|| {}), order };
+    let options = SchedulerOptions {
+        threads,
+        pool: None,
+        nice: 0,
+        on_panic,
+        on_tick: Box::new(|| {}),
+        order,
+    };
     let outside: Arc<dyn Environment> = Arc::clone(&environment) as _;
     let scheduler = Arc::new(Scheduler::new(outside, Arc::clone(&ledger), options).unwrap());
     World { environment, ledger, scheduler, log }
@@ -242,6 +249,7 @@ fn callers_without_workers_take_over_from_each_other() {
     let ledger = Ledger::new(&*environment);
     let options = SchedulerOptions {
         threads: 0,
+        pool: None,
         nice: 0,
         on_panic: Box::new(|_| {}),
         on_tick: Box::new(|| {}),
@@ -282,6 +290,7 @@ fn a_caller_that_has_what_it_wanted_leaves_the_job_to_the_next() {
     let ledger = Ledger::new(&*environment);
     let options = SchedulerOptions {
         threads: 0,
+        pool: None,
         nice: 0,
         on_panic: Box::new(|_| {}),
         on_tick: Box::new(|| {}),

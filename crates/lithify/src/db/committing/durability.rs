@@ -37,6 +37,13 @@ impl DbInner {
         if let Durability::Interval { milliseconds } = self.options.durability
             && self.options.background_threads > 0
         {
+            let resources = lock(&self.resources).clone();
+            if let Some(resources) = resources {
+                resources.sync_at_intervals(self, u64::from(milliseconds) * 1000)?;
+                self.schedule_all_flushes();
+                self.schedule_all_compactions();
+                return Ok(());
+            }
             let inner = Arc::downgrade(self);
             let stop = Arc::clone(&self.commits.stop_syncing);
             // Only a close notifies. Read before the thread begins, and never again: a close that comes
@@ -58,7 +65,7 @@ impl DbInner {
     }
 
     /// Syncs what is in the log now; false once there is nothing more to do.
-    fn sync_at_interval(&self) -> bool {
+    pub(crate) fn sync_at_interval(&self) -> bool {
         if self.lifecycle.check_open().is_err() || self.lifecycle.has_failed() {
             return false;
         }

@@ -30,7 +30,8 @@ impl DbInner {
     /// Flushes early what holds too much memory or too old a log segment. The caller holds the
     /// writer. Where nothing is due, it costs the same with one family and with thousands.
     pub(crate) fn enforce_bounds(self: &Arc<Self>, writer: &mut Writer) {
-        if writer.active.total_bytes() > self.options.memory_budget_bytes / 4
+        let active_bytes = writer.active.total_bytes();
+        if active_bytes > self.active_bytes_max(active_bytes)
             && let Some(largest) = writer.active.largest()
             && let Some(family) = self.tree.family(largest)
         {

@@ -10,6 +10,7 @@ pub(crate) mod batch;
 pub(crate) mod commit;
 pub(crate) mod durability;
 pub(crate) mod group;
+mod log_rest;
 pub(crate) mod memtables;
 pub(crate) mod wal_set;
 
@@ -19,7 +20,7 @@ use crate::fs::{Environment, Event, Thread};
 use crate::options::Options;
 use commit::{CommitQueue, Writer};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// A spinning waiter looks so often before it sleeps, 20 to 40 microseconds in all: a commit group
 /// takes a few, and a sleep with its wake-up costs ten. LinkBench's requests switch context a
@@ -68,9 +69,23 @@ impl Commits {
         lock(&self.writer)
     }
 
+    /// As [`Commits::writer`], unless somebody has it.
+    fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// A write that comes later is in this log segment or in a later one.
     pub(crate) fn newest_segment(&self) -> FileNumber {
         self.newest_segment.load(Ordering::Acquire)
+    }
+
+    /// As [`Commits::newest_segment`], for a log that has ended and will continue at a later number.
+    fn set_newest_segment(&self, number: FileNumber) {
+        self.newest_segment.fetch_max(number, Ordering::AcqRel);
     }
 
     /// A new log segment is started at this size, so that flushed ones can be recycled.

@@ -5,6 +5,11 @@
 //! synced, before the next one takes data; a segment that every column family has flushed past is
 //! kept for recycling or removed.
 //!
+//! Space is reserved in proportion to what was logged: a quarter more than that, from 16 KiB to a
+//! whole segment. So a small database has a small log, and one that data flow into reserves as much
+//! at once as it ever did. At rest and at a clean close what was reserved is given back
+//! ([`super::log_rest`]).
+//!
 //! What need not be done while writers wait is a background job, [`LogCare`]: it starts the write
 //! back of what was appended, makes the file of the next segment, its space reserved, when the
 //! current one is half full, and syncs the current one when it is full. Until that is done the
@@ -36,9 +41,17 @@ const WRITE_BACK_STRIDE_BYTES: u64 = 1 << 20;
 /// A segment has been synced far enough to be ended when no more than this part of it is left.
 const SYNC_REST_PART: u64 = 16;
 
-struct Closed {
-    number: FileNumber,
-    bytes: u64,
+/// The first space that is reserved, and the least.
+const RESERVE_BYTES_MIN: u64 = 16 << 10;
+
+/// So much is reserved ahead of what was logged since the log last rested.
+const RESERVE_PART: u64 = 4;
+
+pub(super) struct Closed {
+    pub(super) number: FileNumber,
+    pub(super) bytes: u64,
+    /// Whether the file ends with the last record.
+    pub(super) is_cut: bool,
 }
 
 /// A segment whose file is there and whose header is not.
@@ -50,7 +63,7 @@ struct NextSegment {
 
 /// Files for segments to come; shared with the job that prepares them.
 #[derive(Default)]
-struct SegmentPool {
+pub(super) struct SegmentPool {
     recyclable: Mutex<Vec<PathBuf>>,
     /// Held while it is being prepared: a writer that needs it waits for that.
     next: Mutex<Option<NextSegment>>,
@@ -62,31 +75,48 @@ struct SegmentPool {
 
 impl SegmentPool {
     /// Prepares the next segment if that is not done.
-    fn prepare(&self, inner: &DbInner) -> Result<()> {
+    fn prepare(&self, inner: &DbInner, reserve_bytes: u64) -> Result<()> {
         let mut next = lock(&self.next);
         if next.is_none() {
-            *next = Some(self.prepared(inner)?);
+            *next = Some(self.prepared(inner, reserve_bytes)?);
             self.is_prepared.store(true, Ordering::Release);
         }
         Ok(())
     }
 
     /// Takes the next segment, prepared now if that was not done.
-    fn take(&self, inner: &DbInner) -> Result<NextSegment> {
+    fn take(&self, inner: &DbInner, reserve_bytes: u64) -> Result<NextSegment> {
         let mut next = lock(&self.next);
         self.is_prepared.store(false, Ordering::Release);
         match next.take() {
             Some(prepared) => Ok(prepared),
-            None => self.prepared(inner),
+            None => self.prepared(inner, reserve_bytes),
         }
     }
 
-    fn prepared(&self, inner: &DbInner) -> Result<NextSegment> {
+    /// Removes the file of the next segment. Gives a number below those of all segments to come.
+    pub(super) fn discard_next(&self, inner: &DbInner) -> FileNumber {
+        let mut next = lock(&self.next);
+        self.is_prepared.store(false, Ordering::Release);
+        if let Some(next) = next.take() {
+            // A file that stays is an empty segment at the next open.
+            let _ = inner.world.files.remove(&next.path);
+        }
+        // With the lock held, so that nobody takes a number for a segment meanwhile.
+        inner.workshop.file_numbers.next()
+    }
+
+    /// Takes the files that wait to be used again.
+    pub(super) fn take_recyclable(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut lock(&self.recyclable))
+    }
+
+    fn prepared(&self, inner: &DbInner, reserve_bytes: u64) -> Result<NextSegment> {
         let number = inner.workshop.file_numbers.take();
         let path = FileName::Wal(number).path(&inner.path);
         let recycled = lock(&self.recyclable).pop();
-        let bytes = inner.commits.segment_bytes();
-        let created = PreparedFile::create(&*inner.world.files, &path, bytes, recycled.as_deref());
+        let (files, recycled) = (&*inner.world.files, recycled.as_deref());
+        let created = PreparedFile::create(files, &path, reserve_bytes, recycled);
         let file = created.inspect_err(|error| give_up(inner, &path, error))?;
         inner.ledger.book_written(Cause::WalPreallocation, 0, 0, file.preallocated_bytes());
         Ok(NextSegment { number, path, file })
@@ -104,16 +134,20 @@ fn give_up(inner: &DbInner, path: &Path, error: &Error) {
 /// The log of a database.
 #[derive(Default)]
 pub(crate) struct WalSet {
-    current: Option<WalWriter>,
+    pub(super) current: Option<WalWriter>,
     /// Older segments that hold writes which are in no table yet, oldest first.
-    closed: VecDeque<Closed>,
-    pool: Arc<SegmentPool>,
+    pub(super) closed: VecDeque<Closed>,
+    pub(super) pool: Arc<SegmentPool>,
     previous: Option<SegmentEnd>,
+    /// Bytes of the segments that have ended since the log last rested.
+    pub(super) ended_bytes: u64,
+    /// Where the log was at the last check for rest, and since when.
+    pub(super) seen: (FileNumber, u64, u64),
     written_back_through: u64,
     /// When everything appended by then was made durable, by the environment's clock.
     synced_at_us: u64,
     /// Segments from each of these on are being copied, and must stay as they are.
-    pins: Vec<FileNumber>,
+    pub(super) pins: Vec<FileNumber>,
 }
 
 /// The log at one moment: what was in it then does not change while it is pinned.
@@ -132,6 +166,7 @@ impl WalSet {
         let closed = reports.iter().map(|report| Closed {
             number: report.segment.log_number,
             bytes: report.stopped_at_offset,
+            is_cut: false,
         });
         WalSet { previous, closed: closed.collect(), ..WalSet::default() }
     }
@@ -162,6 +197,9 @@ impl WalSet {
         if self.current.as_ref().is_none_or(|wal| self.has_to_end(inner, wal)) {
             self.roll(inner)?;
         }
+        if self.current.as_ref().is_some_and(WalWriter::is_out_of_space_reserved) {
+            self.reserve(inner)?;
+        }
         let Some(wal) = &mut self.current else { return Ok(()) };
         let before = wal.end_offset();
         let position = wal.append(pieces)?;
@@ -171,6 +209,25 @@ impl WalSet {
             inner.ledger.book_written(Cause::Wal, 0, 0, written_bytes);
         }
         inner.ledger.count(Counter::WalWrites, 1);
+        Ok(())
+    }
+
+    /// So much space is reserved at once.
+    fn reserve_bytes(&self, inner: &DbInner) -> u64 {
+        let current_bytes = self.current.as_ref().map_or(0, WalWriter::end_offset);
+        let logged_bytes = self.ended_bytes.saturating_add(current_bytes);
+        let most_bytes = inner.commits.segment_bytes();
+        (logged_bytes / RESERVE_PART).max(RESERVE_BYTES_MIN).min(most_bytes)
+    }
+
+    /// Reserves space behind the last record.
+    #[cold]
+    fn reserve(&mut self, inner: &DbInner) -> Result<()> {
+        let bytes = self.reserve_bytes(inner);
+        let Some(wal) = &mut self.current else { return Ok(()) };
+        let reserved_bytes = wal.reserve(bytes)?;
+        inner.ledger.book_written(Cause::WalPreallocation, 0, 0, reserved_bytes);
+        inner.watch_log();
         Ok(())
     }
 
@@ -208,19 +265,11 @@ impl WalSet {
         Some(LogCare {
             inner: Arc::clone(inner),
             pool: Arc::clone(&self.pool),
+            reserve_bytes: self.reserve_bytes(inner),
             write_back,
             prepares,
             syncs,
         })
-    }
-
-    /// Removes the file of a segment that will not begin: at a clean close.
-    pub(crate) fn discard_next(&mut self, inner: &DbInner) {
-        self.pool.is_prepared.store(false, Ordering::Release);
-        if let Some(next) = lock(&self.pool.next).take() {
-            // A file that stays is an empty segment at the next open.
-            let _ = inner.world.files.remove(&next.path);
-        }
     }
 
     /// Makes everything appended so far durable.
@@ -248,7 +297,8 @@ impl WalSet {
 
     fn roll(&mut self, inner: &DbInner) -> Result<()> {
         self.finish(inner)?;
-        let NextSegment { number, path, file } = self.pool.take(inner)?;
+        let reserve_bytes = self.reserve_bytes(inner);
+        let NextSegment { number, path, file } = self.pool.take(inner, reserve_bytes)?;
         inner.commits.newest_segment.store(number, Ordering::Release);
         let options = SegmentOptions {
             kind: LogKind::Wal,
@@ -264,6 +314,7 @@ impl WalSet {
         inner.ledger.book_written(Cause::Wal, 0, 0, wal.end_offset());
         self.written_back_through = wal.end_offset();
         self.current = Some(wal);
+        inner.watch_log();
         Ok(())
     }
 
@@ -274,7 +325,9 @@ impl WalSet {
         }
         if let Some(mut wal) = self.current.take() {
             let end = wal.finish()?;
-            self.closed.push_back(Closed { number: end.log_number, bytes: end.end_offset });
+            let (number, bytes) = (end.log_number, end.end_offset);
+            self.closed.push_back(Closed { number, bytes, is_cut: false });
+            self.ended_bytes = self.ended_bytes.saturating_add(bytes);
             self.previous = Some(end);
         }
         Ok(self.previous)
@@ -339,6 +392,8 @@ struct WriteBack {
 pub(crate) struct LogCare {
     inner: Arc<DbInner>,
     pool: Arc<SegmentPool>,
+    /// For the next segment.
+    reserve_bytes: u64,
     write_back: Option<WriteBack>,
     prepares: bool,
     syncs: bool,
@@ -368,7 +423,7 @@ impl Job for LogCare {
             return Step::Progress;
         }
         if std::mem::take(&mut self.prepares) {
-            match self.pool.prepare(&self.inner) {
+            match self.pool.prepare(&self.inner, self.reserve_bytes) {
                 Ok(()) => {}
                 // The writer that needs the segment tries again, and reports what it meets.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {}

@@ -326,6 +326,8 @@ impl DbInner {
         }
         drop(manifest);
         self.release_segments(state.oldest_log_needed());
+        // Nothing of the log may be needed any more.
+        self.watch_log();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::manifest::Change;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is known of reads is written so often: an engine that is killed loses as much of it.
 const HEAT_PERIOD_US: u64 = 10_000_000;
@@ -99,7 +100,24 @@ impl DbInner {
     /// family's policy decides.
     pub(crate) fn watch_formats(&self) {
         let decides = |family: &Arc<Family>| family.formats().deciding().is_some();
-        self.jobs.scheduler.set_ticking(self.tree.families().values().any(decides));
+        let is_watched = self.tree.families().values().any(decides);
+        self.jobs.formats_are_watched.store(is_watched, Ordering::Release);
+        self.update_ticking();
+    }
+
+    /// Whether idle workers have something to look at once a second.
+    pub(in crate::db) fn update_ticking(&self) {
+        let jobs = &self.jobs;
+        let is_watched = |watched: &AtomicBool| watched.load(Ordering::Acquire);
+        let ticks = || is_watched(&jobs.formats_are_watched) || is_watched(&jobs.log_is_watched);
+        loop {
+            let wanted = ticks();
+            jobs.scheduler.set_ticking(wanted);
+            // Another thread may have set it by what was wanted before.
+            if ticks() == wanted {
+                return;
+            }
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::db::tree::family::Family;
 use crate::fs::Event;
 use background::Background;
 use stall::Flow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// See the module.
@@ -35,6 +36,10 @@ pub(crate) struct Jobs {
     slowed: Arc<dyn Event>,
     /// When what was observed of reads was written to disk.
     heat_kept_us: Mutex<u64>,
+    /// Whether a family's policy decides.
+    formats_are_watched: AtomicBool,
+    /// Whether the log takes more than its records, so that idle workers check whether it rests.
+    pub(super) log_is_watched: AtomicBool,
 }
 
 impl Jobs {
@@ -45,8 +50,16 @@ impl Jobs {
         changed: Arc<dyn Event>,
         slowed: Arc<dyn Event>,
     ) -> Self {
-        let (state, heat_kept_us) = (Mutex::default(), Mutex::default());
-        Jobs { scheduler, flow, state, changed, slowed, heat_kept_us }
+        Jobs {
+            scheduler,
+            flow,
+            state: Mutex::default(),
+            changed,
+            slowed,
+            heat_kept_us: Mutex::default(),
+            formats_are_watched: AtomicBool::new(false),
+            log_is_watched: AtomicBool::new(false),
+        }
     }
 
     /// What is under way, and what was refused.

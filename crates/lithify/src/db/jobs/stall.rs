@@ -9,7 +9,7 @@ use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOption
 use crate::compaction::picker::BusySet;
 use crate::db::inner::{DbInner, lock};
 use crate::options::Options;
-use crate::stats::JobRecord;
+use crate::stats::{DelayCause, JobRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -43,8 +43,10 @@ impl Flow {
         let memtable_bytes = options.memtable_bytes as u64;
         let memtables_bytes_max = options.memory_budget_bytes as u64 / 2;
         let space_slack = f64::from(options.space_slack_percent) / 100.0;
+        let floor_bytes = options.memory_budget_bytes as u64;
         let options =
-            FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack);
+            FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack)
+                .with_floor(floor_bytes);
         Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
     }
 
@@ -163,7 +165,11 @@ impl DbInner {
         let refusals = self.jobs.refusals();
         loop {
             let now_us = environment.now_us();
-            match self.jobs.flow.controller.admit(bytes as u64, now_us) {
+            let admission = match self.is_shared_memory_short() {
+                true => Admission::Stop(DelayCause::MemoryBudget),
+                false => self.jobs.flow.controller.admit(bytes as u64, now_us),
+            };
+            match admission {
                 Admission::Go => return Ok(()),
                 Admission::Delay { us, cause } => {
                     stalls.writer_slowed(now_us);

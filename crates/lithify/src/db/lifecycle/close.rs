@@ -5,13 +5,14 @@
 //!    same moment.
 //! 2. Without a log they are flushed.
 //! 3. Calls that touch files are waited for, background work ends where it stands.
-//! 4. The log is synced and its end made known by the last edit of the manifest.
-//! 5. Tables that nothing refers to are removed: outputs of jobs that were cut short, unfinished
-//!    ingests, tables that cursors held. What readers beside the database may need stays.
+//! 4. The log is synced and its end made known by the last edit of the manifest. If all of it is in
+//!    tables, that edit says so too. Then its files are cut behind their last records.
+//! 5. Files that nothing refers to are removed: outputs of jobs that were cut short, unfinished
+//!    ingests, tables that cursors held, log segments. What readers beside the database may need stays.
 //! 6. The lock is given up.
 
 use crate::Result;
-use crate::db::inner::DbInner;
+use crate::db::inner::{DbInner, lock};
 use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers};
 use crate::options::Durability;
 use std::sync::Arc;
@@ -51,9 +52,12 @@ impl DbInner {
         let ended = self.end_log();
         self.lifecycle.end_close();
         if ended.is_ok() {
-            self.remove_unnamed_tables();
+            self.remove_unnamed_files();
         }
         self.lifecycle.unlock();
+        // The last one ends the threads: not with the lock held.
+        let resources = lock(&self.resources).take();
+        drop(resources);
         flushed.and(ended)
     }
 
@@ -101,23 +105,28 @@ impl DbInner {
             return self.lifecycle.failure().map_or(Ok(()), Err);
         }
         let last_sequence = writer.last_sequence;
-        writer.wal.discard_next(self);
+        let closed_before = manifest.state().clean_close.map(|close| close.log_end);
+        let mut changes = self.log_changes_at_close(&mut writer, manifest.state());
         let appended = writer.wal.finish(self).and_then(|log_end| {
-            let change = match log_end {
+            // Without a log the end is the one of the last close.
+            changes.push(match log_end.or(closed_before) {
                 Some(log_end) => Change::CleanClose(CleanClose { log_end, last_sequence }),
                 None => Change::LastSequence(last_sequence),
-            };
-            self.tree.append(&mut manifest, vec![change])
+            });
+            self.tree.append(&mut manifest, changes)
         });
+        if appended.is_ok() {
+            writer.wal.cut(self);
+        }
         if !planted!(IngestIntoClosing) {
             manifest.seal();
         }
         appended.map(drop)
     }
 
-    /// Removes the tables that the last state does not name. One that cannot be removed goes at the
-    /// next opening.
-    fn remove_unnamed_tables(&self) {
+    /// Removes the tables that the last state does not name and the log segments that it does not need.
+    /// One that cannot be removed goes at the next opening.
+    fn remove_unnamed_files(&self) {
         if planted!(CloseLeavesTables) {
             return;
         }
@@ -130,7 +139,7 @@ impl DbInner {
         };
         let Ok(listing) = DirectoryListing::read(&*self.world.files, &self.path) else { return };
         let mut unnamed = listing.orphans(&state, number);
-        unnamed.retain(|name| matches!(name, FileName::Table(_)));
+        unnamed.retain(|name| matches!(name, FileName::Table(_) | FileName::Wal(_)));
         if unnamed.is_empty() {
             return;
         }

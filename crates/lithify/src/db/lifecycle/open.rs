@@ -7,7 +7,7 @@
 //! 4. The log is replayed into memtables; its segments stay until those are flushed.
 //! 5. What no state needs is removed, and background work begins.
 
-use crate::base::{FileNumber, MemoryBudget, SequenceNumber};
+use crate::base::{BudgetShare, FileNumber, MemoryBudget, SequenceNumber};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
@@ -21,6 +21,7 @@ use crate::db::jobs::Jobs;
 use crate::db::jobs::stall::Flow;
 use crate::db::lifecycle::Lifecycle;
 use crate::db::reading::Visibility;
+use crate::db::resources::Resources;
 use crate::db::rows::Rows;
 use crate::db::tree::{Families, Tree};
 use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
@@ -36,10 +37,15 @@ use crate::{Error, ErrorKind, Result};
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Opens or makes the database in `path`.
-pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<DbInner>> {
+pub(crate) fn open(
+    path: &Path,
+    options: Options,
+    world: World,
+    resources: Option<&Resources>,
+) -> Result<Arc<DbInner>> {
     options.validate()?;
     prepare_directory(path, &options, &world)?;
     let file_lock = world.files.lock(&FileName::Lock.path(path))?;
@@ -48,7 +54,7 @@ pub(crate) fn open(path: &Path, options: Options, world: World) -> Result<Arc<Db
     let mut manifest = open_manifest(path, &options, &world, &listing)?;
     manifest.set_rotate_size_bytes(options.manifest_bytes_max);
     check_never_empty(path, manifest.state(), &listing)?;
-    let inner = assemble(path, options, world, manifest, Access::Write(file_lock))?;
+    let inner = assemble(path, options, world, manifest, Access::Write(file_lock, resources))?;
     let state = Arc::clone(inner.tree.manifest().state());
     let manifest_number = inner.tree.manifest().number();
     let started = open_families(&inner, &state, None).and_then(|()| {
@@ -94,6 +100,9 @@ pub(crate) fn prepare_directory(path: &Path, options: &Options, world: &World) -
 /// Refuses a directory that holds no database and is no place for a new one, before anything is
 /// made there: files of somebody else are no neighbours for files that come and go.
 fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
+    if world.files.exists(&FileName::Current.path(path))? {
+        return Ok(());
+    }
     let found = world.files.list(path)?;
     let ours: Vec<_> = found.iter().filter_map(|path| FileName::of_path(path)).collect();
     let has_data =
@@ -166,7 +175,7 @@ fn open_manifest(
 ) -> Result<Manifest> {
     let files = &world.files;
     if files.exists(&FileName::Current.path(path))? {
-        return Ok(Manifest::open(Arc::clone(files), path)?.manifest);
+        return Ok(Manifest::open_listed(Arc::clone(files), path, listing)?.0);
     }
     let has_data = |name: &FileName| matches!(name, FileName::Table(_) | FileName::Wal(_));
     if listing.names.iter().any(has_data) {
@@ -182,8 +191,8 @@ fn open_manifest(
 
 /// As what a database is opened.
 pub(crate) enum Access<'a> {
-    /// For writing, under the lock.
-    Write(Box<dyn FileLock>),
+    /// For writing, under the lock; with what it shares with other databases.
+    Write(Box<dyn FileLock>, Option<&'a Resources>),
     /// For reading; with the memory of the state before, if there was one.
     Read(Option<&'a DbInner>),
 }
@@ -194,14 +203,24 @@ fn new_workshop(
     options: &Options,
     world: &World,
     manifest: &Manifest,
+    resources: Option<&Resources>,
 ) -> Arc<Workshop> {
-    let budget = MemoryBudget::new(options.memory_budget_bytes);
+    let (budget, cache, pool) = match resources {
+        Some(resources) => resources.memory(),
+        None => {
+            let budget = MemoryBudget::new(options.memory_budget_bytes);
+            let cache = BlockCache::new(Arc::clone(&budget), options.memory_budget_bytes / 16);
+            let pool = ContextPool::new(Arc::clone(&budget));
+            (budget, cache, pool)
+        }
+    };
     Arc::new(Workshop {
         world: world.clone(),
         directory: path.to_path_buf(),
         file_numbers: Arc::clone(manifest.file_numbers()),
-        pool: ContextPool::new(Arc::clone(&budget)),
-        cache: BlockCache::new(Arc::clone(&budget), options.memory_budget_bytes / 16),
+        pool,
+        cache,
+        share: resources.map(|_| BudgetShare::of(&budget)),
         budget,
         ledger: Ledger::new(&*world.environment),
         direct_reads: options.direct_reads,
@@ -216,20 +235,20 @@ pub(crate) fn assemble(
     access: Access<'_>,
 ) -> Result<Arc<DbInner>> {
     let environment = Arc::clone(&world.environment);
-    let (file_lock, before) = match access {
-        Access::Write(file_lock) => (Some(file_lock), None),
-        Access::Read(before) => (None, before),
+    let (file_lock, resources, before) = match access {
+        Access::Write(file_lock, resources) => (Some(file_lock), resources, None),
+        Access::Read(before) => (None, None, before),
     };
     let workshop = match before {
         Some(before) => Arc::clone(&before.workshop),
-        None => new_workshop(path, &options, &world, &manifest),
+        None => new_workshop(path, &options, &world, &manifest, resources),
     };
     let ledger = Arc::clone(&workshop.ledger);
     let myself = Arc::default();
     let (changed, slowed) = (environment.new_event(), environment.new_event());
     let told_of_failure = [Arc::clone(&changed), Arc::clone(&slowed)];
     let lifecycle = Lifecycle::new(path, file_lock, environment.new_event(), told_of_failure);
-    let scheduler = start_scheduler(&options, &environment, &ledger, &myself)?;
+    let scheduler = start_scheduler(&options, &environment, &ledger, &myself, resources)?;
     let flow = Flow::new(&options, environment.now_us());
     let chunks = ChunkPool::new(&workshop.budget, options.memtable_bytes);
     let inner = Arc::new(DbInner {
@@ -241,6 +260,7 @@ pub(crate) fn assemble(
         jobs: Jobs::new(scheduler, flow, changed, slowed),
         rows: Rows::new(&options, &ledger, &environment),
         visibility: Visibility::default(),
+        resources: Mutex::new(resources.cloned()),
         ledger,
         workshop,
         options,
@@ -256,6 +276,7 @@ fn start_scheduler(
     environment: &Arc<dyn Environment>,
     ledger: &Arc<Ledger>,
     myself: &Arc<OnceLock<Weak<DbInner>>>,
+    resources: Option<&Resources>,
 ) -> Result<Scheduler> {
     let (myself, told) = (Arc::clone(myself), Arc::clone(myself));
     let on_panic = Box::new(move |message: &str| {
@@ -267,12 +288,14 @@ fn start_scheduler(
     });
     let on_tick = Box::new(move || {
         if let Some(inner) = told.get().and_then(Weak::upgrade) {
+            inner.check_log();
             inner.review_formats();
             inner.schedule_all_compactions();
         }
     });
     let (threads, nice) = (options.background_threads, options.background_nice);
-    let options = SchedulerOptions { threads, nice, on_panic, on_tick, order: None };
+    let pool = resources.map(|resources| resources.workers(environment, nice)).transpose()?;
+    let options = SchedulerOptions { threads, pool, nice, on_panic, on_tick, order: None };
     Scheduler::new(Arc::clone(environment), Arc::clone(ledger), options)
 }
 

@@ -30,6 +30,7 @@ thread_local! {
 pub(super) struct PosixFile {
     file: std::fs::File,
     path: PathBuf,
+    opened_length: u64,
     /// Where the next append goes. Held while appending, so that appends follow one another
     /// without holes. A failed append leaves it: the next one overwrites what was half written.
     end: Mutex<u64>,
@@ -98,6 +99,7 @@ impl PosixFile {
         Ok(PosixFile {
             file,
             path: path.to_path_buf(),
+            opened_length: metadata.len(),
             end: Mutex::new(metadata.len()),
             direct_alignment,
             direct_refused: AtomicBool::new(false),
@@ -194,6 +196,10 @@ impl File for PosixFile {
     fn length(&self) -> Result<u64> {
         let metadata = self.file.metadata();
         Ok(metadata.map_err(|e| self.failed("cannot read the length", e))?.len())
+    }
+
+    fn opened_length(&self) -> Result<u64> {
+        Ok(self.opened_length)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {

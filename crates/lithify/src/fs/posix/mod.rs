@@ -170,7 +170,8 @@ impl FileSystem for PosixFileSystem {
         for entry in std::fs::read_dir(directory_path(directory)).map_err(failed)? {
             names.push(PathBuf::from(entry.map_err(failed)?.file_name()));
         }
-        names.sort();
+        // Names without a directory: their bytes say the same as their components, and faster.
+        names.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
         Ok(names)
     }
 
