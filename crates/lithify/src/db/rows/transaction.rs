@@ -141,7 +141,7 @@ impl Transaction {
             }
         }
         let overlay = vec![Source::Memory(own.cursor())];
-        self.inner.cursor_over(&family.family, range.into(), None, overlay)
+        self.inner.open_cursor_under(&family.family, range.into(), None, overlay)
     }
 
     /// Sets the value of a key, once committed.

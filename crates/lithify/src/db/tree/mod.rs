@@ -105,7 +105,7 @@ impl Tree {
         options: CfOptions,
         version: Arc<Version>,
     ) -> Arc<Family> {
-        Family::new(id, name, options, version, &self.chunks)
+        Family::new(id, name, options, version, (&self.chunks, self.ledger.add_family()))
     }
 
     /// Replaces all families, while nobody else uses the tree.
