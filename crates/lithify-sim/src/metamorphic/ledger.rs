@@ -13,8 +13,11 @@ pub(super) struct Before {
     beside: FileCounts,
 }
 
-const READERS: [Cause; 7] = [
-    Cause::UserRead,
+const READERS: [Cause; 9] = [
+    Cause::UserLookup,
+    Cause::UserScan,
+    // Conflict checks of transactions.
+    Cause::UserWrite,
     Cause::Flush,
     Cause::Compaction,
     Cause::Recovery,

@@ -7,7 +7,7 @@
 //! `cargo run -p xtask -- counts` runs all stages and compares them with the recorded counts; of a
 //! stage `ledger-of:STAGE` it prints the share of that stage instead.
 
-use crate::ledger::{ROWS_PER_STEP, book_get, book_put, book_step};
+use crate::ledger::{Books, ROWS_PER_STEP, book_get, book_put, book_step};
 use crate::reads::{BLOCK_SIZE, gets, scans, scans_back, settle};
 use crate::rows::{KEY_SIZE, Random, Rows, key};
 use crate::tables::{due_compaction, family, load, open_in};
@@ -201,10 +201,12 @@ fn scan(step: Step) -> Result<usize> {
 }
 
 /// What the ledger costs of another stage: its calls, made alone.
-fn ledger(book: fn(&Ledger, &dyn Clock), rows_per_call: usize) -> Result<usize> {
+fn ledger(book: fn(Books<'_>, &dyn Clock), rows_per_call: usize) -> Result<usize> {
     let environment = World::memory(1).environment;
     let ledger = Ledger::new(&*environment);
-    instructions_counted_here(|| (0..GETS).for_each(|_| book(&ledger, &*environment)));
+    let family = ledger.add_family();
+    let books = (&*ledger, &*family);
+    instructions_counted_here(|| (0..GETS).for_each(|_| book(books, &*environment)));
     Ok(GETS * rows_per_call)
 }
 

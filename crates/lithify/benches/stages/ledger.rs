@@ -11,7 +11,7 @@ use crate::rows::{Random, Rows, key};
 use crate::tables;
 use lithify::base::Clock;
 use lithify::fs::{Environment, Event, PosixEnvironment, PosixFileSystem, Thread, World};
-use lithify::stats::{Cause, Counter, Ledger, StepClock, WorkMeter};
+use lithify::stats::{Cause, Counter, FamilyLedger, Ledger, StepClock, WorkMeter};
 use lithify::{Compression, Db, Result};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -144,17 +144,21 @@ fn by_turns(
 }
 
 /// What so many calls of `book` take with free clocks, as samples of one row each.
+/// Where the engine books: with the database, and with the family that it concerns.
+pub type Books<'a> = (&'a Ledger, &'a FamilyLedger);
+
 fn booking(
     environment: &Arc<Switched>,
     rows_per_call: usize,
-    book: impl Fn(&Ledger, &dyn Clock),
+    book: impl Fn(Books<'_>, &dyn Clock),
 ) -> Samples {
     const CALLS: usize = 100_000;
     let ledger = Ledger::new(&**environment);
+    let family = ledger.add_family();
     environment.set_free(true);
     let mut samples = Samples::default();
     for _ in 0..7 {
-        let (ns, ()) = cpu_ns(|| (0..CALLS).for_each(|_| book(&ledger, &**environment)));
+        let (ns, ()) = cpu_ns(|| (0..CALLS).for_each(|_| book((&ledger, &family), &**environment)));
         samples.add(ns, CALLS * rows_per_call);
     }
     environment.set_free(false);
@@ -205,21 +209,33 @@ fn compactions(settings: &Settings, environment: &Arc<Switched>) -> Result<Compa
 }
 
 /// What a get that finds its value in the cache books.
-pub fn book_get(ledger: &Ledger, clock: &dyn Clock) {
-    let sample = ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+pub fn book_get((ledger, family): Books<'_>, clock: &dyn Clock) {
+    let sample = ledger.sample(family.count(Counter::Gets, 1), Cause::UserLookup, clock);
     let mut meter = WorkMeter::default();
-    ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, 176)]);
-    ledger.end_user_call(sample, Cause::UserRead, 0, clock, black_box(&mut meter));
+    let filters = &black_box(&mut meter).filters;
+    family.count_all([
+        (Counter::GetHits, 1),
+        (Counter::GetValueBytes, 176),
+        (Counter::FilterChecks, filters.checks),
+        (Counter::FilterNegatives, filters.negatives),
+        (Counter::FilterFalsePositives, filters.false_positives()),
+    ]);
+    ledger.end_user_call(sample, Cause::UserLookup, 0, clock, black_box(&mut meter));
 }
 
 /// What a put books that nobody has to wait for.
-pub fn book_put(ledger: &Ledger, clock: &dyn Clock) {
+pub fn book_put((ledger, family): Books<'_>, clock: &dyn Clock) {
     let sample = ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
     ledger.stalls().writer_begins(clock.now_us());
     ledger.book_written(Cause::Wal, 0, 0, 248);
     ledger.count(Counter::WalWrites, 1);
-    ledger.count(Counter::Puts, 1);
-    ledger.count(Counter::IngestedBytes, 200);
+    family.count_all([
+        (Counter::Deletes, 0),
+        (Counter::Puts, 1),
+        (Counter::SingleDeletes, 0),
+        (Counter::RangeDeletes, 0),
+        (Counter::IngestedBytes, 200),
+    ]);
     ledger.count(Counter::CommitGroups, 1);
     ledger.stalls().write_completed(clock.now_us());
     ledger.stalls().writer_ends();
@@ -227,7 +243,7 @@ pub fn book_put(ledger: &Ledger, clock: &dyn Clock) {
 }
 
 /// What a step of a job books: [`ROWS_PER_STEP`] rows of a flush or a compaction.
-pub fn book_step(ledger: &Ledger, clock: &dyn Clock) {
+pub fn book_step((ledger, _): Books<'_>, clock: &dyn Clock) {
     let mut step = StepClock::start(clock);
     let mut meter = WorkMeter { ticks: [1; _], ..WorkMeter::default() };
     meter.codecs().compress_ticks[3] = 1;

@@ -430,6 +430,12 @@ impl Scheduler {
         lock(&self.workers)
     }
 
+    /// Jobs of which a thread does a step, and those that wait for a thread or the disk.
+    pub fn running_and_waiting(&self) -> (usize, usize) {
+        let state = self.shared.lock();
+        (state.running, state.slots.len())
+    }
+
     /// Hands over a job. After a shutdown it ends at once as aborted, and the answer is false.
     pub fn submit(&self, job: Box<dyn Job>) -> bool {
         let mut state = self.shared.lock();

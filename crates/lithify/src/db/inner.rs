@@ -70,7 +70,8 @@ impl DbInner {
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
-        Snapshot { sequence: self.visibility.register_snapshot(), inner: Arc::clone(self) }
+        let now_us = self.world.environment.now_us();
+        Snapshot { sequence: self.visibility.register_snapshot(now_us), inner: Arc::clone(self) }
     }
 
     pub(crate) fn release_snapshot(self: &Arc<Self>, sequence: SequenceNumber) {

@@ -104,6 +104,15 @@ enum Position {
     AtStart,
 }
 
+/// What the moves of a cursor come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    /// Positionings: seeks to a key or an end, a first move among them.
+    pub(crate) seeks: u64,
+    /// Entries passed that were no row: tombstones, shadowed and invisible ones.
+    pub(crate) skipped_entries: u64,
+}
+
 /// A cursor over the rows that one snapshot sees.
 pub(crate) struct RowCursor {
     environment: Arc<dyn Environment>,
@@ -116,8 +125,7 @@ pub(crate) struct RowCursor {
     key: Vec<u8>,
     /// The value of the current row when going back.
     value: Vec<u8>,
-    /// Entries passed that were no row: tombstones, shadowed and invisible ones.
-    skipped_entries: u64,
+    moved: Moved,
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
     dead: Option<DeadWatch>,
@@ -142,7 +150,7 @@ impl RowCursor {
             position: Position::Fresh,
             key: Vec::new(),
             value: Vec::new(),
-            skipped_entries: 0,
+            moved: Moved::default(),
             meter: WorkMeter::default(),
             dead: None,
             walk_start: Vec::new(),
@@ -186,12 +194,14 @@ impl RowCursor {
         &mut self.meter
     }
 
-    pub(crate) fn skipped_entries(&self) -> u64 {
-        self.skipped_entries
+    /// What was counted since the last call.
+    pub(crate) fn take_moved(&mut self) -> Moved {
+        std::mem::take(&mut self.moved)
     }
 
     /// To the first row at or behind `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.moved.seeks += 1;
         self.position = Position::AtEnd;
         if self.bounds.behind_upper(key) {
             return Ok(false);
@@ -218,22 +228,29 @@ impl RowCursor {
 
     /// To the last row at or before `key`.
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        if self.bounds.behind_upper(key) && !self.bounds.before_lower(key) {
+            return self.seek_to_last();
+        }
+        self.moved.seeks += 1;
         self.position = Position::AtStart;
         if self.bounds.before_lower(key) {
             return Ok(false);
         }
-        if self.bounds.behind_upper(key) {
-            return self.seek_to_last();
-        }
-        let limit = [key, &[0]].concat();
-        if !self.jump_back(&limit)? {
+        let is_watched = self.dead.as_ref().is_some_and(|dead| dead.ranges.is_watched());
+        let limit = is_watched.then(|| [key, &[0]].concat());
+        let has_jumped = match &limit {
+            Some(limit) => self.jump_back(limit)?,
+            None => false,
+        };
+        if !has_jumped {
             // All versions of the key itself come before its smallest trailer.
             self.merge.seek_for_prev(key, Trailer(0), context!(self))?;
         }
-        self.find_prev(Some(&limit))
+        self.find_prev(limit.as_deref())
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<bool> {
+        self.moved.seeks += 1;
         self.position = Position::AtEnd;
         match self.bounds.lower.clone() {
             Some(lower) => self.seek_within(&lower),
@@ -242,6 +259,7 @@ impl RowCursor {
     }
 
     pub(crate) fn seek_to_last(&mut self) -> Result<bool> {
+        self.moved.seeks += 1;
         self.position = Position::AtStart;
         match self.bounds.upper.clone() {
             // The largest trailer sorts first: this is the last entry before the upper bound.
@@ -310,7 +328,7 @@ impl RowCursor {
     /// To the next row, from one that the merge may lead on from.
     #[inline]
     fn lead(&mut self) -> Result<bool> {
-        let lead = match self.merge.lead(&mut self.skipped_entries) {
+        let lead = match self.merge.lead(&mut self.moved.skipped_entries) {
             Ok(Lead::Row) if self.bounds.upper.is_none() => return Ok(true),
             Ok(Lead::Row) if !self.bounds.behind_upper(self.merge.key()) => return Ok(true),
             lead => lead,
@@ -375,7 +393,7 @@ impl RowCursor {
                     return Ok(true);
                 }
             }
-            self.skipped_entries += 1;
+            self.moved.skipped_entries += 1;
             passed += 1;
             if !(passed % PASSED_PER_LOOK == 0 && self.jump_on(passed)?) {
                 self.merge.next(context!(self))?;
@@ -491,7 +509,7 @@ impl RowCursor {
                     self.value.extend_from_slice(self.merge.value());
                 }
             }
-            self.skipped_entries += 1;
+            self.moved.skipped_entries += 1;
             passed += 1;
             if passed % PASSED_PER_LOOK == 0 && self.jump_back_on(passed)? {
                 (live, started) = (false, false);
@@ -502,6 +520,8 @@ impl RowCursor {
         if passed >= PASSED_NOTED_MIN && has_resolved {
             self.note_dead_back(limit, live);
         }
+        // One of those passed is the row's.
+        self.moved.skipped_entries -= u64::from(live);
         self.position = if live { Position::Backward } else { Position::AtStart };
         Ok(live)
     }

@@ -106,6 +106,11 @@ impl Figures {
         places().map(|(level, codec)| self.traffic(cause, level, codec, figure)).sum()
     }
 
+    /// The same under a cause at a level, over all codecs.
+    pub fn traffic_of_level(&self, cause: Cause, level: Level, figure: TrafficFigure) -> u64 {
+        (0..CODECS as u8).map(|codec| self.traffic(cause, level, codec, figure)).sum()
+    }
+
     /// The same over all causes, levels and codecs.
     pub fn traffic_total(&self, figure: TrafficFigure) -> u64 {
         Cause::ALL.iter().map(|cause| self.traffic_of_cause(*cause, figure)).sum()

@@ -8,11 +8,11 @@ use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
 };
 use super::stall::Stalls;
-use super::striped::{StripedCounters, ThreadStripe};
-use super::{PART_COUNT, WorkMeter};
-use crate::base::{Clock, Level};
-use std::sync::Arc;
+use super::striped::{OfDatabase, StripedCounters, Striping, ThreadStripe};
+use super::{FamilyLedger, PART_COUNT, WorkMeter};
+use crate::base::{Clock, Level, lock};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// What one finished flush, compaction or trivial move adds to the table of its target level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,12 +43,36 @@ pub struct JobRecord {
     pub entries_dropped: u64,
 }
 
+impl JobRecord {
+    /// What it adds to each figure.
+    pub(super) fn figures(&self) -> [(JobFigure, u64); JobFigure::COUNT] {
+        let is_move = self.moved_bytes > 0;
+        [
+            (JobFigure::ReadSourceBytes, self.read_source_bytes),
+            (JobFigure::ReadTargetBytes, self.read_target_bytes),
+            (JobFigure::WrittenBytes, self.written_bytes),
+            (JobFigure::WrittenRawBytes, self.written_raw_bytes),
+            (JobFigure::CopiedBlocks, self.copied_blocks),
+            (JobFigure::CopiedBytes, self.copied_bytes),
+            (JobFigure::MovedBytes, self.moved_bytes),
+            (JobFigure::WallUs, self.wall_us),
+            (JobFigure::CpuNs, self.cpu_ns),
+            (JobFigure::Jobs, u64::from(!is_move)),
+            (JobFigure::Moves, u64::from(is_move)),
+            (JobFigure::EntriesIn, self.entries_in),
+            (JobFigure::EntriesDropped, self.entries_dropped),
+        ]
+    }
+}
+
 /// Every cost, where it arises: bytes, CPU time and counts by cause, level and codec, and who
 /// waited how long for what. Shared by all rooms of one database; all methods may be called from
 /// any thread and never block for long (only the rare units of a millisecond take a lock).
 pub struct Ledger {
     figures: Box<[AtomicU64]>,
-    striped: StripedCounters,
+    striped: StripedCounters<OfDatabase>,
+    /// Those whose counters are the database's too.
+    families: Mutex<Vec<Arc<FamilyLedger>>>,
     stalls: Stalls,
     /// What reading the thread's CPU clock costs; taken off where a reading lies inside a span.
     pub(super) clock_read_ns: u64,
@@ -78,6 +102,7 @@ impl Ledger {
         Arc::new(Ledger {
             figures: (0..FIGURE_COUNT).map(|_| AtomicU64::new(0)).collect(),
             striped: StripedCounters::new(),
+            families: Mutex::default(),
             stalls: Stalls::new(start_us),
             clock_read_ns: reading_cost(|| clock.thread_cpu_ns()),
             tick_read_ticks: reading_cost(|| clock.ticks()),
@@ -181,34 +206,50 @@ impl Ledger {
     }
 
     #[inline]
-    fn count_in(&self, stripe: &ThreadStripe<'_>, counter: Counter, amount: u64) -> u64 {
+    fn count_in(
+        &self,
+        stripe: &ThreadStripe<'_, OfDatabase>,
+        counter: Counter,
+        amount: u64,
+    ) -> u64 {
         match stripe.add(counter, amount) {
             Some(before) => before,
             None => self.figures[counter_index(counter)].fetch_add(amount, Relaxed),
         }
     }
 
-    /// The value of a counter.
-    pub fn counter(&self, counter: Counter) -> u64 {
-        self.figures[counter_index(counter)].load(Relaxed) + self.striped.sum(counter)
+    /// The book of a new family. What it counts is the database's too.
+    pub fn add_family(&self) -> Arc<FamilyLedger> {
+        let family = Arc::new(FamilyLedger::default());
+        let mut families = lock(&self.families);
+        families.retain_mut(|family| !self.takes_over(family));
+        families.push(Arc::clone(&family));
+        family
     }
 
-    /// Books a finished job in the table of its target level.
-    pub fn book_job(&self, record: &JobRecord) {
-        let add = |figure, amount| self.add(job_index(record.target_level, figure), amount);
-        add(JobFigure::ReadSourceBytes, record.read_source_bytes);
-        add(JobFigure::ReadTargetBytes, record.read_target_bytes);
-        add(JobFigure::WrittenBytes, record.written_bytes);
-        add(JobFigure::WrittenRawBytes, record.written_raw_bytes);
-        add(JobFigure::CopiedBlocks, record.copied_blocks);
-        add(JobFigure::CopiedBytes, record.copied_bytes);
-        add(JobFigure::MovedBytes, record.moved_bytes);
-        add(JobFigure::WallUs, record.wall_us);
-        add(JobFigure::CpuNs, record.cpu_ns);
-        add(JobFigure::EntriesIn, record.entries_in);
-        add(JobFigure::EntriesDropped, record.entries_dropped);
-        let kind = if record.moved_bytes > 0 { JobFigure::Moves } else { JobFigure::Jobs };
-        add(kind, 1);
+    /// Whether nobody books with the family any more: then what it has counted is taken over.
+    fn takes_over(&self, family: &mut Arc<FamilyLedger>) -> bool {
+        let is_gone = Arc::get_mut(family).is_some();
+        for counter in Counter::ALL.iter().filter(|_| is_gone) {
+            self.add(counter_index(*counter), family.counter(*counter));
+        }
+        is_gone
+    }
+
+    /// The value of a counter, over all families.
+    pub fn counter(&self, counter: Counter) -> u64 {
+        let families = lock(&self.families);
+        let of_families: u64 = families.iter().map(|family| family.counter(counter)).sum();
+        let own = self.figures[counter_index(counter)].load(Relaxed);
+        own + self.striped.sum(counter) + of_families
+    }
+
+    /// Books a finished job in the table of its target level, of the database and of the family.
+    pub fn book_job(&self, family: &FamilyLedger, record: &JobRecord) {
+        for (figure, amount) in record.figures() {
+            self.add(job_index(record.target_level, figure), amount);
+        }
+        family.book_job(record);
     }
 
     /// Books a unit of work that held its thread for `wall_us`; shorter ones than a millisecond
@@ -237,9 +278,15 @@ impl Ledger {
 
     /// A copy of all figures.
     pub fn figures(&self) -> Figures {
+        // First, so that no family is taken over meanwhile.
+        let families = lock(&self.families);
         let mut figures: Vec<_> = self.figures.iter().map(|figure| figure.load(Relaxed)).collect();
-        for counter in StripedCounters::counters() {
-            figures[counter_index(counter)] += self.striped.sum(counter);
+        for counter in OfDatabase::COUNTERS {
+            figures[counter_index(*counter)] += self.striped.sum(*counter);
+        }
+        for counter in Counter::ALL {
+            let of_families: u64 = families.iter().map(|family| family.counter(*counter)).sum();
+            figures[counter_index(*counter)] += of_families;
         }
         Figures(figures)
     }

@@ -5,6 +5,7 @@
 //! and its JSON. Any thread may book. It opens no file, knows codecs by number only, and decides
 //! nothing.
 
+mod family;
 mod figures;
 mod gauges;
 mod json;
@@ -20,6 +21,8 @@ mod tests;
 mod work;
 
 pub use crate::base::MemoryUse;
+pub use family::{FamilyFigures, FamilyStatistics};
+internal_use!(family::FamilyLedger);
 pub use figures::{Figures, Tally};
 internal_use!(json::JsonWriter);
 internal_use!(ledger::{JobRecord, Ledger});
@@ -31,4 +34,4 @@ pub use names::{
 pub use snapshot::{CacheFigures, LevelShape, MemoryFigure, StatisticsSnapshot};
 pub use stall::{StallSummary, Unit};
 internal_use!(stall::{Stalls, UNIT_US_MIN, WINDOW_US});
-internal_use!(work::{CodecMeter, PART_COUNT, Part, WorkMeter});
+internal_use!(work::{CodecMeter, FilterMeter, PART_COUNT, Part, WorkMeter});

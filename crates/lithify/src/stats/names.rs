@@ -54,9 +54,12 @@ named_list! {
         Compaction = "compaction", "bytes, ns";
         /// Tables written by bulk ingest, and copied for it.
         Ingest = "ingest", "bytes, ns";
-        /// Gets and cursors of the user; CPU is sampled.
-        UserRead = "user-read", "bytes, ns";
-        /// Commits of the user: log encoding and memtable inserts; CPU is sampled.
+        /// Gets and multi-gets of the user; CPU is sampled.
+        UserLookup = "user-lookup", "bytes, ns";
+        /// Cursors and iterators of the user; CPU is sampled.
+        UserScan = "user-scan", "bytes, ns";
+        /// Commits of the user: log encoding, memtable inserts, locks and conflict checks of
+        /// transactions; CPU is sampled.
         UserWrite = "user-write", "bytes, ns";
         /// Opening: replay of the manifest and the log.
         Recovery = "recovery", "bytes, ns";
@@ -94,11 +97,11 @@ named_list! {
 named_list! {
     /// Counts of operations and of what became of them.
     Counter {
-        /// Point reads.
+        /// Point reads, `contains` among them; not a transaction's reads of its own writes.
         Gets = "gets", "count";
         /// Point reads that found a value.
         GetHits = "get-hits", "count";
-        /// Bytes of values that point reads returned.
+        /// Bytes of values that point reads found.
         GetValueBytes = "get-value-bytes", "bytes";
         /// Calls of multi-get.
         MultiGets = "multi-gets", "count";
@@ -106,9 +109,9 @@ named_list! {
         MultiGetKeys = "multi-get-keys", "count";
         /// Cursors opened.
         Cursors = "cursors", "count";
-        /// Cursor positionings.
+        /// Cursor positionings: seeks to a key, to the first or last row, and a first move.
         Seeks = "seeks", "count";
-        /// Rows that cursors moved over.
+        /// Rows that cursors came to, by a seek or a move.
         Nexts = "nexts", "count";
         /// Entries that cursors passed over and that were no rows: tombstones, older versions.
         SkippedEntries = "skipped-entries", "count";
@@ -126,7 +129,7 @@ named_list! {
         IngestedBytes = "ingested-bytes", "bytes";
         /// Tables that bulk ingest made live.
         IngestedTables = "ingested-tables", "count";
-        /// Batches committed.
+        /// Batches given to a commit, those that it refused among them.
         Commits = "commits", "count";
         /// Groups of batches that one leader committed.
         CommitGroups = "commit-groups", "count";
@@ -136,12 +139,16 @@ named_list! {
         WalSyncs = "wal-syncs", "count";
         /// Single deletes that met a second older put: the contract was broken.
         SingleDeleteMisuses = "single-delete-misuses", "count";
-        /// Filters asked whether a key may be in a table.
+        /// Filters asked by point reads whether a key may be in a table.
         FilterChecks = "filter-checks", "count";
         /// Filters that said no.
         FilterNegatives = "filter-negatives", "count";
-        /// Filters that said maybe where the table then had no such key.
+        /// Filters that said maybe where the table then had no entry that the read may see.
         FilterFalsePositives = "filter-false-positives", "count";
+        /// Filters asked by prefix cursors whether a key of the prefix may be in a table.
+        PrefixFilterChecks = "prefix-filter-checks", "count";
+        /// Filters that said no to that.
+        PrefixFilterNegatives = "prefix-filter-negatives", "count";
         /// Transactions committed.
         TransactionCommits = "transaction-commits", "count";
         /// Transactions rolled back.
@@ -270,8 +277,12 @@ named_list! {
         WriteAmplificationWal = "w-amp-wal", "ratio";
         /// (all causes but copy: written bytes) / ingested-bytes.
         WriteAmplificationTotal = "w-amp-total", "ratio";
-        /// (user-read: reads) / (gets + multi-get-keys + seeks).
+        /// (user-lookup: reads) / (gets + multi-get-keys).
         FileReadsPerLookup = "file-reads-per-lookup", "ratio";
+        /// (user-scan: reads) / nexts.
+        FileReadsPerRow = "file-reads-per-row", "ratio";
+        /// skipped-entries / nexts: dead entries that cursors passed for each row.
+        SkippedPerRow = "skipped-per-row", "ratio";
         /// (bytes of live tables and log) / (bytes of the newest visible keys and values), where
         /// the caller has counted the latter.
         SpaceAmplification = "space-amp", "ratio";
@@ -282,9 +293,17 @@ named_list! {
         /// filter-false-positives / (filter-checks - filter-negatives): how often a maybe was
         /// wrong.
         FilterFalseShare = "filter-false-share", "share";
-        /// CPU time of user-read per get, multi-get key and seek.
+        /// filter-false-positives / (filter-false-positives + filter-negatives): how often a filter
+        /// let an absent key through.
+        FilterFalseRate = "filter-false-rate", "share";
+        /// CPU time of user-lookup / (gets + multi-get-keys).
         CpuPerLookup = "cpu-per-lookup", "us";
-        /// CPU time of wal, user-write, flush and compaction per put and delete.
+        /// CPU time of user-scan / cursors.
+        CpuPerCursor = "cpu-per-cursor", "us";
+        /// CPU time of user-scan / nexts.
+        CpuPerRow = "cpu-per-row", "us";
+        /// CPU time of wal, user-write, flush and compaction / (puts + deletes + single-deletes +
+        /// range-deletes).
         CpuPerWrite = "cpu-per-write", "us";
         /// Time in which at least one writer was held back / uptime.
         SlowedShare = "slowed-share", "share";
@@ -293,6 +312,58 @@ named_list! {
         GapShare = "gap-share", "share";
         /// The longest time for which a writer wanted to and nothing was completed.
         LongestGap = "longest-gap", "us";
+    }
+}
+
+impl Counter {
+    /// Whether it is counted for each column family; the database's is the sum then.
+    pub fn is_of_family(self) -> bool {
+        match self {
+            Counter::ReadAheadBytes
+            | Counter::Commits
+            | Counter::CommitGroups
+            | Counter::WalWrites
+            | Counter::WalSyncs
+            | Counter::SingleDeleteMisuses
+            | Counter::TransactionCommits
+            | Counter::TransactionRollbacks
+            | Counter::LockRequests
+            | Counter::LockWaits
+            | Counter::LockTimeouts
+            | Counter::Deadlocks
+            | Counter::Conflicts
+            | Counter::RawFallbackBlocks
+            | Counter::Steps
+            | Counter::JobsFailed
+            | Counter::BackgroundRefusals
+            | Counter::TablesRemoved => false,
+            Counter::Gets
+            | Counter::GetHits
+            | Counter::GetValueBytes
+            | Counter::MultiGets
+            | Counter::MultiGetKeys
+            | Counter::Cursors
+            | Counter::Seeks
+            | Counter::Nexts
+            | Counter::SkippedEntries
+            | Counter::Puts
+            | Counter::Deletes
+            | Counter::SingleDeletes
+            | Counter::RangeDeletes
+            | Counter::IngestedBytes
+            | Counter::IngestedTables
+            | Counter::FilterChecks
+            | Counter::FilterNegatives
+            | Counter::FilterFalsePositives
+            | Counter::PrefixFilterChecks
+            | Counter::PrefixFilterNegatives
+            | Counter::CompactionsLevel0
+            | Counter::CompactionsLevelSize
+            | Counter::CompactionsManual
+            | Counter::CompactionsTombstones
+            | Counter::CompactionsSnapshotRelease
+            | Counter::CompactionsCodecDebt => true,
+        }
     }
 }
 

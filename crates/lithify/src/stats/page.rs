@@ -1,12 +1,13 @@
 //! The statistics page: the table of the levels in the columns that the field uses, then lines.
 
 use super::LEVEL_SLOTS;
+use super::family::FamilyStatistics;
 use super::figures::Figures;
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
     TrafficFigure,
 };
-use super::snapshot::{LevelShape, StatisticsSnapshot};
+use super::snapshot::{LevelShape, StatisticsSnapshot, writes};
 use std::fmt::{self, Display, Formatter};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -35,8 +36,9 @@ struct Row {
     written: f64,
     written_raw: f64,
     moved: f64,
-    /// What the bytes written are divided by for the write amplification.
-    amplified: f64,
+    /// Dividend and divisor of the write amplification. Flushes and ingests may write into any
+    /// level: what they wrote was not amplified there, it entered the tree.
+    amplified: (f64, f64),
     wall_s: f64,
     cpu_s: f64,
     jobs: u64,
@@ -55,7 +57,7 @@ impl Row {
             written: bytes(JobFigure::WrittenBytes),
             written_raw: bytes(JobFigure::WrittenRawBytes),
             moved: bytes(JobFigure::MovedBytes),
-            amplified: bytes(JobFigure::ReadSourceBytes),
+            amplified: (0.0, 0.0),
             wall_s: bytes(JobFigure::WallUs) / 1e6,
             cpu_s: bytes(JobFigure::CpuNs) / 1e9,
             jobs: of(JobFigure::Jobs),
@@ -64,10 +66,12 @@ impl Row {
         }
     }
 
-    /// A row over all levels. What was flushed is what entered the tree.
+    /// A row over all levels. What was flushed and ingested is what entered the tree.
     fn sum(name: &str, figures: &Figures) -> Self {
         let mut row = Row::new(name.into(), |figure| figures.job_total(figure));
-        row.amplified = figures.job(0, JobFigure::WrittenBytes) as f64;
+        let written = |cause| figures.traffic_of_cause(cause, TrafficFigure::WrittenBytes) as f64;
+        let entered = written(Cause::Flush) + written(Cause::Ingest);
+        row.amplified = (entered + written(Cause::Compaction), entered);
         row
     }
 
@@ -75,12 +79,94 @@ impl Row {
         let figures = &snapshot.figures;
         let of = |figure| if level < LEVEL_SLOTS { figures.job(level, figure) } else { 0 };
         let mut row = Row::new(format!("L{level}"), of);
-        if level == 0 {
-            row.amplified = row.written;
-        }
+        row.amplified = match level {
+            0 => (row.written, row.written),
+            level => {
+                let figure = TrafficFigure::WrittenBytes;
+                let written = figures.traffic_of_level(Cause::Compaction, level, figure);
+                (written as f64, row.read_source)
+            }
+        };
         row.shape = snapshot.levels.get(level).cloned();
         row
     }
+}
+
+/// A number in groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+fn scan_line(f: &mut Formatter<'_>, title: &str, counter: impl Fn(Counter) -> u64) -> fmt::Result {
+    let (skipped, rows) = (counter(Counter::SkippedEntries), counter(Counter::Nexts));
+    writeln!(
+        f,
+        "{title} scans: {} cursors, {} seeks; they passed {} dead entries for {} rows, {:.2} per row",
+        counter(Counter::Cursors),
+        counter(Counter::Seeks),
+        grouped(skipped),
+        grouped(rows),
+        quotient(skipped as f64, rows as f64),
+    )
+}
+
+fn filter_line(
+    f: &mut Formatter<'_>,
+    title: &str,
+    counter: impl Fn(Counter) -> u64,
+) -> fmt::Result {
+    let negatives = counter(Counter::FilterNegatives);
+    let wrong = counter(Counter::FilterFalsePositives);
+    writeln!(
+        f,
+        "{title} filters: {} asked, {} said no, {} wrong maybes, {:.2} % of absent keys; by prefix \
+         {} asked, {} said no",
+        counter(Counter::FilterChecks),
+        negatives,
+        wrong,
+        100.0 * quotient(wrong as f64, (wrong + negatives) as f64),
+        counter(Counter::PrefixFilterChecks),
+        counter(Counter::PrefixFilterNegatives),
+    )
+}
+
+const FAMILY_HEADER: &str = "Tables       Size   Raw(x)   Memtable       Gets       Puts    Deletes \
+    Cursors       Rows Dead/row W-Amp       Debt    Pending  Compression";
+
+fn family_line(f: &mut Formatter<'_>, family: &FamilyStatistics, width: usize) -> fmt::Result {
+    let counter = |counter| family.figures.counter(counter);
+    let real = |derived, digits: usize| match family.derived(derived) {
+        Some(value) => format!("{value:.digits$}"),
+        None => "-".to_owned(),
+    };
+    let gets = counter(Counter::Gets) + counter(Counter::MultiGetKeys);
+    let puts = counter(Counter::Puts);
+    writeln!(
+        f,
+        "{:<width$} {:>6} {:>10} {:>8} {:>10} {gets:>10} {puts:>10} {:>10} {:>7} {:>10} {:>8} {:>5} \
+         {:>10} {:>10}  {}",
+        family.name,
+        family.tables,
+        human(family.table_bytes),
+        real(Derived::StoredToRaw, 3),
+        human(family.memtable_bytes),
+        writes(counter) - puts,
+        counter(Counter::Cursors),
+        counter(Counter::Nexts),
+        real(Derived::SkippedPerRow, 1),
+        real(Derived::WriteAmplificationTables, 2),
+        human(family.codec_debt_bytes + family.reclaim_debt_bytes),
+        human(family.pending_compaction_bytes),
+        family.compression,
+    )
 }
 
 const HEADER: &str = "Level   Files      Size Score Read(GB)   Rn(GB) Rnp1(GB) Write(GB) \
@@ -105,7 +191,7 @@ impl Display for Row {
         ] {
             write!(f, "{:>width$.3} ", bytes / GIB)?;
         }
-        let amplification = quotient(self.written, self.amplified);
+        let amplification = quotient(self.amplified.0, self.amplified.1);
         let read_mb_s = quotient(read / MIB, self.wall_s);
         let written_mb_s = quotient(self.written / MIB, self.wall_s);
         let average_s = quotient(self.wall_s, self.jobs as f64);
@@ -128,6 +214,7 @@ impl Display for StatisticsSnapshot {
             let interval_us = self.uptime_us.saturating_sub(previous.uptime_us);
             self.lines(f, "Interval", &self.figures.since(&previous.figures), interval_us)?;
         }
+        self.family_lines(f)?;
         self.costs(f)?;
         self.codecs(f)?;
         self.stall_lines(f)?;
@@ -169,6 +256,7 @@ impl StatisticsSnapshot {
         writeln!(f, "\nUptime(secs): {:.1} total", self.uptime_us as f64 / 1e6)?;
         let pending = human(self.pending_compaction_bytes);
         writeln!(f, "Estimated pending compaction bytes: {pending}")?;
+        writeln!(f, "Log on disk: {}", human(self.wal_live_bytes))?;
         self.reason_lines(f)?;
         write!(f, "Blocks copied as stored:")?;
         let copied = |level, figure| self.figures.job(level, figure);
@@ -210,9 +298,15 @@ impl StatisticsSnapshot {
         )?;
         writeln!(
             f,
-            "Held: {} snapshots; {} readers beside this writer, {} files kept for them",
-            self.snapshots_held, self.readers, self.files_held_for_readers,
+            "Held: {} snapshots, the oldest for {:.1} s; {} row locks; {} readers beside this writer, \
+             {} files kept for them",
+            self.snapshots_held,
+            self.oldest_snapshot_age_us as f64 / 1e6,
+            self.row_locks_held,
+            self.readers,
+            self.files_held_for_readers,
         )?;
+        writeln!(f, "Jobs: {} running, {} waiting", self.jobs_running, self.jobs_waiting)?;
         let refusals = self.figures.counter(Counter::BackgroundRefusals);
         if refusals > 0 {
             writeln!(
@@ -236,26 +330,23 @@ impl StatisticsSnapshot {
         let count = |wanted| counter(wanted) as f64;
         let gib = |bytes: u64| bytes as f64 / GIB;
         let rate = |bytes: u64| quotient(bytes as f64 / MIB, span_us as f64 / 1e6);
-        let flushed = figures.job(0, JobFigure::WrittenBytes);
+        let traffic = |cause, figure| figures.traffic_of_cause(cause, figure);
+        let flushed = traffic(Cause::Flush, TrafficFigure::WrittenBytes);
         writeln!(f, "{title} flush: {:.3} GB, {:.2} MB/s", gib(flushed), rate(flushed))?;
-        let written = figures.job_total(JobFigure::WrittenBytes);
-        let read = figures.job_total(JobFigure::ReadSourceBytes)
-            + figures.job_total(JobFigure::ReadTargetBytes);
+        let written = traffic(Cause::Compaction, TrafficFigure::WrittenBytes);
+        let read = traffic(Cause::Compaction, TrafficFigure::ReadBytes);
         writeln!(
             f,
             "{title} compaction: {:.3} GB write, {:.2} MB/s write, {:.3} GB read, {:.2} MB/s read, \
-             {:.1} seconds",
+             {:.1} CPU seconds",
             gib(written),
             rate(written),
             gib(read),
             rate(read),
-            figures.job_total(JobFigure::WallUs) as f64 / 1e6,
+            figures.cpu_ns_of_cause(Cause::Compaction) as f64 / 1e9,
         )?;
         let ingested = counter(Counter::IngestedBytes);
-        let keys = counter(Counter::Puts)
-            + counter(Counter::Deletes)
-            + counter(Counter::SingleDeletes)
-            + counter(Counter::RangeDeletes);
+        let keys = writes(counter);
         writeln!(
             f,
             "{title} writes: {} writes, {keys} keys, {} commit groups, {:.1} writes per commit \
@@ -266,7 +357,7 @@ impl StatisticsSnapshot {
             gib(ingested),
             rate(ingested),
         )?;
-        let logged = figures.traffic_of_cause(Cause::Wal, TrafficFigure::WrittenBytes);
+        let logged = traffic(Cause::Wal, TrafficFigure::WrittenBytes);
         writeln!(
             f,
             "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.3} GB, \
@@ -279,13 +370,28 @@ impl StatisticsSnapshot {
         )?;
         writeln!(
             f,
-            "{title} reads: {} gets, {} found, {} multi-get keys, {} seeks, {} rows",
+            "{title} reads: {} gets, {} found, {} multi-get keys",
             counter(Counter::Gets),
             counter(Counter::GetHits),
             counter(Counter::MultiGetKeys),
-            counter(Counter::Seeks),
-            counter(Counter::Nexts),
-        )
+        )?;
+        scan_line(f, title, counter)?;
+        filter_line(f, title, counter)
+    }
+
+    /// One line for each column family, where there are several.
+    fn family_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.families.len() < 2 {
+            return Ok(());
+        }
+        writeln!(f, "\n** Column families **")?;
+        let names = self.families.iter().map(|family| family.name.chars().count());
+        let width = names.max().unwrap_or(0).clamp(6, 24);
+        writeln!(f, "{:<width$} {FAMILY_HEADER}", "Family")?;
+        for family in &self.families {
+            family_line(f, family, width)?;
+        }
+        Ok(())
     }
 
     fn costs(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! The statistics at one moment as plain data, the arithmetic on them, and their JSON.
 
+use super::family::FamilyStatistics;
 use super::figures::{Figures, Tally};
-use super::gauges::gauges;
+use super::gauges::{Gauge, gauges};
 use super::ledger::Ledger;
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
@@ -41,7 +42,7 @@ gauges! {
     } with {
         /// The need for compaction: 1 and more is due.
         score: f64;
-        /// The codec that the policy asks for, as text.
+        /// The codec that the policy asks for, as text; over families that differ, `by family`.
         compression: String;
         /// Tables by the codec that they were written in, as text.
         files_by_codec: BTreeMap<String, u64>;
@@ -84,6 +85,10 @@ gauges! {
     /// data for programs. The ledger fills in what it has; the rest is the database's.
     #[derive(Clone, Debug, PartialEq)]
     StatisticsSnapshot {
+        /// Microseconds since the ledger's start.
+        uptime_us: "us";
+        /// The level that level 0 is compacted into; over families, the deepest of them.
+        base_level: "level";
         /// Bytes that compactions still have to rewrite to bring every level to its target.
         pending_compaction_bytes: "bytes";
         /// Bytes of log segments on disk.
@@ -92,21 +97,25 @@ gauges! {
         row_locks_held: "count";
         /// Snapshots held, those of transactions among them.
         snapshots_held: "count";
+        /// How long ago the oldest of them was taken; 0 if none is held.
+        oldest_snapshot_age_us: "us";
+        /// Background jobs of which a thread does a step.
+        jobs_running: "count";
+        /// Background jobs that wait for a thread or for the disk.
+        jobs_waiting: "count";
         /// Readers beside this writer that were registered when it last checked.
         readers: "count";
         /// Files that nothing here needs any more and that are kept for those readers.
         files_held_for_readers: "count";
     } with {
-        /// Microseconds since the ledger's start.
-        uptime_us: u64;
         /// The ledger's figures.
         figures: Figures;
         /// The stall figures.
         stalls: StallSummary;
-        /// The levels, from 0 on.
+        /// The levels, from 0 on, summed over families.
         levels: Vec<LevelShape>;
-        /// The level that level 0 is compacted into.
-        base_level: usize;
+        /// The column families, by id.
+        families: Vec<FamilyStatistics>;
         /// Bytes of the newest visible keys and values, where somebody has counted them.
         logical_live_bytes: Option<u64>;
         /// The memory budget.
@@ -123,8 +132,65 @@ gauges! {
 }
 
 /// A quotient that is undefined where the divisor is 0.
-fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
+pub(super) fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
     (divisor != 0).then(|| dividend as f64 / divisor as f64)
+}
+
+/// All writes that were committed: puts and deletes of every kind.
+pub(super) fn writes(counter: impl Fn(Counter) -> u64) -> u64 {
+    let kinds = [Counter::Puts, Counter::Deletes, Counter::SingleDeletes, Counter::RangeDeletes];
+    kinds.into_iter().map(counter).sum()
+}
+
+/// Bytes of live tables by those of their data blocks before compression.
+pub(super) fn stored_to_raw(levels: &[LevelShape]) -> Option<f64> {
+    let sum = |of: fn(&LevelShape) -> u64| levels.iter().map(of).sum();
+    ratio(sum(|level| level.size_bytes), sum(|level| level.raw_bytes))
+}
+
+/// What is computed from counters alone.
+pub(super) fn of_counters(derived: Derived, counter: impl Fn(Counter) -> u64) -> Option<f64> {
+    let wrong = counter(Counter::FilterFalsePositives);
+    let negatives = counter(Counter::FilterNegatives);
+    match derived {
+        Derived::SkippedPerRow => ratio(counter(Counter::SkippedEntries), counter(Counter::Nexts)),
+        Derived::FilterFalseShare => {
+            ratio(wrong, counter(Counter::FilterChecks).saturating_sub(negatives))
+        }
+        Derived::FilterFalseRate => ratio(wrong, wrong + negatives),
+        _ => None,
+    }
+}
+
+/// Of compressions that the policies of families ask for at one level.
+const MIXED: &str = "by family";
+
+impl LevelShape {
+    /// Adds the same level of another family.
+    pub(crate) fn add(&mut self, other: &LevelShape) {
+        self.add_gauges(other);
+        self.score = self.score.max(other.score);
+        if self.compression.is_empty() {
+            self.compression.clone_from(&other.compression);
+        } else if self.compression != other.compression {
+            self.compression = MIXED.into();
+        }
+        for (codec, files) in &other.files_by_codec {
+            *self.files_by_codec.entry(codec.clone()).or_default() += files;
+        }
+    }
+
+    /// The members of its JSON object.
+    pub(super) fn write_json(&self, json: &mut JsonWriter) {
+        self.gauges_json(json);
+        json.key("score").real(self.score);
+        json.key("compression").string(&self.compression);
+        json.key("files_by_codec").object(|json| {
+            for (codec, files) in &self.files_by_codec {
+                json.key(codec).number(*files);
+            }
+        });
+    }
 }
 
 impl StatisticsSnapshot {
@@ -135,6 +201,7 @@ impl StatisticsSnapshot {
             figures: ledger.figures(),
             stalls: ledger.stalls().summary(now_us),
             levels: Vec::new(),
+            families: Vec::new(),
             base_level: 0,
             pending_compaction_bytes: 0,
             wal_live_bytes: 0,
@@ -144,6 +211,9 @@ impl StatisticsSnapshot {
             cache: CacheFigures::default(),
             row_locks_held: 0,
             snapshots_held: 0,
+            oldest_snapshot_age_us: 0,
+            jobs_running: 0,
+            jobs_waiting: 0,
             readers: 0,
             files_held_for_readers: 0,
             last_refusal: String::new(),
@@ -175,9 +245,11 @@ impl StatisticsSnapshot {
         let figures = &self.figures;
         let counter = |counter| figures.counter(counter);
         let written = |cause| figures.traffic_of_cause(cause, TrafficFigure::WrittenBytes);
+        let reads = |cause| figures.traffic_of_cause(cause, TrafficFigure::Reads);
+        let cpu_ns = |cause| figures.cpu_ns_of_cause(cause);
         let ingested = counter(Counter::IngestedBytes);
-        let lookups =
-            counter(Counter::Gets) + counter(Counter::MultiGetKeys) + counter(Counter::Seeks);
+        let lookups = counter(Counter::Gets) + counter(Counter::MultiGetKeys);
+        let rows = counter(Counter::Nexts);
         match derived {
             Derived::WriteAmplificationTables => {
                 let causes = [Cause::Flush, Cause::Compaction, Cause::Ingest];
@@ -188,29 +260,24 @@ impl StatisticsSnapshot {
                 let all = figures.traffic_total(TrafficFigure::WrittenBytes);
                 ratio(all - written(Cause::Copy), ingested)
             }
-            Derived::FileReadsPerLookup => {
-                ratio(figures.traffic_of_cause(Cause::UserRead, TrafficFigure::Reads), lookups)
-            }
+            Derived::FileReadsPerLookup => ratio(reads(Cause::UserLookup), lookups),
+            Derived::FileReadsPerRow => ratio(reads(Cause::UserScan), rows),
             Derived::SpaceAmplification => {
                 ratio(self.table_bytes() + self.wal_live_bytes, self.logical_live_bytes?)
             }
-            Derived::StoredToRaw => {
-                ratio(self.table_bytes(), self.levels.iter().map(|level| level.raw_bytes).sum())
-            }
+            Derived::StoredToRaw => stored_to_raw(&self.levels),
             Derived::CacheHitShare => ratio(self.cache.hits, self.cache.hits + self.cache.misses),
-            Derived::FilterFalseShare => {
-                let maybes = counter(Counter::FilterChecks)
-                    .saturating_sub(counter(Counter::FilterNegatives));
-                ratio(counter(Counter::FilterFalsePositives), maybes)
+            Derived::SkippedPerRow | Derived::FilterFalseShare | Derived::FilterFalseRate => {
+                of_counters(derived, counter)
             }
-            Derived::CpuPerLookup => {
-                ratio(figures.cpu_ns_of_cause(Cause::UserRead), lookups * 1_000)
+            Derived::CpuPerLookup => ratio(cpu_ns(Cause::UserLookup), lookups * 1_000),
+            Derived::CpuPerCursor => {
+                ratio(cpu_ns(Cause::UserScan), counter(Counter::Cursors) * 1_000)
             }
+            Derived::CpuPerRow => ratio(cpu_ns(Cause::UserScan), rows * 1_000),
             Derived::CpuPerWrite => {
                 let causes = [Cause::Wal, Cause::UserWrite, Cause::Flush, Cause::Compaction];
-                let writes = [Counter::Puts, Counter::Deletes, Counter::SingleDeletes];
-                let cpu_ns: u64 = causes.iter().map(|cause| figures.cpu_ns_of_cause(*cause)).sum();
-                ratio(cpu_ns, writes.iter().map(|write| counter(*write)).sum::<u64>() * 1_000)
+                ratio(causes.into_iter().map(cpu_ns).sum(), writes(counter) * 1_000)
             }
             Derived::SlowedShare => ratio(self.stalls.slowed_us, self.uptime_us),
             Derived::GapShare => ratio(self.stalls.gap_windows, self.stalls.windows),
@@ -222,8 +289,6 @@ impl StatisticsSnapshot {
     pub fn to_json(&self) -> String {
         let mut json = JsonWriter::new();
         json.object(|json| {
-            json.key("uptime_us").number(self.uptime_us);
-            json.key("base_level").number(self.base_level as u64);
             self.gauges_json(json);
             json.key("last_refusal").string(&self.last_refusal);
             json.key("counters").object(|json| {
@@ -242,6 +307,11 @@ impl StatisticsSnapshot {
                     self.level_json(json, level);
                 }
             });
+            json.key("families").array(|json| {
+                for family in &self.families {
+                    family.write_json(json);
+                }
+            });
             json.key("causes").object(|json| self.causes_json(json));
             json.key("codecs").object(|json| self.codecs_json(json));
             json.key("stalls").object(|json| self.stalls_json(json));
@@ -257,17 +327,9 @@ impl StatisticsSnapshot {
     }
 
     fn level_json(&self, json: &mut JsonWriter, level: usize) {
-        let shape = &self.levels[level];
         json.object(|json| {
             json.key("level").number(level as u64);
-            shape.gauges_json(json);
-            json.key("score").real(shape.score);
-            json.key("compression").string(&shape.compression);
-            json.key("files_by_codec").object(|json| {
-                for (codec, files) in &shape.files_by_codec {
-                    json.key(codec).number(*files);
-                }
-            });
+            self.levels[level].write_json(json);
             for figure in JobFigure::ALL.iter().filter(|_| level < LEVEL_SLOTS) {
                 json.key(figure.name()).number(self.figures.job(level, *figure));
             }

@@ -7,30 +7,59 @@
 //! lost either way: a sum over all stripes is exact once the threads that counted are done.
 
 use super::names::Counter;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counters that are kept so.
-const STRIPED: [Counter; 16] = [
-    Counter::Gets,
-    Counter::GetHits,
-    Counter::GetValueBytes,
-    Counter::MultiGets,
-    Counter::MultiGetKeys,
-    Counter::Cursors,
-    Counter::Nexts,
-    Counter::SkippedEntries,
-    Counter::Commits,
-    Counter::CommitGroups,
-    Counter::WalWrites,
-    Counter::Puts,
-    Counter::Deletes,
-    Counter::IngestedBytes,
-    Counter::LockRequests,
-    Counter::TransactionCommits,
-];
+/// Which counters are kept so.
+pub(super) trait Striping {
+    const COUNTERS: &'static [Counter];
+}
 
-/// A stripe is two cache lines, the least that processors fetch together.
-const _: () = assert!(size_of::<Stripe>() == 128);
+/// As many as fill a stripe: two cache lines, the least that processors fetch together.
+const COUNTER_COUNT: usize = 16;
+
+const _: () = assert!(OfDatabase::COUNTERS.len() <= COUNTER_COUNT);
+const _: () = assert!(OfFamily::COUNTERS.len() <= COUNTER_COUNT);
+
+/// What a database counts that no family can have for its own.
+pub(super) struct OfDatabase;
+
+impl Striping for OfDatabase {
+    const COUNTERS: &'static [Counter] = &[
+        Counter::Commits,
+        Counter::CommitGroups,
+        Counter::WalWrites,
+        Counter::WalSyncs,
+        Counter::LockRequests,
+        Counter::LockWaits,
+        Counter::TransactionCommits,
+        Counter::TransactionRollbacks,
+    ];
+}
+
+/// What every read or write of a family counts.
+pub(super) struct OfFamily;
+
+impl Striping for OfFamily {
+    const COUNTERS: &'static [Counter] = &[
+        Counter::Gets,
+        Counter::GetHits,
+        Counter::GetValueBytes,
+        Counter::FilterChecks,
+        Counter::FilterNegatives,
+        Counter::FilterFalsePositives,
+        Counter::MultiGets,
+        Counter::MultiGetKeys,
+        Counter::Cursors,
+        Counter::Seeks,
+        Counter::Nexts,
+        Counter::SkippedEntries,
+        Counter::Puts,
+        Counter::Deletes,
+        Counter::SingleDeletes,
+        Counter::IngestedBytes,
+    ];
+}
 
 /// Stripes that one thread has to itself; as many as a word has bits.
 const OWNED_COUNT: usize = 64;
@@ -77,55 +106,56 @@ impl Drop for Claim {
 /// Keeps neighbours out of each other's cache line.
 #[repr(align(128))]
 #[derive(Default)]
-struct Stripe([AtomicU64; STRIPED.len()]);
+struct Stripe([AtomicU64; COUNTER_COUNT]);
 
 /// The striped counters of one ledger.
-pub(super) struct StripedCounters(Box<[Stripe]>);
+pub(super) struct StripedCounters<S> {
+    stripes: Box<[Stripe]>,
+    striping: PhantomData<S>,
+}
 
-impl StripedCounters {
+impl<S: Striping> StripedCounters<S> {
     pub(super) fn new() -> Self {
-        StripedCounters((0..=OWNED_COUNT).map(|_| Stripe::default()).collect())
+        let stripes = (0..=OWNED_COUNT).map(|_| Stripe::default()).collect();
+        StripedCounters { stripes, striping: PhantomData }
     }
 
     /// The place of a counter in a stripe; `None` if it is not striped.
     #[inline]
     fn place(counter: Counter) -> Option<usize> {
-        STRIPED.iter().position(|striped| *striped as usize == counter as usize)
+        S::COUNTERS.iter().position(|striped| *striped as usize == counter as usize)
     }
 
     /// The calling thread's stripe.
     #[inline]
-    pub(super) fn of_thread(&self) -> ThreadStripe<'_> {
+    pub(super) fn of_thread(&self) -> ThreadStripe<'_, S> {
         // A thread that is ending has given its stripe back.
         let number = CLAIM.try_with(|claim| claim.0).unwrap_or(OWNED_COUNT);
-        ThreadStripe { stripe: &self.0[number], is_shared: number == OWNED_COUNT }
+        let (stripe, is_shared) = (&self.stripes[number], number == OWNED_COUNT);
+        ThreadStripe { stripe, is_shared, striping: PhantomData }
     }
 
     /// The sum of a counter; 0 if it is not striped.
     pub(super) fn sum(&self, counter: Counter) -> u64 {
-        StripedCounters::place(counter).map_or(0, |place| {
-            self.0.iter().map(|stripe| stripe.0[place].load(Ordering::Relaxed)).sum()
+        Self::place(counter).map_or(0, |place| {
+            self.stripes.iter().map(|stripe| stripe.0[place].load(Ordering::Relaxed)).sum()
         })
-    }
-
-    /// All counters that are striped.
-    pub(super) fn counters() -> impl Iterator<Item = Counter> {
-        STRIPED.into_iter()
     }
 }
 
 /// The stripe that the calling thread adds to.
-pub(super) struct ThreadStripe<'a> {
+pub(super) struct ThreadStripe<'a, S> {
     stripe: &'a Stripe,
     is_shared: bool,
+    striping: PhantomData<S>,
 }
 
-impl ThreadStripe<'_> {
+impl<S: Striping> ThreadStripe<'_, S> {
     /// Adds to a counter and returns what the thread's part was before; `None`, and nothing
     /// added, if it is not striped.
     #[inline]
     pub(super) fn add(&self, counter: Counter, amount: u64) -> Option<u64> {
-        let part = &self.stripe.0[StripedCounters::place(counter)?];
+        let part = &self.stripe.0[StripedCounters::<S>::place(counter)?];
         if self.is_shared {
             return Some(part.fetch_add(amount, Ordering::Relaxed));
         }
@@ -141,7 +171,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_with_more_threads_than_stripes() {
-        let counters = StripedCounters::new();
+        let counters = StripedCounters::<OfFamily>::new();
         let all_started = std::sync::Barrier::new(OWNED_COUNT + 16);
         std::thread::scope(|scope| {
             for _ in 0..OWNED_COUNT + 16 {
@@ -157,12 +187,15 @@ mod tests {
         });
         assert_eq!(counters.sum(Counter::Gets), 1000 * (OWNED_COUNT as u64 + 16));
         assert_eq!(counters.sum(Counter::GetValueBytes), 7 * (OWNED_COUNT as u64 + 16));
-        assert!(counters.0[OWNED_COUNT].0[0].load(Ordering::Relaxed) > 0, "some had to share");
+        assert!(
+            counters.stripes[OWNED_COUNT].0[0].load(Ordering::Relaxed) > 0,
+            "some had to share"
+        );
     }
 
     #[test]
     fn stripes_are_claimed_again_by_later_threads() {
-        let counters = StripedCounters::new();
+        let counters = StripedCounters::<OfFamily>::new();
         for _ in 0..4 * OWNED_COUNT {
             let thread = std::thread::scope(|scope| {
                 scope.spawn(|| counters.of_thread().add(Counter::Nexts, 2)).join()
@@ -174,7 +207,7 @@ mod tests {
 
     #[test]
     fn other_counters_are_not_striped() {
-        assert_eq!(StripedCounters::new().of_thread().add(Counter::Steps, 1), None);
-        assert_eq!(StripedCounters::new().sum(Counter::Steps), 0);
+        assert_eq!(StripedCounters::<OfFamily>::new().of_thread().add(Counter::Steps, 1), None);
+        assert_eq!(StripedCounters::<OfFamily>::new().sum(Counter::Steps), 0);
     }
 }

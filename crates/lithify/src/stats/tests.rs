@@ -113,25 +113,25 @@ fn samples_stand_for_all_calls() {
     let calls = 256_000;
     let mut sampled = 0;
     for _ in 0..calls {
-        let sample = ledger.begin_user_call(Counter::Gets, Cause::UserRead, &clock);
+        let sample = ledger.begin_user_call(Counter::Gets, Cause::UserLookup, &clock);
         sampled += u64::from(sample.is_some());
         meter.time(&clock, Part::Decompress, || clock.advance(2, 2));
         meter.codecs().decompressed_raw_bytes[3] += 100;
         meter.codecs().decompress_ticks[3] += 6_000;
         clock.advance(3, 3);
-        ledger.end_user_call(sample, Cause::UserRead, 2, &clock, &mut meter);
+        ledger.end_user_call(sample, Cause::UserLookup, 2, &clock, &mut meter);
     }
     let figures = ledger.figures();
     assert_eq!(figures.counter(Counter::Gets), calls);
     let expected = calls / SHORT_PERIOD + calls / LONG_PERIOD;
     assert!(sampled.abs_diff(expected) <= expected / 20, "{sampled}");
     // 5 us of CPU each; 2 of them are decompression.
-    let cpu_ns = figures.cpu_ns_of_cause(Cause::UserRead);
+    let cpu_ns = figures.cpu_ns_of_cause(Cause::UserLookup);
     assert!(cpu_ns.abs_diff(calls * 5_000) < calls * 5_000 / 20, "{cpu_ns}");
-    let decompress_ns = figures.cpu_ns(Cause::UserRead, 2, CpuPart::Decompress);
+    let decompress_ns = figures.cpu_ns(Cause::UserLookup, 2, CpuPart::Decompress);
     assert!(decompress_ns.abs_diff(cpu_ns * 2 / 5) < cpu_ns / 100);
     // Bytes are of all calls, not of samples.
-    let raw = figures.codec(Cause::UserRead, 2, 3, CodecFigure::DecompressedRawBytes);
+    let raw = figures.codec(Cause::UserLookup, 2, 3, CodecFigure::DecompressedRawBytes);
     assert_eq!(raw, calls * 100);
 }
 
@@ -144,14 +144,14 @@ fn calls_that_waited_are_booked_by_their_cpu_time() {
     // Every eighth call waits for a disk; what it waited is nobody's CPU time.
     let calls = 256_000;
     for call in 0..calls {
-        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserRead, &clock);
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserLookup, &clock);
         match call % 8 {
             0 => clock.advance(200, 12),
             _ => clock.advance(4, 4),
         }
-        ledger.end_user_call(sample, Cause::UserRead, 0, &clock, &mut meter);
+        ledger.end_user_call(sample, Cause::UserLookup, 0, &clock, &mut meter);
     }
-    let cpu_ns = ledger.figures().cpu_ns_of_cause(Cause::UserRead);
+    let cpu_ns = ledger.figures().cpu_ns_of_cause(Cause::UserLookup);
     assert!(cpu_ns.abs_diff(calls * 5_000) < calls * 5_000 / 20, "{cpu_ns}");
 }
 
@@ -179,10 +179,10 @@ fn reading_the_ticks_is_not_booked_to_the_call() {
     let ledger = Ledger::new(&clock);
     clock.0.advance(1_000, 0);
     for _ in 0..64_000 {
-        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserRead, &clock);
-        ledger.end_user_call(sample, Cause::UserRead, 0, &clock, &mut WorkMeter::default());
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserLookup, &clock);
+        ledger.end_user_call(sample, Cause::UserLookup, 0, &clock, &mut WorkMeter::default());
     }
-    assert_eq!(ledger.figures().cpu_ns_of_cause(Cause::UserRead), 0);
+    assert_eq!(ledger.figures().cpu_ns_of_cause(Cause::UserLookup), 0);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn samples_do_not_fall_in_step_with_a_pattern_of_calls() {
     let ledger = Ledger::new(&clock);
     let mut sampled = [0; 8];
     for call in 0..256_000 {
-        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserRead, &clock);
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserLookup, &clock);
         sampled[call % 8] += u32::from(sample.is_some());
     }
     assert!(sampled.iter().all(|count| (400..670).contains(count)), "{sampled:?}");
@@ -204,16 +204,16 @@ fn traffic_is_booked_by_cause_level_and_codec() {
     ledger.book_written(Cause::Flush, 0, 0, 1_000);
     ledger.book_written(Cause::Compaction, 6, 4, 500);
     ledger.book_written(Cause::Compaction, 60, 200, 7);
-    ledger.book_read(Cause::UserRead, 6, 4, 40);
-    ledger.book_read(Cause::UserRead, 6, 4, 2);
+    ledger.book_read(Cause::UserLookup, 6, 4, 40);
+    ledger.book_read(Cause::UserLookup, 6, 4, 2);
     let figures = ledger.figures();
     let of = |cause, level, codec, figure| figures.traffic(cause, level, codec, figure);
     assert_eq!(of(Cause::Compaction, 6, 4, TrafficFigure::WrittenBytes), 500);
-    assert_eq!(of(Cause::UserRead, 6, 4, TrafficFigure::Reads), 2);
+    assert_eq!(of(Cause::UserLookup, 6, 4, TrafficFigure::Reads), 2);
     // Beyond the slots nothing is lost: it counts for the last level, without a codec.
     assert_eq!(of(Cause::Compaction, LEVEL_SLOTS - 1, 0, TrafficFigure::WrittenBytes), 7);
     assert_eq!(figures.traffic_total(TrafficFigure::WrittenBytes), 1_507);
-    assert_eq!(figures.traffic_of_cause(Cause::UserRead, TrafficFigure::ReadBytes), 42);
+    assert_eq!(figures.traffic_of_cause(Cause::UserLookup, TrafficFigure::ReadBytes), 42);
 
     ledger.book_written(Cause::Flush, 0, 0, 11);
     let interval = ledger.figures().since(&figures);
@@ -224,6 +224,7 @@ fn traffic_is_booked_by_cause_level_and_codec() {
 fn jobs_are_booked_at_their_target_level() {
     let clock = HandClock::default();
     let ledger = Ledger::new(&clock);
+    let family = ledger.add_family();
     let job = JobRecord {
         target_level: 4,
         read_source_bytes: 10,
@@ -233,9 +234,11 @@ fn jobs_are_booked_at_their_target_level() {
         entries_dropped: 3,
         ..JobRecord::default()
     };
-    ledger.book_job(&job);
-    ledger.book_job(&job);
-    ledger.book_job(&JobRecord { target_level: 4, moved_bytes: 5, ..JobRecord::default() });
+    ledger.book_job(&family, &job);
+    ledger.book_job(&family, &job);
+    let moved = JobRecord { target_level: 4, moved_bytes: 5, ..JobRecord::default() };
+    ledger.book_job(&family, &moved);
+    assert_eq!(family.figures().job(4, JobFigure::WrittenBytes), 160);
     let figures = ledger.figures();
     assert_eq!(figures.job(4, JobFigure::WrittenBytes), 160);
     assert_eq!(figures.job(4, JobFigure::Jobs), 2);
@@ -322,30 +325,38 @@ fn book_activity(ledger: &Ledger) {
     ledger.book_written(Cause::Flush, 0, 3, 16 << 20);
     ledger.book_written(Cause::Compaction, 6, 4, 30 << 20);
     ledger.book_read(Cause::Compaction, 6, 4, 44 << 20);
-    ledger.book_read(Cause::UserRead, 6, 4, 4_000);
-    ledger.book_job(&JobRecord {
-        written_bytes: 16 << 20,
-        written_raw_bytes: 30 << 20,
-        wall_us: 200_000,
-        cpu_ns: 150_000_000,
-        entries_in: 101_000,
-        ..JobRecord::default()
-    });
-    ledger.book_job(&JobRecord {
-        target_level: 6,
-        read_source_bytes: 16 << 20,
-        read_target_bytes: 28 << 20,
-        copied_blocks: 700,
-        copied_bytes: 5 << 20,
-        written_bytes: 30 << 20,
-        written_raw_bytes: 90 << 20,
-        wall_us: 1_500_000,
-        cpu_ns: 1_500_000_000,
-        entries_in: 300_000,
-        entries_dropped: 40_000,
-        ..JobRecord::default()
-    });
-    ledger.book_job(&JobRecord { target_level: 6, moved_bytes: 3 << 20, ..JobRecord::default() });
+    ledger.book_read(Cause::UserLookup, 6, 4, 4_000);
+    let family = ledger.add_family();
+    ledger.book_job(
+        &family,
+        &JobRecord {
+            written_bytes: 16 << 20,
+            written_raw_bytes: 30 << 20,
+            wall_us: 200_000,
+            cpu_ns: 150_000_000,
+            entries_in: 101_000,
+            ..JobRecord::default()
+        },
+    );
+    ledger.book_job(
+        &family,
+        &JobRecord {
+            target_level: 6,
+            read_source_bytes: 16 << 20,
+            read_target_bytes: 28 << 20,
+            copied_blocks: 700,
+            copied_bytes: 5 << 20,
+            written_bytes: 30 << 20,
+            written_raw_bytes: 90 << 20,
+            wall_us: 1_500_000,
+            cpu_ns: 1_500_000_000,
+            entries_in: 300_000,
+            entries_dropped: 40_000,
+            ..JobRecord::default()
+        },
+    );
+    let moved = JobRecord { target_level: 6, moved_bytes: 3 << 20, ..JobRecord::default() };
+    ledger.book_job(&family, &moved);
     ledger.book_delay(DelayCause::Level0, 1_500);
     ledger.book_stop(DelayCause::Memtable, 20_000);
     ledger.stalls().writer_slowed(2_100_000);

@@ -43,6 +43,27 @@ pub struct WorkMeter {
     pub read_bytes: u64,
     /// Bytes among them that a cursor read ahead of its block.
     pub read_ahead_bytes: u64,
+    /// What filters said to point reads.
+    pub filters: FilterMeter,
+}
+
+/// What filters said. A maybe is wrong where the table then had no entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilterMeter {
+    /// Filters asked.
+    pub checks: u64,
+    /// Filters that said no.
+    pub negatives: u64,
+    /// Entries found behind a maybe.
+    pub found: u64,
+}
+
+impl FilterMeter {
+    /// Maybes that were wrong.
+    #[inline]
+    pub fn false_positives(&self) -> u64 {
+        self.checks - self.negatives - self.found
+    }
 }
 
 /// What went through the codecs, per codec number.

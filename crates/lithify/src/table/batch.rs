@@ -31,7 +31,7 @@ impl TableReader {
             records.clear();
             wanted.clear();
             for (place, key) in keys.iter().enumerate().take(end).skip(start) {
-                if !self.may_contain_hash(key.hash, context)? {
+                if !self.filter_admits(key.hash, context)? {
                     continue;
                 }
                 let Some(record) = self.find_record(key.bytes, target, context)? else {
@@ -48,6 +48,7 @@ impl TableReader {
                 let (frame, record) = (frames[block].clone(), &records[block]);
                 let entry = self.entry_in(frame, record, keys[place].bytes, target)?;
                 if let Some((trailer, value)) = entry {
+                    self.meter_found(context);
                     found(place, trailer, value);
                 }
             }

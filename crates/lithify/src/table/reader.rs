@@ -274,7 +274,7 @@ impl TableReader {
         snapshot: SequenceNumber,
         context: &mut ReadContext<'_>,
     ) -> Result<Option<(Trailer, Slice)>> {
-        if !self.may_contain_hash(hash, context)? {
+        if !self.filter_admits(hash, context)? {
             return Ok(None);
         }
         let target = Trailer::seek(snapshot);
@@ -397,6 +397,33 @@ impl TableReader {
         Ok(filter.may_contain(hash))
     }
 
+    /// As [`TableReader::may_contain_hash`], for a point read: metered, if there is a filter.
+    #[inline]
+    pub(super) fn filter_admits(&self, hash: u64, context: &mut ReadContext<'_>) -> Result<bool> {
+        let admits = self.may_contain_hash(hash, context)?;
+        if let Some(meter) = &mut context.meter
+            && self.has_filter()
+        {
+            meter.filters.checks += 1;
+            meter.filters.negatives += u64::from(!admits);
+        }
+        Ok(admits)
+    }
+
+    /// Whether a filter knows its keys.
+    #[inline]
+    pub fn has_filter(&self) -> bool {
+        self.footer.filter.is_some()
+    }
+
+    /// Meters that a point read found an entry which the filter, if there is one, let through.
+    #[inline]
+    pub(crate) fn meter_found(&self, context: &mut ReadContext<'_>) {
+        if let Some(meter) = &mut context.meter {
+            meter.filters.found += u64::from(self.has_filter());
+        }
+    }
+
     /// Asks the processor for what [`TableReader::may_contain_hash`] will look at, if it is in memory.
     #[inline]
     pub(crate) fn prefetch_filter(&self, hash: u64) {
@@ -413,6 +440,12 @@ impl TableReader {
             Some(prefix) if prefix_length > 0 => self.may_contain(prefix, context),
             _ => Ok(true),
         }
+    }
+
+    /// Whether a filter can tell something of keys that begin with `prefix`.
+    pub(crate) fn filter_knows(&self, prefix: &[u8]) -> bool {
+        let prefix_length = self.properties.prefix_length as usize;
+        self.has_filter() && prefix_length > 0 && prefix.len() >= prefix_length
     }
 
     /// The range tombstones, read at the first call.

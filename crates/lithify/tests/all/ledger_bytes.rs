@@ -70,7 +70,10 @@ fn compare(counted: &Counted, before: &BTreeMap<String, FileCounts>, db: &Db, wh
     assert_eq!(all, log + tables + manifest + reserved, "{when}: nothing else is written");
 
     let table_reads = [
-        Cause::UserRead,
+        Cause::UserLookup,
+        Cause::UserScan,
+        // Conflict checks of transactions.
+        Cause::UserWrite,
         Cause::Flush,
         Cause::Compaction,
         Cause::Recovery,

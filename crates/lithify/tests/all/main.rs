@@ -8,6 +8,7 @@ mod bad_files;
 mod close;
 mod codec_debt;
 mod copies;
+mod counters;
 mod dead_ranges;
 mod deadlocks;
 mod deciding;

@@ -19,7 +19,7 @@ use crate::db::rows::Rows;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
 use crate::db::tree::family::Family;
 use crate::options::Durability;
-use crate::stats::{Cause, Counter};
+use crate::stats::{Cause, Counter, FamilyLedger};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -315,7 +315,6 @@ impl DbInner {
         touched: &mut Vec<ColumnFamilyId>,
         flushed: &dyn Fn(&ColumnFamilyId) -> SequenceNumber,
     ) -> Result<SequenceNumber> {
-        let mut tally = Tally::default();
         // Who may read while this is not visible yet.
         let mut readers: Option<Vec<SequenceNumber>> = None;
         let mut entries = entries.peekable();
@@ -334,6 +333,7 @@ impl DbInner {
                 cuts = false;
             }
             let mut next = Some(first);
+            let mut tally = Tally::default();
             while let Some(entry) = next {
                 if sequence > flushed_through {
                     match entry.kind {
@@ -357,6 +357,7 @@ impl DbInner {
                     |entry: &Result<Entry<'_>>| matches!(entry, Ok(e) if e.family == family.id);
                 next = entries.next_if(same_family).transpose()?;
             }
+            tally.book(&family.ledger);
             if !view.active.table.is_empty() {
                 view.active.note_segment(segment);
             }
@@ -364,7 +365,6 @@ impl DbInner {
                 touched.push(family.id);
             }
         }
-        tally.book(self);
         Ok(sequence)
     }
 
@@ -422,7 +422,7 @@ pub(crate) fn sequence_behind(last: SequenceNumber, count: u64) -> Result<Sequen
     })
 }
 
-/// Counts of the entries of a group, booked together.
+/// Counts of entries of one family in a row, booked together.
 #[derive(Default)]
 struct Tally {
     kinds: [u64; 4],
@@ -435,14 +435,14 @@ impl Tally {
         self.bytes += (entry.key.len() + entry.value.len()) as u64;
     }
 
-    fn book(&self, inner: &DbInner) {
-        let counters =
-            [Counter::Deletes, Counter::Puts, Counter::SingleDeletes, Counter::RangeDeletes];
-        for (counter, count) in counters.into_iter().zip(self.kinds) {
-            if count > 0 {
-                inner.ledger.count(counter, count);
-            }
-        }
-        inner.ledger.count(Counter::IngestedBytes, self.bytes);
+    fn book(&self, ledger: &FamilyLedger) {
+        let [deletes, puts, single_deletes, range_deletes] = self.kinds;
+        ledger.count_all([
+            (Counter::Deletes, deletes),
+            (Counter::Puts, puts),
+            (Counter::SingleDeletes, single_deletes),
+            (Counter::RangeDeletes, range_deletes),
+            (Counter::IngestedBytes, self.bytes),
+        ]);
     }
 }

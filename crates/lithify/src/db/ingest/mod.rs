@@ -231,8 +231,9 @@ impl Ingest {
         let table_count = written.tables.len() as u64;
         let (sequence, levels) = self.inner.install_ingest(&self.family, written.tables)?;
         drop(call);
-        let ledger = &self.inner.ledger;
-        written.records.values().for_each(|record| ledger.book_job(record));
+        let ledger = &self.family.ledger;
+        let records = written.records.values();
+        records.for_each(|record| self.inner.ledger.book_job(ledger, record));
         ledger.count(Counter::IngestedTables, table_count);
         ledger.count(Counter::IngestedBytes, written.row_bytes);
         Ok(Ingested { sequence, rows: written.rows, table_bytes, levels })

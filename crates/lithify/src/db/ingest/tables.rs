@@ -133,10 +133,10 @@ impl Incoming<'_> {
         let (sequence, levels) = self.inner.install_ingest(family, tables)?;
         for (record, level) in records.iter_mut().zip(&levels) {
             record.target_level = *level;
-            self.inner.ledger.book_job(record);
+            self.inner.ledger.book_job(&family.ledger, record);
         }
-        self.inner.ledger.count(Counter::IngestedTables, table_count);
-        self.inner.ledger.count(Counter::IngestedBytes, row_bytes);
+        family.ledger.count(Counter::IngestedTables, table_count);
+        family.ledger.count(Counter::IngestedBytes, row_bytes);
         Ok(Ingested { sequence, rows, table_bytes, levels })
     }
 

@@ -57,11 +57,14 @@ impl Background {
     }
 }
 
+/// What a job did for a family.
+pub(crate) type FamilyRecord = (ColumnFamilyId, JobRecord);
+
 /// What has come of a job's parts so far.
 pub(crate) struct Gathered {
     pub(crate) remaining: usize,
     pub(crate) tables: Vec<(ColumnFamilyId, NewTable)>,
-    records: BTreeMap<Level, JobRecord>,
+    records: BTreeMap<(ColumnFamilyId, Level), JobRecord>,
     pub(crate) is_failed: bool,
 }
 
@@ -77,7 +80,7 @@ impl Gathered {
 
     /// Takes in one part, which wrote into `level`; true if it was the last.
     pub(crate) fn add(&mut self, family: ColumnFamilyId, level: Level, output: PartOutput) -> bool {
-        let record = self.records.entry(level).or_default();
+        let record = self.records.entry((family, level)).or_default();
         record.target_level = level;
         for table in output.tables {
             record.written_bytes += table.metadata.size_bytes;
@@ -101,10 +104,11 @@ impl Gathered {
         self.remaining == 0
     }
 
-    /// Takes everything out, to be installed or thrown away, with one record per level.
-    pub(crate) fn take(&mut self) -> (Vec<(ColumnFamilyId, NewTable)>, Vec<JobRecord>) {
+    /// Takes everything out, to be installed or thrown away, with one record per family and level.
+    pub(crate) fn take(&mut self) -> (Vec<(ColumnFamilyId, NewTable)>, Vec<FamilyRecord>) {
         let records = std::mem::take(&mut self.records);
-        (std::mem::take(&mut self.tables), records.into_values().collect())
+        let records = records.into_iter().map(|((family, _), record)| (family, record));
+        (std::mem::take(&mut self.tables), records.collect())
     }
 }
 

@@ -73,11 +73,11 @@ impl CompactionReceiver {
         } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
-            let mut record = records.pop().unwrap_or_default();
+            let (_, mut record) = records.pop().unwrap_or_default();
             self.inner.jobs.flow.note_compaction(&record);
             complete_record(&self.compaction, &mut record);
-            self.inner.ledger.book_job(&record);
-            self.inner.ledger.count(counter_of(self.compaction.reason), 1);
+            self.inner.ledger.book_job(&self.family.ledger, &record);
+            self.family.ledger.count(counter_of(self.compaction.reason), 1);
         }
         self.inner.compaction_ended(&self.family, &self.compaction, failure.as_ref());
         if !is_failed && result.is_ok() {
@@ -353,12 +353,10 @@ impl DbInner {
         push_cursor(family, compaction, &mut changes);
         let state = self.append_edit(&mut manifest, changes)?;
         family.take_version(&state, &[]);
-        self.ledger.book_job(&JobRecord {
-            target_level: compaction.target_level,
-            moved_bytes,
-            ..JobRecord::default()
-        });
-        self.ledger.count(counter_of(compaction.reason), 1);
+        let target_level = compaction.target_level;
+        let record = JobRecord { target_level, moved_bytes, ..JobRecord::default() };
+        self.ledger.book_job(&family.ledger, &record);
+        family.ledger.count(counter_of(compaction.reason), 1);
         Ok(())
     }
 

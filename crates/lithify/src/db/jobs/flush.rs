@@ -85,10 +85,16 @@ impl FlushReceiver {
             let at_level0 = self.flushes.iter().filter(|flush| flush.place.is_none());
             let memories = at_level0.flat_map(|flush| &flush.memories);
             let memory_bytes: usize = memories.map(|memory| memory.memory_bytes()).sum();
-            if let Some(level0) = records.iter().find(|record| record.target_level == 0) {
-                self.inner.jobs.flow.note_flush(memory_bytes as u64, level0);
+            let level0 = records.iter().map(|(_, record)| record);
+            let level0: Vec<_> = level0.filter(|record| record.target_level == 0).collect();
+            if !level0.is_empty() {
+                self.inner.jobs.flow.note_flush(memory_bytes as u64, &level0);
             }
-            records.iter().for_each(|record| self.inner.ledger.book_job(record));
+            for flush in &self.flushes {
+                for (_, record) in records.iter().filter(|(id, _)| *id == flush.family.id) {
+                    self.inner.ledger.book_job(&flush.family.ledger, record);
+                }
+            }
         }
         {
             let mut background = self.inner.jobs.state();

@@ -72,6 +72,11 @@ impl Jobs {
         self.scheduler.submit(job);
     }
 
+    /// Jobs of which a thread does a step, and those that wait for a thread or the disk.
+    pub(crate) fn running_and_waiting(&self) -> (usize, usize) {
+        self.scheduler.running_and_waiting()
+    }
+
     /// Ends all jobs where they stand, and the workers.
     pub(crate) fn shutdown(&self) {
         self.scheduler.shutdown(Shutdown::Abort);

@@ -56,13 +56,14 @@ impl Flow {
     }
 
     /// Notes what a flush made of memtables.
-    pub(crate) fn note_flush(&self, memory_bytes: u64, record: &JobRecord) {
+    pub(crate) fn note_flush(&self, memory_bytes: u64, records: &[&JobRecord]) {
         let mut outcome = lock(&self.outcome);
         let add = |sum: &mut f64, value: u64| *sum = *sum * FLUSH_MEMORY + value as f64;
         add(&mut outcome.flushed_memory_bytes, memory_bytes);
-        add(&mut outcome.flushed_table_bytes, record.written_bytes);
-        add(&mut outcome.flushed_entries, record.entries_in);
-        add(&mut outcome.dropped_entries, record.entries_dropped);
+        let sum = |of: fn(&JobRecord) -> u64| records.iter().map(|record| of(record)).sum();
+        add(&mut outcome.flushed_table_bytes, sum(|record| record.written_bytes));
+        add(&mut outcome.flushed_entries, sum(|record| record.entries_in));
+        add(&mut outcome.dropped_entries, sum(|record| record.entries_dropped));
     }
 
     /// Notes what a compaction found obsolete.

@@ -5,7 +5,7 @@ use crate::base::Slice;
 use crate::db::inner::DbInner;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::{Cause, Counter};
+use crate::stats::{Cause, Counter, FamilyLedger, WorkMeter};
 use std::fmt;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
@@ -111,7 +111,10 @@ impl From<RangeFull> for ScanRange {
 /// cursor stands nowhere; place it again.
 pub struct Cursor {
     rows: RowCursor,
+    /// Rows that it came to since it last booked.
     returned: u64,
+    /// Where it books; none if it is over nothing.
+    ledger: Option<Arc<FamilyLedger>>,
     /// Moves so far, from a start that differs between cursors: some are timed.
     moves: u64,
     /// Keeps the tables from being removed.
@@ -138,10 +141,34 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
+    pub(crate) fn new(
+        inner: &Arc<DbInner>,
+        ledger: Option<Arc<FamilyLedger>>,
+        rows: RowCursor,
+        version: Arc<Version>,
+    ) -> Self {
         let end = CursorEnd(Arc::clone(inner));
         let moves = inner.visibility.number_cursor() << 16;
-        Cursor { rows, returned: 0, moves, _version: version, end }
+        Cursor { rows, returned: 0, ledger, moves, _version: version, end }
+    }
+
+    /// What is not booked yet of what its reads took.
+    pub(crate) fn meter(&mut self) -> &mut WorkMeter {
+        self.rows.meter()
+    }
+
+    /// Books what was counted since the last time: at its end and now and then before, so that a
+    /// long scan shows while it goes on.
+    fn book_counts(&mut self) {
+        let moved = self.rows.take_moved();
+        let returned = std::mem::take(&mut self.returned);
+        if let Some(ledger) = &self.ledger {
+            ledger.count_all([
+                (Counter::Seeks, moved.seeks),
+                (Counter::Nexts, returned),
+                (Counter::SkippedEntries, moved.skipped_entries),
+            ]);
+        }
     }
 
     /// To the next row; false behind the last one.
@@ -197,15 +224,16 @@ impl Cursor {
         let inner = &self.end.0;
         let clock = &*inner.world.environment;
         self.moves += 1;
-        let sample = inner.ledger.sample(self.moves, Cause::UserRead, clock);
+        let sample = inner.ledger.sample(self.moves, Cause::UserScan, clock);
         if sample.is_some() {
             // What moves without a sample have metered is not this move's.
-            inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, self.rows.meter());
+            inner.ledger.end_user_call(None, Cause::UserScan, 0, clock, self.rows.meter());
         }
         let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
         if sample.is_some() {
-            inner.ledger.end_user_call(sample, Cause::UserRead, 0, clock, self.rows.meter());
+            inner.ledger.end_user_call(sample, Cause::UserScan, 0, clock, self.rows.meter());
+            self.book_counts();
         }
         found
     }
@@ -236,9 +264,8 @@ impl Drop for Cursor {
         let inner = &self.end.0;
         let meter = self.rows.meter();
         let clock = &*inner.world.environment;
-        inner.ledger.end_user_call(None, Cause::UserRead, 0, clock, meter);
-        inner.ledger.count(Counter::Nexts, self.returned);
-        inner.ledger.count(Counter::SkippedEntries, self.rows.skipped_entries());
+        inner.ledger.end_user_call(None, Cause::UserScan, 0, clock, meter);
+        self.book_counts();
     }
 }
 

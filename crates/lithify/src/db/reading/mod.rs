@@ -36,14 +36,14 @@ impl Visibility {
         self.visible.store(sequence, Ordering::Release);
     }
 
-    /// Registers a snapshot of the present, to be given back.
-    pub(crate) fn register_snapshot(&self) -> SequenceNumber {
+    /// Registers a snapshot of the present, to be given back. `now_us` says how old it is later.
+    pub(crate) fn register_snapshot(&self, now_us: u64) -> SequenceNumber {
         let mut early = None;
         if planted!(SnapshotRegisteredLate) {
             early = Some(self.last());
             crate::planted::let_a_flush_in();
         }
-        self.snapshots.register(|| {
+        self.snapshots.register(now_us, || {
             let mut sequence = early.unwrap_or_else(|| self.last());
             if planted!(SnapshotTooNew) {
                 sequence += 1;
@@ -60,6 +60,11 @@ impl Visibility {
     /// The number of snapshots held.
     pub(crate) fn snapshots_held(&self) -> usize {
         self.snapshots.len()
+    }
+
+    /// When the oldest snapshot that is held was taken.
+    pub(crate) fn oldest_snapshot_since_us(&self) -> Option<u64> {
+        self.snapshots.oldest_since_us()
     }
 
     /// Everything that somebody may read at from now on: the snapshots and the present, ascending.

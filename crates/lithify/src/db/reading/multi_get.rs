@@ -39,8 +39,9 @@ impl DbInner {
         self.lifecycle.check_open()?;
         family.check_alive()?;
         let clock = &*self.world.environment;
-        self.ledger.count(Counter::MultiGetKeys, keys.len() as u64);
-        let sample = self.ledger.begin_user_call(Counter::MultiGets, Cause::UserRead, clock);
+        family.ledger.count(Counter::MultiGetKeys, keys.len() as u64);
+        let number = family.ledger.count(Counter::MultiGets, 1);
+        let sample = self.ledger.sample(number, Cause::UserLookup, clock);
         let mut meter = WorkMeter::default();
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
@@ -48,7 +49,10 @@ impl DbInner {
         let mut batch = Batch::new(keys, sequence, tombstones);
         let read = batch
             .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });
-        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
+        if read.is_ok() {
+            family.ledger.count_filters(&meter.filters);
+        }
+        self.ledger.end_user_call(sample, Cause::UserLookup, 0, clock, &mut meter);
         read.map(|()| batch.answers)
     }
 }

@@ -12,7 +12,7 @@ use crate::iter::{
     TombstoneSet,
 };
 use crate::manifest::{TableFile, Version};
-use crate::stats::{Cause, Counter, WorkMeter};
+use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ impl DbInner {
         self.lifecycle.check_open()?;
         family.check_alive()?;
         let clock = &*self.world.environment;
-        let sample = self.ledger.begin_user_call(Counter::Gets, Cause::UserRead, clock);
+        let number = family.ledger.count(Counter::Gets, 1);
+        let sample = self.ledger.sample(number, Cause::UserLookup, clock);
         let mut meter = WorkMeter::default();
         if planted!(SequenceBeforeView) && sequence.is_none() {
             sequence = Some(self.visibility.last());
@@ -55,13 +56,19 @@ impl DbInner {
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
-        let found = get_in(&view, key, sequence, &tombstones, clock, &mut meter)?;
-        if let Some(value) = &found {
-            let value_bytes = value.len() as u64;
-            self.ledger.count_all([(Counter::GetHits, 1), (Counter::GetValueBytes, value_bytes)]);
+        let found = get_in(&view, key, sequence, &tombstones, clock, &mut meter);
+        if let Ok(value) = &found {
+            let filters = &meter.filters;
+            family.ledger.count_all([
+                (Counter::GetHits, u64::from(value.is_some())),
+                (Counter::GetValueBytes, value.as_ref().map_or(0, |value| value.len() as u64)),
+                (Counter::FilterChecks, filters.checks),
+                (Counter::FilterNegatives, filters.negatives),
+                (Counter::FilterFalsePositives, filters.false_positives()),
+            ]);
         }
-        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, &mut meter);
-        Ok(found)
+        self.ledger.end_user_call(sample, Cause::UserLookup, 0, clock, &mut meter);
+        found
     }
 
     /// The sequence number that a read of the view reads at, and the range tombstones of its
@@ -138,8 +145,13 @@ impl DbInner {
             }
         }
         let mut meter = WorkMeter::default();
-        let newest = newest_in_tables(&view, key, &*self.world.environment, &mut meter);
-        self.ledger.book_codecs(Cause::UserRead, 0, &meter, 0.0);
+        let clock = &*self.world.environment;
+        let newest = newest_in_tables(&view, key, clock, &mut meter);
+        if newest.is_ok() {
+            family.ledger.count_filters(&meter.filters);
+        }
+        // Not a lookup of the user's: part of what a lock costs.
+        self.ledger.end_user_call(None, Cause::UserWrite, 0, clock, &mut meter);
         newest
     }
 
@@ -149,11 +161,24 @@ impl DbInner {
         range: ScanRange,
         sequence: Option<SequenceNumber>,
     ) -> Result<Cursor> {
+        self.open_cursor_under(family, range, sequence, OwnWrites::default())
+    }
+
+    /// A cursor over a family, with a transaction's own writes on top.
+    pub(crate) fn open_cursor_under(
+        self: &Arc<Self>,
+        family: &Family,
+        range: ScanRange,
+        sequence: Option<SequenceNumber>,
+        own: OwnWrites,
+    ) -> Result<Cursor> {
         let clock = &*self.world.environment;
-        let sample = self.ledger.begin_user_call(Counter::Cursors, Cause::UserRead, clock);
-        let cursor = self.cursor_over(family, range, sequence, OwnWrites::default());
-        let meter = &mut WorkMeter::default();
-        self.ledger.end_user_call(sample, Cause::UserRead, 0, clock, meter);
+        let number = family.ledger.count(Counter::Cursors, 1);
+        let sample = self.ledger.sample(number, Cause::UserScan, clock);
+        let mut cursor = self.cursor_over(family, range, sequence, own);
+        if let (true, Ok(cursor)) = (sample.is_some(), &mut cursor) {
+            self.ledger.end_user_call(sample, Cause::UserScan, 0, clock, cursor.meter());
+        }
         cursor
     }
 
@@ -163,11 +188,10 @@ impl DbInner {
         let (merge, tombstones) = (MergingCursor::new(Vec::new()), TombstoneSet::default());
         let bounds = Bounds { lower: None, upper: None };
         let rows = RowCursor::new(environment, merge, tombstones, 0, bounds);
-        Cursor::new(self, rows, Arc::new(Version::empty(LEVEL_COUNT)))
+        Cursor::new(self, None, rows, Arc::new(Version::empty(LEVEL_COUNT)))
     }
 
-    /// A cursor over a family, with a transaction's own writes on top.
-    pub(crate) fn cursor_over(
+    fn cursor_over(
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
@@ -204,9 +228,12 @@ impl DbInner {
             context: ReadContext { meter: Some(&mut meter), ..ReadContext::new(&**environment) },
             sources,
             tombstones,
+            prefixes: FilterMeter::default(),
         };
         finder.add_tables(&view)?;
-        let SourceFinder { sources, tombstones, .. } = finder;
+        let SourceFinder { sources, tombstones, prefixes, .. } = finder;
+        family.ledger.count(Counter::PrefixFilterChecks, prefixes.checks);
+        family.ledger.count(Counter::PrefixFilterNegatives, prefixes.negatives);
         let merge = MergingCursor::new(sources);
         let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
         *rows.meter() = meter;
@@ -218,7 +245,8 @@ impl DbInner {
                 may_note: !has_own,
             });
         }
-        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
+        let ledger = Some(Arc::clone(&family.ledger));
+        Ok(Cursor::new(self, ledger, rows, Arc::clone(&view.version)))
     }
 }
 
@@ -293,6 +321,9 @@ fn newest_in_tables(
             _ => reader.range_tombstones(&mut context)?.covering_sequence(key, SEQUENCE_MAX),
         };
         let entry = reader.get(key, SEQUENCE_MAX, &mut context)?;
+        if entry.is_some() {
+            reader.meter_found(&mut context);
+        }
         let newest = entry.map_or(0, |(trailer, _)| trailer.sequence()).max(covering);
         if newest > 0 {
             return Ok(newest);
@@ -317,7 +348,11 @@ fn get_in_table(
     if planted!(ReadErrorTakenForMiss) && entry.is_err() {
         entry = Ok(None);
     }
-    Ok(match entry? {
+    let entry = entry?;
+    if entry.is_some() {
+        reader.meter_found(context);
+    }
+    Ok(match entry {
         Some((trailer, value))
             if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
         {
@@ -337,6 +372,8 @@ struct SourceFinder<'a> {
     context: ReadContext<'a>,
     sources: Vec<Source>,
     tombstones: TombstoneSet,
+    /// What filters said of the prefix.
+    prefixes: FilterMeter,
 }
 
 impl SourceFinder<'_> {
@@ -373,10 +410,14 @@ impl SourceFinder<'_> {
     }
 
     fn is_excluded(&mut self, table: &TableFile) -> Result<bool> {
-        match self.prefix {
-            Some(prefix) => Ok(!table.reader()?.prefix_may_match(prefix, &mut self.context)?),
-            None => Ok(false),
+        let Some(prefix) = self.prefix else { return Ok(false) };
+        let reader = table.reader()?;
+        let is_excluded = !reader.prefix_may_match(prefix, &mut self.context)?;
+        if reader.filter_knows(prefix) {
+            self.prefixes.checks += 1;
+            self.prefixes.negatives += u64::from(is_excluded);
         }
+        Ok(is_excluded)
     }
 
     fn push_tombstones(&mut self, table: &TableFile) -> Result<()> {

@@ -9,34 +9,50 @@ use std::sync::{Arc, Mutex};
 /// The sequence numbers in use by snapshots, with the number of snapshots at each.
 #[derive(Default)]
 pub(crate) struct SnapshotList {
-    counts: Mutex<BTreeMap<SequenceNumber, usize>>,
+    counts: Mutex<BTreeMap<SequenceNumber, Held>>,
+}
+
+/// Snapshots at one sequence number.
+struct Held {
+    count: usize,
+    /// When the first of them was taken.
+    since_us: u64,
 }
 
 impl SnapshotList {
     /// Registers a snapshot at the sequence that `current` gives. The list is locked meanwhile,
     /// so that a compaction that reads the list afterwards knows of it.
-    pub(crate) fn register(&self, current: impl FnOnce() -> SequenceNumber) -> SequenceNumber {
+    pub(crate) fn register(
+        &self,
+        now_us: u64,
+        current: impl FnOnce() -> SequenceNumber,
+    ) -> SequenceNumber {
         let mut counts = lock(&self.counts);
         let sequence = current();
-        *counts.entry(sequence).or_insert(0) += 1;
+        counts.entry(sequence).or_insert(Held { count: 0, since_us: now_us }).count += 1;
         sequence
+    }
+
+    /// When the oldest snapshot was taken, in the clock of [`SnapshotList::register`].
+    pub(crate) fn oldest_since_us(&self) -> Option<u64> {
+        lock(&self.counts).values().next().map(|held| held.since_us)
     }
 
     /// The number of snapshots held.
     pub(crate) fn len(&self) -> usize {
-        lock(&self.counts).values().sum()
+        lock(&self.counts).values().map(|held| held.count).sum()
     }
 
     /// Gives one back; true if it was the oldest.
     pub(crate) fn release(&self, sequence: SequenceNumber) -> bool {
         let mut counts = lock(&self.counts);
         let was_oldest = counts.keys().next() == Some(&sequence);
-        if let Some(count) = counts.get_mut(&sequence) {
-            *count -= 1;
+        if let Some(held) = counts.get_mut(&sequence) {
+            held.count -= 1;
             if planted!(TwinSnapshotReleased) {
-                *count = 0;
+                held.count = 0;
             }
-            if *count == 0 {
+            if held.count == 0 {
                 counts.remove(&sequence);
                 return was_oldest;
             }

@@ -216,7 +216,7 @@ impl Transaction {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
         let sequence = self.read_snapshot().map(|snapshot| snapshot.sequence);
-        self.inner.cursor_over(&family.family, range.into(), sequence, own)
+        self.inner.open_cursor_under(&family.family, range.into(), sequence, own)
     }
 
     /// What this transaction has written to a family so far.

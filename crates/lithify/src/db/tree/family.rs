@@ -16,6 +16,7 @@ use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};
 use crate::options::CfOptions;
+use crate::stats::{FamilyLedger, FamilyStatistics};
 use crate::table::{TableOrigin, TombstoneMap};
 use crate::{Error, ErrorKind, Result};
 use arc_swap::{ArcSwap, Guard};
@@ -171,6 +172,8 @@ impl View {
 pub(crate) struct Family {
     pub(crate) id: ColumnFamilyId,
     pub(crate) name: String,
+    /// Where what concerns it alone is counted.
+    pub(crate) ledger: Arc<FamilyLedger>,
     options: ArcSwap<CfOptions>,
     formats: ArcSwap<Arc<dyn FormatPolicy>>,
     /// What is supplied beside the options.
@@ -191,13 +194,14 @@ impl Family {
         name: &str,
         options: CfOptions,
         version: Arc<Version>,
-        (chunks, announced): (&Arc<ChunkPool>, &Arc<Announced>),
+        (chunks, announced, ledger): (&Arc<ChunkPool>, &Arc<Announced>, Arc<FamilyLedger>),
     ) -> Arc<Self> {
         let cursors = Cursors::new(version.level_count());
         let view = View { active: Memory::new(chunks), immutable: Vec::new(), version };
         Arc::new(Family {
             id,
             name: name.to_string(),
+            ledger,
             formats: ArcSwap::from_pointee(options.formats()),
             dictionaries: ArcSwap::default(),
             options: ArcSwap::from_pointee(options),
@@ -396,6 +400,23 @@ impl ColumnFamily {
     /// ```
     pub fn explain(&self) -> Explanation {
         self.inner.explain(&self.family)
+    }
+
+    /// What the family holds, and what was done with it since the database was opened.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// use lithify::stats::Counter;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// rocks.put(b"basalt", b"igneous")?;
+    /// rocks.flush()?;
+    /// let stats = rocks.stats();
+    /// assert_eq!((stats.tables, stats.figures.counter(Counter::Puts)), (1, 1));
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    pub fn stats(&self) -> FamilyStatistics {
+        self.inner.family_statistics(&self.family)
     }
 
     /// Supplies compression dictionaries by their content: tables of the family that are written

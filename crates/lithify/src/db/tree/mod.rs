@@ -115,7 +115,8 @@ impl Tree {
         options: CfOptions,
         version: Arc<Version>,
     ) -> Arc<Family> {
-        Family::new(id, name, options, version, (&self.chunks, &self.announced))
+        let shared = (&self.chunks, &self.announced, self.ledger.add_family());
+        Family::new(id, name, options, version, shared)
     }
 
     /// Replaces all families, while nobody else uses the tree.

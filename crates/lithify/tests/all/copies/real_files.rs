@@ -153,11 +153,7 @@ fn what_a_reader_copies_beside_a_busy_writer_is_a_prefix() {
             for copy in [checkpoint, back] {
                 let copy = Db::open(&copy, still()).unwrap();
                 assert_eq!(numbers(&copy), rows);
-                assert!(
-                    copy.verify(&Default::default())
-                        .unwrap()
-                        .is_sound()
-                );
+                assert!(copy.verify(&Default::default()).unwrap().is_sound());
                 // It takes writes behind what it has.
                 copy.put("more", "rows").unwrap();
                 copy.close().unwrap();
