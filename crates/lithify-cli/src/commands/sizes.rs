@@ -18,7 +18,8 @@ pub fn bytes(
         let bytes = parse_bytes(text).ok_or_else(|| EXPECTED.to_owned())?;
         match (min..=max).contains(&bytes) {
             true => Ok(bytes),
-            false => Err(format!("{bytes} bytes are not between {min} and {max}")),
+            // As of the ranges of other numbers.
+            false => Err(format!("{bytes} is not in {min}..={max}")),
         }
     }
 }

@@ -109,12 +109,12 @@ fn wrong_command_lines_exit_with_2() {
     refused(&["bench", "run", "no-such.toml"], 2, "no-such.toml: ");
     refused(&["bench", "run", "./file"], 2, "./file:1: ");
     refused(&["bench", "show", "missing"], 2, "missing: there is no such file");
-    for command in [&["show"][..], &["report"], &["compare", "."]] {
-        refused(&[&["bench"], command, &["."]].concat(), 2, ". is no directory of a run");
+    for command in ["show", "report"] {
+        refused(&["bench", command, "."], 2, ". is no directory of a run");
     }
     let sized = ["bench", "db", "--block-size", "8q"];
     refused(&sized, 2, "expected bytes, as 4096, 8k, 16MiB or 2GB");
-    refused(&["bench", "db", "--block-size", "2MiB"], 2, "2097152 bytes are not between 1024 and");
+    refused(&["bench", "db", "--block-size", "2MiB"], 2, "2097152 is not in 1024..=1048576");
     refused(&["bench", "pack", "missing", "--to", "x"], 2, "missing: there is no such file");
     refused(&["bench", "pack", "file", "--to", "."], 2, "--to . is a directory");
     refused(&["bench", "pack", "file", "--to", "x.zst"], 2, "--to x.zst does not end in .json or ");

@@ -112,7 +112,10 @@ impl<R: BufRead> CsvReader<R> {
 mod tests {
     use super::*;
 
-    fn records(text: &[u8]) -> Result<Vec<(u64, Vec<Vec<u8>>)>, Bad> {
+    /// Records with the lines where they begin.
+    type Records = Vec<(u64, Vec<Vec<u8>>)>;
+
+    fn records(text: &[u8]) -> Result<Records, Bad> {
         let mut reader = CsvReader::new(text);
         let mut records = Vec::new();
         while reader.read()? {
@@ -124,7 +127,7 @@ mod tests {
     #[test]
     fn records_are_read_with_their_lines() {
         let text = b"a,b\r\n\r\n\"x,\"\"y\"\"\n\r\nz\",\n\"\",5\" pipe\n\xff,\"\r\"";
-        let expected: Vec<(u64, Vec<Vec<u8>>)> = vec![
+        let expected: Records = vec![
             (1, vec![b"a".to_vec(), b"b".to_vec()]),
             (3, vec![b"x,\"y\"\n\r\nz".to_vec(), vec![]]),
             (6, vec![vec![], b"5\" pipe".to_vec()]),
