@@ -89,7 +89,8 @@ fn space_is_reserved_in_proportion_to_what_is_logged() {
     for number in 0..8_000_u32 {
         family.put(number.to_be_bytes(), [7; 1000]).unwrap();
         let (logged, reserved) = (db.stats().wal_live_bytes, reserved(&db));
-        assert!(reserved + 2_000 > logged, "{reserved} of {logged}");
+        // Each time a record lies across the end of what was reserved.
+        assert!(reserved + 40 * 1_100 > logged, "{reserved} of {logged}");
         assert!(reserved <= logged * 5 / 4 + (16 << 10), "{reserved} of {logged}");
         calls = if reserved == calls.1 { calls } else { (calls.0 + 1, reserved) };
     }
