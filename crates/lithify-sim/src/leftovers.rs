@@ -82,14 +82,14 @@ impl Case {
         let family = self.random.below(FAMILIES.len() as u64) as usize;
         let family = &self.families[family];
         match self.random.below(40) {
-            0 => family.delete_range(&key.min(other), &key.max(other)),
-            1..=6 => family.delete(&key),
+            0 => family.delete_range(key.min(other), key.max(other)),
+            1..=6 => family.delete(key),
             7 => family.flush(),
             8 if self.random.one_in(4) => family.compact_range(None, None),
             _ => {
                 let value: Vec<u8> =
                     (0..300).flat_map(|_| self.random.next().to_le_bytes()).collect();
-                family.put(&key, &value)
+                family.put(key, &value)
             }
         }
     }

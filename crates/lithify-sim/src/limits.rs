@@ -220,11 +220,11 @@ fn long_keys(tally: &mut Tally) -> Result<(), String> {
     let count = (INDEX_BYTES_MAX / KEY_BYTES_MAX) as u64 + 200;
     // What is below lets the flush write to level 0, where a table has no other end.
     for number in [0, count - 1] {
-        family.put(&key(number), b"older").map_err(text)?;
+        family.put(key(number), b"older").map_err(text)?;
     }
     family.flush().map_err(text)?;
     for number in 0..count {
-        family.put(&key(number), &number.to_be_bytes()).map_err(text)?;
+        family.put(key(number), number.to_be_bytes()).map_err(text)?;
     }
     family.flush().map_err(text)?;
     let tables = db.stats().levels.iter().map(|level| level.files).sum();

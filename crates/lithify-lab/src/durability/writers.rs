@@ -190,7 +190,7 @@ fn write(
     let mut row = witness.counts()[writer].acknowledged;
     while !stop.load(Ordering::Relaxed) {
         let start = Instant::now();
-        family.put(&key(writer, row), values.next()).map_err(|error| failed("a commit", &error))?;
+        family.put(key(writer, row), values.next()).map_err(|error| failed("a commit", &error))?;
         latencies.record(start.elapsed().as_nanos() as u64);
         row += 1;
         witness.acknowledge(writer, row)?;
@@ -205,7 +205,7 @@ fn look(
     stop: &AtomicBool,
 ) -> Result<Latencies, RunError> {
     let is_there =
-        |writer, row| family.contains(&key(writer, row)).map_err(|error| failed("a read", &error));
+        |writer, row| family.contains(key(writer, row)).map_err(|error| failed("a read", &error));
     while !stop.load(Ordering::Relaxed) {
         for (writer, counts) in witness.counts().into_iter().enumerate() {
             let next = counts.acknowledged.max(counts.seen);
@@ -241,9 +241,9 @@ pub struct Survived {
 pub fn survived(family: &ColumnFamily, writer: usize, known: u64) -> Result<Survived, RunError> {
     let unreadable = |error: lithify::Error| failed("reading what survived", &error);
     let first = known.saturating_sub(1);
-    let mut cursor = family.cursor(ScanRange::prefix(&[writer as u8])).map_err(unreadable)?;
+    let mut cursor = family.cursor(ScanRange::prefix([writer as u8])).map_err(unreadable)?;
     let mut rows = first;
-    let mut valid = cursor.seek(&key(writer, first)).map_err(unreadable)?;
+    let mut valid = cursor.seek(key(writer, first)).map_err(unreadable)?;
     while valid && cursor.key() == key(writer, rows) {
         rows += 1;
         valid = cursor.next().map_err(unreadable)?;

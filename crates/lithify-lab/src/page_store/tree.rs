@@ -39,7 +39,7 @@ impl PageTree {
 
 impl Pages for PageTree {
     fn write(&mut self, number: u64, page: &[u8]) -> Result<(), RunError> {
-        self.pages.put(&number.to_be_bytes(), page).map_err(failed)
+        self.pages.put(number.to_be_bytes(), page).map_err(failed)
     }
 
     fn sync(&mut self) -> Result<(), RunError> {
@@ -48,7 +48,7 @@ impl Pages for PageTree {
 
     fn read(&mut self, number: u64, page: &mut Vec<u8>) -> Result<(), RunError> {
         page.clear();
-        let found = self.pages.get(&number.to_be_bytes()).map_err(failed)?;
+        let found = self.pages.get(number.to_be_bytes()).map_err(failed)?;
         found.into_iter().for_each(|value| page.extend_from_slice(&value));
         Ok(())
     }

@@ -284,7 +284,7 @@ impl Run<'_> {
 
     fn load(&self, family: &ColumnFamily, point: u64) -> Result<(), RunError> {
         for number in self.part(point) {
-            family.put(&key(number), self.row(number)).map_err(failed("load"))?;
+            family.put(key(number), self.row(number)).map_err(failed("load"))?;
         }
         Ok(())
     }
@@ -295,7 +295,7 @@ impl Run<'_> {
         for number in self.part(point).filter(|number| number % 2 == 0) {
             let scattered = number.wrapping_mul(0x9e37_79b1) % count;
             let value = self.row(scattered + count / 2);
-            family.put(&key(scattered), value).map_err(failed("overwrite"))?;
+            family.put(key(scattered), value).map_err(failed("overwrite"))?;
         }
         Ok(())
     }
@@ -306,12 +306,12 @@ impl Run<'_> {
         for number in 0..self.lookups() {
             let wanted = key(random.below(count));
             if number % 20 != 0 {
-                let found = family.get(&wanted).map_err(failed("read"))?;
+                let found = family.get(wanted).map_err(failed("read"))?;
                 digest.add(found.as_deref().unwrap_or_default());
                 continue;
             }
             let mut rows = family.cursor(ScanRange::default()).map_err(failed("scan"))?;
-            rows.seek(&wanted).map_err(failed("scan"))?;
+            rows.seek(wanted).map_err(failed("scan"))?;
             for _ in 0..SCANNED_ROWS {
                 if !rows.valid() {
                     break;

@@ -345,7 +345,7 @@ impl Actor {
                 for write in &writes {
                     let Some(family) = &self.handles[write.family] else { continue };
                     match &write.change {
-                        Change::Put(key, value) => batch.put(family, key, &value.bytes()),
+                        Change::Put(key, value) => batch.put(family, key, value.bytes()),
                         Change::Delete(key) => batch.delete(family, key),
                         Change::DeleteRange(start, end) => batch.delete_range(family, start, end),
                         Change::SingleDelete(key) => batch.single_delete(family, key),
@@ -364,7 +364,7 @@ impl Actor {
     fn write_one(&self, write: &Write) -> Result<()> {
         let Some(family) = &self.handles[write.family] else { return Ok(()) };
         match &write.change {
-            Change::Put(key, value) => family.put(key, &value.bytes()),
+            Change::Put(key, value) => family.put(key, value.bytes()),
             Change::Delete(key) => family.delete(key),
             Change::DeleteRange(start, end) => family.delete_range(start, end),
             Change::SingleDelete(key) => family.single_delete(key),
@@ -407,7 +407,7 @@ impl Actor {
             TransactionCall::Write(write) => {
                 let Some(family) = &self.handles[write.family] else { return Ok(()) };
                 match &write.change {
-                    Change::Put(key, value) => transaction.put(family, key, &value.bytes())?,
+                    Change::Put(key, value) => transaction.put(family, key, value.bytes())?,
                     Change::Delete(key) => transaction.delete(family, key)?,
                     // Not to be had in transactions, or only with what they lock.
                     _ => return Ok(()),
@@ -473,7 +473,7 @@ impl Actor {
         let mut writer = TableWriter::create_in(&path, &handle.options(), world)?;
         for (key, value) in rows {
             match value {
-                Some(value) => writer.put(key, &value.bytes())?,
+                Some(value) => writer.put(key, value.bytes())?,
                 None => writer.delete(key)?,
             }
         }
@@ -613,7 +613,7 @@ fn compare_rows(mut cursor: lithify::Cursor, rows: &Rows) -> Result<()> {
 fn put_rows(mut ingest: lithify::Ingest, rows: &[(Key, Option<Value>)]) -> Result<lithify::Ingest> {
     for (key, value) in rows {
         match value {
-            Some(value) => ingest.put(key, &value.bytes())?,
+            Some(value) => ingest.put(key, value.bytes())?,
             None => ingest.delete(key)?,
         }
     }

@@ -207,7 +207,7 @@ impl Maker {
         round: u64,
     ) -> Result<()> {
         let value = self.value(number, round);
-        family.put(&key(number), &value)?;
+        family.put(key(number), &value)?;
         self.state.entry(name).or_default().insert(key(number), value);
         Ok(())
     }
@@ -258,9 +258,9 @@ impl Maker {
         for number in 20..30 {
             self.put(&family, MIXED, number, 2)?;
         }
-        family.delete_range(&key(5), &key(9))?;
-        family.delete_range(&key(34), &key(36))?;
-        family.delete(&key(12))?;
+        family.delete_range(key(5), key(9))?;
+        family.delete_range(key(34), key(36))?;
+        family.delete(key(12))?;
         family.put(b"once", b"only")?;
         family.single_delete(b"once")?;
         let rows = self.state.entry(MIXED).or_default();
@@ -270,7 +270,7 @@ impl Maker {
         for number in [7, 22, 35, 41] {
             self.put(&family, MIXED, number, 3)?;
         }
-        family.delete_range(&key(26), &key(28))?;
+        family.delete_range(key(26), key(28))?;
         let rows = self.state.entry(MIXED).or_default();
         rows.retain(|k, _| !(*k >= key(26) && *k < key(28)));
         family.flush()
@@ -285,7 +285,7 @@ impl Maker {
         writer.use_dictionary(&value_of(self.seed, 1, 8).repeat(3))?;
         for number in 0..24 {
             let value = self.value(number, 8);
-            writer.put(&key(number), &value)?;
+            writer.put(key(number), &value)?;
             self.state.entry(name).or_default().insert(key(number), value);
         }
         writer.finish()?;
@@ -324,7 +324,7 @@ impl Maker {
         }
         self.put(&late, "late", 1, 6)?;
         history.push(self.state.clone());
-        family.delete_range(&key(61), &key(63))?;
+        family.delete_range(key(61), key(63))?;
         let rows = self.state.entry(MIXED).or_default();
         rows.retain(|k, _| !(*k >= key(61) && *k < key(63)));
         history.push(self.state.clone());

@@ -106,24 +106,24 @@ fn put(run: &mut Run, number: u64) -> Result<()> {
 
 fn trim(run: &mut Run, number: u64) -> Result<()> {
     put_at(run, &key(number))?;
-    run.family.delete_range(b"", &key(number))
+    run.family.delete_range(b"", key(number))
 }
 
 /// Each within the one before.
 fn nest(run: &mut Run, number: u64) -> Result<()> {
     put_at(run, &key(KEYS + number))?;
-    run.family.delete_range(&key(number), &key(2 * KEYS - number))
+    run.family.delete_range(key(number), key(2 * KEYS - number))
 }
 
 fn cross(run: &mut Run, number: u64) -> Result<()> {
     put(run, number)?;
     let (one, other) = (run.random.below(KEYS), run.random.below(KEYS));
-    run.family.delete_range(&key(one.min(other)), &key(one.max(other)))
+    run.family.delete_range(key(one.min(other)), key(one.max(other)))
 }
 
 fn tile(run: &mut Run, number: u64) -> Result<()> {
     put_at(run, &key(3 * number))?;
-    run.family.delete_range(&key(3 * number), &key(3 * number + 2))
+    run.family.delete_range(key(3 * number), key(3 * number + 2))
 }
 
 /// With a few snapshots over the whole history, however long it is.
@@ -136,7 +136,7 @@ fn trim_held(run: &mut Run, number: u64) -> Result<()> {
 
 fn pass_on(run: &mut Run, number: u64) -> Result<()> {
     put_at(run, &key(number + 1))?;
-    run.family.delete(&key(number))
+    run.family.delete(key(number))
 }
 
 fn version(run: &mut Run, number: u64) -> Result<()> {
@@ -183,8 +183,8 @@ fn transact_all(run: &mut Run, number: u64) -> Result<()> {
     let mut transaction = run.db.transaction();
     for number in 0..run.operations {
         let value = value(run);
-        transaction.get_for_update(&run.family, &key(number))?;
-        transaction.put(&run.family, &key(number), &value)?;
+        transaction.get_for_update(&run.family, key(number))?;
+        transaction.put(&run.family, key(number), &value)?;
     }
     transaction.commit()
 }
@@ -193,7 +193,7 @@ fn ingest_rows(run: &mut Run, keys: impl Iterator<Item = u64>) -> Result<()> {
     let mut ingest = run.family.ingest()?;
     for number in keys {
         let value = value(run);
-        ingest.put(&key(number), &value)?;
+        ingest.put(key(number), &value)?;
     }
     ingest.commit().map(drop)
 }
@@ -215,5 +215,5 @@ fn make_family(run: &mut Run, number: u64) -> Result<()> {
     }
     let family = run.families[number as usize % run.families.len()].clone();
     let value = value(run);
-    family.put(&key(number), &value)
+    family.put(key(number), &value)
 }

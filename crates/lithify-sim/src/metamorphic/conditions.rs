@@ -5,7 +5,7 @@ use crate::operation::{Change, Condition, Key, Value, Write};
 use lithify::{ColumnFamily, ErrorKind, Slice};
 
 /// A value that no row has: no recipe makes one that is as long.
-const NO_VALUE: [u8; 1 << 16] = [7; 1 << 16];
+static NO_VALUE: [u8; 1 << 16] = [7; 1 << 16];
 
 /// What becomes of the row.
 fn change_to(key: &Key, value: Option<Value>) -> Change {

@@ -202,7 +202,7 @@ impl Session<'_> {
         let Some(write) = resolved.first() else { return Ok(()) };
         let Some(handle) = &self.handles[write.family] else { return Ok(()) };
         let result = match &write.change {
-            Change::Put(key, value) => handle.put(key, &value.bytes()),
+            Change::Put(key, value) => handle.put(key, value.bytes()),
             Change::Delete(key) => handle.delete(key),
             Change::DeleteRange(start, end) => handle.delete_range(start, end),
             Change::SingleDelete(key) | Change::Once(key, _) => handle.single_delete(key),
@@ -216,7 +216,7 @@ impl Session<'_> {
         for write in &resolved {
             let Some(handle) = &self.handles[write.family] else { continue };
             match &write.change {
-                Change::Put(key, value) => batch.put(handle, key, &value.bytes()),
+                Change::Put(key, value) => batch.put(handle, key, value.bytes()),
                 Change::Delete(key) => batch.delete(handle, key),
                 Change::DeleteRange(start, end) => batch.delete_range(handle, start, end),
                 Change::SingleDelete(key) | Change::Once(key, _) => {
@@ -243,7 +243,7 @@ impl Session<'_> {
                 let mut ingest = handle.ingest().map_err(text)?;
                 for (key, value) in rows {
                     match value {
-                        Some(value) => ingest.put(key, &value.bytes()),
+                        Some(value) => ingest.put(key, value.bytes()),
                         None => ingest.delete(key),
                     }
                     .map_err(text)?;
@@ -283,7 +283,7 @@ impl Session<'_> {
         let mut writer = TableWriter::create_in(&path, &handle.options(), world.clone())?;
         for (key, value) in rows {
             match value {
-                Some(value) => writer.put(key, &value.bytes())?,
+                Some(value) => writer.put(key, value.bytes())?,
                 None => writer.delete(key)?,
             }
         }

@@ -340,7 +340,7 @@ impl Session<'_> {
         };
         let transaction = &mut open.transaction;
         let result = match &change {
-            Change::Put(key, value) => transaction.put(&handle, key, &value.bytes()),
+            Change::Put(key, value) => transaction.put(&handle, key, value.bytes()),
             Change::Delete(key) => transaction.delete(&handle, key),
             _ => transaction.single_delete(&handle, key),
         };

@@ -148,7 +148,7 @@ fn counts(families: &[ColumnFamily]) -> lithify::Result<Counts> {
     let mut counts = [0; WRITERS];
     for (writer, count) in counts.iter_mut().enumerate() {
         for family in families {
-            let found = family.get(&counter_key(writer))?.map_or(0, |value| count_of(&value));
+            let found = family.get(counter_key(writer))?.map_or(0, |value| count_of(&value));
             *count = found.max(*count);
         }
     }
@@ -207,7 +207,7 @@ impl Bench<'_> {
         while !is_over.load(Ordering::Relaxed) {
             let writer = random.below(WRITERS as u64) as usize;
             let family = random.pick(&self.families);
-            let found = family.get(&counter_key(writer)).map_err(text)?;
+            let found = family.get(counter_key(writer)).map_err(text)?;
             let count = found.map_or(0, |value| count_of(&value));
             if count > seen[writer] {
                 seen[writer] = count;

@@ -153,10 +153,10 @@ impl Bench {
         let mut batch = self.db.batch();
         for family in &self.families {
             if deletes_first {
-                batch.delete_range(family, &key(group, 0), &key(group, ROWS));
+                batch.delete_range(family, key(group, 0), key(group, ROWS));
             }
             for row in 0..ROWS {
-                batch.put(family, &key(group, row), &value(next, random));
+                batch.put(family, key(group, row), value(next, random));
             }
         }
         known.begun.store(next, Ordering::SeqCst);
@@ -218,7 +218,7 @@ impl Bench {
         let mut transaction = self.db.transaction();
         let before = transaction.get_for_update(family, &key).map_err(text)?;
         let next = before.map_or(0, |value| number(&value)) + 1;
-        transaction.put(family, &key, &value(next, random)).map_err(text)?;
+        transaction.put(family, &key, value(next, random)).map_err(text)?;
         transaction.commit().map_err(text)?;
         self.raised[counter as usize].fetch_add(1, Ordering::SeqCst);
         Ok(())
@@ -236,7 +236,7 @@ impl Bench {
     /// What is left when all threads are gone.
     pub(super) fn check_end(&self) -> Result<(), String> {
         for (counter, raised) in self.raised.iter().enumerate() {
-            let found = self.families[0].get(&counter_key(counter as u64)).map_err(text)?;
+            let found = self.families[0].get(counter_key(counter as u64)).map_err(text)?;
             let found = found.map_or(0, |value| number(&value));
             let raised = raised.load(Ordering::SeqCst);
             if found != raised {

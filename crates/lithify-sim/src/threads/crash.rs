@@ -83,7 +83,7 @@ fn after_crash(bench: &Bench, seed: u64, keep: CrashKeep) -> Result<Numbers, Str
         let family = family.ok_or("a column family is gone")?;
         for (group, known) in numbers.iter_mut().enumerate() {
             for row in 0..ROWS {
-                let value = family.get(&key(group as u64, row)).map_err(text)?;
+                let value = family.get(key(group as u64, row)).map_err(text)?;
                 let found = value.map_or(0, |value| number(&value));
                 let known = *known.get_or_insert(found);
                 if found != known {

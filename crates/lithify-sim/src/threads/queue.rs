@@ -51,11 +51,11 @@ impl Queues {
             Some(_) => {
                 let mut batch = bench.db.batch();
                 for row in 0..ROWS {
-                    batch.put(&self.family, &key(writer, row), &value(next, random));
+                    batch.put(&self.family, key(writer, row), value(next, random));
                 }
                 batch.commit()
             }
-            None => self.family.delete_range(&key(writer, 0), &key(writer, ROWS)),
+            None => self.family.delete_range(key(writer, 0), key(writer, ROWS)),
         };
         written.map_err(text)?;
         known.done.store(next, Ordering::SeqCst);

@@ -101,7 +101,7 @@ impl<'b> Reader<'b> {
         let group = self.random.below(GROUPS);
         for row in 0..ROWS {
             let floors = self.floors();
-            let value = self.family().get(&key(group, row)).map_err(text)?;
+            let value = self.family().get(key(group, row)).map_err(text)?;
             let shown = found(value, group, row, "a get")?;
             self.show(group, &floors, shown, "a get")?;
         }
@@ -138,7 +138,7 @@ impl<'b> Reader<'b> {
             for family in &bench.families {
                 let mut numbers = Vec::new();
                 for (group, row) in (0..GROUPS).flat_map(|g| (0..ROWS).map(move |row| (g, row))) {
-                    let value = family.get_at(&key(group, row), &snapshot).map_err(text)?;
+                    let value = family.get_at(key(group, row), &snapshot).map_err(text)?;
                     numbers.push(found(value, group, row, "a snapshot")?);
                 }
                 self.show_all(&numbers, &floors, "a snapshot")?;

@@ -135,7 +135,7 @@ impl Worker {
 
     fn put(&mut self) -> Told<()> {
         let ((slot, family), key, number) = (self.family(), self.key(), self.number());
-        let put = told(family.put(&key, &self.value(number)))?;
+        let put = told(family.put(&key, self.value(number)))?;
         if put.is_some() {
             self.rows(slot).insert(key, Known { number, by: "put" });
         }
@@ -200,7 +200,7 @@ impl Worker {
             return Ok(None);
         };
         for (key, number) in &rows {
-            if told(ingest.put(key, &self.value(*number)))?.is_none() {
+            if told(ingest.put(key, self.value(*number)))?.is_none() {
                 return Ok(None);
             }
         }
@@ -218,7 +218,7 @@ impl Worker {
         let written =
             TableWriter::create_in(&path, &family.options(), world).and_then(|mut table| {
                 for (key, number) in &rows {
-                    table.put(key, &self.value(*number))?;
+                    table.put(key, self.value(*number))?;
                 }
                 table.finish()
             });
@@ -256,7 +256,7 @@ impl Worker {
     fn look(&mut self) -> Told<()> {
         let Some((mut cursor, rows)) = self.cursor.take() else {
             let (slot, family) = self.family();
-            let Some(cursor) = told(family.prefix_cursor(&self.prefix()))? else {
+            let Some(cursor) = told(family.prefix_cursor(self.prefix()))? else {
                 return Ok(None);
             };
             let rows = self.rows(slot).clone();
@@ -292,10 +292,10 @@ impl Worker {
         let (key, number) = (self.key(), self.number());
         let written = match self.random.below(3) {
             0 => family.ingest().and_then(|mut ingest| {
-                ingest.put(&key, &self.value(number))?;
+                ingest.put(&key, self.value(number))?;
                 ingest.commit().map(drop)
             }),
-            _ => family.put(&key, &self.value(number)),
+            _ => family.put(&key, self.value(number)),
         };
         if told(written)?.is_some() {
             self.result.ledger.scratch.1.insert(key, Known { number, by: "write beside a drop" });
