@@ -16,7 +16,7 @@ use crate::db::tree::family::ColumnFamily;
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;
-use crate::stats::{Cause, Counter};
+use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fmt;
@@ -305,13 +305,18 @@ impl Transaction {
         if !planted!(RowLockSkipped) {
             grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
         }
-        inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
-        let Some(snapshot) = &self.snapshot else { return Ok(()) };
-        let mut newest = self.inner.newest_sequence(&family.family, key)?;
+        let Some(snapshot) = &self.snapshot else {
+            inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
+            return Ok(());
+        };
+        let mut meter = WorkMeter::default();
+        let newest = inner.newest_sequence(&family.family, key, &mut meter);
+        inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, &mut meter);
+        let mut newest = newest?;
         if planted!(ConflictOverlooked) {
             newest = 0;
         }
