@@ -210,10 +210,11 @@ fn compactions(settings: &Settings, environment: &Arc<Switched>) -> Result<Compa
 
 /// What a get that finds its value in the cache books.
 pub fn book_get((ledger, family): Books<'_>, clock: &dyn Clock) {
-    let sample = ledger.sample(family.count(Counter::Gets, 1), Cause::UserLookup, clock);
+    let book = family.of_thread();
+    let sample = ledger.sample(book.count(Counter::Gets, 1), Cause::UserLookup, clock);
     let mut meter = WorkMeter::default();
     let filters = &black_box(&mut meter).filters;
-    family.count_all([
+    book.count_all([
         (Counter::GetHits, 1),
         (Counter::GetValueBytes, 176),
         (Counter::FilterChecks, filters.checks),

@@ -35,6 +35,21 @@ impl MemoryUse {
         MemoryUse::ReadAhead,
     ];
 
+    /// What it stands for.
+    pub fn description(self) -> &'static str {
+        match self {
+            MemoryUse::Cache => "Blocks in the cache: data, index, filter.",
+            MemoryUse::Pinned => {
+                "Blocks no longer in the cache that a slice or cursor still holds."
+            }
+            MemoryUse::Memtable => "Active and immutable memtables.",
+            MemoryUse::Codec => "Reused codec contexts.",
+            MemoryUse::Compaction => "Buffers of flushes and compactions.",
+            MemoryUse::Tables => "Index and filter blocks that open tables keep.",
+            MemoryUse::ReadAhead => "Stored blocks that cursors have read ahead.",
+        }
+    }
+
     /// The name in statistics.
     pub fn name(self) -> &'static str {
         match self {

@@ -180,6 +180,7 @@ impl MemTable {
     }
 
     /// The newest entry of the key at the snapshot. It does not look at range tombstones.
+    #[inline]
     pub fn get(&self, key: &[u8], snapshot: SequenceNumber) -> Option<(ValueKind, Trailer, &[u8])> {
         let probe = Probe { key, trailer: Trailer::seek(snapshot) };
         let entry = self.tree.first_from(&probe)?;

@@ -10,7 +10,7 @@ use super::gauges::{Gauge, gauges};
 use super::ledger::JobRecord;
 use super::names::{Counter, Derived, JobFigure, LEVEL_SLOTS};
 use super::snapshot::{LevelShape, of_counters, ratio, stored_to_raw};
-use super::striped::{OfFamily, StripedCounters};
+use super::striped::{OfFamily, StripedCounters, ThreadStripe};
 use crate::base::{ColumnFamilyId, Level};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -34,25 +34,23 @@ impl Default for FamilyLedger {
 }
 
 impl FamilyLedger {
+    /// The calling thread's part, for a call that counts more than once.
+    #[inline]
+    pub fn of_thread(&self) -> FamilyPart<'_> {
+        FamilyPart { ledger: self, stripe: self.striped.of_thread() }
+    }
+
     /// Adds to a counter and returns what it was before. Of a counter that every read or write
     /// adds to, that is what the calling thread's part of it was.
     #[inline]
     pub fn count(&self, counter: Counter, amount: u64) -> u64 {
-        match self.striped.of_thread().add(counter, amount) {
-            Some(before) => before,
-            None => self.counters[counter as usize].fetch_add(amount, Relaxed),
-        }
+        self.of_thread().count(counter, amount)
     }
 
     /// Adds to several counters: cheaper than one by one.
     #[inline]
     pub fn count_all<const N: usize>(&self, amounts: [(Counter, u64); N]) {
-        let stripe = self.striped.of_thread();
-        for (counter, amount) in amounts {
-            if stripe.add(counter, amount).is_none() && amount != 0 {
-                self.counters[counter as usize].fetch_add(amount, Relaxed);
-            }
-        }
+        self.of_thread().count_all(amounts);
     }
 
     /// Counts what filters said to point reads.
@@ -81,6 +79,32 @@ impl FamilyLedger {
         FamilyFigures {
             counters: Counter::ALL.iter().map(|counter| self.counter(*counter)).collect(),
             jobs: self.jobs.iter().map(|figure| figure.load(Relaxed)).collect(),
+        }
+    }
+}
+
+/// A family's book as one thread adds to it: not to be handed to another.
+pub struct FamilyPart<'a> {
+    ledger: &'a FamilyLedger,
+    stripe: ThreadStripe<'a, OfFamily>,
+}
+
+impl FamilyPart<'_> {
+    /// [`FamilyLedger::count`].
+    #[inline(always)]
+    pub fn count(&self, counter: Counter, amount: u64) -> u64 {
+        match self.stripe.add(counter, amount) {
+            Some(before) => before,
+            None if amount == 0 => 0,
+            None => self.ledger.counters[counter as usize].fetch_add(amount, Relaxed),
+        }
+    }
+
+    /// [`FamilyLedger::count_all`].
+    #[inline(always)]
+    pub fn count_all<const N: usize>(&self, amounts: [(Counter, u64); N]) {
+        for (counter, amount) in amounts {
+            self.count(counter, amount);
         }
     }
 }

@@ -28,6 +28,13 @@ macro_rules! gauges {
                 Self::GAUGES.iter().copied().zip([$(self.$gauge,)+])
             }
 
+            /// Every gauge, to be set.
+            #[cfg(test)]
+            #[allow(dead_code, reason = "not all of them are set one by one")]
+            pub(super) fn gauges_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+                vec![$((stringify!($gauge), &mut self.$gauge),)+]
+            }
+
             /// Adds those of another.
             #[allow(dead_code, reason = "not all of them are summed")]
             fn add_gauges(&mut self, other: &Self) {
@@ -42,5 +49,55 @@ macro_rules! gauges {
         }
     };
 }
+
+/// Members of the JSON that are no gauge of a list and no name of another one.
+#[cfg(test)]
+pub(super) const MEMBERS: &[Gauge] = &[
+    ("last_refusal", "text", "What the last refused flush or compaction failed at."),
+    ("level", "level", "The number of a level."),
+    ("score", "ratio", "Of a level: the need for compaction, 1 and more is due."),
+    (
+        "compression",
+        "text",
+        "Of a level the codec that the policy asks for, `by family` where families differ; of a \
+         family its policy.",
+    ),
+    ("files_by_codec", "count", "Of a level: tables by the codec that they were written in."),
+    ("id", "number", "The id of a family."),
+    ("name", "text", "The name of a family."),
+    ("limit_bytes", "bytes", "The memory budget."),
+    ("slowed_us", "us", "Time in which at least one writer was held back."),
+    (
+        "gap_windows",
+        "count",
+        "Windows of 100 ms all through which a writer wanted to complete a write and none was \
+         completed.",
+    ),
+    ("windows", "count", "Windows of 100 ms since the ledger's start."),
+    ("delays", "", "Times that writers were slowed, by cause: count and time."),
+    ("stops", "", "Times that writers were stopped, by cause: count and time."),
+    ("count", "count", "How many."),
+    ("sum_us", "us", "Their time."),
+    (
+        "units",
+        "",
+        "Units of work that held a thread for 1 ms and more, by cause: count, time, longest.",
+    ),
+    ("max_us", "us", "The longest."),
+    ("cpu_ns", "ns", "CPU time of a cause, by part."),
+    ("counters", "", "The counters, of the database and of each family."),
+    (
+        "derived",
+        "",
+        "The computed figures, of the database and of each family; `null` where undefined.",
+    ),
+    ("levels", "", "The levels, of the database and of each family."),
+    ("families", "", "The column families."),
+    ("causes", "", "Files and CPU time by cause."),
+    ("codecs", "", "Blocks by codec, of the database and of each level."),
+    ("stalls", "", "Who was kept waiting."),
+    ("memory", "", "The memory budget and its uses."),
+    ("cache", "", "The block cache."),
+];
 
 pub(super) use gauges;

@@ -26,7 +26,7 @@ pub const SHORT_NS: u64 = 50_000;
 /// The number of the first call among those that samples are spread over. The first sample then
 /// comes half a period late, so that a few calls stand for themselves as well as many do: from 0 on
 /// the very first call would stand for 64.
-const FIRST_NUMBER: u64 = 85;
+const FIRST_NUMBER: u64 = 712;
 
 /// What a finished step took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

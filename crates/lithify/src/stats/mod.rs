@@ -1,10 +1,11 @@
 //! Floor 1: the ledger. What is booked, under which cause, and the arithmetic on it.
 //!
 //! Owns: the `Ledger` (relaxed atomics that every room books into), the clocks of steps and of
-//! sampled user calls, the stall figures, the one list of names, and the snapshot with its page
-//! and its JSON. Any thread may book. It opens no file, knows codecs by number only, and decides
+//! sampled user calls, the stall figures, the one list of names, and the snapshot with its page,
+//! its JSON and its metrics. Any thread may book. It opens no file, knows codecs by number only, and decides
 //! nothing.
 
+mod exposition;
 mod family;
 mod figures;
 mod gauges;
@@ -13,6 +14,7 @@ mod ledger;
 mod meter;
 mod names;
 mod page;
+mod prometheus;
 mod snapshot;
 mod stall;
 mod striped;
@@ -22,7 +24,7 @@ mod work;
 
 pub use crate::base::MemoryUse;
 pub use family::{FamilyFigures, FamilyStatistics};
-internal_use!(family::FamilyLedger);
+internal_use!(family::{FamilyLedger, FamilyPart});
 pub use figures::{Figures, Tally};
 internal_use!(json::JsonWriter);
 internal_use!(ledger::{JobRecord, Ledger});

@@ -141,13 +141,13 @@ named_list! {
         SingleDeleteMisuses = "single-delete-misuses", "count";
         /// Filters asked by point reads whether a key may be in a table.
         FilterChecks = "filter-checks", "count";
-        /// Filters that said no.
+        /// Filters that said no to a point read.
         FilterNegatives = "filter-negatives", "count";
         /// Filters that said maybe where the table then had no entry that the read may see.
         FilterFalsePositives = "filter-false-positives", "count";
         /// Filters asked by prefix cursors whether a key of the prefix may be in a table.
         PrefixFilterChecks = "prefix-filter-checks", "count";
-        /// Filters that said no to that.
+        /// Filters that said no to a prefix cursor.
         PrefixFilterNegatives = "prefix-filter-negatives", "count";
         /// Transactions committed.
         TransactionCommits = "transaction-commits", "count";
@@ -175,15 +175,16 @@ named_list! {
         TablesRemoved = "tables-removed", "count";
         /// Compactions and trivial moves because of the runs or bytes of level 0.
         CompactionsLevel0 = "compactions-level0", "count";
-        /// The same because of a level over its target.
+        /// Compactions and trivial moves because of a level over its target.
         CompactionsLevelSize = "compactions-level-size", "count";
-        /// The same because a user asked for them.
+        /// Compactions and trivial moves because a user asked for them.
         CompactionsManual = "compactions-manual", "count";
-        /// The same because of a table full of tombstones.
+        /// Compactions and trivial moves because of a table full of tombstones.
         CompactionsTombstones = "compactions-tombstones", "count";
-        /// The same because no snapshot needed a table's obsolete entries any more.
+        /// Compactions and trivial moves because no snapshot needed a table's obsolete entries any
+        /// more.
         CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
-        /// The same because of a table's codec.
+        /// Compactions and trivial moves because of a table's codec.
         CompactionsCodecDebt = "compactions-codec-debt", "count";
     }
 }
@@ -215,7 +216,7 @@ named_list! {
         ReadTargetBytes = "read-target-bytes", "bytes";
         /// Bytes of tables written.
         WrittenBytes = "written-bytes", "bytes";
-        /// The same data before compression.
+        /// Bytes of their data blocks before compression.
         WrittenRawBytes = "written-raw-bytes", "bytes";
         /// Data blocks of those tables that were copied as they were stored.
         CopiedBlocks = "copied-blocks", "count";

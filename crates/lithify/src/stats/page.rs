@@ -118,6 +118,23 @@ fn scan_line(f: &mut Formatter<'_>, title: &str, counter: impl Fn(Counter) -> u6
     )
 }
 
+/// More dead entries than so many per row are worth a line with the family's name.
+const DEAD_PER_ROW_NOTABLE: f64 = 10.0;
+
+fn dead_entries_line(f: &mut Formatter<'_>, family: &FamilyStatistics) -> fmt::Result {
+    let per_row = family.derived(Derived::SkippedPerRow).unwrap_or(0.0);
+    if per_row < DEAD_PER_ROW_NOTABLE {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "Cursors of {} passed {} dead entries for {} rows, {per_row:.2} per row",
+        family.name,
+        grouped(family.figures.counter(Counter::SkippedEntries)),
+        grouped(family.figures.counter(Counter::Nexts)),
+    )
+}
+
 fn filter_line(
     f: &mut Formatter<'_>,
     title: &str,
@@ -210,6 +227,7 @@ impl Display for StatisticsSnapshot {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.table(f)?;
         self.lines(f, "Cumulative", &self.figures, self.uptime_us)?;
+        self.families.iter().try_for_each(|family| dead_entries_line(f, family))?;
         if let Some(previous) = &self.previous {
             let interval_us = self.uptime_us.saturating_sub(previous.uptime_us);
             self.lines(f, "Interval", &self.figures.since(&previous.figures), interval_us)?;

@@ -31,13 +31,13 @@ gauges! {
         target_bytes: "bytes";
         /// Tables whose codec is not the one that the policy asks for.
         codec_debt_files: "count";
-        /// Their stored bytes.
+        /// Stored bytes of tables whose codec is not the one that the policy asks for.
         codec_debt_bytes: "bytes";
         /// Tables with entries that are obsolete but for snapshots.
         obsolete_files: "count";
-        /// Tables of those whose obsolete entries no snapshot needs any more: a rewrite drops them.
+        /// Tables with obsolete entries that no snapshot needs any more: a rewrite drops them.
         reclaim_debt_files: "count";
-        /// Stored bytes of the latter.
+        /// Stored bytes of tables with obsolete entries that no snapshot needs any more.
         reclaim_debt_bytes: "bytes";
     } with {
         /// The need for compaction: 1 and more is due.

@@ -1,7 +1,10 @@
 //! Tests of the ledger under a clock that stands still until it is moved.
 
+mod review;
+
 use super::*;
 use crate::base::Clock;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A clock whose every hand is set by the test.
@@ -409,6 +412,7 @@ fn full_snapshot() -> StatisticsSnapshot {
         files_by_codec: [("lz4".to_owned(), 2), ("zstd-1".to_owned(), 7)].into(),
         ..LevelShape::default()
     };
+    snapshot.families = vec![family_of("links", &snapshot.levels), family_of("rows", &[])];
     snapshot.base_level = 6;
     snapshot.pending_compaction_bytes = 33 << 20;
     snapshot.wal_live_bytes = 8 << 20;
@@ -424,6 +428,34 @@ fn full_snapshot() -> StatisticsSnapshot {
     };
     snapshot.previous = Some(Box::new(earlier));
     snapshot
+}
+
+/// A family with some of everything, or with nothing.
+fn family_of(name: &str, levels: &[LevelShape]) -> FamilyStatistics {
+    let ledger = FamilyLedger::default();
+    if !levels.is_empty() {
+        for (counter, amount) in [
+            (Counter::Gets, 9_000),
+            (Counter::Puts, 60_000),
+            (Counter::Deletes, 1_000),
+            (Counter::Cursors, 20),
+            (Counter::Nexts, 20_000),
+            (Counter::SkippedEntries, 399_980_000),
+            (Counter::IngestedBytes, 12 << 20),
+        ] {
+            ledger.count(counter, amount);
+        }
+        ledger.book_job(&JobRecord { written_bytes: 36 << 20, ..JobRecord::default() });
+    }
+    FamilyStatistics {
+        id: 1,
+        name: name.into(),
+        compression: "none,lz4,zstd-1".into(),
+        memtable_bytes: 3 << 20,
+        figures: ledger.figures(),
+        ..FamilyStatistics::default()
+    }
+    .with_levels(levels.to_vec())
 }
 
 /// Compares `actual` with a committed file; `LITHIFY_REWRITE=1` writes the file instead.
@@ -454,6 +486,15 @@ fn the_json_is_as_it_was() {
     // One member per line, so that a difference can be read.
     let json = json.replace(",\"", ",\n\"");
     assert_golden("src/stats/testdata/snapshot.json", &format!("{json}\n"));
+}
+
+#[test]
+fn the_metrics_are_as_they_were() {
+    let text = full_snapshot().to_prometheus();
+    let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    let codecs = format!("codecs=\"{}\"", CODEC_NAMES.join(","));
+    let text = text.replace(&version, "version=\"*\"").replace(&codecs, "codecs=\"*\"");
+    assert_golden("src/stats/testdata/metrics.txt", &text);
 }
 
 #[test]
@@ -489,8 +530,8 @@ fn document(text: &mut String, title: &str, rows: &[(&str, &str, &str)]) {
     }
 }
 
-#[test]
-fn the_documentation_lists_every_name() {
+/// The page of documentation.
+fn documentation() -> String {
     macro_rules! rows {
         ($list:ident) => {
             &$list::ALL
@@ -503,9 +544,12 @@ fn the_documentation_lists_every_name() {
         "# Statistics\n\nEvery name that the statistics page and its JSON use. This page is made \
          from the list in the code;\na test compares the two.\n\nBytes and CPU time are booked by \
          cause, level and codec. CPU time is that of the thread, never wall\ntime. A share is \
-         between 0 and 1.\n",
+         between 0 and 1.\n\n`to_prometheus` and `to_open_metrics` write the same figures as metrics: \
+         `lithify_` before the name, base\nunits, `_total` behind counters. Levels and jobs have \
+         `level_` before, the cache `cache_`. Ratios are left to the\nquery. Counters of a family have \
+         the label `family`, and end with the family.\n",
     );
-    document(&mut text, "Counters", rows!(Counter));
+    document_counters(&mut text);
     document(&mut text, "Causes of bytes and CPU time", rows!(Cause));
     document(&mut text, "Per cause, level and codec: files", rows!(TrafficFigure));
     document(&mut text, "Per cause, level and codec: blocks", rows!(CodecFigure));
@@ -513,8 +557,133 @@ fn the_documentation_lists_every_name() {
     document(&mut text, "Per level: the jobs that wrote into it", rows!(JobFigure));
     document(&mut text, "Causes of delays and stops of writers", rows!(DelayCause));
     document(&mut text, "Computed figures", rows!(Derived));
+    document_review(&mut text);
     document(&mut text, "Gauges of the database", StatisticsSnapshot::GAUGES);
+    document(&mut text, "Gauges of a column family", FamilyStatistics::GAUGES);
     document(&mut text, "Gauges of a level", LevelShape::GAUGES);
     document(&mut text, "Gauges of the block cache", CacheFigures::GAUGES);
-    assert_golden("../../docs/stats.md", &text);
+    let uses =
+        MemoryUse::ALL.map(|memory_use| (memory_use.name(), "bytes", memory_use.description()));
+    document(&mut text, "Memory by use", &uses);
+    document(&mut text, "Other members of the JSON", gauges::MEMBERS);
+    text
+}
+
+fn document_counters(text: &mut String) {
+    text.push_str(
+        "\n## Counters\n\nWhere the third column says yes each column family counts by itself. The \
+         database's counter is their sum,\nwith families that were dropped.\n\n\
+         | name | unit | by family | meaning |\n|---|---|---|---|\n",
+    );
+    for counter in Counter::ALL {
+        let by_family = if counter.is_of_family() { "yes" } else { "" };
+        let (name, unit, meaning) = (counter.name(), counter.unit(), counter.description());
+        text.push_str(&format!("| `{name}` | {unit} | {by_family} | {meaning} |\n"));
+    }
+}
+
+fn document_review(text: &mut String) {
+    text.push_str(
+        "\n### What is in them, and an example by hand\n\nA test computes each from a snapshot made by \
+         hand, and compares it with the example. Of a column family there are ",
+    );
+    let of_family = FamilyStatistics::DERIVED.map(|figure| format!("`{}`", figure.name()));
+    text.push_str(&of_family.join(", "));
+    text.push_str(".\n\n| name | in it | not in it | example |\n|---|---|---|---|\n");
+    for review::Reviewed { figure, with, without, example, .. } in review::REVIEW {
+        text.push_str(&format!("| `{}` | {with} | {without} | {example} |\n", figure.name()));
+    }
+    text.push_str(
+        "\nThe page has quotients of its own. `W-Amp` of a level: bytes that compactions wrote into it / \
+         bytes that came in from\nlevels above. `W-Amp` of the sum: (flush + compaction + ingest: \
+         written bytes) / (flush + ingest: written bytes).\n`Rd(MB/s)`, `Wr(MB/s)`, `Avg(sec)`: per wall time \
+         of jobs, and per job. Flushes into a level count there in all columns but `W-Amp`.\n\nCPU time of \
+         users' calls is sampled:\n\n\
+         - One call in 64 is timed by ticks. It stands for 64 if it took under 50 us.\n\
+         - One in 1,024 is timed by the thread's clock. It stands for 1,024 if it took longer.\n\
+         - Samples are spread, so that no pattern of calls falls in step with them.\n\
+         - The first comes after half a period, so that the sum over few calls is unbiased on average.\n",
+    );
+}
+
+#[test]
+fn the_documentation_lists_every_name() {
+    assert_golden("../../docs/stats.md", &documentation());
+}
+
+/// The members of all objects of a JSON text.
+fn members(json: &str) -> BTreeSet<String> {
+    let mut members = BTreeSet::new();
+    for (index, _) in json.match_indices("\":") {
+        let start = json[..index].rfind('"').map_or(0, |quote| quote + 1);
+        members.insert(json[start..index].to_owned());
+    }
+    members
+}
+
+#[test]
+fn the_json_has_no_member_that_is_not_documented() {
+    let mut snapshot = full_snapshot();
+    snapshot.families = vec![FamilyStatistics::default().with_levels(snapshot.levels.clone())];
+    let (json, documentation) = (snapshot.to_json(), documentation());
+    let members = members(&json);
+    let codecs: Vec<_> = CODEC_NAMES.iter().map(|name| (*name).to_owned()).collect();
+    for member in members.iter().filter(|member| !codecs.contains(member) && *member != "zstd-1") {
+        assert!(documentation.contains(&format!("| `{member}` |")), "{member} is not documented");
+    }
+    let lists = [
+        StatisticsSnapshot::GAUGES,
+        FamilyStatistics::GAUGES,
+        LevelShape::GAUGES,
+        CacheFigures::GAUGES,
+        gauges::MEMBERS,
+    ];
+    for (name, ..) in lists.into_iter().flatten() {
+        assert!(members.contains(*name), "{name} is not in the JSON");
+    }
+}
+
+/// Sets one gauge after the other, and finds it on the page.
+#[test]
+fn the_page_shows_every_gauge_of_database_and_families() {
+    let clean = || {
+        let mut snapshot = full_snapshot();
+        let family = || FamilyStatistics::default().with_levels(Vec::new());
+        snapshot.families = vec![family(), family()];
+        snapshot
+    };
+    let before = clean().to_string();
+    for index in 0..StatisticsSnapshot::GAUGES.len() {
+        let mut snapshot = clean();
+        let (name, gauge) = snapshot.gauges_mut().swap_remove(index);
+        *gauge = 7_777_777_777;
+        assert_ne!(snapshot.to_string(), before, "{name} is not on the page");
+    }
+    let not_shown = ["user_bytes", "immutable_memtables", "base_level"];
+    for index in 0..FamilyStatistics::GAUGES.len() {
+        let mut snapshot = clean();
+        let (name, gauge) = snapshot.families[1].gauges_mut().swap_remove(index);
+        *gauge = 7_777_777_777;
+        // Stored-to-raw is computed from the levels.
+        let is_shown = snapshot.to_string() != before || name == "raw_bytes";
+        assert_eq!(is_shown, !not_shown.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_family_that_is_gone_stays_in_the_sums() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    let (first, second) = (ledger.add_family(), ledger.add_family());
+    first.count(Counter::Puts, 5);
+    first.count(Counter::RangeDeletes, 2);
+    second.count(Counter::Puts, 7);
+    ledger.count(Counter::Puts, 100);
+    drop(first);
+    assert_eq!(ledger.counter(Counter::Puts), 112, "as long as nobody looks it is kept");
+    let third = ledger.add_family();
+    third.count(Counter::Puts, 1);
+    assert_eq!(ledger.counter(Counter::Puts), 113);
+    assert_eq!(ledger.figures().counter(Counter::Puts), 113);
+    assert_eq!(ledger.figures().counter(Counter::RangeDeletes), 2);
 }

@@ -155,7 +155,7 @@ pub(super) fn prefetch(stored: &[u8], hash: u64) {
 impl<'a> FilterReader<'a> {
     /// A view of a stored filter. Fails with [`ErrorKind::Unsupported`] for another version, and
     /// with [`ErrorKind::Corruption`] if the length or the footer is not what a filter has.
-    #[inline]
+    #[inline(always)]
     pub fn parse(stored: &'a [u8]) -> Result<Self> {
         let Some((blocks, footer)) = stored.split_last_chunk::<FOOTER_BYTES>() else {
             return Err(Error::corruption("filter is shorter than its footer")

@@ -387,6 +387,15 @@ impl TableReader {
     /// [`TableReader::may_contain`] of a key by its [`hash_key`].
     #[inline]
     pub fn may_contain_hash(&self, hash: u64, context: &mut ReadContext<'_>) -> Result<bool> {
+        self.ask_filter::<false>(hash, context)
+    }
+
+    #[inline]
+    fn ask_filter<const IS_METERED: bool>(
+        &self,
+        hash: u64,
+        context: &mut ReadContext<'_>,
+    ) -> Result<bool> {
         let Some(handle) = self.footer.filter else {
             return Ok(self.properties.entries > 0);
         };
@@ -394,20 +403,18 @@ impl TableReader {
         let filter = self.meta_block(handle, kind, &self.filter, context)?;
         let filter = FilterReader::parse(&filter)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
-        Ok(filter.may_contain(hash))
+        let admits = filter.may_contain(hash);
+        if IS_METERED && let Some(meter) = &mut context.meter {
+            meter.filters.checks += 1;
+            meter.filters.negatives += u64::from(!admits);
+        }
+        Ok(admits)
     }
 
     /// As [`TableReader::may_contain_hash`], for a point read: metered, if there is a filter.
     #[inline]
     pub(super) fn filter_admits(&self, hash: u64, context: &mut ReadContext<'_>) -> Result<bool> {
-        let admits = self.may_contain_hash(hash, context)?;
-        if let Some(meter) = &mut context.meter
-            && self.has_filter()
-        {
-            meter.filters.checks += 1;
-            meter.filters.negatives += u64::from(!admits);
-        }
-        Ok(admits)
+        self.ask_filter::<true>(hash, context)
     }
 
     /// Whether a filter knows its keys.

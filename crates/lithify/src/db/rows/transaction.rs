@@ -17,7 +17,7 @@ use crate::db::tree::family::ColumnFamily;
 use crate::iter::{OWN_SEQUENCE_MIN, Source};
 use crate::memtable::MemTable;
 use crate::options::Durability;
-use crate::stats::{Cause, Counter};
+use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fmt;
@@ -176,7 +176,11 @@ impl Transaction {
                 Grant::New => self.locks.push(row),
                 Grant::Held => {}
             }
-            self.check_unchanged(family, rows.key())?;
+            let mut meter = WorkMeter::default();
+            let unchanged = self.check_unchanged(family, rows.key(), &mut meter);
+            let (inner, clock) = (&self.inner, &*self.inner.world.environment);
+            inner.ledger.end_user_call(None, Cause::UserWrite, 0, clock, &mut meter);
+            unchanged?;
             // Who had the lock before may have removed the row since the cursor was made.
             if let Some(value) = self.get(family, rows.key())? {
                 return Ok(Some((Slice::copy_from(rows.key()), value)));
@@ -399,18 +403,25 @@ impl Transaction {
         if !planted!(RowLockSkipped) {
             grant = inner.lock_row(self.owner, row, self.lock_timeout_us, || (family.id(), key))?;
         }
-        inner.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         match grant {
             Grant::New => self.locks.push(row),
             Grant::Held | Grant::Busy => {}
         }
-        self.check_unchanged(family, key)
+        let mut meter = WorkMeter::default();
+        let unchanged = self.check_unchanged(family, key, &mut meter);
+        inner.ledger.end_user_call(sample, Cause::UserWrite, 0, clock, &mut meter);
+        unchanged
     }
 
     /// Refuses a row that was changed after the transaction's snapshot, if it has one.
-    fn check_unchanged(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    fn check_unchanged(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        meter: &mut WorkMeter,
+    ) -> Result<()> {
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
-        let mut newest = self.inner.newest_sequence(&family.family, key)?;
+        let mut newest = self.inner.newest_sequence(&family.family, key, meter)?;
         if planted!(ConflictOverlooked) {
             newest = 0;
         }
